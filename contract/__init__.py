@@ -1,0 +1,45 @@
+"""What training and service may rely on: artifact layout, graphs, tokenizer, post-processing.
+
+Both halves import this package; it imports neither, and needs only numpy and pydantic. A model is a
+folder; `manifest.json` says what is in it and every name, dtype and rule it depends on is stated here once.
+"""
+
+from contract.calibration import Calibration, CentredIsotonic, LocalLinear
+from contract.errors import (
+    ArtifactError,
+    ContractError,
+    GraphMismatchError,
+    ManifestError,
+    TokenizerError,
+)
+from contract.golden import GoldenPair, GoldenPairs
+from contract.graph import CONTRACT_VERSION, ENCODER, HEAD, OPSET, PAIR, GraphSpec, check_signature
+from contract.manifest import EntailmentTask, Manifest, SimilarityTask
+from contract.padding import pad
+from contract.tokenizer import Encoded, Tokenizer
+
+__all__ = [
+    "CONTRACT_VERSION",
+    "ENCODER",
+    "HEAD",
+    "OPSET",
+    "PAIR",
+    "ArtifactError",
+    "Calibration",
+    "CentredIsotonic",
+    "ContractError",
+    "Encoded",
+    "EntailmentTask",
+    "GoldenPair",
+    "GoldenPairs",
+    "GraphMismatchError",
+    "GraphSpec",
+    "LocalLinear",
+    "Manifest",
+    "ManifestError",
+    "SimilarityTask",
+    "Tokenizer",
+    "TokenizerError",
+    "check_signature",
+    "pad",
+]

@@ -1,0 +1,88 @@
+"""Monotone or smooth maps from a raw score to what people answered; evaluated in pure numpy.
+
+Fitted in `training/calibrate.py`, carried by the manifest, applied by the service: evaluation lives here so
+that both sides compute the same number.
+"""
+
+from typing import Annotated, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Floats = npt.NDArray[np.float64]
+
+
+class _Knots(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    x: tuple[float, ...] = Field(min_length=2, max_length=1024)
+    y: tuple[float, ...] = Field(min_length=2, max_length=1024)
+
+    @model_validator(mode="after")
+    def _same_length_and_rising(self) -> Self:
+        if len(self.x) != len(self.y):
+            raise ValueError(f"x has {len(self.x)} knots, y has {len(self.y)}")
+        if any(b <= a for a, b in zip(self.x, self.x[1:], strict=False)):
+            raise ValueError("x must rise strictly")
+        return self
+
+
+class CentredIsotonic(_Knots):
+    """Isotonic regression drawn through the centres of its blocks (Oron & Flournoy 2017).
+
+    Ordinary isotonic regression is a staircase, and would tie scores that differ; joining the block centres
+    keeps the fit and makes it strictly increasing between the first and last knot.
+    """
+
+    kind: Literal["centred_isotonic"] = "centred_isotonic"
+
+    @model_validator(mode="after")
+    def _monotone(self) -> Self:
+        if any(b < a for a, b in zip(self.y, self.y[1:], strict=False)):
+            raise ValueError("y must not fall")
+        return self
+
+    def apply(self, raw: Floats) -> Floats:
+        """Piecewise-linear interpolation, constant outside the knots: [n] -> [n]."""
+        return np.asarray(np.interp(raw, self.x, self.y))
+
+
+class LocalLinear(_Knots):
+    """Local-linear regression with a Gaussian kernel (Fan & Gijbels 1992), as MaLSTM calibrates.
+
+    `x`, `y`, `weight` are the training points, binned by `x` with their counts as weights, so that thousands of
+    points travel as at most 1024; the estimate is clipped to `low`..`high`.
+    """
+
+    kind: Literal["local_linear"] = "local_linear"
+    weight: tuple[Annotated[float, Field(gt=0)], ...]
+    bandwidth: float = Field(gt=0)
+    low: float
+    high: float
+
+    @model_validator(mode="after")
+    def _one_weight_each(self) -> Self:
+        if len(self.weight) != len(self.x):
+            raise ValueError(f"x has {len(self.x)} knots, weight has {len(self.weight)}")
+        return self
+
+    def apply(self, raw: Floats) -> Floats:
+        """Weighted least-squares line around each value, read at that value: [n] -> [n]."""
+        x = np.asarray(self.x)
+        y = np.asarray(self.y)
+        offset = x[None, :] - np.asarray(raw, dtype=np.float64)[:, None]
+        scaled = (offset / self.bandwidth) ** 2
+        # Shifted by the nearest point, so that a value far from all points still has weights above zero.
+        kernel = np.exp(-0.5 * (scaled - scaled.min(axis=1, keepdims=True))) * np.asarray(self.weight)
+        s0, s1, s2 = kernel.sum(1), (kernel * offset).sum(1), (kernel * offset**2).sum(1)
+        t0, t1 = (kernel * y).sum(1), (kernel * offset * y).sum(1)
+        determinant = s0 * s2 - s1**2
+        mean = t0 / s0
+        # One effective point has no slope: fall back to the local mean.
+        safe = determinant > 1e-12 * s0 * s2
+        line = np.divide(s2 * t0 - s1 * t1, determinant, out=mean.copy(), where=safe)
+        return np.asarray(np.clip(line, self.low, self.high))
+
+
+Calibration = Annotated[CentredIsotonic | LocalLinear, Field(discriminator="kind")]

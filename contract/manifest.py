@@ -1,0 +1,238 @@
+"""`manifest.json`: the typed, versioned description that makes a folder a model.
+
+Written by `training/publish.py`, read by the service. Unknown keys are refused, every file is named with its
+size and sha256, and the *fingerprint* digests all that can move a score, so that a cache keyed by it can never
+serve another model's numbers.
+"""
+
+import hashlib
+import json
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from contract.calibration import Calibration
+from contract.errors import ArtifactError, ManifestError
+from contract.graph import CONTRACT_VERSION
+
+MANIFEST_NAME = "manifest.json"
+
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]  # never a path
+ModelId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Task = Literal["similarity", "entailment"]
+EntailmentLabel = Literal["entailment", "neutral", "contradiction"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class FileEntry(_Frozen):
+    """Size and checksum of one file of the folder."""
+
+    bytes: int = Field(ge=0)
+    sha256: Sha256
+
+
+class Limits(_Frozen):
+    """What the model can read."""
+
+    max_tokens: int = Field(ge=1, le=4096, description="longer sentences are cut here, and reported as truncated")
+
+
+class SimilarityTask(_Frozen):
+    """How two sentences become a score.
+
+    Exactly one source of the raw score: a parameter-free `comparison` of two embeddings, or a `graph` (HEAD or
+    PAIR) whose output is either log-probabilities over the ratings in `classes`, or one value.
+    """
+
+    kind: Literal["similarity"] = "similarity"
+    comparison: Literal["cosine", "exp_l1"] | None = None
+    graph: FileName | None = None
+    classes: tuple[float, ...] | None = Field(None, min_length=2)
+    raw_range: tuple[float, float] = Field(description="the lowest and highest raw score there can be")
+    label_scale: tuple[float, float] | None = Field(None, description="the corpus' rating scale, such as 1..5")
+    calibration: Calibration | None = Field(
+        None, description="raw score -> rating on label_scale, or -> 0..1 when there is no scale"
+    )
+    symmetric: bool = Field(description="swapping the two sentences does not move the score")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.comparison is None) == (self.graph is None):
+            raise ValueError("give either comparison or graph, not both and not neither")
+        if self.classes is not None and self.graph is None:
+            raise ValueError("classes belong to a graph's output")
+        for name, bounds in (("raw_range", self.raw_range), ("label_scale", self.label_scale)):
+            if bounds is not None and bounds[0] >= bounds[1]:
+                raise ValueError(f"{name} must rise, got {bounds}")
+        return self
+
+
+class EntailmentTask(_Frozen):
+    """How a premise and a hypothesis become a label: a graph's log-probabilities, in the order of `labels`."""
+
+    kind: Literal["entailment"] = "entailment"
+    graph: FileName
+    labels: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel]
+
+    @model_validator(mode="after")
+    def _all_labels(self) -> Self:
+        if len(set(self.labels)) != 3:
+            raise ValueError(f"each label once, got {self.labels}")
+        return self
+
+
+class TrainingData(_Frozen):
+    """One corpus that moved a weight or a choice of this model."""
+
+    name: str
+    use: str
+    rows: int = Field(ge=0)
+    licence: str
+    source: str
+
+
+class Figure(_Frozen):
+    """One measured number, of the published files, through the code path the service uses."""
+
+    task: Task
+    corpus: str
+    split: str
+    metric: str
+    value: float
+    rows: int = Field(ge=1)
+
+
+class Provenance(_Frozen):
+    """Where the model comes from: enough to train it again."""
+
+    created: date
+    recipe: dict[str, JsonValue]
+    commands: tuple[str, ...] = Field(min_length=1)
+    seed: int
+    environment: dict[str, str] = Field(description="versions that can move a number")
+
+
+class Manifest(_Frozen):
+    """Everything a runtime needs to know about a model, and everything a person should."""
+
+    contract_version: Literal[1] = CONTRACT_VERSION
+    id: ModelId
+    title: str
+    architecture: str
+    family: Literal["siamese", "interaction"]
+    dim: int | None = Field(None, ge=1, description="width of the sentence embedding; siamese models only")
+    encoder: FileName | None = Field(None, description="the ENCODER graph; siamese models only")
+    tokenizer: FileName
+    golden: FileName
+    files: dict[FileName, FileEntry] = Field(min_length=1)
+    fingerprint: Sha256
+    limits: Limits
+    similarity: SimilarityTask | None = None
+    entailment: EntailmentTask | None = None
+    training_data: tuple[TrainingData, ...] = Field(min_length=1)
+    figures: tuple[Figure, ...]
+    provenance: Provenance
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not self.tasks:
+            raise ValueError("a model has at least one task")
+        siamese = self.family == "siamese"
+        if siamese != (self.encoder is not None) or siamese != (self.dim is not None):
+            raise ValueError("encoder and dim belong to the siamese family, and only to it")
+        if not siamese and self.similarity is not None and self.similarity.comparison is not None:
+            raise ValueError("an interaction model has no embeddings to compare")
+        for name in (self.tokenizer, self.golden, *self.graphs):
+            if name not in self.files:
+                raise ValueError(f"{name!r} is used but not listed in files")
+        return self
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """What the model can be asked."""
+        tasks: list[Task] = []
+        if self.similarity is not None:
+            tasks.append("similarity")
+        if self.entailment is not None:
+            tasks.append("entailment")
+        return tuple(tasks)
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """File names of all ONNX graphs, the encoder first, each once."""
+        names = [
+            self.encoder,
+            self.similarity and self.similarity.graph,
+            self.entailment and self.entailment.graph,
+        ]
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    def expected_fingerprint(self) -> str:
+        """Digest of all that can move a score: files (golden pairs aside), limits, tasks, contract version."""
+        moves = {
+            "contract_version": self.contract_version,
+            "architecture": self.architecture,
+            "files": {n: self.files[n].sha256 for n in sorted({*self.graphs, self.tokenizer})},
+            "encoder": self.encoder,
+            "limits": self.limits.model_dump(mode="json"),
+            "similarity": self.similarity and self.similarity.model_dump(mode="json"),
+            "entailment": self.entailment and self.entailment.model_dump(mode="json"),
+        }
+        return hashlib.sha256(json.dumps(moves, sort_keys=True).encode()).hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write `manifest.json` into the folder."""
+        (folder / MANIFEST_NAME).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read and validate `manifest.json`; does not read the other files (see `verify`).
+
+        Raises:
+            ManifestError: missing, unreadable, another contract version, a field that does not fit, or a
+                fingerprint that is not that of the contents.
+        """
+        path = folder / MANIFEST_NAME
+        try:
+            raw = path.read_bytes()
+        except OSError as error:
+            raise ManifestError(f"{path}: cannot be read: {error.strerror or error}") from error
+        try:
+            manifest = cls.model_validate_json(raw)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the file"
+            more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+            raise ManifestError(f"{path}: {where}: {first['msg']}{more}") from error
+        if manifest.fingerprint != (expected := manifest.expected_fingerprint()):
+            raise ManifestError(f"{path}: fingerprint is {manifest.fingerprint}, its contents give {expected}")
+        return manifest
+
+    def verify(self, folder: Path) -> None:
+        """Hold every file against its entry.
+
+        Raises:
+            ArtifactError: a file is missing, a link, or of another size or checksum; both values are named.
+        """
+        for name, entry in self.files.items():
+            path = folder / name
+            if path.is_symlink() or not path.is_file():
+                raise ArtifactError(f"{path}: missing (or not a plain file), expected sha256 {entry.sha256}")
+            if (found := describe_file(path)) != entry:
+                raise ArtifactError(
+                    f"{path}: corrupted or replaced: {found.bytes} bytes with sha256 {found.sha256}, "
+                    f"expected {entry.bytes} bytes with sha256 {entry.sha256}"
+                )
+
+
+def describe_file(path: Path) -> FileEntry:
+    """Size and sha256 of a file, as the manifest lists them."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return FileEntry(bytes=path.stat().st_size, sha256=digest)

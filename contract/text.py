@@ -1,0 +1,57 @@
+"""Text -> words: Unicode normalisation and word boundaries, the one implementation both halves use.
+
+In order: compatibility decomposition (NFKD), accents and invisible characters dropped, recomposition, full
+case folding, typographic quotes and dashes made plain, then one regular expression. Contractions follow the
+Penn Treebank ("don't" -> "do", "n't"), as the tokenised corpora and GloVe do. Case *folding* rather than
+lower-casing, because it does not depend on context (Greek final sigma) and unfolds sharp s.
+"""
+
+import re
+import unicodedata
+
+_PLAIN = str.maketrans(
+    {
+        "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'", "\u00b4": "'", "\u02bc": "'",
+        "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"', "\u00ab": '"', "\u00bb": '"',
+        "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2015": "-", "\u2212": "-",
+        "\u2044": "/",
+    }
+)  # fmt: skip
+
+# Marks (accents, variation selectors) and invisible or unassigned characters, surrogates included.
+_DROPPED = frozenset({"Mn", "Me", "Cf", "Cs", "Co", "Cn"})
+_ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
+# Scripts written without spaces: every character is a word of its own, so that overlap can be seen.
+_UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
+
+_WORD = re.compile(
+    r"n't(?![^\W_])"  # the negation of "do n't"
+    r"|'(?:s|re|ve|ll|d|m)(?![^\W_])"  # clitics
+    r"|\d[\d.,]*\d(?![^\W_])"  # 1,000.50
+    r"|[^\W_]+"  # letters and digits
+    r"|[^\w\s]|_"  # any other visible character alone
+)
+
+
+def normalise(text: str) -> str:
+    """Fold text to the form the vocabulary is written in; never raises, may return only white space."""
+    if text.isascii():
+        return _ASCII_CONTROLS.sub(" ", text).lower()
+    decomposed = unicodedata.normalize("NFKD", text)
+    kept = "".join(
+        " " if category == "Cc" else character
+        for character in decomposed
+        if (category := unicodedata.category(character)) not in _DROPPED
+    )
+    folded = unicodedata.normalize("NFC", kept).casefold().translate(_PLAIN)
+    # Case folding can leave a combining mark behind (dotted capital I); the second pass drops it.
+    folded = "".join(c for c in folded if unicodedata.category(c) != "Mn")
+    return _UNSPACED.sub(r" \1 ", folded)
+
+
+def split_words(text: str) -> list[str]:
+    """Words, clitics, numbers and punctuation marks of a sentence, normalised, in order."""
+    folded = normalise(text)
+    if "n't" in folded:
+        folded = folded.replace("n't", " n't")
+    return _WORD.findall(folded)

@@ -1,0 +1,149 @@
+"""Words -> token ids: whole words first, then word pieces, then hash buckets.
+
+Ids are laid out as  0 padding | words | pieces | buckets.  A word outside the vocabulary is cut greedily into
+the longest known pieces (`##` marks a piece that continues a word, as in WordPiece). A word that the pieces do
+not cover (another script, an emoji) falls into one of the hash buckets, so that two unknown words are alike
+only when they are the same word. A tokenizer without pieces and with one bucket is the classic unknown token.
+"""
+
+import json
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from contract.errors import TokenizerError
+from contract.padding import PADDING_ID
+from contract.text import split_words
+
+FORMAT = 1
+CONTINUATION = "##"
+MAX_PIECED_CHARS = 64  # longer "words" are noise (keys, base64): one bucket, not sixty pieces
+
+
+class Encoded(NamedTuple):
+    """A sentence as a model reads it."""
+
+    ids: tuple[int, ...]
+    words: int  # words in the text, before truncation
+    unknown: int  # of those, how many are outside the word vocabulary
+    truncated: bool  # ids were cut at the model's limit
+
+    @property
+    def unknown_ratio(self) -> float:
+        """Share of words outside the vocabulary, 0..1 (0 for no words at all)."""
+        return self.unknown / self.words if self.words else 0.0
+
+
+class Tokenizer:
+    """Word-level tokenizer with a piece and bucket fallback."""
+
+    def __init__(self, words: Sequence[str], pieces: Sequence[str] = (), buckets: int = 1) -> None:
+        """Lay out the ids.
+
+        Args:
+            words: the vocabulary, in id order, as `contract.text.split_words` yields them.
+            pieces: word pieces; those that continue a word begin with `##`.
+            buckets: how many hash buckets take what neither words nor pieces cover, at least 1.
+
+        Raises:
+            TokenizerError: an empty or repeated entry, or no bucket.
+        """
+        if buckets < 1:
+            raise TokenizerError(f"a tokenizer needs at least 1 bucket, got {buckets}")
+        self.words = tuple(words)
+        self.pieces = tuple(pieces)
+        self.buckets = buckets
+        self._word_ids = {word: i for i, word in enumerate(self.words, start=PADDING_ID + 1)}
+        first_piece = PADDING_ID + 1 + len(self.words)
+        self._piece_ids = {piece: i for i, piece in enumerate(self.pieces, start=first_piece)}
+        self._first_bucket = first_piece + len(self.pieces)
+        for what, entries, ids in (
+            ("word", self.words, self._word_ids),
+            ("piece", self.pieces, self._piece_ids),
+        ):
+            if "" in ids or CONTINUATION in ids:
+                raise TokenizerError(f"an empty {what} in the vocabulary")
+            if len(ids) != len(entries):
+                repeated = next(entry for entry in entries if entries.count(entry) > 1)
+                raise TokenizerError(f"{what} {repeated!r} is in the vocabulary twice")
+        self._longest_piece = max((len(piece.removeprefix(CONTINUATION)) for piece in self.pieces), default=0)
+
+    def __len__(self) -> int:
+        """Number of ids, padding included: the rows of the embedding table."""
+        return self._first_bucket + self.buckets
+
+    def encode(self, text: str, max_tokens: int) -> Encoded:
+        """Token ids of a sentence, cut at `max_tokens`; no ids at all when the text has no visible character."""
+        words = split_words(text)
+        known = self._word_ids.get
+        ids: list[int] = []
+        unknown = 0
+        for word in words:
+            word_id = known(word)
+            if word_id is None:
+                unknown += 1
+                ids += self.fallback(word)
+            else:
+                ids.append(word_id)
+        return Encoded(tuple(ids[:max_tokens]), len(words), unknown, len(ids) > max_tokens)
+
+    def fallback(self, word: str) -> list[int]:
+        """Ids that stand for a word outside the vocabulary: its pieces, or one bucket."""
+        if len(word) <= MAX_PIECED_CHARS and (ids := self._cut(word)):
+            return ids
+        return [self._first_bucket + zlib.crc32(word.encode("utf-8", "replace")) % self.buckets]
+
+    def _cut(self, word: str) -> list[int]:
+        ids: list[int] = []
+        start = 0
+        while start < len(word):
+            prefix = CONTINUATION if start else ""
+            for end in range(min(len(word), start + self._longest_piece), start, -1):
+                piece_id = self._piece_ids.get(prefix + word[start:end])
+                if piece_id is not None:
+                    ids.append(piece_id)
+                    start = end
+                    break
+            else:
+                return []
+        return ids
+
+    def token(self, token_id: int) -> str:
+        """The word, piece or bucket an id stands for, for people to read."""
+        if token_id == PADDING_ID:
+            return "<pad>"
+        if token_id <= len(self.words):
+            return self.words[token_id - 1]
+        if token_id < self._first_bucket:
+            return self.pieces[token_id - 1 - len(self.words)]
+        return f"<bucket {token_id - self._first_bucket}>"
+
+    def save(self, path: Path) -> None:
+        """Write the tokenizer file; the same tokenizer gives the same bytes."""
+        content = {"format": FORMAT, "words": self.words, "pieces": self.pieces, "buckets": self.buckets}
+        path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        """Read a tokenizer file.
+
+        Raises:
+            TokenizerError: not JSON, another format, a missing, unknown or mistyped field.
+        """
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise TokenizerError(f"{path}: cannot be read as a tokenizer file: {error}") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            found = content.get("format") if isinstance(content, dict) else type(content).__name__
+            raise TokenizerError(f"{path}: tokenizer format {found!r}, this version reads {FORMAT}")
+        if set(content) != {"format", "words", "pieces", "buckets"}:
+            raise TokenizerError(f"{path}: fields are format, words, pieces, buckets; found {sorted(content)}")
+        words, pieces, buckets = content["words"], content["pieces"], content["buckets"]
+        if not isinstance(buckets, int) or isinstance(buckets, bool):
+            raise TokenizerError(f"{path}: buckets must be a whole number, found {buckets!r}")
+        for name, entries in (("words", words), ("pieces", pieces)):
+            if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+                raise TokenizerError(f"{path}: {name} must be a list of strings")
+        return cls(words, pieces, buckets)
