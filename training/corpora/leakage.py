@@ -1,0 +1,104 @@
+"""Keeping evaluation sentences out of training data.
+
+By sentence for transfer claims: no training text may contain a sentence of an evaluation set. By pair for supervised
+SICK, where three quarters of the test sentences occur in train pairs by construction.
+"""
+
+import functools
+import logging
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from training.corpora import msrp, pit2015, sick, sts, stsb, trecqa, wikiqa
+from training.corpora.files import CorpusMissing, data_dir, one_of
+from training.corpora.penn import detokenise
+from training.pairs import Pair
+
+_log = logging.getLogger(__name__)
+_PUNCTUATION = re.compile(r"[^\w\s]|_")
+
+Item = TypeVar("Item", str, Pair)
+
+_SPLITS: dict[str, list[Callable[[], list[Pair]]]] = {
+    "sick": [functools.partial(sick.read, split) for split in sick.FILES],
+    "sts": [functools.partial(sts.read, year, name) for year, names in sts.SETS.items() for name in names],
+    "stsb": [functools.partial(stsb.read, "dev")],
+    "msrp": [functools.partial(msrp.read, "test")],
+    "pit2015": [functools.partial(pit2015.read, split) for split in pit2015.FILES],
+    "wikiqa": [functools.partial(wikiqa.read, split) for split in ("dev", "test")],
+    "trecqa": [functools.partial(trecqa.read, split) for split in ("dev-raw", "test-raw")],
+}
+EVALUATION_CORPORA: tuple[str, ...] = tuple(_SPLITS)
+
+
+def normalise_for_overlap(text: str) -> str:
+    """Lower-case, punctuation removed, white space collapsed: the form in which two sentences count as the same."""
+    return " ".join(_PUNCTUATION.sub("", text.lower()).split())
+
+
+def evaluation_sentences(corpora: Collection[str] = EVALUATION_CORPORA) -> frozenset[str]:
+    """All normalised sentences of the evaluation sets.
+
+    These are SICK (every split), STS 2012-2016, STS-B dev, MSRP test, PIT-2015, and the questions and answers of WikiQA
+    and TrecQA dev and test.
+
+    Tokenised corpora are entered as they stand and detokenised. A set that is not in the data folder is left out with a
+    warning in the log: nothing can be measured on it either. Raises ValueError for an unknown corpus, `CorpusError` for
+    a malformed file.
+    """
+    for corpus in corpora:
+        one_of("corpus", corpus, EVALUATION_CORPORA)
+    return _sentences(data_dir().resolve(), tuple(sorted(set(corpora))))
+
+
+def contains_evaluation_sentence(item: str | Pair, sentences: Collection[str]) -> bool:
+    """Whether a text, or either side of a pair, is one of ``sentences``, as it stands or detokenised."""
+    texts = (item,) if isinstance(item, str) else (item.a, item.b)
+    return any(form in sentences for text in texts for form in _forms(text))
+
+
+def without_evaluation_sentences(items: Iterable[Item], sentences: Collection[str] | None = None) -> Iterator[Item]:
+    """``items`` (texts or pairs) less those with an evaluation sentence of any length, in the same order.
+
+    ``sentences``: what to leave out, normalised; all of `evaluation_sentences` by default.
+    """
+    unwanted = evaluation_sentences() if sentences is None else sentences
+    return (item for item in items if not contains_evaluation_sentence(item, unwanted))
+
+
+def pair_key(a: str, b: str) -> tuple[str, str]:
+    """The same key for two texts in either order, after `normalise_for_overlap`; for filters by pair."""
+    first, second = normalise_for_overlap(a), normalise_for_overlap(b)
+    return (first, second) if first <= second else (second, first)
+
+
+def without_pairs(pairs: Iterable[Pair], unwanted: Iterable[Pair]) -> list[Pair]:
+    """``pairs`` less those that also occur in ``unwanted``, in either order (SICK train less its test pairs)."""
+    keys = {pair_key(pair.a, pair.b) for pair in unwanted}
+    return [pair for pair in pairs if pair_key(pair.a, pair.b) not in keys]
+
+
+def _forms(text: str) -> set[str]:
+    return {normalise_for_overlap(text), normalise_for_overlap(detokenise(text))}
+
+
+@functools.lru_cache(maxsize=4)
+def _sentences(folder: Path, corpora: tuple[str, ...]) -> frozenset[str]:
+    # ``folder`` is part of the key because the readers look where SEMBLANCE_DATA points at the time of the call.
+    found: set[str] = set()
+    missing = []
+    for corpus in corpora:
+        for read in _SPLITS[corpus]:
+            try:
+                pairs = read()
+            except CorpusMissing as error:
+                missing.append(str(error).split(";")[0])
+                continue
+            for text in {text for pair in pairs for text in (pair.a, pair.b)}:
+                found.update(_forms(text))
+    if missing:
+        _log.warning("%d evaluation sets are not filtered out, being absent: %s", len(missing), " | ".join(missing))
+    found.discard("")
+    return frozenset(found)

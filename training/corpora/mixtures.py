@@ -1,0 +1,214 @@
+"""Training mixtures drawn from many corpora: unlabelled sentences and positive pairs, evaluation sentences left out.
+
+Both are deterministic: the same data folder, limit and seed give the same list. A source gives what its share of the
+limit asks for; what a small source cannot give is shared out among the others. Tokenised sources are detokenised, so a
+model learns from text as people type it.
+"""
+
+import html
+import random
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from training.corpora import captions, msrp, nli, paraphrase, trecqa, wikipedia, wikiqa
+from training.corpora.files import one_of
+from training.corpora.leakage import evaluation_sentences, normalise_for_overlap, pair_key
+from training.corpora.penn import detokenise
+from training.pairs import Pair
+
+Item = TypeVar("Item")
+
+MIN_WORDS, MAX_WORDS = 3, 60
+
+# Shares of an unlabelled sample. Captions are plentiful and easy, so they are held back; news, forum and question
+# text, headlines and definitions each get enough that every kind of STS set has relatives in the sample.
+SENTENCE_SHARES: dict[str, float] = {
+    "captions": 0.16,
+    "quora": 0.12,
+    "twitter-url": 0.12,
+    "twitter-labelled": 0.04,
+    "simplification": 0.08,
+    "snli": 0.04,
+    "multinli": 0.10,
+    "wikiqa": 0.05,
+    "trecqa": 0.10,
+    "msrp": 0.03,
+    "wikipedia": 0.08,
+    "wikipedia-definitions": 0.07,
+    "bible": 0.01,
+}
+
+# Shares of a limited sample of positive pairs; without a limit every pair is taken. No source may swamp the rest:
+# captions and archaic verse are the largest and the furthest from most test sets.
+PAIR_SHARES: dict[str, float] = {
+    "multi30k": 0.20,
+    "flickr8k": 0.01,
+    "coco": 0.09,
+    "quora": 0.20,
+    "twitter-labelled": 0.08,
+    "twitter-url": 0.22,
+    "simplification": 0.15,
+    "bible": 0.05,
+}
+
+_DEFINITION = re.compile(
+    r"(?:(?:The|A|An)\s+)?[\w'\u2019-]+(?:\s+[\w'\u2019-]+){0,4}\s+(?:\([^)]*\)\s+)?"
+    r"(?:is|are|was|were)\s+((?:an?|the|any|one)\s+[^;]+?)\.?"
+)
+
+
+def unlabelled_sentences(
+    limit: int | None, seed: int, shares: Mapping[str, float] = SENTENCE_SHARES
+) -> list[tuple[str, str]]:
+    """(source, sentence) sample of at most ``limit`` single sentences of 3..60 words, in a shuffled order.
+
+    Deduplicated over all sources (after `normalise_for_overlap`), without evaluation sentences, without images of the
+    overlap list; WikiQA and TrecQA give their train parts only. ``limit=None`` takes everything. Raises `CorpusError`
+    when a source is missing; ``shares`` chooses other sources or proportions.
+    """
+    unwanted = evaluation_sentences()
+    seen: set[str] = set()
+    pools: dict[str, list[str]] = {}
+    for source in shares:
+        pool = []
+        for text in filter(_fits, map(_plain, _SENTENCES[one_of("source", source, _SENTENCES)]())):
+            key = normalise_for_overlap(text)
+            if key not in seen and key not in unwanted:
+                seen.add(key)
+                pool.append(text)
+        pools[source] = pool
+    return _sample(pools, limit, seed, shares)
+
+
+def paraphrase_pairs(limit: int | None, seed: int, sources: Collection[str] = tuple(PAIR_SHARES)) -> list[Pair]:
+    """At most ``limit`` positive pairs (all of them for None) from ``sources``, in a shuffled order.
+
+    Pairs of equal sides (after `normalise_for_overlap`), repeated pairs and pairs with an evaluation sentence are left
+    out, as are sides outside 3..60 words. ``group`` is the source, for captions and simplification followed by ``:``
+    and the image or complex sentence, so that a batch can avoid taking a paraphrase for a negative.
+    """
+    unwanted = evaluation_sentences()
+    seen: set[tuple[str, str]] = set()
+    pools: dict[str, list[Pair]] = {}
+    for source in sources:
+        pool = []
+        for raw in _PAIRS[one_of("source", source, _PAIRS)]():
+            pair = Pair(_plain(raw.a), _plain(raw.b), label="1", group=raw.group)
+            key = pair_key(pair.a, pair.b)
+            if key[0] == key[1] or key in seen or not unwanted.isdisjoint(key):
+                continue
+            if _fits(pair.a) and _fits(pair.b):
+                seen.add(key)
+                pool.append(pair)
+        pools[source] = pool
+    sample = _sample(pools, limit, seed, {source: PAIR_SHARES[source] for source in sources})
+    return [pair for _, pair in sample]
+
+
+def quotas(available: Mapping[str, int], limit: int, shares: Mapping[str, float]) -> dict[str, int]:
+    """How many each source gives: ``limit`` in proportion to ``shares``, no source more than it has.
+
+    What a source cannot give is shared out again among those that still can, in the same proportions, until ``limit``
+    (or everything available) is reached. Fractions go to the largest remainders, ties in the order of ``shares``.
+    """
+    given = dict.fromkeys(shares, 0)
+    limit = min(limit, sum(available[source] for source in shares))
+    while (left := limit - sum(given.values())) > 0:
+        open_sources = [source for source in shares if given[source] < available[source]]
+        whole = sum(shares[source] for source in open_sources)
+        exact = {source: left * shares[source] / whole for source in open_sources}
+        step = {source: int(exact[source]) for source in open_sources}
+        remainders = sorted(open_sources, key=lambda source: step[source] - exact[source])
+        for source in remainders[: left - sum(step.values())]:
+            step[source] += 1
+        for source in open_sources:
+            given[source] += min(step[source], available[source] - given[source])
+    return given
+
+
+def _sample(
+    pools: Mapping[str, Sequence[Item]], limit: int | None, seed: int, shares: Mapping[str, float]
+) -> list[tuple[str, Item]]:
+    available = {source: len(pool) for source, pool in pools.items()}
+    amounts = available if limit is None else quotas(available, limit, shares)
+    chosen = [
+        (source, item)
+        for source, amount in amounts.items()
+        # One generator per source: changing one source's text leaves the draw from the others as it was.
+        for item in random.Random(f"{seed}/{source}").sample(pools[source], amount)
+    ]
+    random.Random(f"{seed}").shuffle(chosen)
+    return chosen
+
+
+def _plain(text: str) -> str:
+    # Tweets also carry HTML entities (&amp;, &nbsp;).
+    return detokenise(html.unescape(text))
+
+
+def _fits(text: str) -> bool:
+    return MIN_WORDS <= len(text.split()) <= MAX_WORDS
+
+
+def _sides(pairs: Iterable[Pair]) -> Iterator[str]:
+    for pair in pairs:
+        yield pair.a
+        yield pair.b
+
+
+def _definitions() -> Iterator[str]:
+    """What follows ``X is`` in sentences like ``X is a ...``: glosses such as those of the STS OnWN and FNWN sets."""
+    for sentence in wikipedia.sentences():
+        found = _DEFINITION.fullmatch(sentence)
+        if found is not None:
+            yield found[1]
+
+
+def _captions() -> Iterator[str]:
+    for source in captions.SOURCES:
+        for texts in captions.read(source).values():
+            yield from texts
+
+
+def _grouped(source: str, pairs: Iterable[Pair], key: Callable[[Pair], str]) -> Iterator[Pair]:
+    ids: dict[str, int] = {}
+    for pair in pairs:
+        yield replace(pair, group=f"{source}:{ids.setdefault(key(pair), len(ids))}")
+
+
+def _image_pairs(source: str) -> Iterator[Pair]:
+    for pair in captions.pairs(captions.read(source)):
+        yield replace(pair, group=f"{source}:{pair.group}")
+
+
+def _named(source: str, pairs: Iterable[Pair]) -> Iterator[Pair]:
+    return (replace(pair, group=source) for pair in pairs if pair.label == "1")
+
+
+_SENTENCES: dict[str, Callable[[], Iterable[str]]] = {
+    "captions": _captions,
+    "quora": lambda: _sides(paraphrase.quora()),
+    "twitter-url": lambda: _sides(paraphrase.twitter_url()),
+    "twitter-labelled": lambda: _sides(paraphrase.twitter_labelled()),
+    "simplification": lambda: _sides(paraphrase.simplification()),
+    "snli": lambda: _sides(nli.snli("dev")),
+    "multinli": lambda: _sides(nli.multinli()),
+    "wikiqa": lambda: _sides(wikiqa.read("train")),
+    "trecqa": lambda: _sides(trecqa.read("train-all")),
+    "msrp": lambda: _sides(msrp.read("train")),
+    "wikipedia": wikipedia.sentences,
+    "wikipedia-definitions": _definitions,
+    "bible": lambda: _sides(paraphrase.bible()),
+}
+_PAIRS: dict[str, Callable[[], Iterable[Pair]]] = {
+    "multi30k": lambda: _image_pairs("multi30k"),
+    "flickr8k": lambda: _image_pairs("flickr8k"),
+    "coco": lambda: _image_pairs("coco"),
+    "quora": lambda: _named("quora", paraphrase.quora()),
+    "twitter-labelled": lambda: _named("twitter-labelled", paraphrase.twitter_labelled()),
+    "twitter-url": lambda: _named("twitter-url", paraphrase.twitter_url()),
+    "simplification": lambda: _grouped("simplification", paraphrase.simplification(), lambda pair: pair.a),
+    "bible": lambda: _named("bible", paraphrase.bible()),
+}

@@ -1,0 +1,19 @@
+"""The one value every corpus reader yields: two texts and what people said about them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts, with whatever gold the corpus has for them.
+
+    ``target``: graded score on the corpus' own scale (SICK 1..5, STS 0..5), None where there is none.
+    ``label``: ``entailment``, ``neutral`` or ``contradiction``; or ``1``/``0`` for paraphrases and correct answers.
+    ``group``: what ties pairs together: a question id, an image id, a source.
+    """
+
+    a: str
+    b: str
+    target: float | None = None
+    label: str | None = None
+    group: str = ""
