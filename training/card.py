@@ -1,0 +1,75 @@
+"""The README of a model folder, written from its manifest alone, so that the two cannot disagree."""
+
+from pathlib import Path
+
+from contract.manifest import Manifest
+
+_HOW = {
+    "cosine": "the cosine of the two sentence embeddings",
+    "exp_l1": "exp(-L1 distance) of the two sentence embeddings",
+}
+
+
+def write_card(manifest: Manifest, path: Path) -> None:
+    """Write the model card in Markdown."""
+    parts = [f"# {manifest.id}", f"{manifest.title}.", _summary(manifest), _figures(manifest), _data(manifest)]
+    parts += [_training(manifest), _limits(manifest)]
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _summary(manifest: Manifest) -> str:
+    size = sum(entry.bytes for entry in manifest.files.values()) / 1e6
+    lines = [
+        f"- Architecture: `{manifest.architecture}` ({manifest.family}), {manifest.dim} dimensions, {size:.1f} MB.",
+        f"- Tasks: {', '.join(manifest.tasks)}.",
+    ]
+    if (task := manifest.similarity) is not None:
+        how = _HOW[task.comparison] if task.comparison else f"`{task.graph}`, the expected rating over its classes"
+        scale = f", reported as a rating {task.label_scale[0]:g}..{task.label_scale[1]:g}" if task.label_scale else ""
+        calibrated = f", calibrated ({task.calibration.kind.replace('_', ' ')})" if task.calibration else ""
+        symmetry = "symmetric" if task.symmetric else "not symmetric"
+        lines.append(f"- Similarity: {how}{calibrated}{scale}; {symmetry} in its two sentences.")
+    if manifest.entailment is not None:
+        lines.append(f"- Entailment: `{manifest.entailment.graph}`, labels {', '.join(manifest.entailment.labels)}.")
+    lines.append(f"- Fingerprint: `{manifest.fingerprint}`.")
+    return "\n".join(lines)
+
+
+def _figures(manifest: Manifest) -> str:
+    rows = [
+        f"| {f.task} | {f.corpus} | {f.split} | {f.metric} | {f.value:.4f} | {f.rows} |"
+        for f in manifest.figures
+        if f.metric != "spearman" or len(manifest.figures) < 12  # the long transfer table keeps to Pearson
+    ]
+    head = "| task | corpus | split | metric | value | rows |\n|---|---|---|---|---|---|"
+    return f"## Figures\n\nOf these very files, through ONNX Runtime, on test sets touched once.\n\n{head}\n" + "\n".join(rows)
+
+
+def _data(manifest: Manifest) -> str:
+    rows = [f"| {d.name} | {d.use} | {d.rows} | {d.licence} | {d.source} |" for d in manifest.training_data]
+    head = "| data | use | rows | licence | source |\n|---|---|---|---|---|"
+    return (
+        f"## Data\n\n{head}\n" + "\n".join(rows) + "\n\nSeveral of these allow research or non-commercial use only; "
+        "whether weights trained on them inherit that is for you and your lawyer to decide before commercial use."
+    )
+
+
+def _training(manifest: Manifest) -> str:
+    commands = "\n".join(manifest.provenance.commands)
+    versions = ", ".join(f"{name} {value}" for name, value in manifest.provenance.environment.items())
+    return (
+        f"## Training it again\n\nPublished {manifest.provenance.created}, seed {manifest.provenance.seed}; "
+        f"{versions}. The whole recipe is in `manifest.json`.\n\n```\n{commands}\n```"
+    )
+
+
+def _limits(manifest: Manifest) -> str:
+    return (
+        "## Limits\n\n"
+        f"- English. Sentences over {manifest.limits.max_tokens} tokens are cut, and reported as truncated.\n"
+        "- Words outside the vocabulary are read by their pieces or hashed; the service reports their share as `unknown`.\n"
+        "- Word averaging sees no word order: \"dog bites man\" and \"man bites dog\" score 1, and a negation is one word "
+        "among others.\n"
+        "- Trained on captions, news, questions, tweets and encyclopaedia text; social biases of that text and of its "
+        "authors are in the vectors."
+    )

@@ -1,0 +1,94 @@
+"""Measure a model folder on the test sets, through ONNX Runtime and the contract: what the service would answer."""
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from contract.manifest import Figure
+from contract.scoring import most_likely
+from training.corpora import sick, transfer
+from training.metrics import graded, labelled
+from training.pairs import Pair
+from training.runtime import PublishedModel
+
+
+class FigureFile(BaseModel):
+    """Figures of one run, with all it takes to get them again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    recipe: str
+    seed: int
+    storage: str  # of the word table: float32, float16 or int8
+    command: str
+    measured: date
+    figures: tuple[Figure, ...]
+
+    def save(self, folder: Path) -> Path:
+        """Write `<recipe>-seed<n>-<storage>.json`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.recipe}-seed{self.seed}-{self.storage}.json"
+        path.write_text(json.dumps(self.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
+        return path
+
+
+def transfer_figures(model: PublishedModel) -> list[Figure]:
+    """Pearson and Spearman of the raw score (the cosine, as in the papers) on every transfer set, and the means."""
+    figures: list[Figure] = []
+    by_year: dict[str, list[float]] = {}
+    for name in transfer.NAMES:
+        pairs = transfer.read(name)
+        measured = graded(_raw_scores(model, pairs), _ratings(pairs))
+        corpus, split = _names(name)
+        for metric in ("pearson", "spearman"):
+            figures.append(_similarity(corpus, split, metric, measured[metric], len(pairs)))
+        by_year.setdefault(corpus, []).append(measured["pearson"])
+    total = sum(map(len, by_year.values()))
+    for corpus, values in by_year.items():
+        if corpus != "SICK":
+            figures.append(_similarity(corpus, "mean of sets", "pearson", float(np.mean(values)), len(values)))
+    everything = [value for values in by_year.values() for value in values]
+    figures.append(_similarity("transfer", "mean of sets", "pearson", float(np.mean(everything)), total))
+    return figures
+
+
+def sick_figures(model: PublishedModel) -> list[Figure]:
+    """The SemEval-2014 measures on SICK test: r, rho and MSE of the rating; accuracy and macro-F1 of the label."""
+    pairs = sick.read("test")
+    a, b = [p.a for p in pairs], [p.b for p in pairs]
+    figures = []
+    if model.manifest.similarity is not None:
+        rating = model.similarity(a, b).rating
+        assert rating is not None
+        for metric, value in graded(rating, _ratings(pairs)).items():
+            figures.append(_similarity("SICK", "test", metric, value, len(pairs)))
+    if model.manifest.entailment is not None:
+        predicted = [most_likely(p) for p in model.entailment(a, b)]
+        for metric, value in labelled(predicted, [p.label or "" for p in pairs]).items():
+            figures.append(
+                Figure(task="entailment", corpus="SICK", split="test", metric=metric, value=value, rows=len(pairs))
+            )
+    return figures
+
+
+def _raw_scores(model: PublishedModel, pairs: Sequence[Pair]) -> np.ndarray:
+    return model.similarity([p.a for p in pairs], [p.b for p in pairs]).raw_score
+
+
+def _ratings(pairs: Sequence[Pair]) -> np.ndarray:
+    return np.array([p.target for p in pairs], dtype=np.float64)
+
+
+def _names(name: str) -> tuple[str, str]:
+    if name == "sick-test":
+        return "SICK", "test"
+    year, split = name.split("/")
+    return f"STS {year.removesuffix('-test')}", split
+
+
+def _similarity(corpus: str, split: str, metric: str, value: float, rows: int) -> Figure:
+    return Figure(task="similarity", corpus=corpus, split=split, metric=metric, value=round(value, 6), rows=rows)

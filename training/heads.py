@@ -1,0 +1,27 @@
+"""Heads over two sentence embeddings (Tai, Socher & Manning 2015, eq. 15), for similarity and entailment.
+
+Shapes: B batch, D embedding dimensions, H hidden, K outputs.
+"""
+
+import torch
+from torch import Tensor, nn
+
+
+class PairHead(nn.Module):
+    """h_x = a*b, h_+ = |a-b|, h_s = sigmoid(Wx h_x + W+ h_+ + b), output = log softmax(W h_s + b).
+
+    With the ratings as classes it is the similarity head (the score is the expected rating), with three classes
+    the entailment head of Wieting et al. (2016), section 4.4. Symmetric in its two sentences.
+    """
+
+    def __init__(self, dim: int, outputs: int, hidden: int = 50) -> None:
+        """`hidden` is 50 in Tai et al."""
+        super().__init__()
+        self.product = nn.Linear(dim, hidden)
+        self.difference = nn.Linear(dim, hidden, bias=False)  # one bias is enough for the sum
+        self.output = nn.Linear(hidden, outputs)
+
+    def forward(self, a_BD: Tensor, b_BD: Tensor) -> Tensor:
+        """Embeddings [B, D], [B, D] -> log-probabilities [B, K]."""
+        hidden_BH = torch.sigmoid(self.product(a_BD * b_BD) + self.difference((a_BD - b_BD).abs()))
+        return torch.log_softmax(self.output(hidden_BH), dim=-1)

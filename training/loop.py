@@ -1,0 +1,252 @@
+"""The one training loop, driven by an objective and a schedule.
+
+A run is a folder: `checkpoint.pt` (all state, replaced atomically), `best.pt` (the weights that did best on the
+development set), `metrics.jsonl` (one line an epoch), `result.json` (written last). Killed at any instant and
+started again, it continues from the last checkpoint and ends with the same bits as if never interrupted.
+
+With several processes (torchrun), gradients are averaged over ranks before each step; rank 0 writes.
+"""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+import torch.distributed as dist
+from rich.progress import Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor, nn
+
+from training.optimisers import OptimiserConfig, build_optimisers, clip_gradients
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to train and how to choose the epoch that is kept."""
+
+    epochs: int
+    batch_size: int
+    patience: int | None = None  # epochs without a better development score before stopping
+    checkpoint_seconds: float = 60.0  # also inside an epoch: what a kill can cost
+
+
+class Objective(Protocol):
+    """What a run optimises: its data, its loss, its development score."""
+
+    model: nn.Module
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Any]:
+        """The epoch's batches in an order that depends on the seed and the epoch alone."""
+
+    def steps(self) -> int:
+        """Batches in an epoch."""
+
+    def loss(self, batch: Any) -> tuple[Tensor, dict[str, float]]:
+        """The scalar to minimise and its named parts, for the log."""
+
+    def evaluate(self) -> dict[str, float]:
+        """Development metrics, higher `selection` is better."""
+
+    def generators(self) -> list[torch.Generator]:
+        """Random generators whose state belongs to the checkpoint."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended."""
+
+    best_epoch: int
+    best: dict[str, float]
+    epochs: int
+    seconds: float
+
+
+@dataclass
+class _Progress:
+    epoch: int = 0
+    step: int = 0  # batches of this epoch already done
+    best_epoch: int = 0
+    best: dict[str, float] | None = None
+    seconds: float = 0.0
+    log_bytes: int = 0
+    loss_sum: float = 0.0
+    finished: bool = False
+
+
+def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, run: Path, *, seed: int) -> Result:
+    """Run (or resume, or just report) a training run; leaves the best weights in `objective.model`.
+
+    Epoch 0 is the start: it is evaluated, and kept when training only makes things worse.
+
+    Raises:
+        FloatingPointError: the loss is not finite; the last checkpoint stays.
+    """
+    run.mkdir(parents=True, exist_ok=True)
+    rank, world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+    model = objective.model
+    optimisers = build_optimisers(model, optimiser)
+    torch.manual_seed(seed + rank)  # dropout; the order of batches has its own generators
+    state = _Progress()
+    saver = _Saver(run, model, optimisers, objective, rank)
+    if saver.restore(state):
+        logger.info("resuming %s at epoch %d, batch %d", run, state.epoch + 1, state.step)
+    log = _Log(run / "metrics.jsonl", state.log_bytes, write=rank == 0)
+    started = time.monotonic() - state.seconds
+    saved_at = time.monotonic()
+
+    def keep_if_best(metrics: dict[str, float]) -> None:
+        if state.best is None or metrics["selection"] > state.best["selection"]:
+            state.best, state.best_epoch = metrics, state.epoch
+            saver.save_best()
+
+    if state.best is None:
+        metrics = _evaluate(objective)
+        log.write({"epoch": 0, **metrics})
+        keep_if_best(metrics)
+        state.log_bytes = log.bytes
+        saver.save(state)
+
+    columns = (*Progress.get_default_columns()[:-1], TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+    with Progress(*columns, disable=rank != 0, transient=True) as bar:
+        task = bar.add_task(run.name, total=schedule.epochs * objective.steps(), note="")
+        while not state.finished and state.epoch < schedule.epochs:
+            model.train()
+            for batch in islice(objective.batches(state.epoch, rank, world), state.step, None):
+                state.loss_sum += _step(objective, batch, optimisers, optimiser.clip, world)
+                state.step += 1
+                bar.update(task, completed=state.epoch * objective.steps() + state.step)
+                if time.monotonic() - saved_at > schedule.checkpoint_seconds:
+                    state.seconds = time.monotonic() - started
+                    saver.save(state)
+                    saved_at = time.monotonic()
+            metrics = _evaluate(objective)
+            loss = state.loss_sum / max(state.step, 1)
+            state.epoch, state.step, state.loss_sum = state.epoch + 1, 0, 0.0
+            log.write({"epoch": state.epoch, "loss": loss, **metrics})
+            keep_if_best(metrics)
+            bar.update(task, note=f"epoch {state.epoch} loss {loss:.4f} dev {metrics['selection']:.4f}")
+            waited = state.epoch - state.best_epoch
+            state.finished = schedule.patience is not None and waited >= schedule.patience
+            state.seconds, state.log_bytes = time.monotonic() - started, log.bytes
+            saver.save(state)
+            saved_at = time.monotonic()
+    model.load_state_dict(torch.load(run / "best.pt", weights_only=True))
+    assert state.best is not None  # epoch 0 was evaluated
+    result = Result(state.best_epoch, state.best, state.epoch, round(state.seconds, 1))
+    if rank == 0:
+        _replace(run / "result.json", lambda path: path.write_text(json.dumps(asdict(result), indent=1) + "\n"))
+    return result
+
+
+def _evaluate(objective: Objective) -> dict[str, float]:
+    objective.model.eval()
+    with torch.no_grad():
+        return objective.evaluate()
+
+
+def _step(
+    objective: Objective, batch: Any, optimisers: list[torch.optim.Optimizer], clip: float | None, world: int
+) -> float:
+    for each in optimisers:
+        each.zero_grad(set_to_none=True)
+    loss, _ = objective.loss(batch)
+    value = float(loss.detach())
+    if not torch.isfinite(loss.detach()):
+        raise FloatingPointError(f"the loss became {value}; a smaller learning rate or clipping may help")
+    loss.backward()
+    parameters = [p for p in objective.model.parameters() if p.requires_grad]
+    if world > 1:
+        _average_gradients(parameters, world)
+    if clip is not None:
+        clip_gradients(parameters, clip)
+    for each in optimisers:
+        each.step()
+    return value
+
+
+def _average_gradients(parameters: list[nn.Parameter], world: int) -> None:
+    for parameter in parameters:
+        # A rank whose shard never met a parameter still takes part in the collective.
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        if parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.coalesce()
+        dist.all_reduce(parameter.grad)
+        parameter.grad.div_(world)
+
+
+class _Log:
+    """metrics.jsonl, cut back on resume to what the checkpoint had seen, so that no epoch stands there twice."""
+
+    def __init__(self, path: Path, keep_bytes: int, *, write: bool) -> None:
+        self.path = path
+        self.enabled = write
+        if write:
+            with path.open("ab") as file:
+                file.truncate(keep_bytes)
+        self.bytes = keep_bytes
+
+    def write(self, line: dict[str, float]) -> None:
+        if not self.enabled:
+            return
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({k: round(v, 6) for k, v in line.items()}) + "\n")
+        self.bytes = self.path.stat().st_size
+
+
+class _Saver:
+    """Everything that must survive a kill, in one file that is either the old or the new."""
+
+    def __init__(
+        self, run: Path, model: nn.Module, optimisers: list[torch.optim.Optimizer], objective: Objective, rank: int
+    ) -> None:
+        self.run, self.model, self.optimisers, self.objective, self.rank = run, model, optimisers, objective, rank
+        # One file a rank: weights are equal everywhere, but each rank has its own dropout generator.
+        self.path = run / ("checkpoint.pt" if rank == 0 else f"checkpoint-{rank}.pt")
+
+    def save_best(self) -> None:
+        if self.rank == 0:
+            _replace(self.run / "best.pt", lambda path: torch.save(self.model.state_dict(), path))
+
+    def save(self, state: _Progress) -> None:
+        content = {
+            "progress": asdict(state),
+            "model": self.model.state_dict(),
+            "optimisers": [each.state_dict() for each in self.optimisers],
+            "torch_rng": torch.get_rng_state(),
+            "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "generators": [each.get_state() for each in self.objective.generators()],
+        }
+        _replace(self.path, lambda path: torch.save(content, path))
+
+    def restore(self, state: _Progress) -> bool:
+        if not self.path.exists():
+            return False
+        content = torch.load(self.path, weights_only=True)
+        self.model.load_state_dict(content["model"])
+        for each, saved in zip(self.optimisers, content["optimisers"], strict=True):
+            each.load_state_dict(saved)
+        torch.set_rng_state(content["torch_rng"])
+        if content["cuda_rng"]:
+            torch.cuda.set_rng_state_all(content["cuda_rng"])
+        for generator, saved in zip(self.objective.generators(), content["generators"], strict=True):
+            generator.set_state(saved)
+        for name, value in content["progress"].items():
+            setattr(state, name, value)
+        return True
+
+
+def _replace(path: Path, write: Any) -> None:
+    """Write beside, flush to disk, rename: a kill leaves the old file or the new one, never half of one."""
+    partial = path.with_name(path.name + ".partial")
+    write(partial)
+    with partial.open("rb") as file:
+        os.fsync(file.fileno())
+    partial.replace(path)

@@ -1,0 +1,42 @@
+"""Model selection for transfer training: mean Pearson r of the cosine over graded sets, STS 2016 as in the paper."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch.nn.functional import normalize
+
+from contract.tokenizer import Tokenizer
+from training.batches import Sentences
+from training.metrics import graded
+from training.models import SiameseModel
+from training.pairs import Pair
+
+
+class GradedSets:
+    """Named sets of rated pairs, tokenised once."""
+
+    def __init__(self, sets: Mapping[str, Sequence[Pair]], tokenizer: Tokenizer, max_tokens: int) -> None:
+        """Tokenise every set."""
+        self.sets = {
+            name: (
+                Sentences([p.a for p in pairs], tokenizer, max_tokens),
+                Sentences([p.b for p in pairs], tokenizer, max_tokens),
+                np.array([p.target for p in pairs], dtype=np.float64),
+            )
+            for name, pairs in sets.items()
+        }
+
+    def evaluate(self, model: SiameseModel) -> dict[str, float]:
+        """Pearson r of each set under its name, and their mean as `selection`."""
+        scores = {}
+        for name, (a, b, gold) in self.sets.items():
+            left, right = (normalize(encode_all(model, side), dim=1) for side in (a, b))
+            scores[name] = graded((left * right).sum(1).cpu().numpy(), gold)["pearson"]
+        return {**scores, "selection": float(np.mean(list(scores.values())))}
+
+
+def encode_all(model: SiameseModel, sentences: Sentences, batch_size: int = 512) -> torch.Tensor:
+    """Embeddings [n, D] of all sentences, in order."""
+    starts = range(0, len(sentences), batch_size)
+    return torch.cat([model.encode(sentences.batch(np.arange(s, min(s + batch_size, len(sentences))))) for s in starts])

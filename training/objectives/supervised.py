@@ -1,0 +1,115 @@
+"""Supervised pairs: graded similarity (KL to the sparse target) and entailment (NLL), alone or together.
+
+Tai et al. (2015), section 4.2; Wieting et al. (2016), section 4.4. Training both on one encoder lets one cached
+embedding answer both questions.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import nll_loss
+
+from contract.scores import expected_rating
+from contract.tokenizer import Tokenizer
+from training.batches import Indices, Sentences, shard, shuffled
+from training.losses import kl_to_target, sparse_target
+from training.metrics import graded, labelled
+from training.models import SiameseModel
+from training.objectives.development import encode_all
+from training.pairs import Pair
+from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+@dataclass(frozen=True)
+class SupervisedConfig:
+    """Which heads, and how much each loss counts."""
+
+    classes: tuple[float, ...] | None = (1.0, 2.0, 3.0, 4.0, 5.0)  # None: no similarity head
+    similarity_weight: float = 1.0
+    entailment_weight: float = 0.0  # 0: no entailment head
+    hidden: int = 50
+    regulariser: RegulariserConfig = NO_PENALTY
+
+
+class LabelledPairs:
+    """Tokenised pairs; a pair may lack the rating or the label, and is then left out of that loss."""
+
+    def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer, max_tokens: int) -> None:
+        """Tokenise both sides."""
+        self.a = Sentences([p.a for p in pairs], tokenizer, max_tokens)
+        self.b = Sentences([p.b for p in pairs], tokenizer, max_tokens)
+        self.rating = np.array([np.nan if p.target is None else p.target for p in pairs], dtype=np.float32)
+        self.label = np.array([-1 if p.label is None else LABELS.index(p.label) for p in pairs], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.rating)
+
+
+class SupervisedObjective:
+    """Sum of the similarity and entailment losses over labelled pairs."""
+
+    def __init__(
+        self,
+        model: SiameseModel,
+        training: LabelledPairs,
+        development: LabelledPairs,
+        config: SupervisedConfig,
+        batch_size: int,
+        seed: int,
+    ) -> None:
+        """The model must have the heads the config weighs."""
+        self.model: SiameseModel = model
+        self.training, self.development, self.config = training, development, config
+        self.batch_size, self.seed = batch_size, seed
+        self.classes = torch.tensor(config.classes or (0.0, 1.0))
+        self.regulariser = Regulariser(model, config.regulariser)
+
+    def steps(self) -> int:
+        """Batches of an epoch, the last one smaller."""
+        return -(-len(self.training) // self.batch_size)
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+        """Indices of training pairs."""
+        for indices in shuffled(len(self.training), self.batch_size, self.seed, epoch):
+            part = shard(indices, rank, world)
+            yield part if len(part) else indices[:1]  # a rank without work would leave the others waiting
+
+    def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
+        """Weighted losses plus penalties."""
+        left, right = self.training.a.batch(batch), self.training.b.batch(batch)
+        a, b = self.model.encode(left), self.model.encode(right)
+        parts: dict[str, Tensor] = {}
+        rated = torch.from_numpy(~np.isnan(self.training.rating[batch])).to(a.device)
+        if "similarity" in self.model.heads and bool(rated.any()):
+            ratings = torch.from_numpy(self.training.rating[batch]).to(a.device)[rated]
+            target = sparse_target(ratings, self.classes.to(a.device))
+            predicted = self.model.heads["similarity"](a[rated], b[rated])
+            parts["similarity"] = self.config.similarity_weight * kl_to_target(predicted, target)
+        label = torch.from_numpy(self.training.label[batch]).to(a.device)
+        if "entailment" in self.model.heads and bool((label >= 0).any()):
+            predicted = self.model.heads["entailment"](a[label >= 0], b[label >= 0])
+            parts["entailment"] = self.config.entailment_weight * nll_loss(predicted, label[label >= 0])
+        parts["penalty"] = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
+        return torch.stack(list(parts.values())).sum(), {name: float(v.detach()) for name, v in parts.items()}
+
+    def evaluate(self) -> dict[str, float]:
+        """Development figures of each head; `selection` is the mean of Pearson r and accuracy, of those there are."""
+        a, b = (encode_all(self.model, side) for side in (self.development.a, self.development.b))
+        metrics: dict[str, float] = {}
+        if "similarity" in self.model.heads and self.config.classes:
+            output = self.model.heads["similarity"](a, b).cpu().numpy()
+            metrics |= graded(expected_rating(output, self.config.classes), self.development.rating)
+        if "entailment" in self.model.heads:
+            predicted = self.model.heads["entailment"](a, b).argmax(1).cpu().numpy()
+            metrics |= labelled([LABELS[i] for i in predicted], [LABELS[i] for i in self.development.label])
+        chosen = [metrics[name] for name in ("pearson", "accuracy") if name in metrics]
+        return {**metrics, "selection": float(np.mean(chosen))}
+
+    def generators(self) -> list[torch.Generator]:
+        """No randomness outside the order of batches."""
+        return []

@@ -1,0 +1,85 @@
+"""Regress the student's in-batch cosines to a teacher's, on sentences without any label.
+
+Our own addition, in no paper: it is what carries a sentence-transformer's judgement into static word vectors.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from training.batches import Indices, Sentences, shard, shuffled
+from training.losses import cosine_matrix_loss
+from training.models import SiameseModel
+from training.objectives.development import GradedSets
+from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+
+
+@dataclass(frozen=True)
+class TeacherCosineConfig:
+    """Half of the batches random, half of sentences near each other, where the cosines worth learning are."""
+
+    near_share: float = 0.5
+    regulariser: RegulariserConfig = NO_PENALTY
+
+
+class TeacherCosineObjective:
+    """Mean squared error of cosine matrices."""
+
+    def __init__(
+        self,
+        model: SiameseModel,
+        sentences: Sentences,
+        teacher: npt.NDArray[np.float16],
+        development: GradedSets,
+        config: TeacherCosineConfig,
+        batch_size: int,
+        seed: int,
+    ) -> None:
+        """`teacher` [n, E] are the teacher's embeddings of the n sentences."""
+        if len(sentences) != len(teacher):
+            raise ValueError(f"{len(sentences)} sentences but {len(teacher)} teacher embeddings")
+        self.model: SiameseModel = model
+        self.sentences, self.teacher, self.development, self.config = sentences, teacher, development, config
+        self.batch_size, self.seed = batch_size, seed
+        self.regulariser = Regulariser(model, config.regulariser)
+
+    def steps(self) -> int:
+        """Full batches of an epoch."""
+        return len(self.sentences) // self.batch_size
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+        """Indices of sentences: batches of a random order and windows along a random teacher direction, mixed."""
+        rng = np.random.default_rng((self.seed, epoch, 1))
+        direction = rng.standard_normal(self.teacher.shape[1]).astype(np.float32)
+        # Projected in blocks: the whole matrix in float32 would double the memory of a run.
+        along = np.concatenate([self.teacher[s : s + 65536] @ direction for s in range(0, len(self.teacher), 65536)])
+        by_projection = np.argsort(along, kind="stable")
+        windows = rng.permutation(self.steps())
+        near = rng.random(self.steps()) < self.config.near_share
+        random_batches = shuffled(len(self.sentences), self.batch_size, self.seed, epoch, drop_last=True)
+        for step, batch in enumerate(random_batches):
+            if near[step]:
+                start = windows[step] * self.batch_size
+                batch = by_projection[start : start + self.batch_size]
+            yield shard(batch, rank, world)
+
+    def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
+        """Cosine regression plus penalties."""
+        inputs = self.sentences.batch(batch)
+        student = self.model.encode(inputs)
+        target = torch.from_numpy(self.teacher[batch].astype(np.float32)).to(student.device)
+        regression = cosine_matrix_loss(student, target)
+        penalty = self.regulariser(inputs[0])
+        return regression + penalty, {"regression": float(regression.detach()), "penalty": float(penalty.detach())}
+
+    def evaluate(self) -> dict[str, float]:
+        """Mean Pearson r over the development sets."""
+        return self.development.evaluate(self.model)
+
+    def generators(self) -> list[torch.Generator]:
+        """No randomness outside the order of batches."""
+        return []

@@ -1,0 +1,73 @@
+"""Transfer training on paraphrase pairs with the margin loss (Wieting et al. 2016, section 3.2)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from training.batches import Indices, Sentences, shard, shuffled
+from training.losses import Negatives, margin_loss
+from training.models import SiameseModel
+from training.objectives.development import GradedSets
+from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+
+
+@dataclass(frozen=True)
+class MarginConfig:
+    """The paper's tuned ranges: margin 0.4/0.6/0.8, batch 25/50/100, MAX or MIX."""
+
+    margin: float = 0.4
+    negatives: Negatives = "max"
+    regulariser: RegulariserConfig = NO_PENALTY
+
+
+class MarginObjective:
+    """Pairs of paraphrases against the hardest in-batch negatives."""
+
+    def __init__(
+        self,
+        model: SiameseModel,
+        a: Sentences,
+        b: Sentences,
+        development: GradedSets,
+        config: MarginConfig,
+        batch_size: int,
+        seed: int,
+    ) -> None:
+        """`a[i]` and `b[i]` are paraphrases."""
+        self.model: SiameseModel = model
+        self.a, self.b, self.development, self.config = a, b, development, config
+        self.batch_size, self.seed = batch_size, seed
+        self.regulariser = Regulariser(model, config.regulariser)
+        self.generator = torch.Generator().manual_seed(seed)  # of the MIX coin and its random negatives
+
+    def steps(self) -> int:
+        """Full batches only: the negatives come from the batch."""
+        return len(self.a) // self.batch_size
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+        """Indices of pairs."""
+        for indices in shuffled(len(self.a), self.batch_size, self.seed, epoch, drop_last=True):
+            yield shard(indices, rank, world)
+
+    def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
+        """Margin loss plus penalties."""
+        left, right = self.a.batch(batch), self.b.batch(batch)
+        margin = margin_loss(
+            self.model.encode(left),
+            self.model.encode(right),
+            self.config.margin,
+            self.config.negatives,
+            self.generator,
+        )
+        penalty = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
+        return margin + penalty, {"margin": float(margin.detach()), "penalty": float(penalty.detach())}
+
+    def evaluate(self) -> dict[str, float]:
+        """Mean Pearson r over the development sets."""
+        return self.development.evaluate(self.model)
+
+    def generators(self) -> list[torch.Generator]:
+        """The generator of random negatives."""
+        return [self.generator]

@@ -1,0 +1,234 @@
+"""A trained run -> `models/<id>/`: calibrated, exported, proved equal, measured, described.
+
+Nothing is written under `models/` unless every step before has passed; a published folder is replaced whole.
+"""
+
+import copy
+import logging
+import platform
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from contract.golden import GoldenPair, GoldenPairs
+from contract.manifest import (
+    EntailmentTask,
+    Figure,
+    Limits,
+    Manifest,
+    Provenance,
+    SimilarityTask,
+    TrainingData,
+    describe_file,
+)
+from contract.tokenizer import Tokenizer
+from training.calibrate import fit_centred_isotonic
+from training.card import write_card
+from training.corpora import sts
+from training.export import export_encoder, export_head
+from training.figures import FigureFile, sick_figures, transfer_figures
+from training.golden import GOLDEN_TEXTS
+from training.layers import Float16Embedding, Int8Embedding
+from training.models import SiameseModel
+from training.objectives.supervised import LABELS, SupervisedConfig
+from training.parity import check_encoder, check_head
+from training.provenance import commands_for, training_data_for
+from training.recipe import Publication, Recipe
+from training.run import load_run, training_texts
+from training.runtime import PublishedModel
+from training.tables import WordTable
+
+logger = logging.getLogger(__name__)
+
+ENCODER, SIMILARITY, ENTAILMENT = "encoder.onnx", "similarity.onnx", "entailment.onnx"
+TOKENIZER, GOLDEN, CARD = "tokenizer.json", "golden.json", "README.md"
+STS_SCALE = (0.0, 5.0)
+
+
+def publish(recipe: Recipe, runs: Path, models: Path, figures: Path, seed: int) -> Path:
+    """Publish a trained run; returns its folder.
+
+    Raises:
+        ValueError: the recipe has no publication.
+        RunMissing: it was not trained.
+        ParityError, GraphMismatchError: the export does not compute what was trained; nothing is published.
+    """
+    if recipe.publication is None:
+        raise ValueError(f"recipe {recipe.name!r} is an experiment, it has no publication")
+    target = models / recipe.publication.model_id
+    with tempfile.TemporaryDirectory(prefix="publish-") as temporary:
+        folder = Path(temporary)
+        manifest = _assemble(recipe, recipe.publication, runs, folder, seed)
+        measured = _measure(PublishedModel(folder, manifest), recipe)
+        _figure_file(recipe, seed, recipe.publication.storage, "publish", measured).save(figures)
+        manifest = manifest.model_copy(update={"figures": tuple(measured)})
+        golden = _golden_pairs(PublishedModel(folder, manifest))
+        golden.save(folder / GOLDEN)
+        files = {path.name: describe_file(path) for path in sorted(folder.iterdir())}
+        manifest = manifest.model_copy(update={"files": files})
+        manifest = manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()})
+        manifest.save(folder)
+        write_card(manifest, folder / CARD)
+        Manifest.load(folder).verify(folder)
+        models.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            shutil.rmtree(target)
+        shutil.copytree(folder, target)
+    return target
+
+
+def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: str = "float32") -> Path:
+    """Measure a trained run on its test sets without publishing it; returns the file of figures."""
+    publication = Publication(recipe.name, recipe.name, storage=storage)
+    if recipe.publication is not None:
+        publication = Publication(
+            recipe.name, recipe.name, storage=storage, keep_words=recipe.publication.keep_words
+        )
+    with tempfile.TemporaryDirectory(prefix="evaluate-") as temporary:
+        folder = Path(temporary)
+        manifest = _assemble(recipe, publication, runs, folder, seed)
+        measured = _measure(PublishedModel(folder, manifest), recipe)
+    return _figure_file(recipe, seed, storage, f"evaluate --storage {storage}", measured).save(figures)
+
+
+def _figure_file(recipe: Recipe, seed: int, storage: str, how: str, measured: list[Figure]) -> FigureFile:
+    command, *options = how.split(" ", 1)
+    return FigureFile(
+        recipe=recipe.name,
+        seed=seed,
+        storage=storage,
+        command=" ".join(["python -m training", command, recipe.name, f"--seed {seed}", *options]),
+        measured=datetime.now(UTC).date(),
+        figures=tuple(measured),
+    )
+
+
+def _measure(model: PublishedModel, recipe: Recipe) -> list[Figure]:
+    return sick_figures(model) if isinstance(recipe.objective, SupervisedConfig) else transfer_figures(model)
+
+
+def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path, seed: int) -> Manifest:
+    """Export everything into a folder; the manifest still lacks its figures and golden pairs."""
+    model, table = load_run(recipe, runs, seed)
+    table = WordTable(table.tokenizer, model.embedding.weight.detach().numpy())
+    if publication.keep_words is not None:
+        table = shrink(table, publication.keep_words, training_texts(recipe))
+    table.tokenizer.save(folder / TOKENIZER)
+    encoder = copy.deepcopy(model.encoder)
+    encoder.embedding = stored(torch.from_numpy(table.rows), publication.storage)
+    export_encoder(encoder, folder / ENCODER, publication.model_id)
+    difference = check_encoder(folder / ENCODER, encoder, len(table.tokenizer))
+    dim = table.rows.shape[1]
+    for task, name in (("similarity", SIMILARITY), ("entailment", ENTAILMENT)):
+        if task in model.heads:
+            export_head(model.heads[task], dim, folder / name, publication.model_id)
+            difference = max(difference, check_head(folder / name, model.heads[task], dim))
+    logger.info("%s: graphs equal their modules to %.1e", publication.model_id, difference)
+    GoldenPairs(pairs=()).save(folder / GOLDEN)
+    manifest = Manifest(
+        id=publication.model_id,
+        title=publication.title,
+        architecture=recipe.architecture.name,
+        family="siamese",
+        dim=dim,
+        encoder=ENCODER,
+        tokenizer=TOKENIZER,
+        golden=GOLDEN,
+        files={path.name: describe_file(path) for path in sorted(folder.iterdir())},
+        fingerprint="0" * 64,
+        limits=Limits(max_tokens=publication.max_tokens),
+        similarity=_similarity_task(recipe, model),
+        entailment=EntailmentTask(graph=ENTAILMENT, labels=LABELS) if "entailment" in model.heads else None,
+        training_data=tuple(TrainingData(**entry) for entry in training_data_for(recipe)),
+        figures=(),
+        provenance=Provenance(
+            created=datetime.now(UTC).date(),
+            recipe=recipe.as_json(),
+            commands=commands_for(recipe, seed),
+            seed=seed,
+            environment=_environment(),
+        ),
+    )
+    if manifest.similarity is not None and manifest.similarity.comparison is not None:
+        calibrated = _calibrated(manifest.similarity, PublishedModel(folder, manifest))
+        manifest = manifest.model_copy(update={"similarity": calibrated})
+    return manifest
+
+
+def _similarity_task(recipe: Recipe, model: SiameseModel) -> SimilarityTask | None:
+    if "similarity" in model.heads:
+        assert isinstance(recipe.objective, SupervisedConfig)
+        classes = recipe.objective.classes
+        assert classes is not None
+        scale = (classes[0], classes[-1])
+        return SimilarityTask(
+            graph=SIMILARITY, classes=classes, raw_range=scale, label_scale=scale, symmetric=True
+        )
+    if model.heads:
+        return None
+    return SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), label_scale=STS_SCALE, symmetric=True)
+
+
+def _calibrated(task: SimilarityTask, model: PublishedModel) -> SimilarityTask:
+    """Cosine -> expected STS rating, fitted on STS 2016, the papers' development sets."""
+    pairs = [pair for rated in sts.read_year("2016-test").values() for pair in rated]
+    raw = model.similarity([p.a for p in pairs], [p.b for p in pairs]).raw_score
+    gold = np.array([p.target for p in pairs], dtype=np.float64)
+    fit = fit_centred_isotonic(raw, gold, raw_range=task.raw_range, target_range=STS_SCALE)
+    return task.model_copy(update={"calibration": fit})
+
+
+def stored(rows: torch.Tensor, storage: str) -> nn.Module:
+    """An embedding that keeps the rows in that form.
+
+    Raises:
+        ValueError: no such storage.
+    """
+    if storage == "int8":
+        return Int8Embedding(rows)
+    if storage == "float16":
+        return Float16Embedding(rows)
+    if storage == "float32":
+        return nn.Embedding.from_pretrained(rows)
+    raise ValueError(f"storage is int8, float16 or float32, got {storage!r}")
+
+
+def shrink(table: WordTable, keep: int, texts: list[str]) -> WordTable:
+    """The table with its first (most frequent) words only, those of `texts` always kept; pieces and buckets stay."""
+    tokenizer = table.tokenizer
+    words = len(tokenizer.words)
+    needed = {i for text in texts for i in tokenizer.encode(text, 10**6).ids if 0 < i <= words}
+    common = [i for i in range(1, words + 1) if i not in needed][: max(keep - len(needed), 0)]
+    kept = sorted([*needed, *common])
+    smaller = Tokenizer([tokenizer.words[i - 1] for i in kept], tokenizer.pieces, tokenizer.buckets)
+    rows = np.concatenate([table.rows[:1], table.rows[kept], table.rows[words + 1 :]])
+    return WordTable(smaller, rows)
+
+
+def _golden_pairs(model: PublishedModel) -> GoldenPairs:
+    a, b = [pair[0] for pair in GOLDEN_TEXTS], [pair[1] for pair in GOLDEN_TEXTS]
+    scores = model.similarity(a, b) if model.manifest.similarity is not None else None
+    labels = model.entailment(a, b) if model.manifest.entailment is not None else None
+    return GoldenPairs(
+        pairs=tuple(
+            GoldenPair(
+                a=a[i],
+                b=b[i],
+                raw_score=None if scores is None else float(scores.raw_score[i]),
+                score=None if scores is None else float(scores.score[i]),
+                probabilities=None if labels is None else labels[i],
+            )
+            for i in range(len(a))
+        )
+    )
+
+
+def _environment() -> dict[str, str]:
+    packages = ("torch", "onnx", "onnxscript", "onnxruntime", "numpy", "scipy", "scikit-learn", "tokenizers")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

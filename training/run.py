@@ -1,0 +1,222 @@
+"""A recipe carried out: corpora to sentences, sentences to an objective, the loop, the finished weights on disk."""
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from contract.text import split_words
+from contract.tokenizer import Tokenizer
+from training.architectures import build_encoder
+from training.batches import Sentences
+from training.corpora import mixtures, nli, sick, sts, wikipedia
+from training.corpora.leakage import pair_key
+from training.distill import count_words, distil_table
+from training.heads import PairHead
+from training.layers import WordEmbedding
+from training.loop import Objective, Result, train
+from training.models import SiameseModel
+from training.objectives.development import GradedSets
+from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
+from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
+from training.objectives.transfer import MarginConfig, MarginObjective
+from training.pairs import Pair
+from training.recipe import ParaphrasePairs, Recipe, SickPairs, TableRecipe, TeacherSentences
+from training.recipes import find
+from training.tables import WordTable
+from training.teacher import Teacher, encode_cached
+from training.unseen import map_unseen
+
+logger = logging.getLogger(__name__)
+
+WEIGHTS_NAME = "model.pt"  # after everything, map of unseen rows included
+
+
+class RunMissing(Exception):
+    """A run that another one starts from, or that is to be published, was not trained yet."""
+
+
+def run_folder(runs: Path, recipe: Recipe, seed: int) -> Path:
+    """Where a run lives."""
+    return runs / recipe.name / f"seed-{seed}"
+
+
+def make_table(recipe: TableRecipe, teacher: Teacher, runs: Path) -> WordTable:
+    """Distil a word table, or load it when it is there.
+
+    Words are counted on Wikipedia and on the sentences of the transfer mixture, never on evaluation sentences.
+    """
+    folder = runs / "tables" / recipe.name
+    if (folder / "rows.npy").is_file():
+        return WordTable.load(folder)
+
+    def texts() -> Iterator[str]:
+        yield from wikipedia.paragraphs()
+        for _, sentence in mixtures.unlabelled_sentences(limit=300_000, seed=0):
+            yield sentence
+
+    table = distil_table(
+        teacher,
+        count_words(texts()),
+        teacher.whole_words(),
+        words=recipe.words,
+        dim=recipe.dim,
+        pieces=recipe.pieces,
+        buckets=recipe.buckets,
+        sif=recipe.sif,
+        cache=runs / "teacher",
+    )
+    table.save(folder)
+    return table
+
+
+def run(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> Result:
+    """Train a recipe, or resume it; the finished weights lie in `runs/<recipe>/seed-<n>/model.pt`.
+
+    Raises:
+        RunMissing: the word table or the run this one starts from is not there.
+        CorpusError: a corpus is missing or malformed.
+    """
+    _join_processes()
+    folder = run_folder(runs, recipe, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    table = load_table(recipe.table, runs)
+    model = build_model(recipe, table, seed)
+    if recipe.start is not None:
+        start_from(model, find(recipe.start), runs, seed)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model.to(device)
+    objective = build_objective(recipe, model, table.tokenizer, runs, teacher, seed)
+    schedule = recipe.schedule
+    (folder / "recipe.json").write_text(json.dumps({**recipe.as_json(), "seed": seed}, indent=1) + "\n")
+    result = train(objective, recipe.optimiser, schedule, folder, seed=seed)
+    if recipe.map_unseen and isinstance(objective, TeacherCosineObjective):
+        _map_unseen(model, objective.sentences, table)
+        with torch.no_grad():
+            logger.info("development after mapping unseen rows: %.4f", objective.evaluate()["selection"])
+    if not dist.is_initialized() or dist.get_rank() == 0:
+        torch.save(model.state_dict(), folder / WEIGHTS_NAME)
+    return result
+
+
+def load_table(recipe: TableRecipe, runs: Path) -> WordTable:
+    """A word table made before.
+
+    Raises:
+        RunMissing: it was not; names the command.
+    """
+    try:
+        return WordTable.load(runs / "tables" / recipe.name)
+    except FileNotFoundError as error:
+        raise RunMissing(f"no word table {recipe.name!r}: run `python -m training distill {recipe.name}`") from error
+
+
+def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
+    """The untrained model of a recipe."""
+    torch.manual_seed(seed)
+    rows = table.rows
+    if recipe.random_start:
+        rows = np.random.default_rng(seed).normal(0.0, 0.1, table.rows.shape).astype(np.float32)
+        rows[0] = 0.0
+    sparse = not (torch.cuda.is_available() and dist.is_initialized())  # NCCL reduces dense gradients only
+    encoder = build_encoder(recipe.architecture, WordEmbedding(rows, sparse=sparse))
+    heads = {}
+    if isinstance(recipe.objective, SupervisedConfig):
+        dim = rows.shape[1]
+        if recipe.objective.classes:
+            heads["similarity"] = PairHead(dim, len(recipe.objective.classes), recipe.objective.hidden)
+        if recipe.objective.entailment_weight > 0:
+            heads["entailment"] = PairHead(dim, len(LABELS), recipe.objective.hidden)
+    return SiameseModel(encoder, heads)
+
+
+def load_run(recipe: Recipe, runs: Path, seed: int) -> tuple[SiameseModel, WordTable]:
+    """A trained model and its word table.
+
+    Raises:
+        RunMissing: it was not trained; names the command.
+    """
+    path = run_folder(runs, recipe, seed) / WEIGHTS_NAME
+    if not path.is_file():
+        raise RunMissing(f"{path} is not there: run `python -m training train {recipe.name} --seed {seed}` first")
+    table = load_table(recipe.table, runs)
+    model = build_model(recipe, table, seed)
+    model.load_state_dict(torch.load(path, weights_only=True))
+    return model, table
+
+
+def start_from(model: SiameseModel, recipe: Recipe, runs: Path, seed: int) -> None:
+    """Copy a trained encoder into a new model: the "universal" start. Falls back to seed 1 of that recipe."""
+    if not (run_folder(runs, recipe, seed) / WEIGHTS_NAME).is_file():
+        seed = 1
+    trained, _ = load_run(recipe, runs, seed)
+    model.encoder.load_state_dict(trained.encoder.state_dict())
+    model.embedding.start.copy_(model.embedding.weight.detach())
+
+
+def build_objective(
+    recipe: Recipe, model: SiameseModel, tokenizer: Tokenizer, runs: Path, teacher: Path | None, seed: int
+) -> Objective:
+    """The objective a recipe describes, on its corpora."""
+    batch_size = recipe.schedule.batch_size
+    match recipe.data, recipe.objective:
+        case TeacherSentences() as data, TeacherCosineConfig() as config:
+            texts = _readable(s for _, s in mixtures.unlabelled_sentences(limit=data.limit, seed=data.seed))
+            if teacher is None:
+                raise RunMissing("this recipe needs a teacher: give --teacher, the folder of a model")
+            targets = encode_cached(Teacher(teacher), texts, runs / "teacher", what="sentences")
+            sentences = Sentences(texts, tokenizer, recipe.max_tokens)
+            development = development_sets(tokenizer, recipe.max_tokens)
+            return TeacherCosineObjective(model, sentences, targets, development, config, batch_size, seed)
+        case ParaphrasePairs() as data, MarginConfig() as config:
+            pairs = mixtures.paraphrase_pairs(limit=data.limit, seed=data.seed)
+            pairs = [p for p in pairs if split_words(p.a) and split_words(p.b)]
+            a, b = (Sentences([getattr(p, side) for p in pairs], tokenizer, recipe.max_tokens) for side in "ab")
+            development = development_sets(tokenizer, recipe.max_tokens)
+            return MarginObjective(model, a, b, development, config, batch_size, seed)
+        case SickPairs() as data, SupervisedConfig() as config:
+            training = LabelledPairs(supervised_pairs(data), tokenizer, recipe.max_tokens)
+            held_out = LabelledPairs(sick.read("dev"), tokenizer, recipe.max_tokens)
+            return SupervisedObjective(model, training, held_out, config, batch_size, seed)
+    raise TypeError(f"{recipe.name}: {type(recipe.data).__name__} does not feed {type(recipe.objective).__name__}")
+
+
+def supervised_pairs(data: SickPairs) -> list[Pair]:
+    """SICK train without the pairs that its test part repeats; with NLI pairs, without any SICK sentence in them."""
+    held_out = {pair_key(p.a, p.b) for split in ("dev", "test") for p in sick.read(split)}
+    pairs = [p for p in sick.read("train") if pair_key(p.a, p.b) not in held_out]
+    if data.nli:
+        extra = [*nli.snli("dev"), *nli.snli("test"), *nli.multinli()]
+        pairs += [p for p in extra if pair_key(p.a, p.b) not in held_out]
+    return pairs
+
+
+def development_sets(tokenizer: Tokenizer, max_tokens: int) -> GradedSets:
+    """STS 2016, on which the papers select their transfer models."""
+    return GradedSets(sts.read_year("2016-test"), tokenizer, max_tokens)
+
+
+def _readable(texts: Iterator[str]) -> list[str]:
+    """Texts the tokenizer finds a word in."""
+    return [text for text in texts if split_words(text)]
+
+
+def _map_unseen(model: SiameseModel, sentences: Sentences, table: WordTable) -> None:
+    seen = np.bincount(sentences.flat, minlength=len(table.tokenizer)).astype(np.int64)
+    weight = model.embedding.weight
+    rows = map_unseen(table.rows, weight.detach().cpu().numpy(), seen)
+    with torch.no_grad():
+        weight.copy_(torch.from_numpy(rows))
+
+
+def _join_processes() -> None:
+    """Under torchrun: one process a device, gradients averaged (see training/loop.py)."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        if torch.cuda.is_available():
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

@@ -1,0 +1,146 @@
+"""A word table: a tokenizer and one row of numbers for each of its ids. Every model starts from one.
+
+Rows of pieces and buckets are made here, from the word vectors alone, so that any source of vectors (GloVe,
+PARAGRAM, distilled) gets a fallback for words outside its vocabulary.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse
+from tokenizers import Tokenizer as TrainableTokenizer
+from tokenizers.models import WordPiece
+from tokenizers.trainers import WordPieceTrainer
+
+from contract.tokenizer import CONTINUATION, Tokenizer
+
+Matrix = npt.NDArray[np.float32]
+
+TOKENIZER_NAME = "tokenizer.json"
+ROWS_NAME = "rows.npy"
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """Tokenizer and rows float32 [len(tokenizer), dim]; row 0 (padding) is zero."""
+
+    tokenizer: Tokenizer
+    rows: Matrix
+
+    def save(self, folder: Path) -> None:
+        """Write the folder `tokenizer.json` + `rows.npy`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.tokenizer.save(folder / TOKENIZER_NAME)
+        np.save(folder / ROWS_NAME, self.rows, allow_pickle=False)
+
+    @classmethod
+    def load(cls, folder: Path) -> "WordTable":
+        """Read what `save` wrote.
+
+        Raises:
+            FileNotFoundError: no such table; names the command that makes one.
+            ValueError: rows and tokenizer differ in size.
+        """
+        if not (folder / ROWS_NAME).is_file():
+            raise FileNotFoundError(f"{folder}: no word table here; make one with `python -m training distill`")
+        table = cls(Tokenizer.load(folder / TOKENIZER_NAME), np.load(folder / ROWS_NAME, allow_pickle=False))
+        if len(table.tokenizer) != len(table.rows):
+            raise ValueError(f"{folder}: {len(table.tokenizer)} token ids but {len(table.rows)} rows")
+        return table
+
+
+def learn_pieces(words: Sequence[str], size: int) -> list[str]:
+    """About `size` WordPiece units of a list of words, each word counted once (so: morphemes, not whole words)."""
+    if size <= 0:
+        return []
+    trainable = TrainableTokenizer(WordPiece(unk_token="<unk>"))
+    trainer = WordPieceTrainer(
+        vocab_size=size,
+        continuing_subword_prefix=CONTINUATION,
+        initial_alphabet=list(_ALPHABET),
+        limit_alphabet=len(_ALPHABET),
+        special_tokens=[],
+        show_progress=False,
+    )
+    # Only plain words: pieces of numbers and of other scripts would eat the budget.
+    trainable.train_from_iterator((w for w in words if w.isascii() and w.isalpha()), trainer)
+    learnt = {p for p in trainable.get_vocab() if p.removeprefix(CONTINUATION).isalnum()}
+    return sorted(learnt | set(_ALPHABET) | {CONTINUATION + c for c in _ALPHABET})
+
+
+def fit_pieces(tokenizer: Tokenizer, words: Sequence[str], vectors: Matrix, ridge: float = 1.0) -> Matrix:
+    """Rows for the pieces such that the pieces of a word sum to the word's own vector, by ridge regression.
+
+    Args:
+        tokenizer: gives each word's pieces.
+        words: n words to learn from; those the pieces do not cover are left out.
+        vectors: float32 [n, d], their vectors.
+        ridge: weight of the squared norm; rare pieces stay near zero.
+
+    Returns:
+        float32 [pieces, d].
+    """
+    first = 1 + len(tokenizer.words)
+    cut = [[i - first for i in tokenizer.fallback(word)] for word in words]
+    used = [n for n, ids in enumerate(cut) if max(ids) < len(tokenizer.pieces)]
+    rows = np.repeat(np.arange(len(used)), [len(cut[n]) for n in used])
+    columns = np.concatenate([cut[n] for n in used])
+    counts = scipy.sparse.csr_matrix(
+        (np.ones(len(rows), np.float32), (rows, columns)), shape=(len(used), len(tokenizer.pieces))
+    )
+    gram = (counts.T @ counts).toarray()
+    gram[np.diag_indices_from(gram)] += ridge
+    return np.asarray(scipy.linalg.solve(gram, counts.T @ vectors[used], assume_a="pos"), dtype=np.float32)
+
+
+def build(
+    words: Sequence[str], vectors: Matrix, *, pieces: int, buckets: int, frequent: int = 5000, seed: int = 0
+) -> WordTable:
+    """Complete a vocabulary and its vectors with pieces and buckets.
+
+    Args:
+        words: the vocabulary, most frequent first.
+        vectors: float32 [len(words), d].
+        pieces: how many word pieces to learn, 0 for none.
+        buckets: how many hash buckets, at least 1.
+        frequent: the pieces are fitted on words beyond this rank: a word outside the vocabulary is a rare word.
+        seed: of the buckets' random directions.
+    """
+    tokenizer = Tokenizer(words, learn_pieces(words, pieces), buckets)
+    rare_words, rare_vectors = (words[frequent:], vectors[frequent:]) if len(words) > 2 * frequent else (words, vectors)
+    piece_rows = fit_pieces(tokenizer, rare_words, rare_vectors) if tokenizer.pieces else vectors[:0]
+    random = np.random.default_rng(seed).standard_normal((buckets, vectors.shape[1])).astype(np.float32)
+    # As long as a typical rare word, so that an unknown name counts as much as a known one.
+    length = float(np.median(np.linalg.norm(rare_vectors, axis=1)))
+    random *= length / np.linalg.norm(random, axis=1, keepdims=True)
+    padding = np.zeros((1, vectors.shape[1]), np.float32)
+    return WordTable(tokenizer, np.concatenate([padding, vectors, piece_rows, random]))
+
+
+def held_out_fit(words: Sequence[str], vectors: Matrix, *, pieces: int, held_out: int, seed: int = 0) -> float:
+    """How well pieces stand for words never seen: mean cosine of predicted and true vectors of held-out rare words."""
+    order = np.random.default_rng(seed).permutation(len(words))
+    test, train = order[:held_out], np.sort(order[held_out:])
+    kept = [words[i] for i in train]
+    tokenizer = Tokenizer(kept, learn_pieces(kept, pieces), 1)
+    rows = fit_pieces(tokenizer, kept, vectors[train])
+    first = 1 + len(tokenizer.words)
+    cosines = []
+    for i in test:
+        ids = np.array(tokenizer.fallback(words[i])) - first
+        if ids.max() < len(rows):
+            guess = rows[ids].sum(0)
+            cosines.append(guess @ vectors[i] / (np.linalg.norm(guess) * np.linalg.norm(vectors[i]) + 1e-12))
+    return float(np.mean(cosines))
+
+
+def sif_weights(counts: Mapping[str, int], words: Sequence[str], a: float = 1e-3) -> Matrix:
+    """Smooth inverse frequency a / (a + p(w)) (Arora et al. 2017, eq. 3): float32 [n]; 1 for a word never counted."""
+    total = sum(counts.values())
+    p = np.array([counts.get(word, 0) for word in words], dtype=np.float64) / max(total, 1)
+    return (a / (a + p)).astype(np.float32)

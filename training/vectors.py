@@ -1,0 +1,238 @@
+"""Readers of published word vectors, and the rows of an embedding table made from them.
+
+Formats: GloVe and PARAGRAM text (``word v1 .. vd``, Pennington et al. 2014; Wieting et al. 2015), word2vec text (the same
+under a ``count dimension`` line) and word2vec binary (Mikolov et al. 2013), each plain or gzip; and ``.npz`` with the
+arrays ``words`` and ``vectors``. Which one a file is, is seen from its first bytes, not from its name.
+"""
+
+import gzip
+import hashlib
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float32]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZIP_MAGIC = b"PK"
+_PEEK = 1 << 20  # bytes looked at to tell word2vec text from binary; a line of a thousand values is some 10 KB
+_LONGEST_WORD = 4096  # bytes; beyond it a "binary" file is something else
+
+
+class VectorsError(Exception):
+    """A file of word vectors cannot be read. The message is one line naming the file, and the line where it has any."""
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Distinct words and their vectors: float32 [n, d], row i for ``words[i]``. Raises ValueError when they disagree."""
+
+    words: list[str]
+    vectors: Matrix
+
+    def __post_init__(self) -> None:
+        if self.vectors.ndim != 2 or self.vectors.dtype != np.float32:
+            raise ValueError(f"vectors must be float32 [n, d], got {self.vectors.dtype} {self.vectors.shape}")
+        if len(self.words) != len(self.vectors):
+            raise ValueError(f"{len(self.words)} words for {len(self.vectors)} vectors")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def dimension(self) -> int:
+        """Values per vector."""
+        return self.vectors.shape[1]
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Row of each word."""
+        return {word: row for row, word in enumerate(self.words)}
+
+    def row_of(self, word: str, *, lower_fallback: bool = True) -> int | None:
+        """The row of a word as written, else (``lower_fallback``) of its lower-case form, else None."""
+        row = self.index.get(word)
+        if row is None and lower_fallback:
+            row = self.index.get(word.lower())
+        return row
+
+    def restrict(self, words: Iterable[str]) -> "WordVectors":
+        """Only the given words, in the given order; unknown and repeated ones are passed over."""
+        known = [word for word in dict.fromkeys(words) if word in self.index]
+        return WordVectors(known, self.vectors[[self.index[word] for word in known]])
+
+
+def read_vectors(path: Path, keep: Collection[str] | None = None) -> WordVectors:
+    """Read any of the formats above; of a repeated word the first vector counts.
+
+    ``keep``: the only words to load, as written in the file. The rest of the file is passed over without being parsed or
+    held, so a vocabulary out of 2.2 million vectors costs no more memory than the vocabulary. Bytes of a word that are
+    not UTF-8 (word2vec files have some) become U+FFFD.
+
+    Raises `VectorsError`: missing file, a line with too few values or with one that is no finite number (file and line
+    named), a count other than the header's, damaged gzip or npz data.
+    """
+    wanted = None if keep is None else frozenset(keep)
+    try:
+        with path.open("rb") as file:
+            magic = file.read(2)
+            file.seek(0)
+            if magic == _ZIP_MAGIC:
+                entries, dimension = _npz(path, file)
+            else:
+                stream = cast(BinaryIO, gzip.open(file)) if magic == _GZIP_MAGIC else file
+                entries, dimension = _stream(path, io.BufferedReader(cast(io.RawIOBase, stream), _PEEK), wanted)
+            return _collect(entries, dimension, wanted)
+    except FileNotFoundError as error:
+        raise VectorsError(f"{path}: no such file of word vectors") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise VectorsError(f"{path}: damaged gzip data ({error})") from error
+
+
+def save_npz(path: Path, vectors: WordVectors) -> None:
+    """Write ``words`` and ``vectors`` to a compressed ``.npz``; the same content gives the same bytes."""
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as file:
+        # A word array of its own: numpy would otherwise make an empty list a float array.
+        np.savez_compressed(file, words=np.array(vectors.words, dtype=np.str_), vectors=vectors.vectors)
+    os.replace(partial, path)
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfVocabulary:
+    """What a word without a vector gets. Made by `zeros`, `uniform`, `normal` and `mean`; plain data, for recipes."""
+
+    kind: Literal["zeros", "uniform", "normal", "mean"]
+    low: float = 0.0
+    high: float = 0.0
+    std: float = 0.0
+
+
+def zeros() -> OutOfVocabulary:
+    """The zero vector."""
+    return OutOfVocabulary("zeros")
+
+
+def uniform(low: float, high: float) -> OutOfVocabulary:
+    """Values drawn from U(low, high); Li et al. 2019 use U(0, 1). Raises ValueError unless low < high."""
+    if not low < high:
+        raise ValueError(f"uniform needs low < high, got {low} and {high}")
+    return OutOfVocabulary("uniform", low=low, high=high)
+
+
+def normal(std: float) -> OutOfVocabulary:
+    """Values drawn from N(0, std^2). Raises ValueError unless std > 0."""
+    if not std > 0:
+        raise ValueError(f"normal needs std > 0, got {std}")
+    return OutOfVocabulary("normal", std=std)
+
+
+def mean() -> OutOfVocabulary:
+    """The mean of all known vectors, as the unknown-word vector of PARAGRAM is."""
+    return OutOfVocabulary("mean")
+
+
+def matrix_for(
+    words: Sequence[str],
+    vectors: WordVectors,
+    oov: OutOfVocabulary,
+    seed: int = 0,
+    *,
+    lower_fallback: bool = True,
+) -> Matrix:
+    """An embedding table, float32 [len(words), d]: row i is the vector of ``words[i]``, or what ``oov`` says.
+
+    A random row depends on the seed and the word alone, so adding words to a vocabulary leaves the others' rows as they
+    were. ``lower_fallback`` as in `WordVectors.row_of`.
+    """
+    table = np.zeros((len(words), vectors.dimension), dtype=np.float32)
+    rows = [vectors.row_of(word, lower_fallback=lower_fallback) for word in words]
+    known = [position for position, row in enumerate(rows) if row is not None]
+    table[known] = vectors.vectors[[row for row in rows if row is not None]]
+    unknown = [position for position, row in enumerate(rows) if row is None]
+    if oov.kind == "mean" and unknown:
+        table[unknown] = vectors.vectors.mean(axis=0, dtype=np.float64)
+    elif oov.kind in ("uniform", "normal"):
+        for position in unknown:
+            table[position] = _draw(words[position], vectors.dimension, oov, seed)
+    return table
+
+
+def coverage(words: Sequence[str], vectors: WordVectors, *, lower_fallback: bool = True) -> float:
+    """Share of ``words`` that have a vector, 0..1 (1 for no words)."""
+    found = sum(vectors.row_of(word, lower_fallback=lower_fallback) is not None for word in words)
+    return found / len(words) if words else 1.0
+
+
+def _draw(word: str, dimension: int, oov: OutOfVocabulary, seed: int) -> npt.NDArray[np.float64]:
+    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    generator = np.random.default_rng([seed, int.from_bytes(digest, "little")])
+    if oov.kind == "uniform":
+        return generator.uniform(oov.low, oov.high, dimension)
+    return generator.normal(0.0, oov.std, dimension)
+
+
+# Each format yields (word, float32 little-endian bytes of its vector), so that nothing but the result is held.
+Entries = Iterator[tuple[str, bytes]]
+
+
+def _collect(entries: Entries, dimension: int, wanted: frozenset[str] | None) -> WordVectors:
+    words: dict[str, None] = {}
+    rows = bytearray()
+    for word, row in entries:
+        if word not in words and (wanted is None or word in wanted):
+            words[word] = None
+            rows += row
+    values = np.frombuffer(rows, dtype="<f4").astype(np.float32, copy=False)
+    return WordVectors(list(words), values.reshape(len(words), dimension))
+
+
+def _stream(path: Path, stream: io.BufferedReader, wanted: frozenset[str] | None) -> tuple[Entries, int]:
+    first = stream.readline()
+    if not first.strip():
+        raise VectorsError(f"{path}, line 1: expected a word and its values, got an empty line or file")
+    fields = first.split()
+    if len(fields) != 2 or not all(field.isdigit() for field in fields):
+        dimension = len(first.rstrip(b" \r\n").split(b" ")) - 1
+        return _text(path, first, stream, dimension, None, wanted), dimension
+    count, dimension = int(fields[0]), int(fields[1])
+    if dimension == 0:
+        raise VectorsError(f"{path}, line 1: expected a dimension of at least 1, got 0")
+    if _is_text(stream.peek(_PEEK), dimension):
+        return _text(path, b"", stream, dimension, count, wanted), dimension
+    return _binary(path, stream, dimension, count, wanted), dimension
+
+
+def _is_text(start: bytes, dimension: int) -> bool:
+    fields = start.split(b"\n", 1)[0].rstrip(b" \r").rsplit(b" ", dimension)
+    try:
+        return len(fields) == dimension + 1 and all(np.isfinite(float(field)) for field in fields[1:])
+    except ValueError:
+        return False
+
+
+def _text(
+    path: Path,
+    first: bytes,
+    stream: BinaryIO | io.BufferedReader,
+    dimension: int,
+    count: int | None,
+    wanted: frozenset[str] | None,
+) -> Entries:
+    """``first`` is line 1 when it is an entry; empty when line 1 was a header with ``count``."""
+    number = start = 0 if first else 1
+    for number, raw in enumerate((first, *()) if first else (), 1):
+        yield from _entry(path, number, raw, dimension, wanted)
+    for number, raw in enumerate(stream, start + (2 if first else 1)):
+        yield from _entry(path, number, raw, dimension, wanted)
+    if count is not None and number - 1 != count:
+        raise VectorsError(f"{path}: line 1 announces {count} words, the file has {number - 1}")
