@@ -1,13 +1,15 @@
 """Readers of published word vectors, and the rows of an embedding table made from them.
 
-Formats: GloVe and PARAGRAM text (``word v1 .. vd``, Pennington et al. 2014; Wieting et al. 2015), word2vec text (the same
-under a ``count dimension`` line) and word2vec binary (Mikolov et al. 2013), each plain or gzip; and ``.npz`` with the
-arrays ``words`` and ``vectors``. Which one a file is, is seen from its first bytes, not from its name.
+Formats: GloVe and PARAGRAM text (``word v1 .. vd``, Pennington et al. 2014; Wieting et al. 2015), word2vec text (the
+same under a ``count dimension`` line) and word2vec binary (Mikolov et al. 2013), each plain or gzip; and ``.npz`` with
+the arrays ``words`` and ``vectors``. Which one a file is, is seen from its first bytes, not from its name.
 """
 
 import gzip
 import hashlib
 import io
+import itertools
+import math
 import os
 import zipfile
 import zlib
@@ -34,7 +36,7 @@ class VectorsError(Exception):
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Distinct words and their vectors: float32 [n, d], row i for ``words[i]``. Raises ValueError when they disagree."""
+    """Distinct words and their vectors: float32 [n, d], row i for ``words[i]``; ValueError when the two disagree."""
 
     words: list[str]
     vectors: Matrix
@@ -74,9 +76,9 @@ class WordVectors:
 def read_vectors(path: Path, keep: Collection[str] | None = None) -> WordVectors:
     """Read any of the formats above; of a repeated word the first vector counts.
 
-    ``keep``: the only words to load, as written in the file. The rest of the file is passed over without being parsed or
-    held, so a vocabulary out of 2.2 million vectors costs no more memory than the vocabulary. Bytes of a word that are
-    not UTF-8 (word2vec files have some) become U+FFFD.
+    ``keep``: the only words to load, as written in the file. The rest of the file is passed over without being parsed
+    or held, so a vocabulary out of 2.2 million vectors costs no more memory than the vocabulary. Bytes of a word that
+    are not UTF-8 (word2vec files have some) become U+FFFD.
 
     Raises `VectorsError`: missing file, a line with too few values or with one that is no finite number (file and line
     named), a count other than the header's, damaged gzip or npz data.
@@ -87,11 +89,11 @@ def read_vectors(path: Path, keep: Collection[str] | None = None) -> WordVectors
             magic = file.read(2)
             file.seek(0)
             if magic == _ZIP_MAGIC:
-                entries, dimension = _npz(path, file)
-            else:
-                stream = cast(BinaryIO, gzip.open(file)) if magic == _GZIP_MAGIC else file
-                entries, dimension = _stream(path, io.BufferedReader(cast(io.RawIOBase, stream), _PEEK), wanted)
-            return _collect(entries, dimension, wanted)
+                return _collect(*_npz(path, file), wanted)
+            if magic == _GZIP_MAGIC:
+                with gzip.open(file) as unpacked:
+                    return _collect(*_stream(path, unpacked, wanted), wanted)
+            return _collect(*_stream(path, file, wanted), wanted)
     except FileNotFoundError as error:
         raise VectorsError(f"{path}: no such file of word vectors") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -102,7 +104,6 @@ def save_npz(path: Path, vectors: WordVectors) -> None:
     """Write ``words`` and ``vectors`` to a compressed ``.npz``; the same content gives the same bytes."""
     partial = path.with_name(f".{path.name}.partial")
     with partial.open("wb") as file:
-        # A word array of its own: numpy would otherwise make an empty list a float array.
         np.savez_compressed(file, words=np.array(vectors.words, dtype=np.str_), vectors=vectors.vectors)
     os.replace(partial, path)
 
@@ -196,43 +197,112 @@ def _collect(entries: Entries, dimension: int, wanted: frozenset[str] | None) ->
     return WordVectors(list(words), values.reshape(len(words), dimension))
 
 
-def _stream(path: Path, stream: io.BufferedReader, wanted: frozenset[str] | None) -> tuple[Entries, int]:
-    first = stream.readline()
-    if not first.strip():
-        raise VectorsError(f"{path}, line 1: expected a word and its values, got an empty line or file")
+def _stream(path: Path, file: BinaryIO | gzip.GzipFile, wanted: frozenset[str] | None) -> tuple[Entries, int]:
+    stream = io.BufferedReader(cast(io.RawIOBase, file), _PEEK)  # for a peek of our own size
+    first = stream.readline(_PEEK)
     fields = first.split()
+    if not fields:
+        raise VectorsError(f"{path}, line 1: expected a word and its values, got an empty line or file")
     if len(fields) != 2 or not all(field.isdigit() for field in fields):
-        dimension = len(first.rstrip(b" \r\n").split(b" ")) - 1
-        return _text(path, first, stream, dimension, None, wanted), dimension
+        dimension = len(_cells(first, None)) - 1
+        if dimension < 1:
+            raise VectorsError(f"{path}, line 1: expected a word and its values, got {first[:60]!r}")
+        return _text(path, itertools.chain([first], stream), dimension, None, wanted), dimension
     count, dimension = int(fields[0]), int(fields[1])
-    if dimension == 0:
-        raise VectorsError(f"{path}, line 1: expected a dimension of at least 1, got 0")
+    if dimension < 1:
+        raise VectorsError(f"{path}, line 1: expected a dimension of at least 1, got {dimension}")
     if _is_text(stream.peek(_PEEK), dimension):
-        return _text(path, b"", stream, dimension, count, wanted), dimension
+        return _text(path, stream, dimension, count, wanted), dimension
     return _binary(path, stream, dimension, count, wanted), dimension
 
 
+def _cells(line: bytes, dimension: int | None) -> list[bytes]:
+    """Word and values, cut from the right: a word may itself contain spaces (glove.840B has ``. . .``)."""
+    return line.rstrip(b" \r\n").rsplit(b" ", -1 if dimension is None else dimension)
+
+
 def _is_text(start: bytes, dimension: int) -> bool:
-    fields = start.split(b"\n", 1)[0].rstrip(b" \r").rsplit(b" ", dimension)
+    cells = _cells(start.split(b"\n", 1)[0], dimension)
     try:
-        return len(fields) == dimension + 1 and all(np.isfinite(float(field)) for field in fields[1:])
+        return len(cells) == dimension + 1 and all(math.isfinite(float(cell)) for cell in cells[1:])
     except ValueError:
         return False
 
 
 def _text(
-    path: Path,
-    first: bytes,
-    stream: BinaryIO | io.BufferedReader,
-    dimension: int,
-    count: int | None,
-    wanted: frozenset[str] | None,
+    path: Path, lines: Iterable[bytes], dimension: int, count: int | None, wanted: frozenset[str] | None
 ) -> Entries:
-    """``first`` is line 1 when it is an entry; empty when line 1 was a header with ``count``."""
-    number = start = 0 if first else 1
-    for number, raw in enumerate((first, *()) if first else (), 1):
-        yield from _entry(path, number, raw, dimension, wanted)
-    for number, raw in enumerate(stream, start + (2 if first else 1)):
-        yield from _entry(path, number, raw, dimension, wanted)
+    """Entries of a text file; ``count`` is the header's, None where line 1 is already an entry."""
+    first = 1 if count is None else 2
+    number = first - 1
+    for number, line in enumerate(lines, first):
+        # Cheap for the lines nobody wants: the values of the usual line are never looked at.
+        plain = line.rstrip(b" \r\n")
+        if plain.count(b" ") == dimension and wanted is not None and _decode(plain.split(b" ", 1)[0]) not in wanted:
+            continue
+        cells = _cells(line, dimension)
+        if len(cells) != dimension + 1 or not cells[0]:
+            raise VectorsError(
+                f"{path}, line {number}: expected a word and {dimension} values, got {len(plain.split())} fields"
+            )
+        word = _decode(cells[0])
+        if wanted is None or word in wanted:
+            yield word, _parse(path, number, cells[1:])
     if count is not None and number - 1 != count:
         raise VectorsError(f"{path}: line 1 announces {count} words, the file has {number - 1}")
+
+
+def _parse(path: Path, number: int, cells: list[bytes]) -> bytes:
+    try:
+        values = np.array([float(cell) for cell in cells], dtype="<f4")
+    except ValueError as error:
+        raise VectorsError(f"{path}, line {number}: expected {len(cells)} numbers ({error})") from error
+    if not np.isfinite(values).all():
+        raise VectorsError(f"{path}, line {number}: expected {len(cells)} finite numbers, got NaN or infinity")
+    return values.tobytes()
+
+
+def _binary(
+    path: Path, stream: io.BufferedReader, dimension: int, count: int, wanted: frozenset[str] | None
+) -> Entries:
+    for number in range(1, count + 1):
+        word = _binary_word(path, stream, number)
+        row = stream.read(4 * dimension)
+        if len(row) != 4 * dimension:
+            raise VectorsError(f"{path}: ends within the vector of word {number} of {count} announced in line 1")
+        if wanted is None or word in wanted:
+            if not np.isfinite(np.frombuffer(row, dtype="<f4")).all():
+                raise VectorsError(f"{path}: word {number} ({word!r}) has NaN or infinity in its vector")
+            yield word, row
+
+
+def _binary_word(path: Path, stream: io.BufferedReader, number: int) -> str:
+    word = bytearray()
+    while (byte := stream.read(1)) != b" ":
+        if not byte or len(word) > _LONGEST_WORD:
+            raise VectorsError(f"{path}: expected word {number} and a space, as word2vec binary has it; found neither")
+        word += byte
+    return _decode(bytes(word).lstrip(b"\n"))  # the original tool ends each vector with a line feed, gensim does not
+
+
+def _npz(path: Path, file: BinaryIO) -> tuple[Entries, int]:
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            words, vectors = arrays["words"], arrays["vectors"]
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise VectorsError(f"{path}: expected the arrays 'words' (strings) and 'vectors' ({error})") from error
+    if words.ndim != 1 or words.dtype.kind != "U" or vectors.ndim != 2 or vectors.dtype.kind != "f":
+        raise VectorsError(
+            f"{path}: expected words as strings [n] and vectors as floats [n, d], "
+            f"got {words.dtype} {words.shape} and {vectors.dtype} {vectors.shape}"
+        )
+    if len(words) != len(vectors):
+        raise VectorsError(f"{path}: {len(words)} words for {len(vectors)} vectors")
+    if not np.isfinite(vectors).all():
+        raise VectorsError(f"{path}: vectors contain NaN or infinity")
+    rows = vectors.astype("<f4", copy=False)
+    return ((word, row.tobytes()) for word, row in zip(words.tolist(), rows, strict=True)), vectors.shape[1]
+
+
+def _decode(word: bytes) -> str:
+    return word.decode("utf-8", errors="replace")

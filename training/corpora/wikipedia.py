@@ -8,63 +8,9 @@ from training.corpora.files import read_lines
 PARTS = tuple(f"corpus-wikipedia/enwiki-part{number:02d}.txt.gz" for number in range(11))
 
 # A full stop after these does not end a sentence, whatever follows.
-_ABBREVIATIONS = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "st",
-        "gen",
-        "col",
-        "lt",
-        "sgt",
-        "capt",
-        "rev",
-        "hon",
-        "gov",
-        "sen",
-        "rep",
-        "pres",
-        "jr",
-        "sr",
-        "mt",
-        "ft",
-        "no",
-        "nos",
-        "vol",
-        "fig",
-        "ed",
-        "eds",
-        "pp",
-        "vs",
-        "c",
-        "ca",
-        "cf",
-        "e.g",
-        "i.e",
-        "al",
-        "inc",
-        "ltd",
-        "co",
-        "corp",
-        "dept",
-        "est",
-        "approx",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-    ]
+_ABBREVIATIONS = re.compile(
+    r"mr|mrs|ms|dr|prof|st|gen|col|lt|sgt|capt|rev|hon|gov|sen|rep|pres|jr|sr|mt|ft|nos?|vol|fig|eds?|pp|vs|ca?|cf|e\.g|i\.e"
+    r"|al|inc|ltd|co|corp|dept|est|approx|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec"
 )
 _BOUNDARY = re.compile(r"[.!?][\"'\u201d\u2019)\]]*\s+(?=[\"'\u201c\u2018(\[]?[A-Z0-9])")
 _LAST_WORD = re.compile(r"\S+\Z")
@@ -105,4 +51,4 @@ def _abbreviated(before: str) -> bool:
     if word is None:
         return False
     last = word[0].lower().lstrip("\"'([\u201c\u2018")
-    return last in _ABBREVIATIONS or _INITIALS.fullmatch(last) is not None
+    return any(pattern.fullmatch(last) for pattern in (_ABBREVIATIONS, _INITIALS))
