@@ -1,0 +1,223 @@
+"""The door: everything that every request meets, in one plain ASGI layer.
+
+Request id, API key, the body's size, the time-out, errors in one shape, the latency histogram, the access log.
+One layer rather than six because each layer of middleware costs about as much as comparing two embeddings. For
+the same reason the scoring routes are called from here (see `service/json_endpoint.py`); all others go on to
+FastAPI.
+"""
+
+import asyncio
+import hmac
+import logging
+import os
+import re
+from collections.abc import Iterable, Mapping
+from time import perf_counter
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.errors import (
+    BodyTimeout,
+    InternalError,
+    RequestError,
+    TookTooLong,
+    TooLarge,
+    Unauthorized,
+    UnsupportedMedia,
+)
+from service.json_endpoint import JsonEndpoint
+from service.logs import REQUEST_ID, fields
+from service.settings import Settings
+from service.telemetry import NO_MODEL, OTHER_ROUTE, Telemetry
+
+log = logging.getLogger(__name__)
+
+CLIENT_LEFT = 499
+_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
+_OPEN = frozenset({"/health/live", "/health/ready"})
+_JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
+
+
+class ClientLeft(Exception):
+    """The connection closed before the body was complete."""
+
+
+class Edge:
+    """ASGI middleware around the FastAPI application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        endpoints: Iterable[JsonEndpoint],
+        routes: Iterable[str],
+        settings: Settings,
+        telemetry: Telemetry,
+    ) -> None:
+        """Wrap `app`.
+
+        Args:
+            app: what answers all other routes.
+            endpoints: the scoring routes.
+            routes: paths of the other routes, which metrics may name.
+            settings: limits, API key, time-out.
+            telemetry: counts the answers.
+        """
+        self._app = app
+        self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
+        self._routes = frozenset((*self._endpoints, *routes))
+        self._max_body = settings.max_body_bytes
+        self._timeout = settings.request_timeout
+        self._key = settings.api_key.get_secret_value().encode() if settings.api_key else None
+        self._access_log = settings.access_log
+        self._telemetry = telemetry
+        self._in_flight = 0
+        telemetry.watch(telemetry.in_flight, lambda: self._in_flight)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = perf_counter()
+        headers = dict(scope["headers"])
+        request_id = headers.get(b"x-request-id", b"")
+        if not _SANE_ID(request_id):
+            request_id = os.urandom(12).hex().encode()
+        REQUEST_ID.set(request_id.decode())
+        path: str = scope["path"]
+        answer = _Answer(send, request_id)
+        self._in_flight += 1
+        try:
+            if self._key is not None and path not in _OPEN:
+                self._authorise(headers)
+            endpoint = self._endpoints.get(path) if scope["method"] == "POST" else None
+            if endpoint is None:
+                await self._app(scope, receive, answer.send)
+            else:
+                await self._score(endpoint, headers, receive, answer)
+        except RequestError as error:
+            if error.status >= 500:
+                log.error(error.message, exc_info=error.__cause__, extra=fields(code=error.code))
+            await answer.fail(error)
+        except ClientLeft:
+            answer.status = CLIENT_LEFT
+        except Exception:
+            log.exception("unexpected error")
+            await answer.fail(InternalError())
+        finally:
+            self._in_flight -= 1
+            seconds = perf_counter() - started
+            route = path if path in self._routes else OTHER_ROUTE
+            self._telemetry.answered(route, answer.model, answer.status, seconds)
+            if self._access_log:
+                log.info(
+                    "request",
+                    extra=fields(
+                        method=scope["method"],
+                        route=route,
+                        status=answer.status,
+                        model=answer.model,
+                        milliseconds=round(seconds * 1000, 3),
+                    ),
+                )
+
+    async def _score(
+        self, endpoint: JsonEndpoint, headers: Mapping[bytes, bytes], receive: Receive, answer: "_Answer"
+    ) -> None:
+        content_type = headers.get(b"content-type")
+        if content_type is not None and not _JSON_TYPE(content_type):
+            raise UnsupportedMedia("the body must be application/json")
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise UnsupportedMedia("the body must not be compressed")
+        body = None
+        try:
+            async with asyncio.timeout(self._timeout):
+                body = await self._read(headers, receive)
+                answer.model, payload = await endpoint(body)
+        except TimeoutError:
+            message = f"no {'body' if body is None else 'answer'} within {self._timeout:g} seconds"
+            raise (BodyTimeout(message) if body is None else TookTooLong(message)) from None
+        await answer.succeed(payload)
+
+    async def _read(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+        """The body, never more of it than the limit."""
+        declared = headers.get(b"content-length", b"")
+        if declared.isdigit() and int(declared) > self._max_body:
+            raise self._too_large()
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        if not message.get("more_body") and message["type"] == "http.request":
+            if len(body) > self._max_body:
+                raise self._too_large()
+            return body
+        chunks, size = [body], len(body)
+        while message.get("more_body"):
+            message = await receive()
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if size > self._max_body:
+                raise self._too_large()
+        if message["type"] == "http.disconnect":
+            raise ClientLeft
+        return b"".join(chunks)
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(f"a body of more than {self._max_body} bytes", limit=self._max_body)
+
+    def _authorise(self, headers: Mapping[bytes, bytes]) -> None:
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() != b"bearer":
+            given = headers.get(b"x-api-key", b"")
+        if not hmac.compare_digest(given.strip(), self._key or b""):
+            raise Unauthorized("give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'")
+
+
+class _Answer:
+    """What goes back, once; remembers what metrics want to know about it."""
+
+    __slots__ = ("_request_id", "_send", "_started", "model", "status")
+
+    def __init__(self, send: Send, request_id: bytes) -> None:
+        self._send = send
+        self._request_id = request_id
+        self._started = False
+        self.model = NO_MODEL
+        self.status = 500
+
+    async def send(self, message: Message) -> None:
+        """Pass on what FastAPI answers, with the request id."""
+        if message["type"] == "http.response.start":
+            self._started = True
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self._request_id)]
+        await self._send(message)
+
+    async def succeed(self, payload: bytes) -> None:
+        """Answer 200."""
+        self.status = 200
+        await self._whole(payload)
+
+    async def fail(self, error: RequestError) -> None:
+        """Answer with an error, unless an answer has begun already."""
+        if self._started:
+            return
+        self.status = error.status
+        extra = [(name.encode(), value.encode()) for name, value in error.headers.items()]
+        await self._whole(error.body(self._request_id.decode()), extra)
+
+    async def _whole(self, payload: bytes, extra: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        self._started = True
+        await self._send(
+            {
+                "type": "http.response.start",
+                "status": self.status,
+                "headers": [
+                    (b"content-type", b"application/json"),
+                    (b"content-length", b"%d" % len(payload)),
+                    (b"x-request-id", self._request_id),
+                    *extra,
+                ],
+            }
+        )
+        await self._send({"type": "http.response.body", "body": payload})

@@ -1,0 +1,193 @@
+"""Everything that can go wrong, each class knowing its status and code; one body for all of them.
+
+ServiceError
+├── StartupError             the service refuses to start
+│   ├── SettingsError        a SEMBLANCE_ variable does not fit
+│   ├── ModelError           no models, a broken one, or a default that is not there
+│   └── ProviderError        an execution provider was asked for and is absent
+└── RequestError             a request that gets no answer
+    ├── NotJson              400  not_json
+    ├── Unauthorized         401  unauthorized
+    ├── UnknownModel         404  unknown_model
+    ├── BodyTimeout          408  body_timeout
+    ├── TooLarge             413  too_large             a body, a text or a list over its limit
+    ├── UnsupportedMedia     415  unsupported_media_type
+    ├── InvalidRequest       422  invalid_request       a missing, unknown or mistyped field
+    │   ├── EmptyText        422  empty_text
+    │   └── UnsupportedTask  422  unsupported_task
+    ├── Overloaded           429  overloaded
+    ├── InternalError        500  internal_error
+    │   └── InferenceFailed  500  inference_failed
+    ├── TookTooLong          503  timeout
+    └── HttpError            as the framework says (404 not_found, 405 method_not_allowed)
+
+The body is `{"error": {"code", "message", "field", "limit", "request_id"}}`, where `field` is a path such as
+`pairs.3.a` and `limit` the number that was exceeded, or null where they do not apply.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+_LONGEST_ECHO = 100  # what a client sent is quoted back only so far
+
+
+class ServiceError(Exception):
+    """Root of the tree."""
+
+
+class StartupError(ServiceError):
+    """The service refuses to start."""
+
+
+class SettingsError(StartupError):
+    """A `SEMBLANCE_` variable does not fit."""
+
+
+class ModelError(StartupError):
+    """No models, a broken one, or a default that is not there."""
+
+
+class ProviderError(StartupError):
+    """An execution provider was asked for and is absent."""
+
+
+class RequestError(ServiceError):
+    """A request that gets no answer."""
+
+    status: int = 500
+    code: str = "internal_error"
+    headers: Mapping[str, str] = {}
+
+    def __init__(self, message: str, *, field: str | None = None, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.limit = limit
+
+    def body(self, request_id: str) -> bytes:
+        """The answer, as JSON."""
+        content = {
+            "code": self.code,
+            "message": self.message,
+            "field": self.field,
+            "limit": self.limit,
+            "request_id": request_id,
+        }
+        return json.dumps({"error": content}).encode()  # ASCII, so that no surrogate of a client can break it
+
+
+class NotJson(RequestError):
+    """The body is not JSON."""
+
+    status, code = 400, "not_json"
+
+
+class Unauthorized(RequestError):
+    """No API key, or another one."""
+
+    status, code = 401, "unauthorized"
+    headers: Mapping[str, str] = {"www-authenticate": "Bearer"}
+
+
+class UnknownModel(RequestError):
+    """No model of that name."""
+
+    status, code = 404, "unknown_model"
+
+    def __init__(self, name: str, task: str, known: Sequence[str], able: Sequence[str]) -> None:
+        super().__init__(
+            f"no model {quote(name)}; known models: {', '.join(known)}; of these, for {task}: {', '.join(able)}",
+            field="model",
+        )
+
+
+class BodyTimeout(RequestError):
+    """The body did not arrive in time."""
+
+    status, code = 408, "body_timeout"
+
+
+class TooLarge(RequestError):
+    """A body, a text or a list over its limit."""
+
+    status, code = 413, "too_large"
+
+
+class UnsupportedMedia(RequestError):
+    """The body is declared as something other than plain JSON."""
+
+    status, code = 415, "unsupported_media_type"
+
+
+class InvalidRequest(RequestError):
+    """A missing, unknown or mistyped field."""
+
+    status, code = 422, "invalid_request"
+
+
+class EmptyText(InvalidRequest):
+    """A text without a single word or visible character."""
+
+    code = "empty_text"
+
+    def __init__(self, field: str) -> None:
+        super().__init__("the text has no visible character", field=field)
+
+
+class UnsupportedTask(InvalidRequest):
+    """The model cannot do what the route asks."""
+
+    code = "unsupported_task"
+
+    def __init__(self, name: str, task: str, able: Sequence[str]) -> None:
+        super().__init__(
+            f"model {name} has no {task}; models that have it: {', '.join(able) or 'none'}",
+            field="model",
+        )
+
+
+class Overloaded(RequestError):
+    """Too many large requests are waiting already."""
+
+    status, code = 429, "overloaded"
+    headers: Mapping[str, str] = {"retry-after": "1"}
+
+
+class InternalError(RequestError):
+    """Our fault; the log has the details under the request id."""
+
+    status, code = 500, "internal_error"
+
+    def __init__(self, message: str = "the service failed; its log says more under this request id") -> None:
+        super().__init__(message)
+
+
+class InferenceFailed(InternalError):
+    """A graph raised, or gave a number that is not finite."""
+
+    code = "inference_failed"
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"model {model} failed: {reason}")
+
+
+class TookTooLong(RequestError):
+    """No answer within the request timeout."""
+
+    status, code = 503, "timeout"
+    headers: Mapping[str, str] = {"retry-after": "1"}
+
+
+class HttpError(RequestError):
+    """What the framework answers by itself, in our shape."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = message.lower().replace(" ", "_")
+        self.headers = headers or {}
+
+
+def quote(text: str) -> str:
+    """What a client sent, printable and short."""
+    return ascii(text if len(text) <= _LONGEST_ECHO else text[:_LONGEST_ECHO] + "...")

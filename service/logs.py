@@ -1,0 +1,62 @@
+"""Structured logs: one JSON object (or one readable line) per event, carrying the request id.
+
+Texts, API keys and credentials are never logged.
+"""
+
+import json
+import logging
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, request id, and the event's own fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Render a record."""
+        return json.dumps(_event(self, record), default=str)
+
+
+class TextFormatter(logging.Formatter):
+    """The same for people at a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Render a record."""
+        event = _event(self, record)
+        trace = event.pop("exception", None)
+        head = f"{event.pop('time')} {event.pop('level'):7} {event.pop('message')}"
+        event.pop("logger")
+        line = " ".join([head, *(f"{key}={value}" for key, value in event.items())])
+        return f"{line}\n{trace}" if trace else line
+
+
+def _event(formatter: logging.Formatter, record: logging.LogRecord) -> dict[str, Any]:
+    event: dict[str, Any] = {
+        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname.lower(),
+        "logger": record.name,
+        "message": record.getMessage(),
+    }
+    if request_id := REQUEST_ID.get():
+        event["request_id"] = request_id
+    event |= getattr(record, "fields", {})
+    if record.exc_info:
+        event["exception"] = formatter.formatException(record.exc_info)
+    return event
+
+
+def configure(level: str, style: Literal["json", "text"]) -> None:
+    """Send every logger, uvicorn's included, to stderr in one form."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+
+
+def fields(**values: object) -> dict[str, dict[str, object]]:
+    """`extra=` of a logging call: what the event carries beside its message."""
+    return {"fields": values}

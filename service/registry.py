@@ -1,0 +1,238 @@
+"""`models/` -> verified, opened and proven scorers by name. A broken model stops start-up; none is skipped."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Literal
+
+from contract.errors import ArtifactError, ContractError, GraphMismatchError
+from contract.golden import TOLERANCE, GoldenPair, GoldenPairs
+from contract.graph import ENCODER, HEAD, PAIR
+from contract.manifest import MANIFEST_NAME, Manifest
+from contract.scoring import Run
+from contract.tokenizer import Tokenizer
+from service.cache import EmbeddingCache
+from service.errors import InferenceFailed, ModelError, UnknownModel, UnsupportedTask
+from service.logs import fields
+from service.scorer import InteractionScorer, Scorer, SiameseScorer
+from service.session import Session, open_session, provider_order
+from service.settings import Settings
+from service.telemetry import Telemetry
+from service.workers import Workers
+
+log = logging.getLogger(__name__)
+
+Capability = Literal["similarity", "entailment", "embedding"]
+ENTAILMENT_LABELS = 3
+
+
+class Model:
+    """A scorer with its golden pairs and the place where it runs."""
+
+    def __init__(self, scorer: Scorer, golden: GoldenPairs, provider: str) -> None:
+        self.scorer = scorer
+        self.manifest = scorer.manifest
+        self.provider = provider
+        self._golden = golden.pairs
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """What it can be asked."""
+        embedding: tuple[Capability, ...] = ("embedding",) if isinstance(self.scorer, SiameseScorer) else ()
+        return (*self.manifest.tasks, *embedding)
+
+    def prove(self) -> None:
+        """Ask every golden pair, and learn what a run costs here.
+
+        Raises:
+            ModelError: an answer differs from the published one.
+        """
+        for pair in self._golden:
+            if problem := self._differs(pair):
+                raise ModelError(f"model {self.manifest.id} does not answer as published: {problem}")
+        self.scorer.measure(
+            self.scorer.tokenise([pair.a for pair in self._golden]),
+            self.scorer.tokenise([pair.b for pair in self._golden]),
+        )
+
+    def problem(self) -> str | None:
+        """What is wrong with it at this moment: its first golden pair is asked again."""
+        return self._differs(self._golden[0])
+
+    def _differs(self, pair: GoldenPair) -> str | None:
+        a, b = self.scorer.tokenise([pair.a]), self.scorer.tokenise([pair.b])
+        try:
+            published: dict[str, float] = {}
+            found: dict[str, float] = {}
+            if self.manifest.similarity is not None:
+                answer = self.scorer.similarity_now(a, b)
+                for name, value, now in (
+                    ("raw_score", pair.raw_score, answer.raw_score),
+                    ("score", pair.score, answer.score),
+                ):
+                    if value is not None:
+                        published[name], found[name] = value, float(now[0])
+            if self.manifest.entailment is not None and pair.probabilities is not None:
+                published.update((str(label), value) for label, value in pair.probabilities.items())
+                found |= self.scorer.entailment_now(a, b)[0]
+        except InferenceFailed as error:
+            return error.message
+        for name, value in published.items():
+            if not abs(found[name] - value) <= TOLERANCE:
+                return f"golden pair {pair.a!r} / {pair.b!r}: {name} is {found[name]:.6f}, published {value:.6f}"
+        return None
+
+
+class Registry(Mapping[str, Model]):
+    """Models by id, and the default for each kind of request."""
+
+    def __init__(self, models: Mapping[str, Model], defaults: Mapping[str, tuple[str, Capability]]) -> None:
+        """Check the defaults.
+
+        Args:
+            models: at least one.
+            defaults: setting -> (model, what it must be able to do).
+
+        Raises:
+            ModelError: a default that is not there, or cannot do what it is the default for.
+        """
+        self._models = dict(models)
+        for setting, (name, capability) in defaults.items():
+            able = self.able(capability)
+            if name not in able:
+                what = "which is not among the models" if name not in self._models else f"which has no {capability}"
+                raise ModelError(
+                    f"{setting} is {name!r}, {what}; models with {capability}: {', '.join(able) or 'none'}"
+                )
+
+    def __getitem__(self, name: str) -> Model:
+        return self._models[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._models)
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def able(self, capability: Capability) -> list[str]:
+        """The models that can do it."""
+        return [name for name, model in self._models.items() if capability in model.capabilities]
+
+    def pick(self, name: str, capability: Capability) -> Scorer:
+        """The scorer of a model that can do what is asked.
+
+        Raises:
+            UnknownModel: no such model.
+            UnsupportedTask: it cannot do that.
+        """
+        model = self._models.get(name)
+        if model is None:
+            raise UnknownModel(name, capability, list(self._models), self.able(capability))
+        if capability not in model.capabilities:
+            raise UnsupportedTask(name, capability, self.able(capability))
+        return model.scorer
+
+    def pick_encoder(self, name: str) -> SiameseScorer:
+        """The scorer of a model that embeds; raises like `pick`."""
+        scorer = self.pick(name, "embedding")
+        assert isinstance(scorer, SiameseScorer), "what the capability means"
+        return scorer
+
+
+def open_models(settings: Settings, telemetry: Telemetry, cache: EmbeddingCache, workers: Workers) -> dict[str, Model]:
+    """Open and prove every model of the folder.
+
+    Raises:
+        ModelError: no folder, no models, a broken one, two of one name.
+        ProviderError: CUDA was asked for, and is absent.
+    """
+    root = settings.models_dir
+    try:
+        folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    except OSError as error:
+        raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()}: {error.strerror or error}") from error
+    if not folders:
+        raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()} holds no model (a folder with {MANIFEST_NAME})")
+    providers = provider_order(settings.providers)
+    models: dict[str, Model] = {}
+    for folder in folders:
+        started = perf_counter()
+        try:
+            model = _open_model(folder, settings, providers, telemetry, cache, workers)
+        except ContractError as error:
+            raise ModelError(str(error)) from error
+        if model.manifest.id in models:
+            raise ModelError(f"{folder}: a second model with the id {model.manifest.id!r}")
+        models[model.manifest.id] = model
+        log.info(
+            "model opened",
+            extra=fields(
+                model=model.manifest.id,
+                tasks=model.manifest.tasks,
+                provider=model.provider,
+                fingerprint=model.manifest.fingerprint[:16],
+                seconds=round(perf_counter() - started, 3),
+            ),
+        )
+    return models
+
+
+def _open_model(
+    folder: Path,
+    settings: Settings,
+    providers: list[str],
+    telemetry: Telemetry,
+    cache: EmbeddingCache,
+    workers: Workers,
+) -> Model:
+    manifest = Manifest.load(folder)
+    manifest.verify(folder)
+    tokenizer = Tokenizer.load(folder / manifest.tokenizer)
+    golden = GoldenPairs.load(folder / manifest.golden)
+    if not golden.pairs:
+        raise ArtifactError(f"{folder / manifest.golden}: no golden pair to prove the model by")
+    sessions = {name: _open_graph(folder, name, manifest, settings, providers) for name in manifest.graphs}
+    provider = next(iter(sessions.values())).provider
+    series = telemetry.model(
+        manifest.id,
+        manifest.graphs,
+        fingerprint=manifest.fingerprint,
+        provider=provider,
+        architecture=manifest.architecture,
+    )
+    runs: Mapping[str, Run] = sessions
+    scorer: Scorer
+    if manifest.family == "siamese":
+        scorer = SiameseScorer(manifest, tokenizer, runs, series, workers, cache)
+    else:
+        scorer = InteractionScorer(manifest, tokenizer, runs, series, workers)
+    model = Model(scorer, golden, provider)
+    model.prove()
+    return model
+
+
+def _open_graph(folder: Path, name: str, manifest: Manifest, settings: Settings, providers: list[str]) -> Session:
+    """A graph of the kind that its use in the manifest says, and of the sizes that its tasks need."""
+    path = folder / name
+    is_encoder = name == manifest.encoder
+    spec = ENCODER if is_encoder else HEAD if manifest.family == "siamese" else PAIR
+    session = open_session(
+        path, spec, providers, threads=settings.ort_threads, must_use_cuda=settings.providers == "cuda"
+    )
+    if manifest.dim is not None and session.sizes["dim"] != manifest.dim:
+        raise GraphMismatchError(f"{path}: dim is {session.sizes['dim']}, the manifest says {manifest.dim}")
+    if not is_encoder:
+        for use, outputs in _wanted_outputs(name, manifest).items():
+            if session.sizes["outputs"] != outputs:
+                raise GraphMismatchError(f"{path}: {session.sizes['outputs']} outputs, {use} needs {outputs}")
+    return session
+
+
+def _wanted_outputs(graph: str, manifest: Manifest) -> dict[str, int]:
+    wanted = {}
+    if manifest.similarity is not None and manifest.similarity.graph == graph:
+        wanted["similarity"] = len(manifest.similarity.classes or (0,))
+    if manifest.entailment is not None and manifest.entailment.graph == graph:
+        wanted["entailment"] = ENTAILMENT_LABELS
+    return wanted

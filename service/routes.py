@@ -1,0 +1,219 @@
+"""The routes: limits checked, a model found, its answer put into words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from fastapi import APIRouter, Request, Response
+from prometheus_client.exposition import choose_encoder
+
+from contract.manifest import EntailmentLabel
+from contract.scoring import most_likely
+from contract.tokenizer import Encoded
+from service.errors import TooLarge
+from service.registry import Model
+from service.schemas import (
+    EmbedRequest,
+    EmbedResponse,
+    EntailmentRequest,
+    EntailmentResponse,
+    EntailmentResult,
+    ErrorResponse,
+    Liveness,
+    ModelInfo,
+    ModelsResponse,
+    Probabilities,
+    RankRequest,
+    RankResponse,
+    Readiness,
+    SimilarityRequest,
+    SimilarityResponse,
+    SimilarityResult,
+)
+from service.state import Service
+
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorResponse, "description": "The body is not JSON"},
+    401: {"model": ErrorResponse, "description": "The API key is missing or another one"},
+    404: {"model": ErrorResponse, "description": "No such model"},
+    413: {"model": ErrorResponse, "description": "The body, a list or a text is over its limit"},
+    415: {"model": ErrorResponse, "description": "The body is not declared as JSON"},
+    422: {"model": ErrorResponse, "description": "A field does not fit, a text is empty, or the model lacks the task"},
+    429: {"model": ErrorResponse, "description": "Too many large requests are waiting"},
+    500: {"model": ErrorResponse, "description": "The service failed"},
+    503: {"model": ErrorResponse, "description": "No answer in time"},
+}
+
+
+def scoring_routes(service: Service) -> APIRouter:
+    """The POST routes. Each endpoint takes one request model and returns one typed dict that names the model."""
+    router = APIRouter(tags=["scoring"], responses=_ERRORS)
+    settings, registry, defaults = service.settings, service.registry, service.defaults
+
+    def check_list(field: str, items: Sequence[object], limit: int) -> None:
+        if len(items) > limit:
+            raise TooLarge(f"{len(items)} {field}, the limit is {limit}", field=field, limit=limit)
+
+    def check_text(field: str, text: str) -> None:
+        if len(text) > settings.max_text_chars:
+            raise TooLarge(
+                f"a text of {len(text)} characters, the limit is {settings.max_text_chars}",
+                field=field,
+                limit=settings.max_text_chars,
+            )
+
+    @router.post("/similarity", summary="Score pairs of sentences")
+    async def similarity(request: SimilarityRequest) -> SimilarityResponse:
+        check_list("pairs", request.pairs, settings.max_pairs)
+        scorer = registry.pick(request.model or defaults["/similarity"], "similarity")
+        texts: list[str] = []
+        for i, pair in enumerate(request.pairs):
+            check_text(f"pairs.{i}.a", pair.a)
+            check_text(f"pairs.{i}.b", pair.b)
+            texts += pair.a, pair.b
+        sentences = await scorer.read(texts, lambda i: f"pairs.{i // 2}.{'ab'[i % 2]}")
+        a, b = sentences[::2], sentences[1::2]
+        raw, ratings, scores = await scorer.similarity(a, b)
+        results: list[SimilarityResult] = [
+            {
+                "score": score,
+                "raw_score": raw_score,
+                "tokens": (len(left.ids), len(right.ids)),
+                "truncated": (left.truncated, right.truncated),
+                "unknown": (left.unknown_ratio, right.unknown_ratio),
+            }
+            for score, raw_score, left, right in zip(scores.tolist(), raw.tolist(), a, b, strict=True)
+        ]
+        if ratings is not None and (scale := scorer.rating_scale) is not None:
+            for result, rating in zip(results, ratings.tolist(), strict=True):
+                result["rating"] = rating
+                result["rating_scale"] = scale
+        return {"model": scorer.id, "results": results}
+
+    @router.post("/rank", summary="Order candidates by their similarity to a query")
+    async def rank(request: RankRequest) -> RankResponse:
+        check_list("candidates", request.candidates, settings.max_candidates)
+        scorer = registry.pick(request.model or defaults["/rank"], "similarity")
+        check_text("query", request.query)
+        for i, candidate in enumerate(request.candidates):
+            check_text(f"candidates.{i}", candidate)
+        query, *candidates = await scorer.read(
+            [request.query, *request.candidates], lambda i: f"candidates.{i - 1}" if i else "query"
+        )
+        answer = await scorer.similarity([query] * len(candidates), candidates)
+        best_first = np.argsort(-answer.raw_score, kind="stable")[: request.top_k].tolist()
+        scores = answer.score.tolist()
+        return {
+            "model": scorer.id,
+            "results": [{"index": i, "score": scores[i]} for i in best_first],
+            "truncated": {
+                "query": query.truncated,
+                "candidates": [i for i, candidate in enumerate(candidates) if candidate.truncated],
+            },
+        }
+
+    @router.post("/entailment", summary="Label pairs of premise and hypothesis")
+    async def entailment(request: EntailmentRequest) -> EntailmentResponse:
+        check_list("pairs", request.pairs, settings.max_pairs)
+        scorer = registry.pick(request.model or defaults["/entailment"], "entailment")
+        texts: list[str] = []
+        for i, pair in enumerate(request.pairs):
+            check_text(f"pairs.{i}.premise", pair.premise)
+            check_text(f"pairs.{i}.hypothesis", pair.hypothesis)
+            texts += pair.premise, pair.hypothesis
+        sentences = await scorer.read(texts, lambda i: f"pairs.{i // 2}.{('premise', 'hypothesis')[i % 2]}")
+        premises, hypotheses = sentences[::2], sentences[1::2]
+        answers = await scorer.entailment(premises, hypotheses)
+        results: list[EntailmentResult] = [
+            {
+                "label": cast(EntailmentLabel, most_likely(probabilities)),
+                "probabilities": cast(Probabilities, probabilities),
+                "truncated": (premise.truncated, hypothesis.truncated),
+            }
+            for probabilities, premise, hypothesis in zip(answers, premises, hypotheses, strict=True)
+        ]
+        return {"model": scorer.id, "results": results}
+
+    @router.post("/embed", summary="Embed sentences")
+    async def embed(request: EmbedRequest) -> EmbedResponse:
+        check_list("sentences", request.sentences, settings.max_sentences)
+        scorer = registry.pick_encoder(request.model or defaults["/embed"])
+        for i, sentence in enumerate(request.sentences):
+            check_text(f"sentences.{i}", sentence)
+        sentences: list[Encoded] = await scorer.read(request.sentences, lambda i: f"sentences.{i}")
+        matrix = await scorer.embed(sentences)
+        return {
+            "model": scorer.id,
+            "dim": matrix.shape[1],
+            "embeddings": matrix.tolist(),
+            "truncated": [sentence.truncated for sentence in sentences],
+        }
+
+    return router
+
+
+def operations_routes(service: Service) -> APIRouter:
+    """The GET routes."""
+    router = APIRouter(tags=["operations"])
+    settings, registry, defaults = service.settings, service.registry, service.defaults
+
+    @router.get("/models", summary="What is served here", responses={401: _ERRORS[401]})
+    async def models() -> ModelsResponse:
+        return {
+            "models": [_describe(model, defaults) for model in registry.values()],
+            "defaults": dict(defaults),
+            "limits": {
+                "max_body_bytes": settings.max_body_bytes,
+                "max_pairs": settings.max_pairs,
+                "max_candidates": settings.max_candidates,
+                "max_sentences": settings.max_sentences,
+                "max_text_chars": settings.max_text_chars,
+                "request_timeout_seconds": settings.request_timeout,
+            },
+        }
+
+    @router.get("/health/live", summary="Does the process answer?")
+    async def live() -> Liveness:
+        return {"status": "alive"}
+
+    @router.get("/health/ready", summary="Should requests be sent here?", responses={503: {"model": Readiness}})
+    async def ready(response: Response) -> Readiness:
+        readiness = service.readiness()
+        if readiness["status"] == "unready":
+            response.status_code = 503
+        return readiness
+
+    @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
+    async def metrics(request: Request) -> Response:
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(service.telemetry.registry), media_type=content_type)
+
+    return router
+
+
+def _describe(model: Model, defaults: Mapping[str, str]) -> ModelInfo:
+    manifest = model.manifest
+    return {
+        "id": manifest.id,
+        "title": manifest.title,
+        "architecture": manifest.architecture,
+        "family": manifest.family,
+        "tasks": list(model.capabilities),
+        "default_for": [route for route, name in defaults.items() if name == manifest.id],
+        "dim": manifest.dim,
+        "max_tokens": manifest.limits.max_tokens,
+        "rating_scale": model.scorer.rating_scale,
+        "provider": model.provider,
+        "fingerprint": manifest.fingerprint,
+        "figures": [
+            {
+                "task": figure.task,
+                "corpus": figure.corpus,
+                "split": figure.split,
+                "metric": figure.metric,
+                "value": figure.value,
+                "rows": figure.rows,
+            }
+            for figure in manifest.figures
+        ],
+    }

@@ -1,0 +1,325 @@
+"""Bodies of requests and answers, with the examples that /docs shows.
+
+Requests are pydantic models, strict and closed: an unknown or mistyped field is an error. Answers are typed
+dicts, so that building one costs nothing before it is serialised. How many pairs and how long a text may be are
+settings, checked in `service/routes.py`.
+"""
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, with_config
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from contract.manifest import EntailmentLabel
+
+ModelName = Annotated[
+    str | None, Field(description="which model answers; without it, the default one (see GET /models)")
+]
+Ratio = Annotated[float, Field(ge=0, le=1)]
+_PAIR: JsonValue = {"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}
+_PREMISE: JsonValue = {"premise": "Two dogs are running through a field.", "hypothesis": "Some animals are outdoors."}
+_SENTENCES: JsonValue = ["A man is playing a guitar.", "Someone plays an instrument."]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class SentencePair(_Request):
+    """Two sentences to compare."""
+
+    a: str
+    b: str
+
+
+class SimilarityRequest(_Request):
+    """Pairs to score."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PAIR]}]})
+
+    pairs: list[SentencePair] = Field(min_length=1)
+    model: ModelName = None
+
+
+class RankRequest(_Request):
+    """Candidates to order by their similarity to a query."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "query": "How do I reset my password?",
+                    "candidates": [
+                        "Our office opens at nine.",
+                        "To choose a new password, follow the link on the sign-in page.",
+                    ],
+                    "top_k": 1,
+                }
+            ]
+        }
+    )
+
+    query: str
+    candidates: list[str] = Field(min_length=1)
+    top_k: int | None = Field(None, ge=1, description="how many of the best to return; all of them without it")
+    model: ModelName = None
+
+
+class PremiseAndHypothesis(_Request):
+    """Does the premise entail the hypothesis?"""
+
+    premise: str
+    hypothesis: str
+
+
+class EntailmentRequest(_Request):
+    """Pairs to label."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PREMISE]}]})
+
+    pairs: list[PremiseAndHypothesis] = Field(min_length=1)
+    model: ModelName = None
+
+
+class EmbedRequest(_Request):
+    """Sentences to embed."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"sentences": _SENTENCES}]})
+
+    sentences: list[str] = Field(min_length=1)
+    model: ModelName = None
+
+
+class SimilarityResult(TypedDict):
+    """The answer for one pair."""
+
+    score: Annotated[float, Field(ge=0, le=1, description="calibrated similarity")]
+    raw_score: Annotated[float, Field(description="as the model gives it")]
+    rating: NotRequired[Annotated[float, Field(description="on the rating scale of the corpus, if the model has one")]]
+    rating_scale: NotRequired[tuple[float, float]]
+    tokens: Annotated[tuple[int, int], Field(description="tokens read of a and of b")]
+    truncated: Annotated[tuple[bool, bool], Field(description="whether a and b were cut at the model's limit")]
+    unknown: Annotated[
+        tuple[Ratio, Ratio], Field(description="share of the words of a and of b outside the model's vocabulary")
+    ]
+
+
+@with_config(
+    ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "avg-paraphrase",
+                    "results": [
+                        {
+                            "score": 0.78,
+                            "raw_score": 0.71,
+                            "tokens": [7, 5],
+                            "truncated": [False, False],
+                            "unknown": [0.0, 0.0],
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+)
+class SimilarityResponse(TypedDict):
+    """One result for each pair, in the order of the request."""
+
+    model: str
+    results: list[SimilarityResult]
+
+
+class RankResult(TypedDict):
+    """One candidate."""
+
+    index: Annotated[int, Field(description="its position in the request")]
+    score: Annotated[float, Field(ge=0, le=1, description="calibrated similarity to the query")]
+
+
+class RankTruncated(TypedDict):
+    """What was cut at the model's token limit."""
+
+    query: bool
+    candidates: Annotated[list[int], Field(description="positions in the request")]
+
+
+@with_config(
+    ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "avg-paraphrase",
+                    "results": [{"index": 1, "score": 0.63}],
+                    "truncated": {"query": False, "candidates": []},
+                }
+            ]
+        }
+    )
+)
+class RankResponse(TypedDict):
+    """The candidates, best first; of equal ones the earlier first."""
+
+    model: str
+    results: list[RankResult]
+    truncated: RankTruncated
+
+
+class Probabilities(TypedDict):
+    """Of each label; they sum to 1."""
+
+    entailment: Ratio
+    neutral: Ratio
+    contradiction: Ratio
+
+
+class EntailmentResult(TypedDict):
+    """The answer for one pair."""
+
+    label: Annotated[EntailmentLabel, Field(description="the most probable one")]
+    probabilities: Probabilities
+    truncated: Annotated[tuple[bool, bool], Field(description="whether premise and hypothesis were cut")]
+
+
+@with_config(
+    ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "avg-sick",
+                    "results": [
+                        {
+                            "label": "entailment",
+                            "probabilities": {"entailment": 0.81, "neutral": 0.17, "contradiction": 0.02},
+                            "truncated": [False, False],
+                        }
+                    ],
+                }
+            ]
+        }
+    )
+)
+class EntailmentResponse(TypedDict):
+    """One result for each pair, in the order of the request."""
+
+    model: str
+    results: list[EntailmentResult]
+
+
+@with_config(
+    ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "avg-paraphrase",
+                    "dim": 3,
+                    "embeddings": [[0.12, -0.4, 0.08], [0.1, -0.2, 0.31]],
+                    "truncated": [False, False],
+                }
+            ]
+        }
+    )
+)
+class EmbedResponse(TypedDict):
+    """One embedding for each sentence, in the order of the request."""
+
+    model: str
+    dim: int
+    embeddings: list[list[float]]
+    truncated: Annotated[list[bool], Field(description="whether each sentence was cut at the model's limit")]
+
+
+class FigureInfo(TypedDict):
+    """One measured number."""
+
+    task: str
+    corpus: str
+    split: str
+    metric: str
+    value: float
+    rows: int
+
+
+class ModelInfo(TypedDict):
+    """One model."""
+
+    id: str
+    title: str
+    architecture: str
+    family: Literal["siamese", "interaction"]
+    tasks: Annotated[list[str], Field(description="similarity, entailment, embedding")]
+    default_for: Annotated[list[str], Field(description="routes that use it when no model is named")]
+    dim: int | None
+    max_tokens: int
+    rating_scale: tuple[float, float] | None
+    provider: str
+    fingerprint: str
+    figures: list[FigureInfo]
+
+
+class LimitsInfo(TypedDict):
+    """What a request may ask."""
+
+    max_body_bytes: int
+    max_pairs: int
+    max_candidates: int
+    max_sentences: int
+    max_text_chars: int
+    request_timeout_seconds: float
+
+
+class ModelsResponse(TypedDict):
+    """What is served here."""
+
+    models: list[ModelInfo]
+    defaults: Annotated[dict[str, str], Field(description="route -> model")]
+    limits: LimitsInfo
+
+
+class Liveness(TypedDict):
+    """The process answers."""
+
+    status: Literal["alive"]
+
+
+class Readiness(TypedDict):
+    """Whether requests should be sent here, and why (not)."""
+
+    status: Literal["ready", "degraded", "unready"]
+    reasons: list[str]
+    models: list[str]
+    redis: Literal["off", "up", "down"]
+
+
+class ErrorDetail(TypedDict):
+    """What went wrong."""
+
+    code: str
+    message: str
+    field: Annotated[str | None, Field(description="where in the request, such as pairs.3.a")]
+    limit: Annotated[int | None, Field(description="the number that was exceeded")]
+    request_id: str
+
+
+@with_config(
+    ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "error": {
+                        "code": "empty_text",
+                        "message": "the text has no visible character",
+                        "field": "pairs.3.a",
+                        "limit": None,
+                        "request_id": "5f0c6a52d1f14a0b9a4bd2aa",
+                    }
+                }
+            ]
+        }
+    )
+)
+class ErrorResponse(TypedDict):
+    """The body of every error."""
+
+    error: ErrorDetail

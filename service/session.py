@@ -1,0 +1,93 @@
+"""An open ONNX Runtime graph, held against its kind before it may answer."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+
+from contract.errors import ArtifactError
+from contract.graph import GraphSpec, Signature, check_signature
+from contract.scoring import Array
+from service.errors import ProviderError
+
+log = logging.getLogger(__name__)
+
+CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+_DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
+
+
+class Session:
+    """A graph that can be run; a `contract.scoring.Run`."""
+
+    def __init__(self, session: ort.InferenceSession, sizes: Mapping[str, int]) -> None:
+        self._run = session.run
+        self._outputs = [tensor.name for tensor in session.get_outputs()]
+        self.sizes = sizes  # of the axes the model fixes: dim, outputs
+        self.provider: str = session.get_providers()[0].removesuffix("ExecutionProvider").lower()
+
+    def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
+        """Run the graph: feeds by tensor name -> its one output."""
+        output: npt.NDArray[np.float32] = self._run(self._outputs, feeds)[0]
+        return output
+
+
+def provider_order(wanted: Literal["auto", "cuda", "cpu"]) -> list[str]:
+    """ONNX Runtime's names of the providers to try, in order.
+
+    Raises:
+        ProviderError: CUDA was asked for, and this installation of ONNX Runtime has none.
+    """
+    if wanted == "cpu":
+        return [CPU]
+    offered = ort.get_available_providers()
+    if CUDA in offered:
+        return [CUDA, CPU]
+    if wanted == "cuda":
+        raise ProviderError(
+            f"SEMBLANCE_PROVIDERS=cuda, but this onnxruntime offers only {', '.join(offered)}; "
+            "install onnxruntime-gpu, or set auto or cpu"
+        )
+    return [CPU]
+
+
+def open_session(
+    path: Path, spec: GraphSpec, providers: Sequence[str], *, threads: int, must_use_cuda: bool
+) -> Session:
+    """Open a graph file.
+
+    One request is one small graph run, so threads inside a run are few, and never spin for work.
+
+    Raises:
+        ArtifactError: ONNX Runtime cannot read the file.
+        GraphMismatchError: it is not a graph of this kind.
+        ProviderError: CUDA was asked for, and does not start.
+    """
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3  # errors; what matters is raised
+    try:
+        session = ort.InferenceSession(str(path), sess_options=options, providers=list(providers))
+    except Exception as error:  # onnxruntime's own exceptions share no public base class
+        raise ArtifactError(f"{path}: onnxruntime cannot open it: {_first_line(error)}") from error
+    sizes = check_signature(spec, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
+    opened = Session(session, sizes)
+    if must_use_cuda and opened.provider != "cuda":
+        raise ProviderError(
+            f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on {opened.provider}"
+        )
+    return opened
+
+
+def _signature(tensors: Sequence[ort.NodeArg]) -> Signature:
+    return {tensor.name: (_DTYPES.get(tensor.type, tensor.type), tuple(tensor.shape)) for tensor in tensors}
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

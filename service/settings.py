@@ -1,0 +1,114 @@
+"""Every setting of the service, typed; read from the environment once, in `service/__main__.py`.
+
+A field `cache_size` is set by `SEMBLANCE_CACHE_SIZE`. An empty variable counts as not set.
+"""
+
+from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from service.errors import SettingsError
+
+PREFIX = "SEMBLANCE_"
+_REDIS_SCHEMES = ("redis", "rediss", "unix")
+
+
+class Settings(BaseSettings):
+    """What an operator may choose; the defaults serve the published models on loopback."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid", allow_inf_nan=False
+    )
+
+    # where to listen; a host other than loopback is the operator's decision
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    shutdown_grace_seconds: int = Field(default=10, ge=0, description="time for requests in flight after SIGTERM")
+
+    # what to serve
+    models_dir: Path = Path("models")
+    default_similarity: str = Field(
+        default="avg-paraphrase", description="model of /similarity and /embed, when none is named"
+    )
+    default_rank: str = "avg-paraphrase"
+    default_entailment: str = "avg-sick"
+
+    # how to run it
+    providers: Literal["auto", "cuda", "cpu"] = "auto"
+    ort_threads: int = Field(default=1, ge=1, le=256, description="threads inside one graph run")
+    worker_threads: int = Field(default=2, ge=1, le=256, description="graph runs outside the event loop at a time")
+    max_waiting: int = Field(
+        default=64, ge=0, description="large requests that may wait for a worker; more are refused (429)"
+    )
+    request_timeout: float = Field(
+        default=10.0, gt=0, description="seconds a request may take, its body's arrival included"
+    )
+
+    # sentence embeddings kept
+    cache_size: int = Field(default=20_000, ge=0, description="embeddings kept in memory; 0 keeps none")
+    redis_url: SecretStr | None = None
+    redis_ttl_seconds: int = Field(default=7 * 24 * 3600, ge=1)
+    redis_timeout_ms: int = Field(default=50, ge=1)
+    redis_dtype: Literal["float32", "float16"] = Field(
+        default="float32", description="float16 halves Redis' memory, but a score may then move in its fourth digit"
+    )
+
+    # what a request may ask
+    max_body_bytes: int = Field(default=1_048_576, ge=1)
+    max_pairs: int = Field(default=256, ge=1)
+    max_candidates: int = Field(default=1000, ge=1)
+    max_sentences: int = Field(default=256, ge=1)
+    max_text_chars: int = Field(default=100_000, ge=1)
+    api_key: SecretStr | None = Field(default=None, description="when set, every route but /health asks for it")
+
+    # what it says
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "text"] = "json"
+    access_log: bool = False
+
+    @field_validator("redis_url")
+    @classmethod
+    def _known_scheme(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and urlsplit(url.get_secret_value()).scheme not in _REDIS_SCHEMES:
+            raise ValueError("expected redis://host:port/db, rediss://... or unix://path")
+        return url
+
+    @field_validator("api_key")
+    @classmethod
+    def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and not (key.get_secret_value().isascii() and key.get_secret_value().isprintable()):
+            raise ValueError("expected printable ASCII, since it travels in a header")
+        return key
+
+    @property
+    def redis_address(self) -> str | None:
+        """Where Redis is, without credentials: safe to log."""
+        if self.redis_url is None:
+            return None
+        parts = urlsplit(self.redis_url.get_secret_value())
+        return f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Read the environment.
+
+        Raises:
+            SettingsError: one line for each variable that does not fit.
+        """
+        try:
+            return cls()
+        except ValidationError as error:
+            raise SettingsError("\n".join(_lines(error))) from None
+
+
+def _lines(error: ValidationError) -> list[str]:
+    lines = []
+    for problem in error.errors(include_url=False):
+        name = PREFIX + "_".join(map(str, problem["loc"])).upper()
+        secret = any(word in name for word in ("KEY", "URL"))
+        found = "" if secret else f", found {problem['input']!r}"
+        lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}{found}")
+    return lines

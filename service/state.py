@@ -1,0 +1,76 @@
+"""Everything a running service holds, opened from its settings and closed again."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from service.cache import EmbeddingCache
+from service.redis_cache import RedisCache
+from service.registry import Registry, open_models
+from service.schemas import Readiness
+from service.settings import Settings
+from service.telemetry import Telemetry
+from service.workers import Workers
+
+
+class Service:
+    """Models, cache, workers and metrics; passed to the routes, and swapped piecewise by tests."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the models; Redis is not asked before `start`.
+
+        Raises:
+            StartupError: a model, a default or a provider is not as the settings say.
+        """
+        self.settings = settings
+        self.telemetry = telemetry = Telemetry()
+        self.redis: RedisCache | None = None
+        if settings.redis_url is not None:
+            self.redis = RedisCache(
+                settings.redis_url.get_secret_value(),
+                settings.redis_address or "",
+                telemetry,
+                timeout_seconds=settings.redis_timeout_ms / 1000,
+                ttl_seconds=settings.redis_ttl_seconds,
+                dtype=settings.redis_dtype,
+            )
+        self.cache = EmbeddingCache(settings.cache_size, telemetry, self.redis)
+        self.workers = Workers(settings.worker_threads, settings.max_waiting)
+        telemetry.watch(telemetry.cache_entries, lambda: len(self.cache))
+        telemetry.watch(telemetry.workers_busy, lambda: self.workers.busy)
+        self.defaults: Mapping[str, str] = {
+            "/similarity": settings.default_similarity,
+            "/rank": settings.default_rank,
+            "/entailment": settings.default_entailment,
+            "/embed": settings.default_similarity,
+        }
+        self.registry = Registry(
+            open_models(settings, telemetry, self.cache, self.workers),
+            {
+                "SEMBLANCE_DEFAULT_SIMILARITY": (settings.default_similarity, "similarity"),
+                "SEMBLANCE_DEFAULT_RANK": (settings.default_rank, "similarity"),
+                "SEMBLANCE_DEFAULT_ENTAILMENT": (settings.default_entailment, "entailment"),
+            },
+        )
+
+    async def start(self) -> None:
+        """Ask Redis once, so that the log says at once whether it answers."""
+        if self.redis is not None:
+            await self.redis.ping()
+
+    async def close(self) -> None:
+        """Finish what is under way."""
+        self.workers.close()
+        if self.redis is not None:
+            await self.redis.close()
+
+    def readiness(self) -> Readiness:
+        """Ask each model its first golden pair; a Redis that is down degrades, but does not stop."""
+        problems = [f"model {name}: {problem}" for name, model in self.registry.items() if (problem := model.problem())]
+        redis: Literal["off", "up", "down"] = "off" if self.redis is None else "up" if self.redis.up else "down"
+        reasons = [*problems, *(["redis does not answer: embeddings are computed instead"] if redis == "down" else [])]
+        return {
+            "status": "unready" if problems else "degraded" if reasons else "ready",
+            "reasons": reasons,
+            "models": list(self.registry),
+            "redis": redis,
+        }

@@ -1,0 +1,273 @@
+"""Tiny published models, built in the tests: a few words, a few dimensions, every kind of graph."""
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+from contract.calibration import CentredIsotonic
+from contract.golden import GoldenPair, GoldenPairs
+from contract.graph import ENCODER, HEAD, OPSET, PAIR, GraphSpec
+from contract.manifest import (
+    EntailmentTask,
+    Figure,
+    Limits,
+    Manifest,
+    Provenance,
+    SimilarityTask,
+    TrainingData,
+    describe_file,
+)
+from contract.padding import pad
+from contract.scoring import Run, compare, encode, entailment, raw_scores, read_similarity, similarity
+from contract.tokenizer import Tokenizer
+
+WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa . , not".split()
+PIECES = ["m", "##o", "##w", "##s", "run", "##ning"]
+BUCKETS = 4
+DIM = 8
+MAX_TOKENS = 12
+GOLDEN = [
+    ("a man plays the guitar", "the man is playing a guitar ."),
+    ("a dog runs in the park", "a cat sleeps on the sofa"),
+    ("running", "\u732b"),  # one word of pieces, one that only a bucket takes
+]
+_DTYPES = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
+
+
+def tokenizer() -> Tokenizer:
+    return Tokenizer(WORDS, PIECES, BUCKETS)
+
+
+def table(seed: int = 0) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """The embedding table [rows, DIM] of a seed."""
+    return np.random.default_rng(seed).normal(size=(len(tokenizer()), DIM)).astype(np.float32)
+
+
+def encoder_graph(path: Path, *, seed: int = 0, rows: np.ndarray | None = None) -> None:
+    """ENCODER: the mean of the words' rows."""
+    nodes = [
+        *_mean("input_ids", "lengths", "mean"),
+        helper.make_node("Identity", ["mean"], ["sentence_embedding"]),
+    ]
+    _save(path, ENCODER, nodes, {"table": table(seed) if rows is None else rows}, {"dim": DIM})
+
+
+def head_graph(path: Path, *, outputs: int, seed: int = 0, scale: float = 1.0) -> None:
+    """HEAD: log-softmax of a linear map of |a - b| and a * b."""
+    random = np.random.default_rng(seed + 100)
+    weights = {
+        "w_difference": (scale * random.normal(size=(DIM, outputs))).astype(np.float32),
+        "w_product": (scale * random.normal(size=(DIM, outputs))).astype(np.float32),
+    }
+    _save(path, HEAD, _comparison("embedding_a", "embedding_b"), weights, {"dim": DIM, "outputs": outputs})
+
+
+def pair_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
+    """PAIR: both sentences' means, then the head, in one graph."""
+    random = np.random.default_rng(seed + 200)
+    weights = {
+        "table": table(seed),
+        "w_difference": random.normal(size=(DIM, outputs)).astype(np.float32),
+        "w_product": random.normal(size=(DIM, outputs)).astype(np.float32),
+    }
+    nodes = [
+        *_mean("input_ids_a", "lengths_a", "mean_a"),
+        *_mean("input_ids_b", "lengths_b", "mean_b"),
+        *_comparison("mean_a", "mean_b"),
+    ]
+    _save(path, PAIR, nodes, weights, {"outputs": outputs})
+
+
+def cosine_model(folder: Path, name: str = "avg-paraphrase", *, seed: int = 0, golden: bool = True) -> Manifest:
+    """A siamese model with cosine similarity and nothing else."""
+    folder.mkdir(parents=True)
+    encoder_graph(folder / "encoder.onnx", seed=seed)
+    task = SimilarityTask(
+        comparison="cosine",
+        raw_range=(-1.0, 1.0),
+        calibration=CentredIsotonic(x=(-1.0, 0.0, 1.0), y=(0.0, 0.2, 1.0)),
+        symmetric=True,
+    )
+    return publish(folder, name, encoder="encoder.onnx", similarity=task)
+
+
+def graded_model(folder: Path, name: str = "avg-sick", *, seed: int = 1) -> Manifest:
+    """A siamese model with ratings of 1..5 and entailment, each from its own head."""
+    folder.mkdir(parents=True)
+    encoder_graph(folder / "encoder.onnx", seed=seed)
+    head_graph(folder / "relatedness.onnx", outputs=5, seed=seed)
+    head_graph(folder / "entailment.onnx", outputs=3, seed=seed + 1)
+    return publish(
+        folder,
+        name,
+        encoder="encoder.onnx",
+        similarity=SimilarityTask(
+            graph="relatedness.onnx",
+            classes=(1.0, 2.0, 3.0, 4.0, 5.0),
+            raw_range=(1.0, 5.0),
+            label_scale=(1.0, 5.0),
+            symmetric=True,
+        ),
+        entailment=EntailmentTask(graph="entailment.onnx", labels=("neutral", "contradiction", "entailment")),
+    )
+
+
+def interaction_model(folder: Path, name: str = "pair-sick", *, seed: int = 2) -> Manifest:
+    """An interaction model with both tasks."""
+    folder.mkdir(parents=True)
+    pair_graph(folder / "relatedness.onnx", outputs=5, seed=seed)
+    pair_graph(folder / "entailment.onnx", outputs=3, seed=seed + 1)
+    return publish(
+        folder,
+        name,
+        similarity=SimilarityTask(
+            graph="relatedness.onnx",
+            classes=(1.0, 2.0, 3.0, 4.0, 5.0),
+            raw_range=(1.0, 5.0),
+            label_scale=(1.0, 5.0),
+            symmetric=True,
+        ),
+        entailment=EntailmentTask(graph="entailment.onnx", labels=("entailment", "neutral", "contradiction")),
+    )
+
+
+def publish(
+    folder: Path,
+    name: str,
+    *,
+    encoder: str | None = None,
+    similarity: SimilarityTask | None = None,
+    entailment: EntailmentTask | None = None,
+    golden: Sequence[GoldenPair] | None = None,
+) -> Manifest:
+    """Write tokenizer, golden pairs and manifest beside the graphs that lie in the folder."""
+    tokenizer().save(folder / "tokenizer.json")
+    graphs = [n for n in (encoder, similarity and similarity.graph, entailment and entailment.graph) if n]
+    runs = {graph: session(folder / graph) for graph in graphs}
+    if golden is None:
+        golden = [answer(a, b, runs, encoder, similarity, entailment) for a, b in GOLDEN]
+    GoldenPairs(pairs=tuple(golden)).save(folder / "golden.json")
+    draft = Manifest(
+        id=name,
+        title=f"{name}, made up for tests",
+        architecture="word_averaging",
+        family="siamese" if encoder else "interaction",
+        dim=DIM if encoder else None,
+        encoder=encoder,
+        tokenizer="tokenizer.json",
+        golden="golden.json",
+        files={path.name: describe_file(path) for path in sorted(folder.iterdir())},
+        fingerprint="0" * 64,
+        limits=Limits(max_tokens=MAX_TOKENS),
+        similarity=similarity,
+        entailment=entailment,
+        training_data=(TrainingData(name="none", use="none", rows=0, licence="CC0-1.0", source="made up"),),
+        figures=(Figure(task="similarity", corpus="none", split="test", metric="pearson", value=0.5, rows=2),),
+        provenance=Provenance(created=date(2025, 1, 2), recipe={}, commands=("none",), seed=0, environment={}),
+    )
+    manifest = draft.model_copy(update={"fingerprint": draft.expected_fingerprint()})
+    manifest.save(folder)
+    return manifest
+
+
+def session(path: Path) -> Run:
+    """A graph file, opened without the service."""
+    opened = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return lambda feeds: opened.run(None, dict(feeds))[0]
+
+
+def answer(
+    a: str,
+    b: str,
+    runs: dict[str, Run],
+    encoder: str | None,
+    scored: SimilarityTask | None,
+    labelled: EntailmentTask | None,
+) -> GoldenPair:
+    """What a model says of two sentences, computed by the contract alone."""
+    ids_a, ids_b = ([tokenizer().encode(text, MAX_TOKENS).ids] for text in (a, b))
+    if encoder:
+        rows_a, rows_b = encode(runs[encoder], ids_a), encode(runs[encoder], ids_b)
+
+    def output(graph: str) -> np.ndarray:
+        if encoder:
+            return compare(runs[graph], rows_a, rows_b)
+        (input_a, lengths_a), (input_b, lengths_b) = pad(ids_a), pad(ids_b)
+        return runs[graph](
+            {"input_ids_a": input_a, "lengths_a": lengths_a, "input_ids_b": input_b, "lengths_b": lengths_b}
+        )
+
+    found: dict[str, Any] = {}
+    if scored:
+        if encoder:
+            similarities = similarity(scored, runs[scored.graph] if scored.graph else None, rows_a, rows_b)
+        else:
+            similarities = read_similarity(scored, raw_scores(scored, output(scored.graph or "")))
+        found |= {"raw_score": similarities.raw_score[0], "score": similarities.score[0]}
+    if labelled:
+        found["probabilities"] = entailment(labelled, output(labelled.graph))[0]
+    return GoldenPair(a=a, b=b, **found)
+
+
+def _mean(ids: str, lengths: str, output: str) -> list[onnx.NodeProto]:
+    """Mean of the table's rows over the real tokens: [batch, tokens] -> [batch, DIM]."""
+    p = output
+    return [
+        helper.make_node("Gather", ["table", ids], [f"{p}_rows"]),
+        helper.make_node("Shape", [ids], [f"{p}_tokens"], start=1, end=2),
+        helper.make_node("Squeeze", [f"{p}_tokens"], [f"{p}_count"]),
+        helper.make_node("Range", ["zero", f"{p}_count", "one"], [f"{p}_positions"]),
+        helper.make_node("Unsqueeze", [lengths, "axis_1"], [f"{p}_lengths"]),
+        helper.make_node("Less", [f"{p}_positions", f"{p}_lengths"], [f"{p}_real"]),
+        helper.make_node("Cast", [f"{p}_real"], [f"{p}_mask"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", [f"{p}_mask", "axis_2"], [f"{p}_mask3"]),
+        helper.make_node("Mul", [f"{p}_rows", f"{p}_mask3"], [f"{p}_kept"]),
+        helper.make_node("ReduceSum", [f"{p}_kept", "axis_1"], [f"{p}_sum"], keepdims=0),
+        helper.make_node("Cast", [f"{p}_lengths"], [f"{p}_divisor"], to=TensorProto.FLOAT),
+        helper.make_node("Div", [f"{p}_sum", f"{p}_divisor"], [output]),
+    ]
+
+
+def _comparison(a: str, b: str) -> list[onnx.NodeProto]:
+    return [
+        helper.make_node("Sub", [a, b], ["difference"]),
+        helper.make_node("Abs", ["difference"], ["distance"]),
+        helper.make_node("Mul", [a, b], ["product"]),
+        helper.make_node("MatMul", ["distance", "w_difference"], ["from_difference"]),
+        helper.make_node("MatMul", ["product", "w_product"], ["from_product"]),
+        helper.make_node("Add", ["from_difference", "from_product"], ["logits"]),
+        helper.make_node("LogSoftmax", ["logits"], ["raw_output"], axis=-1),
+    ]
+
+
+def _save(
+    path: Path, spec: GraphSpec, nodes: list[onnx.NodeProto], weights: dict[str, np.ndarray], sizes: dict[str, int]
+) -> None:
+    constants = {
+        "zero": np.array(0, np.int64),
+        "one": np.array(1, np.int64),
+        "axis_1": np.array([1], np.int64),
+        "axis_2": np.array([2], np.int64),
+    }
+    sides = [
+        [
+            helper.make_tensor_value_info(name, _DTYPES[t.dtype], [sizes.get(axis, axis) for axis in t.axes])
+            for name, t in tensors.items()
+        ]
+        for tensors in (spec.inputs, spec.outputs)
+    ]
+    used = {name for node in nodes for name in node.input}
+    initialisers = [
+        numpy_helper.from_array(value, name) for name, value in (constants | weights).items() if name in used
+    ]
+    graph = helper.make_graph(nodes, "tiny", *sides, initializer=initialisers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
+    model.ir_version = 10
+    onnx.checker.check_model(model)
+    onnx.save(model, str(path))
