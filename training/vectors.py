@@ -17,10 +17,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from training.corpora.files import CorpusError
 
 Matrix = npt.NDArray[np.float32]
 
@@ -30,8 +32,8 @@ _PEEK = 1 << 20  # bytes looked at to tell word2vec text from binary; a line of 
 _LONGEST_WORD = 4096  # bytes; beyond it a "binary" file is something else
 
 
-class VectorsError(Exception):
-    """A file of word vectors cannot be read. The message is one line naming the file, and the line where it has any."""
+class VectorsError(CorpusError):
+    """A file of word vectors cannot be read. The message names the file, and the line where it has any."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,9 @@ def read_vectors(path: Path, keep: Collection[str] | None = None) -> WordVectors
             file.seek(0)
             if magic == _ZIP_MAGIC:
                 return _collect(*_npz(path, file), wanted)
-            if magic == _GZIP_MAGIC:
-                with gzip.open(file) as unpacked:
-                    return _collect(*_stream(path, unpacked, wanted), wanted)
-            return _collect(*_stream(path, file, wanted), wanted)
+            plain: Any = gzip.GzipFile(fileobj=file) if magic == _GZIP_MAGIC else file
+            with io.BufferedReader(plain, _PEEK) as stream:  # for a peek of our own size
+                return _collect(*_stream(path, stream, wanted), wanted)
     except FileNotFoundError as error:
         raise VectorsError(f"{path}: no such file of word vectors") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -197,8 +198,7 @@ def _collect(entries: Entries, dimension: int, wanted: frozenset[str] | None) ->
     return WordVectors(list(words), values.reshape(len(words), dimension))
 
 
-def _stream(path: Path, file: BinaryIO | gzip.GzipFile, wanted: frozenset[str] | None) -> tuple[Entries, int]:
-    stream = io.BufferedReader(cast(io.RawIOBase, file), _PEEK)  # for a peek of our own size
+def _stream(path: Path, stream: io.BufferedReader, wanted: frozenset[str] | None) -> tuple[Entries, int]:
     first = stream.readline(_PEEK)
     fields = first.split()
     if not fields:

@@ -106,6 +106,7 @@ PUBLISHED: dict[str, Published] = {
     "ppdb-human-ratings/wiki-sample.tsv": Published(13954),
     "malstm-extras/sts-pretraining-pairs.tsv": Published(11219),
     "malstm-extras/synonyms.tsv": Published(1790),
+    "vectors/glove840b-sick-vocab-300d.npz": Published(2402),
     # Ours: a sample of articles, one paragraph a line.
     **{f"corpus-wikipedia/enwiki-part{part:02d}.txt.gz": Published(rows) for part, rows in enumerate(_WIKIPEDIA_LINES)},
 }
