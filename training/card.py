@@ -42,7 +42,10 @@ def _figures(manifest: Manifest) -> str:
         if f.metric != "spearman" or len(manifest.figures) < 12  # the long transfer table keeps to Pearson
     ]
     head = "| task | corpus | split | metric | value | rows |\n|---|---|---|---|---|---|"
-    return f"## Figures\n\nOf these very files, through ONNX Runtime, on test sets touched once.\n\n{head}\n" + "\n".join(rows)
+    return (
+        f"## Figures\n\nOf these very files, through ONNX Runtime, on test sets touched once.\n\n{head}\n"
+        + "\n".join(rows)
+    )
 
 
 def _data(manifest: Manifest) -> str:
@@ -67,8 +70,8 @@ def _limits(manifest: Manifest) -> str:
     return (
         "## Limits\n\n"
         f"- English. Sentences over {manifest.limits.max_tokens} tokens are cut, and reported as truncated.\n"
-        "- Words outside the vocabulary are read by their pieces or hashed; the service reports their share as `unknown`.\n"
-        "- Word averaging sees no word order: \"dog bites man\" and \"man bites dog\" score 1, and a negation is one word "
+        "- Words outside the vocabulary are read by their pieces or hashed; their share is reported as `unknown`.\n"
+        '- Word averaging sees no word order: "dog bites man" and "man bites dog" score 1, and a negation is one word '
         "among others.\n"
         "- Trained on captions, news, questions, tweets and encyclopaedia text; social biases of that text and of its "
         "authors are in the vectors."

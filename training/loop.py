@@ -40,7 +40,9 @@ class Schedule:
 class Objective(Protocol):
     """What a run optimises: its data, its loss, its development score."""
 
-    model: nn.Module
+    @property
+    def model(self) -> nn.Module:
+        """What is trained."""
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Any]:
         """The epoch's batches in an order that depends on the seed and the epoch alone."""

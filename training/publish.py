@@ -11,6 +11,7 @@ import tempfile
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -18,13 +19,13 @@ from torch import nn
 
 from contract.golden import GoldenPair, GoldenPairs
 from contract.manifest import (
+    EntailmentLabel,
     EntailmentTask,
     Figure,
     Limits,
     Manifest,
     Provenance,
     SimilarityTask,
-    TrainingData,
     describe_file,
 )
 from contract.tokenizer import Tokenizer
@@ -87,9 +88,7 @@ def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: 
     """Measure a trained run on its test sets without publishing it; returns the file of figures."""
     publication = Publication(recipe.name, recipe.name, storage=storage)
     if recipe.publication is not None:
-        publication = Publication(
-            recipe.name, recipe.name, storage=storage, keep_words=recipe.publication.keep_words
-        )
+        publication = Publication(recipe.name, recipe.name, storage=storage, keep_words=recipe.publication.keep_words)
     with tempfile.TemporaryDirectory(prefix="evaluate-") as temporary:
         folder = Path(temporary)
         manifest = _assemble(recipe, publication, runs, folder, seed)
@@ -145,7 +144,7 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
         limits=Limits(max_tokens=publication.max_tokens),
         similarity=_similarity_task(recipe, model),
         entailment=EntailmentTask(graph=ENTAILMENT, labels=LABELS) if "entailment" in model.heads else None,
-        training_data=tuple(TrainingData(**entry) for entry in training_data_for(recipe)),
+        training_data=training_data_for(recipe),
         figures=(),
         provenance=Provenance(
             created=datetime.now(UTC).date(),
@@ -167,9 +166,7 @@ def _similarity_task(recipe: Recipe, model: SiameseModel) -> SimilarityTask | No
         classes = recipe.objective.classes
         assert classes is not None
         scale = (classes[0], classes[-1])
-        return SimilarityTask(
-            graph=SIMILARITY, classes=classes, raw_range=scale, label_scale=scale, symmetric=True
-        )
+        return SimilarityTask(graph=SIMILARITY, classes=classes, raw_range=scale, label_scale=scale, symmetric=True)
     if model.heads:
         return None
     return SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), label_scale=STS_SCALE, symmetric=True)
@@ -222,7 +219,7 @@ def _golden_pairs(model: PublishedModel) -> GoldenPairs:
                 b=b[i],
                 raw_score=None if scores is None else float(scores.raw_score[i]),
                 score=None if scores is None else float(scores.score[i]),
-                probabilities=None if labels is None else labels[i],
+                probabilities=None if labels is None else cast(dict[EntailmentLabel, float], labels[i]),
             )
             for i in range(len(a))
         )

@@ -1,6 +1,9 @@
 """A recipe: every setting of one run, as a typed value. It travels as JSON in the run and in the manifest."""
 
+import json
 from dataclasses import asdict, dataclass, field
+
+from pydantic import JsonValue
 
 from training.architectures import ArchitectureConfig
 from training.loop import Schedule
@@ -74,9 +77,10 @@ class Recipe:
     max_tokens: int = 128  # longer training sentences are cut
     publication: Publication | None = field(default=None)
 
-    def as_json(self) -> dict[str, object]:
-        """Plain values, with the kinds of the parts named."""
+    def as_json(self) -> dict[str, JsonValue]:
+        """Plain JSON values, with the kinds of the parts named."""
         content = asdict(self)
         for part in ("data", "objective", "architecture"):
             content[part] = {"kind": type(getattr(self, part)).__name__, **content[part]}
-        return content
+        plain: dict[str, JsonValue] = json.loads(json.dumps(content))  # tuples become lists
+        return plain

@@ -196,6 +196,13 @@ def supervised_pairs(data: SickPairs) -> list[Pair]:
     return pairs
 
 
+def training_texts(recipe: Recipe) -> list[str]:
+    """The sentences whose words a smaller vocabulary must keep: those a supervised recipe was trained on."""
+    if not isinstance(recipe.data, SickPairs):
+        return []
+    return [text for pair in supervised_pairs(SickPairs(nli=False)) for text in (pair.a, pair.b)]
+
+
 def development_sets(tokenizer: Tokenizer, max_tokens: int) -> GradedSets:
     """STS 2016, on which the papers select their transfer models."""
     return GradedSets(sts.read_year("2016-test"), tokenizer, max_tokens)

@@ -6,12 +6,14 @@ embedding answer both questions.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import nll_loss
 
+from contract.manifest import EntailmentLabel
 from contract.scores import expected_rating
 from contract.tokenizer import Tokenizer
 from training.batches import Indices, Sentences, shard, shuffled
@@ -22,7 +24,7 @@ from training.objectives.development import encode_all
 from training.pairs import Pair
 from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
-LABELS = ("entailment", "neutral", "contradiction")
+LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = ("entailment", "neutral", "contradiction")
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ class LabelledPairs:
         self.a = Sentences([p.a for p in pairs], tokenizer, max_tokens)
         self.b = Sentences([p.b for p in pairs], tokenizer, max_tokens)
         self.rating = np.array([np.nan if p.target is None else p.target for p in pairs], dtype=np.float32)
-        self.label = np.array([-1 if p.label is None else LABELS.index(p.label) for p in pairs], dtype=np.int64)
+        self.label = np.array(
+            [-1 if p.label is None else LABELS.index(cast(EntailmentLabel, p.label)) for p in pairs], dtype=np.int64
+        )
 
     def __len__(self) -> int:
         return len(self.rating)

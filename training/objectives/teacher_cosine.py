@@ -54,7 +54,7 @@ class TeacherCosineObjective:
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
         """Indices of sentences: batches of a random order and windows along a random teacher direction, mixed."""
         rng = np.random.default_rng((self.seed, epoch, 1))
-        direction = rng.standard_normal(self.teacher.shape[1]).astype(np.float32)
+        direction = rng.standard_normal((self.teacher.shape[1],)).astype(np.float32)
         # Projected in blocks: the whole matrix in float32 would double the memory of a run.
         along = np.concatenate([self.teacher[s : s + 65536] @ direction for s in range(0, len(self.teacher), 65536)])
         by_projection = np.argsort(along, kind="stable")
@@ -71,7 +71,7 @@ class TeacherCosineObjective:
         """Cosine regression plus penalties."""
         inputs = self.sentences.batch(batch)
         student = self.model.encode(inputs)
-        target = torch.from_numpy(self.teacher[batch].astype(np.float32)).to(student.device)
+        target = torch.from_numpy(np.asarray(self.teacher[batch], dtype=np.float32)).to(student.device)
         regression = cosine_matrix_loss(student, target)
         penalty = self.regulariser(inputs[0])
         return regression + penalty, {"regression": float(regression.detach()), "penalty": float(penalty.detach())}

@@ -1,0 +1,193 @@
+"""From a trained run to a model folder, on a toy vocabulary; the corpora are replaced by a few sentences of ours."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from contract.golden import GoldenPairs
+from contract.manifest import Manifest
+from training import figures, publish, run
+from training.architectures import WordAveragingConfig
+from training.loop import Schedule
+from training.objectives.supervised import SupervisedConfig
+from training.objectives.teacher_cosine import TeacherCosineConfig
+from training.optimisers import OptimiserConfig
+from training.pairs import Pair
+from training.parity import ParityError
+from training.provenance import TEACHER
+from training.recipe import Publication, Recipe, SickPairs, TableRecipe, TeacherSentences
+from training.runtime import PublishedModel
+from training.tables import build
+
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "sleeps",
+    "runs",
+    "on",
+    "sofa",
+    "snow",
+    "is",
+    "not",
+    "two",
+    "word",
+    "man",
+    "plays",
+    "guitar",
+]
+RATED = [
+    Pair("the cat sleeps", "the cat sleeps on the sofa", 4.2, "entailment"),
+    Pair("the cat sleeps", "a dog runs", 1.5, "neutral"),
+    Pair("the dog is not on the sofa", "the dog is on the sofa", 3.1, "contradiction"),
+    Pair("a man plays a guitar", "the man plays", 3.9, "entailment"),
+    Pair("two dog runs on snow", "a cat on the sofa", 1.2, "neutral"),
+    Pair("a man is not on the snow", "a man is on the snow", 2.8, "contradiction"),
+]
+TABLE = TableRecipe("toy", words=len(WORDS), dim=8)
+SICK = Recipe(
+    name="toy-sick",
+    reaches="nothing",
+    table=TABLE,
+    architecture=WordAveragingConfig(),
+    data=SickPairs(),
+    objective=SupervisedConfig(entailment_weight=1.0, hidden=4),
+    optimiser=OptimiserConfig(learning_rate=0.05, embedding_learning_rate=0.05),
+    schedule=Schedule(epochs=3, batch_size=2),
+    publication=Publication("toy-sick", "A toy"),
+)
+TRANSFER = replace(
+    SICK,
+    name="toy-transfer",
+    data=TeacherSentences(limit=10),
+    objective=TeacherCosineConfig(),
+    publication=Publication("toy-transfer", "A toy"),
+)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of runs with a word table, and corpora of six pairs."""
+    folder = tmp_path / "runs"
+    vectors = np.random.default_rng(0).standard_normal((len(WORDS), 8)).astype(np.float32)
+    build(WORDS, vectors, pieces=10, buckets=4).save(folder / "tables" / "toy")
+    monkeypatch.setattr("training.corpora.sick.read", lambda split: RATED[:5])
+    monkeypatch.setattr("training.run.supervised_pairs", lambda data: RATED)
+    monkeypatch.setattr("training.corpora.sts.read_year", lambda year: {"toy": RATED})
+    monkeypatch.setattr("training.publish.training_data_for", lambda recipe: (TEACHER,))
+    monkeypatch.setattr("training.corpora.transfer.read", lambda name: RATED)
+    return folder
+
+
+def trained_transfer(runs: Path) -> None:
+    """A transfer run whose weights are the word table's."""
+    model = run.build_model(TRANSFER, run.load_table(TABLE, runs), 1)
+    folder = run.run_folder(runs, TRANSFER, 1)
+    folder.mkdir(parents=True)
+    torch.save(model.state_dict(), folder / run.WEIGHTS_NAME)
+
+
+def test_a_supervised_run_becomes_a_verified_folder(runs: Path, tmp_path: Path) -> None:
+    result = run.run(SICK, runs, teacher=None, seed=1)
+    assert result.epochs == 3
+    folder = publish.publish(SICK, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    manifest = Manifest.load(folder)
+    manifest.verify(folder)
+    assert manifest.tasks == ("similarity", "entailment")
+    assert {p.name for p in folder.iterdir()} == {
+        "README.md",
+        "encoder.onnx",
+        "entailment.onnx",
+        "golden.json",
+        "manifest.json",
+        "similarity.onnx",
+        "tokenizer.json",
+    }
+    assert {f.metric for f in manifest.figures} == {"pearson", "spearman", "mse", "accuracy", "macro_f1"}
+    card = (folder / "README.md").read_text()
+    assert "python -m training train toy-sick --seed 1" in card
+    assert manifest.fingerprint in card
+
+
+def test_the_published_model_answers_as_the_trained_one_and_as_its_golden_pairs(runs: Path, tmp_path: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    float_recipe = replace(SICK, publication=Publication("toy-sick", "A toy", storage="float32"))
+    folder = publish.publish(float_recipe, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    published = PublishedModel(folder)
+    trained, table = run.load_run(SICK, runs, 1)
+    ids = torch.tensor([table.tokenizer.encode("the cat sleeps", 9).ids])
+    with torch.no_grad():
+        expected = trained.eval().encoder(ids, torch.tensor([3])).numpy()
+    np.testing.assert_allclose(published.embed(["the cat sleeps"]), expected, atol=1e-6)
+    for pair in GoldenPairs.load(folder / "golden.json").pairs:
+        answer = published.similarity([pair.a], [pair.b])
+        assert answer.score[0] == pytest.approx(pair.score, abs=1e-6)
+        assert published.entailment([pair.a], [pair.b])[0] == pytest.approx(pair.probabilities, abs=1e-6)
+
+
+def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs: Path, tmp_path: Path) -> None:
+    trained_transfer(runs)
+    folder = publish.publish(TRANSFER, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    manifest = Manifest.load(folder)
+    assert manifest.similarity is not None
+    assert manifest.similarity.calibration is not None
+    same = PublishedModel(folder).similarity(["a cat"], ["a cat"])
+    assert same.raw_score[0] == pytest.approx(1.0)
+    assert same.rating is not None
+    assert same.rating[0] == pytest.approx(5.0)
+    (path,) = (tmp_path / "figures").glob("*.json")
+    measured = figures.FigureFile.model_validate_json(path.read_text())
+    assert measured.command == "python -m training publish toy-transfer --seed 1"
+    assert len([f for f in measured.figures if f.split == "mean of sets"]) == 5  # four years and all sets
+
+
+def test_a_graph_that_fails_parity_leaves_the_published_folder_alone(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained_transfer(runs)
+    folder = publish.publish(TRANSFER, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    before = (folder / "manifest.json").read_bytes()
+
+    def refuse(*_: object) -> float:
+        raise ParityError("encoder.onnx: differs")
+
+    monkeypatch.setattr(publish, "check_encoder", refuse)
+    with pytest.raises(ParityError):
+        publish.publish(TRANSFER, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    assert (folder / "manifest.json").read_bytes() == before
+
+
+def test_an_experiment_is_not_published(runs: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no publication"):
+        publish.publish(replace(SICK, publication=None), runs, tmp_path, tmp_path, seed=1)
+
+
+def test_a_missing_run_names_the_command_that_makes_it(runs: Path) -> None:
+    with pytest.raises(run.RunMissing, match="python -m training train toy-sick --seed 3"):
+        run.load_run(SICK, runs, 3)
+    with pytest.raises(run.RunMissing, match="python -m training distill absent"):
+        run.load_table(TableRecipe("absent"), runs)
+
+
+def test_shrink_keeps_frequent_words_and_the_words_of_the_texts(runs: Path) -> None:
+    table = run.load_table(TABLE, runs)
+    smaller = publish.shrink(table, 5, ["guitar plays"])
+    assert smaller.tokenizer.words == ("the", "a", "cat", "plays", "guitar")
+    assert len(smaller.rows) == len(smaller.tokenizer)
+    for word in smaller.tokenizer.words:
+        (old,), (new,) = table.tokenizer.encode(word, 9).ids, smaller.tokenizer.encode(word, 9).ids
+        np.testing.assert_array_equal(table.rows[old], smaller.rows[new])
+    assert smaller.tokenizer.encode("snow", 9).unknown == 1
+
+
+def test_the_recipe_of_a_run_is_saved_as_data(runs: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=2)
+    saved = json.loads((run.run_folder(runs, SICK, 2) / "recipe.json").read_text())
+    assert saved["seed"] == 2
+    assert saved["objective"]["kind"] == "SupervisedConfig"
+    assert saved["schedule"]["epochs"] == 3
