@@ -254,7 +254,8 @@ def _text(
 
 def _parse(path: Path, number: int, cells: list[bytes]) -> bytes:
     try:
-        values = np.array([float(cell) for cell in cells], dtype="<f4")
+        with np.errstate(over="ignore"):  # beyond float32: refused below
+            values = np.array([float(cell) for cell in cells], dtype="<f4")
     except ValueError as error:
         raise VectorsError(f"{path}, line {number}: expected {len(cells)} numbers ({error})") from error
     if not np.isfinite(values).all():

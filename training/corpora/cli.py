@@ -10,9 +10,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.table import Table
 
 from training.corpora import catalogue
-from training.corpora.catalogue import Corpus, State, Status
+from training.corpora.catalogue import Corpus
 from training.corpora.fetch import FetchError, fetch
 from training.corpora.files import data_dir
+from training.corpora.inventory import State, Status, status
 
 app = typer.Typer(
     help="List every corpus (found or not, rows, licence, official source); `fetch` downloads those that may be.",
@@ -30,18 +31,18 @@ def list_corpora(
     """List every corpus: found, incomplete or not, rows counted and published, licence, official source."""
     if context.invoked_subcommand is not None:
         return
-    statuses = [catalogue.status(corpus) for corpus in catalogue.CATALOGUE]
+    statuses = [status(corpus) for corpus in catalogue.CATALOGUE]
     if as_json:
-        typer.echo(json.dumps([_as_json(status) for status in statuses], indent=2))
+        typer.echo(json.dumps([_as_json(each) for each in statuses], indent=2))
         return
     console = _console()
     console.print(_table(statuses))
-    for status in statuses:
-        if status.state is State.INCOMPLETE:
-            for file in status.files:
+    for each in statuses:
+        if each.state is State.INCOMPLETE:
+            for file in each.files:
                 if file.problem is not None:
-                    console.print(f"{status.corpus.id}: {escape(file.file)}: {escape(file.problem)}", soft_wrap=True)
-    found = sum(status.state is State.FOUND for status in statuses)
+                    console.print(f"{each.corpus.id}: {escape(file.file)}: {escape(file.problem)}", soft_wrap=True)
+    found = sum(each.state is State.FOUND for each in statuses)
     console.print(f"{found} of {len(statuses)} found in {escape(str(data_dir()))} (set SEMBLANCE_DATA to move it)")
 
 
@@ -55,7 +56,7 @@ def fetch_corpora(
     chosen = [catalogue.find(name) for name in ids] if ids else [c for c in catalogue.CATALOGUE if c.downloads]
     failed = False
     for corpus in chosen:
-        if not force and catalogue.status(corpus).state is State.FOUND:
+        if not force and status(corpus).state is State.FOUND:
             console.print(f"{corpus.id}: already complete")
             continue
         try:
@@ -85,32 +86,32 @@ def _table(statuses: list[Status]) -> Table:
     for column in (3, 4):
         table.columns[column].justify = "right"
     table.columns[6].overflow = "fold"
-    for status in statuses:
-        corpus = status.corpus
+    for each in statuses:
+        corpus = each.corpus
         table.add_row(
             corpus.id,
-            corpus.what,
-            f"[{_COLOURS[status.state]}]{status.state}[/]",
-            f"{status.rows:,}" if status.state is not State.MISSING else "-",
-            f"{status.published:,}",
-            corpus.licence,
-            corpus.source,
+            escape(corpus.what),
+            f"[{_COLOURS[each.state]}]{each.state}[/]",
+            f"{each.rows:,}" if each.state is not State.MISSING else "-",
+            f"{each.published:,}",
+            escape(corpus.licence),
+            escape(corpus.source),
             "yes" if corpus.downloads else "",
         )
     return table
 
 
-def _as_json(status: Status) -> dict[str, object]:
-    corpus = status.corpus
+def _as_json(each: Status) -> dict[str, object]:
+    corpus = each.corpus
     return {
         "id": corpus.id,
         "what": corpus.what,
-        "status": str(status.state),
-        "rows": status.rows,
-        "published": status.published,
+        "status": str(each.state),
+        "rows": each.rows,
+        "published": each.published,
         "files": [
             {"file": file.file, "rows": file.rows, "published": file.published, "problem": file.problem}
-            for file in status.files
+            for file in each.files
         ],
         "licence": corpus.licence,
         "source": corpus.source,

@@ -18,9 +18,9 @@ from typing import IO
 
 import httpx
 
+from training.corpora import published
 from training.corpora.catalogue import Corpus, Download, Member
 from training.corpora.files import CorpusError, count_rows
-from training.corpora.published import PUBLISHED
 
 _TIMEOUT = httpx.Timeout(60.0, connect=15.0)
 # A checksum is of the archive as it stands, so no encoding on the way.
@@ -106,7 +106,7 @@ def _convert(url: str, archive: Path, member: Member, work: Path) -> Path:
                 out.write(line.encode("utf-8") + b"\n")
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, UnicodeDecodeError) as error:
         raise FetchError(f"{url}: cannot read {' and '.join(member.names)} from the archive: {error}") from error
-    expected = PUBLISHED.get(member.file)
+    expected = published.PUBLISHED.get(member.file)
     rows = count_rows(target, member.file)
     if expected is not None and rows != expected.rows:
         raise FetchError(f"{url}: expected {expected.rows} rows for {member.file}, got {rows}")

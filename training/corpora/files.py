@@ -104,7 +104,7 @@ def numbered_lines(path: Path, name: str) -> Iterator[tuple[int, str]]:
             for number, raw in enumerate(stream, 1):
                 yield number, raw.decode("utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
-            came = error.object[error.start : error.start + 4]
+            came = error.object[error.start : error.end]
             raise CorpusError(f"{name}, line {number}: expected UTF-8 text, got bytes {came!r}") from error
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise CorpusError(f"{name}, after line {number}: damaged gzip data ({error})") from error

@@ -1,0 +1,118 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from training.corpora import published
+from training.corpora.files import CorpusError, CorpusMissing, count_rows, data_dir, read_lines, read_rows
+from training.corpora.published import Published
+
+HEADER = ("score", "sentence")
+
+
+def test_the_data_folder_is_read_from_the_environment_at_each_call(monkeypatch):
+    monkeypatch.setenv("SEMBLANCE_DATA", "/somewhere/else")
+    assert data_dir() == Path("/somewhere/else")
+    monkeypatch.setenv("SEMBLANCE_DATA", "")
+    assert data_dir() == Path("data")
+    monkeypatch.delenv("SEMBLANCE_DATA")
+    assert data_dir() == Path("data")
+
+
+def test_quotes_and_unicode_line_separators_stay_inside_a_cell(write):
+    write("t.tsv", HEADER, ("1", 'he said "no'), ("2", "one\u2028two\x0bthree\x85four"))
+    rows = read_rows("toy", "t.tsv", HEADER)
+    assert [row.text("sentence") for row in rows] == ['he said "no', "one\u2028two\x0bthree\x85four"]
+    assert [row.line for row in rows] == [2, 3]
+
+
+def test_gzip_is_recognised_by_its_bytes(data, write):
+    write("t.tsv.gz", HEADER, ("1", "packed"))
+    (data / "u.tsv").write_bytes((data / "t.tsv.gz").read_bytes())
+    assert read_rows("toy", "u.tsv", HEADER)[0].text("sentence") == "packed"
+
+
+def test_a_last_line_without_line_feed_counts(data, write):
+    path = write("t.tsv", HEADER)
+    path.write_text("score\tsentence\n3\tlast")
+    assert len(read_rows("toy", "t.tsv", HEADER)) == 1
+    assert count_rows(path, "t.tsv") == 1
+
+
+def test_a_missing_file_names_corpus_path_and_command(data):
+    with pytest.raises(CorpusMissing) as caught:
+        read_rows("Toy corpus", "toy/t.tsv", HEADER)
+    assert str(caught.value) == (
+        f"Toy corpus: {data}/toy/t.tsv not found; `python -m training data` says where each corpus comes from"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "t.tsv, line 1: expected the header score | sentence, got an empty file"),
+        (b"sentence\tscore\n", "t.tsv, line 1: expected the header score | sentence, got 'sentence\\tscore'"),
+        (b"score\tsentence\r\n", "t.tsv, line 1: expected the header score | sentence, got 'score\\tsentence\\r'"),
+        (b"score\tsentence\n1\ta\n2\n", "t.tsv, line 3: expected 2 tab-separated columns, got 1: '2'"),
+        (b"score\tsentence\n1\ta\tb\n", "t.tsv, line 2: expected 2 tab-separated columns, got 3: '1\\ta\\tb'"),
+        (b"score\tsentence\n1\tcaf\xe9!\n", "t.tsv, line 2: expected UTF-8 text, got bytes b'\\xe9'"),
+    ],
+)
+def test_malformed_files_give_one_line_with_file_and_line(data, content, message):
+    data.mkdir()
+    (data / "t.tsv").write_bytes(content)
+    with pytest.raises(CorpusError) as caught:
+        read_rows("toy", "t.tsv", HEADER)
+    assert str(caught.value) == message
+
+
+def test_damaged_gzip_is_a_corpus_error(data, write):
+    path = write("t.tsv.gz", HEADER, *((str(i), f"sentence number {i}") for i in range(1000)))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CorpusError, match=r"t\.tsv\.gz, after line \d+: damaged gzip data"):
+        read_rows("toy", "t.tsv.gz", HEADER)
+    path.write_bytes(b"\x1f\x8b" + b"\x07" * 40)
+    with pytest.raises(CorpusError, match=r"t\.tsv\.gz, after line 0: damaged gzip data"):
+        read_rows("toy", "t.tsv.gz", HEADER)
+
+
+@pytest.mark.parametrize("cell", ["5.5", "-1", "nan", "inf", "", "high"])
+def test_numbers_out_of_range_are_refused(write, cell):
+    write("t.tsv", HEADER, (cell, "a"))
+    (row,) = read_rows("toy", "t.tsv", HEADER)
+    with pytest.raises(CorpusError) as caught:
+        row.number("score", 0, 5)
+    assert str(caught.value) == f"t.tsv, line 2: expected a number from 0 to 5 in column score, got {cell!r}"
+
+
+def test_range_ends_blank_text_and_choices(write):
+    write("t.tsv", HEADER, ("0", " a "), ("5", "  "))
+    low, high = read_rows("toy", "t.tsv", HEADER)
+    assert (low.number("score", 0, 5), high.number("score", 0, 5)) == (0.0, 5.0)
+    assert low.text("sentence") == "a"
+    with pytest.raises(CorpusError, match=r"t\.tsv, line 3: expected text in column sentence, got '  '"):
+        high.text("sentence")
+    with pytest.raises(CorpusError, match=r"line 2: expected one of 1, 2 in column score, got '0'"):
+        low.choice("score", ("2", "1"))
+
+
+def test_the_published_number_of_rows_is_checked(write, monkeypatch):
+    monkeypatch.setattr(published, "PUBLISHED", {"t.tsv": Published(2), "u.txt": Published(3)})
+    write("t.tsv", HEADER, ("1", "a"))
+    with pytest.raises(CorpusError) as caught:
+        read_rows("toy", "t.tsv", HEADER)
+    assert str(caught.value) == "t.tsv: expected the published 2 rows, got 1"
+    write("t.tsv", HEADER, ("1", "a"), ("2", "b"))
+    assert len(read_rows("toy", "t.tsv", HEADER)) == 2
+    write("u.txt", ("one",), ("two",))
+    with pytest.raises(CorpusError, match=r"u\.txt: expected the published 3 rows, got 2"):
+        read_lines("toy", "u.txt")
+
+
+def test_counting_rows_leaves_out_a_header_only_where_there_is_one(data, write):
+    assert count_rows(write("t.tsv.gz", HEADER, ("1", "a"), ("2", "b")), "t.tsv.gz") == 2
+    part = "corpus-wikipedia/enwiki-part00.txt.gz"
+    assert count_rows(write(part, ("First.",), ("Second.",)), part) == 2
+    empty = data / "e.tsv"
+    empty.write_bytes(gzip.compress(b""))
+    assert count_rows(empty, "e.tsv") == 0
