@@ -134,6 +134,7 @@ def test_snli_archive_becomes_our_files_byte_for_byte_alike(server, data):
     packed = (data / "snli/snli_1.0_train.tsv.gz").read_bytes()
     assert gzip.decompress(packed) == b"label\tpremise\thypothesis\nneutral\tA dog.\tA big dog.\n"
     assert [pair.label for split in ("train", "dev", "test") for pair in nli.snli(split, "official")] == ["neutral"] * 3
+    assert packed[4:8] == bytes(4)  # no time of writing in the gzip header
     list(fetch(replace(corpus, downloads=(download,)), data))
     assert (data / "snli/snli_1.0_train.tsv.gz").read_bytes() == packed
 
