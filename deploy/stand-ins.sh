@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# For deploy/check.sh --stand-ins, which sources this: a Docker daemon of its own and base images made of Debian's
+# packages, for a machine that reaches Debian's archive and a Python index but no image registry. Root, Debian 12.
+#
+# What this cannot show: that the real images are pulled, and how they differ (Alpine's libc, their entrypoints).
+
+# start_docker WORK: install what is missing and start a daemon that keeps everything under WORK.
+start_docker() {
+    local work=$1
+    export DOCKER_CONFIG=$work/config DOCKER_HOST=unix://$work/docker.sock
+    sh scripts/apt-install.sh docker.io iptables mmdebstrap
+    if ! { docker compose version && docker buildx version; } >/dev/null 2>&1; then compose_from_trixie "$work"; fi
+    setsid dockerd --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/dockerd.pid" -H "$DOCKER_HOST" \
+        >"$work/dockerd.log" 2>&1 </dev/null &
+    for _ in $(seq 100); do
+        docker version >/dev/null 2>&1 && return 0
+        sleep 0.2
+    done
+    tail -20 "$work/dockerd.log" >&2
+    return 1
+}
+
+# compose_from_trixie WORK: Debian 12 has no compose v2; Debian 13's two plugins run on it, unpacked and not installed.
+compose_from_trixie() {
+    local work=$1 apt=$1/apt options
+    mkdir -p "$apt/lists/partial" "$DOCKER_CONFIG/cli-plugins"
+    awk 'NR > 1 && /^$/ { exit } !/^#/' /etc/apt/sources.list.d/debian.sources | sed 's/^Suites:.*/Suites: trixie/' >"$apt/trixie.sources"
+    options=(-qq -o "Dir::Etc::sourcelist=$apt/trixie.sources" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$apt/lists"
+        -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
+    apt-get "${options[@]}" update
+    (cd "$apt" && apt-get "${options[@]}" download docker-compose docker-buildx && for deb in *.deb; do dpkg-deb -x "$deb" unpacked; done)
+    cp "$apt"/unpacked/usr/libexec/docker/cli-plugins/* "$DOCKER_CONFIG/cli-plugins/"
+}
+
+# build_stand_ins WORK: python, redis and prometheus under the tags that the Dockerfile and the compose file name.
+build_stand_ins() {
+    local work=$1 context=$1/stand-in
+    mkdir -p "$context/etc/ssl/certs"
+    # A machine behind its own certificate authority or package index says so in these two places.
+    if [ -e /etc/ssl/certs/ca-certificates.crt ]; then cp -L /etc/ssl/certs/ca-certificates.crt "$context/etc/ssl/certs/"; fi
+    if [ -e /etc/pip.conf ]; then cp -L /etc/pip.conf "$context/etc/"; fi
+    TMPDIR=/dev/shm mmdebstrap --quiet --mode=root --variant=minbase --dpkgopt=force-unsafe-io \
+        --include=python3,python3-venv,python3-pip,ca-certificates bookworm - 2>"$work/mmdebstrap.log" |
+        docker import - standin:raw >/dev/null
+
+    docker build -q -t python:3.11-slim -f- "$context" <<'DOCKERFILE'
+FROM standin:raw
+COPY etc /etc
+RUN ln -sf python3 /usr/bin/python && rm -f /usr/lib/python3*/EXTERNALLY-MANAGED
+CMD ["python3"]
+DOCKERFILE
+    docker build -q -t redis:7-alpine - <<'DOCKERFILE'
+FROM standin:raw
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server
+VOLUME /data
+WORKDIR /data
+CMD ["redis-server"]
+DOCKERFILE
+    docker build -q -t prom/prometheus:v2.53.0 - <<'DOCKERFILE'
+FROM standin:raw
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus wget && install -d -o nobody /prometheus
+USER nobody
+VOLUME /prometheus
+WORKDIR /prometheus
+ENTRYPOINT ["/bin/prometheus"]
+CMD ["--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"]
+DOCKERFILE
+}
+
+# stop_docker WORK
+stop_docker() {
+    local work=$1
+    [ -e "$work/dockerd.pid" ] || return 0
+    kill "$(cat "$work/dockerd.pid")"
+    for _ in $(seq 100); do
+        [ -e "$work/dockerd.pid" ] || break
+        sleep 0.2
+    done
+    umount -R "$work"/data/* 2>/dev/null || true
+}
