@@ -40,7 +40,7 @@ def main() -> int:
         extra=logs.fields(
             host=settings.host,
             port=settings.port,
-            models=list(app.state.service.registry),
+            models=list(app.service.registry),
             redis=settings.redis_address,
             api_key="required" if settings.api_key else "none",
             seconds=round(perf_counter() - started, 3),

@@ -17,7 +17,6 @@ from service.json_endpoint import JsonEndpoint
 from service.routes import operations_routes, scoring_routes
 from service.settings import Settings
 from service.state import Service
-from service.telemetry import OTHER_ROUTE
 
 _DESCRIPTION = """
 Sentence similarity, answer ranking and entailment. Every error has one shape, and every answer carries an
@@ -25,8 +24,8 @@ Sentence similarity, answer ranking and entailment. Every error has one shape, a
 """
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """Open the models and build the application; `app.state.service` holds what it runs on.
+def create_app(settings: Settings) -> Edge:
+    """Open the models and build the application: FastAPI behind the door.
 
     Raises:
         StartupError: a model, a default or a provider is not as the settings say.
@@ -51,20 +50,15 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
-    app.state.service = service
     app.include_router(scoring)
     app.include_router(operations)
     app.add_exception_handler(HTTPException, _framework_error)
-
-    endpoints = [JsonEndpoint(route) for route in scoring.routes if isinstance(route, APIRoute)]
-    plain_routes = [route.path for route in operations.routes if isinstance(route, APIRoute)]
-    plain_routes += ["/docs", "/openapi.json"]
-    for endpoint in endpoints:
-        service.telemetry.add_route(endpoint.path, service.registry)
-    for path in (*plain_routes, OTHER_ROUTE):
-        service.telemetry.add_route(path)
-    app.add_middleware(Edge, endpoints=endpoints, routes=plain_routes, settings=settings, telemetry=service.telemetry)
-    return app
+    return Edge(
+        app,
+        service,
+        endpoints=[JsonEndpoint(route) for route in scoring.routes if isinstance(route, APIRoute)],
+        routes=[route.path for route in operations.routes if isinstance(route, APIRoute)] + ["/docs", "/openapi.json"],
+    )
 
 
 async def _framework_error(_: Request, error: Exception) -> Response:

@@ -40,7 +40,7 @@ class EmbeddingCache:
     """Least-recently-used embeddings in memory, then the remote tier."""
 
     def __init__(self, size: int, telemetry: Telemetry, remote: RemoteCache | None = None) -> None:
-        self._size = size
+        self.size = size
         self._entries: OrderedDict[tuple[str, Ids], Embedding] = OrderedDict()
         self._hits, self._misses = telemetry.cache_counters("memory")
         self.remote = remote
@@ -77,9 +77,9 @@ class EmbeddingCache:
             self.remote.put_many(space, embeddings)
 
     def _keep(self, space: Space, embeddings: Mapping[Ids, Embedding]) -> None:
-        if not self._size:
+        if not self.size:
             return
         for ids, embedding in embeddings.items():
             self._entries[space.fingerprint, ids] = embedding
-        while len(self._entries) > self._size:
+        while len(self._entries) > self.size:
             self._entries.popitem(last=False)

@@ -1,9 +1,8 @@
 """The door: everything that every request meets, in one plain ASGI layer.
 
 Request id, API key, the body's size, the time-out, errors in one shape, the latency histogram, the access log.
-One layer rather than six because each layer of middleware costs about as much as comparing two embeddings. For
-the same reason the scoring routes are called from here (see `service/json_endpoint.py`); all others go on to
-FastAPI.
+It stands before FastAPI, and calls the scoring routes itself (see `service/json_endpoint.py`), because FastAPI's
+own layers cost more than the scoring of a pair; all other routes go on to FastAPI.
 """
 
 import asyncio
@@ -12,6 +11,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
+from itertools import count
 from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,15 +20,15 @@ from service.errors import (
     BodyTimeout,
     InternalError,
     RequestError,
-    TookTooLong,
     TooLarge,
     Unauthorized,
     UnsupportedMedia,
 )
 from service.json_endpoint import JsonEndpoint
 from service.logs import REQUEST_ID, fields
-from service.settings import Settings
-from service.telemetry import NO_MODEL, OTHER_ROUTE, Telemetry
+from service.state import Service
+from service.telemetry import NO_MODEL, OTHER_ROUTE
+from service.workers import DEADLINE
 
 log = logging.getLogger(__name__)
 
@@ -43,47 +43,49 @@ class ClientLeft(Exception):
 
 
 class Edge:
-    """ASGI middleware around the FastAPI application."""
+    """The ASGI application that the server calls; FastAPI stands behind it."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        endpoints: Iterable[JsonEndpoint],
-        routes: Iterable[str],
-        settings: Settings,
-        telemetry: Telemetry,
+        self, app: ASGIApp, service: Service, *, endpoints: Iterable[JsonEndpoint], routes: Iterable[str]
     ) -> None:
-        """Wrap `app`.
+        """Stand before `app`.
 
         Args:
-            app: what answers all other routes.
+            app: what answers all routes but the scoring ones.
+            service: what the routes run on; tests swap its parts.
             endpoints: the scoring routes.
             routes: paths of the other routes, which metrics may name.
-            settings: limits, API key, time-out.
-            telemetry: counts the answers.
         """
-        self._app = app
+        self.app = app
+        self.service = service
         self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
         self._routes = frozenset((*self._endpoints, *routes))
+        settings = service.settings
         self._max_body = settings.max_body_bytes
         self._timeout = settings.request_timeout
         self._key = settings.api_key.get_secret_value().encode() if settings.api_key else None
         self._access_log = settings.access_log
-        self._telemetry = telemetry
+        self._telemetry = telemetry = service.telemetry
         self._in_flight = 0
+        # Request ids are unique over processes by the prefix and within one by the number.
+        self._id_prefix = os.urandom(8).hex().encode()
+        self._id_numbers = count()
         telemetry.watch(telemetry.in_flight, lambda: self._in_flight)
+        for path in self._endpoints:
+            telemetry.add_route(path, service.registry)
+        for path in (*routes, OTHER_ROUTE):
+            telemetry.add_route(path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         started = perf_counter()
         headers = dict(scope["headers"])
         request_id = headers.get(b"x-request-id", b"")
         if not _SANE_ID(request_id):
-            request_id = os.urandom(12).hex().encode()
+            request_id = b"%s%08x" % (self._id_prefix, next(self._id_numbers))
         REQUEST_ID.set(request_id.decode())
         path: str = scope["path"]
         answer = _Answer(send, request_id)
@@ -93,7 +95,7 @@ class Edge:
                 self._authorise(headers)
             endpoint = self._endpoints.get(path) if scope["method"] == "POST" else None
             if endpoint is None:
-                await self._app(scope, receive, answer.send)
+                await self.app(scope, receive, answer.send)
             else:
                 await self._score(endpoint, headers, receive, answer)
         except RequestError as error:
@@ -126,18 +128,13 @@ class Edge:
         self, endpoint: JsonEndpoint, headers: Mapping[bytes, bytes], receive: Receive, answer: "_Answer"
     ) -> None:
         content_type = headers.get(b"content-type")
-        if content_type is not None and not _JSON_TYPE(content_type):
+        if content_type != b"application/json" and content_type is not None and not _JSON_TYPE(content_type):
             raise UnsupportedMedia("the body must be application/json")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
-        body = None
-        try:
-            async with asyncio.timeout(self._timeout):
-                body = await self._read(headers, receive)
-                answer.model, payload = await endpoint(body)
-        except TimeoutError:
-            message = f"no {'body' if body is None else 'answer'} within {self._timeout:g} seconds"
-            raise (BodyTimeout(message) if body is None else TookTooLong(message)) from None
+        DEADLINE.set(asyncio.get_running_loop().time() + self._timeout)
+        body = await self._read(headers, receive)
+        answer.model, payload = await endpoint(body)
         await answer.succeed(payload)
 
     async def _read(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
@@ -151,6 +148,13 @@ class Edge:
             if len(body) > self._max_body:
                 raise self._too_large()
             return body
+        try:
+            async with asyncio.timeout_at(DEADLINE.get()):
+                return await self._read_rest(body, message, receive)
+        except TimeoutError:
+            raise BodyTimeout(f"no whole body within {self._timeout:g} seconds") from None
+
+    async def _read_rest(self, body: bytes, message: Message, receive: Receive) -> bytes:
         chunks, size = [body], len(body)
         while message.get("more_body"):
             message = await receive()

@@ -1,8 +1,7 @@
 """One POST route as a function from bytes to bytes: parse, call, serialise, and say what does not fit.
 
 FastAPI describes these routes in /docs from the same endpoint and the same types; `service/edge.py` calls them
-through this class instead of FastAPI's own handler, whose dependency and exit-stack machinery costs more than
-the scoring of a pair.
+through this class instead of FastAPI's own handler.
 """
 
 import json
@@ -12,9 +11,7 @@ from typing import Any, get_type_hints
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 
-from service.errors import InvalidRequest, NotJson, RequestError
-
-_LONGEST_FIELD = 100
+from service.errors import InvalidRequest, NotJson, RequestError, quote
 
 
 class JsonEndpoint:
@@ -50,15 +47,17 @@ def _what_is_wrong(body: bytes, error: ValidationError) -> RequestError:
     problem = error.errors(include_url=False, include_input=False)[0]
     context = problem.get("ctx", {})
     if problem["type"] == "json_invalid":
-        if (field := _lone_surrogate(body)) is not None:
-            return InvalidRequest(f"{field}: a lone surrogate is not a character", field=field[:_LONGEST_FIELD])
+        if (path := _lone_surrogate(body)) is not None:
+            return _invalid(path, "a lone surrogate is not a character")
         return NotJson(f"the body is not JSON: {context.get('error', problem['msg'])}")
-    field = ".".join(map(str, problem["loc"]))
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     limit = context.get("min_length", context.get("ge"))
-    return InvalidRequest(
-        f"{field or 'the body'}: {problem['msg']}{more}", field=field[:_LONGEST_FIELD] or None, limit=limit
-    )
+    return _invalid(".".join(map(str, problem["loc"])), problem["msg"] + more, limit)
+
+
+def _invalid(path: str, message: str, limit: int | None = None) -> InvalidRequest:
+    field = quote(path)[1:-1]  # the names in it may be the client's own
+    return InvalidRequest(f"{field or 'the body'}: {message}", field=field or None, limit=limit)
 
 
 def _lone_surrogate(body: bytes) -> str | None:
@@ -79,7 +78,7 @@ def _find_surrogate(value: Any, path: str) -> str | None:
     for key, item in items:
         here = f"{path}.{key}" if path else str(key)
         if _find_surrogate(key, here) is not None:
-            return ascii(here)
+            return here
         if (found := _find_surrogate(item, here)) is not None:
             return found
     return None

@@ -206,7 +206,7 @@ def _open_model(
     if manifest.family == "siamese":
         scorer = SiameseScorer(manifest, tokenizer, runs, series, workers, cache)
     else:
-        scorer = InteractionScorer(manifest, tokenizer, runs, series, workers)
+        scorer = InteractionScorer(manifest, tokenizer, runs, series, workers, texts_kept=cache.size)
     model = Model(scorer, golden, provider)
     model.prove()
     return model

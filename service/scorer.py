@@ -7,7 +7,7 @@ answer does not depend on: the other sentences of its batch, and whether the cac
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from time import perf_counter
 
@@ -38,6 +38,7 @@ BATCH_TOKENS = 4096  # padded tokens in one graph run: keeps a run's memory at s
 
 # What reading a character costs, about; only decides where it happens (see service/workers.py).
 _ASCII_SECONDS, _UNICODE_SECONDS = 6e-8, 1e-6
+_FEW_CHARS = 1000  # read at once, and worth remembering
 
 
 class Scorer(ABC):
@@ -50,6 +51,7 @@ class Scorer(ABC):
         runs: Mapping[str, Run],
         telemetry: ModelTelemetry,
         workers: Workers,
+        texts_kept: int,
     ) -> None:
         """Join a model's parts.
 
@@ -59,11 +61,12 @@ class Scorer(ABC):
             runs: its graphs, by file name.
             telemetry: its series.
             workers: where its runs take place.
+            texts_kept: how many short texts' ids to remember.
         """
         self.manifest = manifest
         self.id = manifest.id
-        self._tokenizer = tokenizer
-        self._max_tokens = manifest.limits.max_tokens
+        self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
+        self._tokenise_again = lru_cache(texts_kept)(self._tokenise)
         self._runs = {name: self._watched(name, run) for name, run in runs.items()}
         self._telemetry = telemetry
         self._workers = workers
@@ -86,8 +89,11 @@ class Scorer(ABC):
         Raises:
             EmptyText: a text without a visible character.
         """
-        expected = sum(len(text) * (_ASCII_SECONDS if text.isascii() else _UNICODE_SECONDS) for text in texts)
-        sentences = await self._workers.run(expected, lambda: self.tokenise(texts))
+        if sum(map(len, texts)) <= _FEW_CHARS:
+            sentences = self.tokenise(texts)
+        else:
+            expected = sum(len(text) * (_ASCII_SECONDS if text.isascii() else _UNICODE_SECONDS) for text in texts)
+            sentences = await self._workers.run(expected, partial(self.tokenise, texts))
         words = unknown = truncated = 0
         for i, sentence in enumerate(sentences):
             if not sentence.words:
@@ -100,7 +106,7 @@ class Scorer(ABC):
 
     def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> ids, at once."""
-        return [self._tokenizer.encode(text, self._max_tokens) for text in texts]
+        return [self._tokenise_again(text) if len(text) <= _FEW_CHARS else self._tokenise(text) for text in texts]
 
     @abstractmethod
     async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> Similarities:
@@ -169,8 +175,8 @@ class SiameseScorer(Scorer):
         workers: Workers,
         cache: EmbeddingCache,
     ) -> None:
-        """Join a model's parts; `cache` keeps its embeddings."""
-        super().__init__(manifest, tokenizer, runs, telemetry, workers)
+        """Join a model's parts; `cache` keeps its embeddings, and says how many texts to remember."""
+        super().__init__(manifest, tokenizer, runs, telemetry, workers, texts_kept=cache.size)
         assert manifest.encoder is not None, "the manifest's own rule for siamese models"
         assert manifest.dim is not None, "the manifest's own rule for siamese models"
         self._encoder = self._runs[manifest.encoder]

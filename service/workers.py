@@ -8,11 +8,16 @@ against an *expected* time that each scorer measures when it is opened.
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import TypeVar
 
-from service.errors import Overloaded
+from service.errors import Overloaded, TookTooLong
 
 INLINE_SECONDS = 0.001
+
+# When the request at hand must be answered, in the event loop's time. Only work that waits looks at it: a timer
+# for every request would cost more than most of them.
+DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 T = TypeVar("T")
 
@@ -31,6 +36,7 @@ class Workers:
 
         Raises:
             Overloaded: too many pieces are waiting already.
+            TookTooLong: the request's deadline passed; a piece under way is finished, its answer dropped.
         """
         if expected_seconds <= INLINE_SECONDS:
             return work()
@@ -38,7 +44,10 @@ class Workers:
             raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
         self.busy += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+            async with asyncio.timeout_at(DEADLINE.get()):
+                return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        except TimeoutError:
+            raise TookTooLong("no answer within the request timeout") from None
         finally:
             self.busy -= 1
 

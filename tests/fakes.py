@@ -27,7 +27,28 @@ from contract.padding import pad
 from contract.scoring import Run, compare, encode, entailment, raw_scores, read_similarity, similarity
 from contract.tokenizer import Tokenizer
 
-WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa . , not".split()
+WORDS = [
+    "a",
+    "the",
+    "man",
+    "woman",
+    "dog",
+    "cat",
+    "is",
+    "plays",
+    "playing",
+    "guitar",
+    "flute",
+    "runs",
+    "sleeps",
+    "in",
+    "park",
+    "on",
+    "sofa",
+    ".",
+    ",",
+    "not",
+]
 PIECES = ["m", "##o", "##w", "##s", "run", "##ning"]
 BUCKETS = 4
 DIM = 8
