@@ -65,6 +65,8 @@ class LocalLinear(_Knots):
     def _one_weight_each(self) -> Self:
         if len(self.weight) != len(self.x):
             raise ValueError(f"x has {len(self.x)} knots, weight has {len(self.weight)}")
+        if self.low >= self.high:
+            raise ValueError(f"low must be below high, got {self.low} and {self.high}")
         return self
 
     def apply(self, raw: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from contract.errors import ManifestError
-from contract.manifest import EntailmentLabel
+from contract.manifest import EntailmentLabel, one_line
 
 TOLERANCE = 1e-4  # other CPUs and providers may round differently; far below any real change of a model
 
@@ -46,5 +46,7 @@ class GoldenPairs(BaseModel):
         """
         try:
             return cls.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError) as error:
-            raise ManifestError(f"{path}: cannot be read as golden pairs: {error}") from error
+        except OSError as error:
+            raise ManifestError(f"{path}: cannot be read: {error.strerror or error}") from error
+        except ValidationError as error:
+            raise ManifestError(f"{path}: cannot be read as golden pairs: {one_line(error)}") from error

@@ -206,10 +206,7 @@ class Manifest(_Frozen):
         try:
             manifest = cls.model_validate_json(raw)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the file"
-            more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-            raise ManifestError(f"{path}: {where}: {first['msg']}{more}") from error
+            raise ManifestError(f"{path}: {one_line(error)}") from error
         if manifest.fingerprint != (expected := manifest.expected_fingerprint()):
             raise ManifestError(f"{path}: fingerprint is {manifest.fingerprint}, its contents give {expected}")
         return manifest
@@ -229,6 +226,14 @@ class Manifest(_Frozen):
                     f"{path}: corrupted or replaced: {found.bytes} bytes with sha256 {found.sha256}, "
                     f"expected {entry.bytes} bytes with sha256 {entry.sha256}"
                 )
+
+
+def one_line(error: ValidationError) -> str:
+    """The first thing pydantic found wrong, as `field: what`, and how many more there are."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"])) or "the file"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{where}: {first['msg']}{more}"
 
 
 def describe_file(path: Path) -> FileEntry:

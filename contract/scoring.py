@@ -1,6 +1,6 @@
 """Ids in, answers out, around any runtime: the one road from token ids to scores.
 
-`training/evaluate.py` and `service/scorer.py` both call these functions with ONNX Runtime sessions behind
+`training/runtime.py` and `service/scorer.py` both call these functions with ONNX Runtime sessions behind
 `Run`, which is why a figure measured offline is the figure served online.
 """
 

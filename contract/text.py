@@ -1,9 +1,9 @@
 """Text -> words: Unicode normalisation and word boundaries, the one implementation both halves use.
 
-In order: compatibility decomposition (NFKD), accents and invisible characters dropped, recomposition, full
-case folding, typographic quotes and dashes made plain, then one regular expression. Contractions follow the
-Penn Treebank ("don't" -> "do", "n't"), as the tokenised corpora and GloVe do. Case *folding* rather than
-lower-casing, because it does not depend on context (Greek final sigma) and unfolds sharp s.
+In order: typographic quotes and dashes made plain, compatibility decomposition (NFKD), accents and invisible
+characters dropped, recomposition, full case folding, then one regular expression. Contractions follow the Penn
+Treebank ("don't" -> "do", "n't"), as the tokenised corpora and GloVe do. Case *folding* rather than lower-casing,
+because it does not depend on context (Greek final sigma) and unfolds sharp s.
 """
 
 import re
@@ -18,9 +18,13 @@ _PLAIN = str.maketrans(
     }
 )  # fmt: skip
 
-# Marks (accents, variation selectors) and invisible or unassigned characters, surrogates included.
-_DROPPED = frozenset({"Mn", "Me", "Cf", "Cs", "Co", "Cn"})
+# Marks (accents, variation selectors) and invisible characters, surrogates included. Unassigned ones stay: to an
+# older Python next year's emoji are unassigned, and both must read the same.
+_DROPPED = frozenset({"Mn", "Me", "Cf", "Cs", "Co"})
+# Marks that make another letter rather than an accented one: ka and ga are as different as k and g.
+_VOICING = "\u3099\u309a"
 _ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
+_NEGATION = re.compile(r"n't(?![^\W_])")
 # Scripts written without spaces: every character is a word of its own, so that overlap can be seen.
 _UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
 
@@ -34,24 +38,29 @@ _WORD = re.compile(
 
 
 def normalise(text: str) -> str:
-    """Fold text to the form the vocabulary is written in; never raises, may return only white space."""
+    """Fold text to the form the vocabulary is written in; never raises, may return only white space.
+
+    Folding twice changes nothing more.
+    """
     if text.isascii():
         return _ASCII_CONTROLS.sub(" ", text).lower()
-    decomposed = unicodedata.normalize("NFKD", text)
+    # Quotes first: the decomposition would make a space and an accent of an acute accent typed as an apostrophe.
+    decomposed = unicodedata.normalize("NFKD", text.translate(_PLAIN))
     kept = "".join(
         " " if category == "Cc" else character
         for character in decomposed
-        if (category := unicodedata.category(character)) not in _DROPPED
+        if (category := unicodedata.category(character)) not in _DROPPED or character in _VOICING
     )
     folded = unicodedata.normalize("NFC", kept).casefold().translate(_PLAIN)
-    # Case folding can leave a combining mark behind (dotted capital I); the second pass drops it.
-    folded = "".join(c for c in folded if unicodedata.category(c) != "Mn")
-    return _UNSPACED.sub(r" \1 ", folded)
+    # Marks that found nothing to combine with (a voicing mark after a Latin letter).
+    return "".join(c for c in folded if unicodedata.category(c) != "Mn")
 
 
 def split_words(text: str) -> list[str]:
     """Words, clitics, numbers and punctuation marks of a sentence, normalised, in order."""
     folded = normalise(text)
+    if not folded.isascii():
+        folded = _UNSPACED.sub(r" \1 ", folded)
     if "n't" in folded:
-        folded = folded.replace("n't", " n't")
+        folded = _NEGATION.sub(" n't", folded)
     return _WORD.findall(folded)

@@ -8,6 +8,7 @@ only when they are the same word. A tokenizer without pieces and with one bucket
 
 import json
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -65,7 +66,7 @@ class Tokenizer:
             if "" in ids or CONTINUATION in ids:
                 raise TokenizerError(f"an empty {what} in the vocabulary")
             if len(ids) != len(entries):
-                repeated = next(entry for entry in entries if entries.count(entry) > 1)
+                repeated = Counter(entries).most_common(1)[0][0]
                 raise TokenizerError(f"{what} {repeated!r} is in the vocabulary twice")
         self._longest_piece = max((len(piece.removeprefix(CONTINUATION)) for piece in self.pieces), default=0)
 
@@ -129,11 +130,11 @@ class Tokenizer:
         """Read a tokenizer file.
 
         Raises:
-            TokenizerError: not JSON, another format, a missing, unknown or mistyped field.
+            TokenizerError: not JSON, another format, a missing, unknown or mistyped field, an empty or repeated entry.
         """
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise TokenizerError(f"{path}: cannot be read as a tokenizer file: {error}") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             found = content.get("format") if isinstance(content, dict) else type(content).__name__
@@ -146,4 +147,7 @@ class Tokenizer:
         for name, entries in (("words", words), ("pieces", pieces)):
             if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
                 raise TokenizerError(f"{path}: {name} must be a list of strings")
-        return cls(words, pieces, buckets)
+        try:
+            return cls(words, pieces, buckets)
+        except TokenizerError as error:
+            raise TokenizerError(f"{path}: {error}") from error
