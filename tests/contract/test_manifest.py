@@ -1,0 +1,292 @@
+"""The manifest: what it accepts, what it refuses, what it checks on disk, and what its fingerprint notices."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract import ArtifactError, CentredIsotonic, Manifest, ManifestError
+from contract.manifest import MANIFEST_NAME, FileEntry, describe_file
+
+CONTENTS = {"encoder.onnx": b"graph", "head.onnx": b"head", "tokenizer.json": b"{}", "golden.json": b"[]"}
+HEAD_TASK = {
+    "graph": "head.onnx",
+    "classes": [1, 2, 3, 4, 5],
+    "raw_range": [1, 5],
+    "label_scale": [1, 5],
+    "symmetric": True,
+}
+
+
+def fields(folder: Path) -> dict[str, Any]:
+    """A complete manifest of the folder, its fingerprint aside, as JSON values."""
+    return {
+        "id": "avg-sick",
+        "title": "Word averaging",
+        "architecture": "word_averaging",
+        "family": "siamese",
+        "dim": 4,
+        "encoder": "encoder.onnx",
+        "tokenizer": "tokenizer.json",
+        "golden": "golden.json",
+        "files": {name: describe_file(folder / name).model_dump() for name in CONTENTS},
+        "fingerprint": "0" * 64,
+        "limits": {"max_tokens": 128},
+        "similarity": HEAD_TASK,
+        "training_data": [{"name": "SICK", "use": "training", "rows": 9, "licence": "CC", "source": "x"}],
+        "figures": [
+            {"task": "similarity", "corpus": "SICK", "split": "test", "metric": "pearson", "value": 0.5, "rows": 9}
+        ],
+        "provenance": {
+            "created": "2025-01-02",
+            "recipe": {"name": "avg-sick", "nested": {"lr": 0.1, "none": None}},
+            "commands": ["python -m training train avg-sick"],
+            "seed": 1,
+            "environment": {"torch": "2"},
+        },
+    }
+
+
+def sealed(values: dict[str, Any]) -> Manifest:
+    """The manifest of these values with the fingerprint that is theirs."""
+    draft = Manifest.model_validate_json(json.dumps(values))
+    return draft.model_copy(update={"fingerprint": draft.expected_fingerprint()})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model folder with a good manifest."""
+    folder = tmp_path / "avg-sick"
+    folder.mkdir()
+    for name, content in CONTENTS.items():
+        (folder / name).write_bytes(content)
+    sealed(fields(folder)).save(folder)
+    return folder
+
+
+def edited(folder: Path, *path: str | int, value: Any) -> None:
+    """Change one value of the manifest on disk."""
+    file = folder / MANIFEST_NAME
+    content = json.loads(file.read_text())
+    place = content
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    file.write_text(json.dumps(content))
+
+
+def test_written_and_read_again_it_is_the_same(folder: Path) -> None:
+    manifest = Manifest.load(folder)
+    assert manifest == sealed(fields(folder))
+    before = (folder / MANIFEST_NAME).read_bytes()
+    manifest.save(folder)
+    assert (folder / MANIFEST_NAME).read_bytes() == before
+    assert manifest.provenance.created == date(2025, 1, 2)
+    assert manifest.provenance.recipe["nested"] == {"lr": 0.1, "none": None}
+    assert manifest.similarity is not None
+    assert manifest.similarity.classes == (1.0, 2.0, 3.0, 4.0, 5.0)
+    manifest.verify(folder)
+
+
+def test_tasks_and_graphs_follow_from_the_entries(folder: Path) -> None:
+    values = fields(folder)
+    assert (sealed(values).tasks, sealed(values).graphs) == (("similarity",), ("encoder.onnx", "head.onnx"))
+    # One graph may answer both tasks; it is listed once.
+    both = {
+        **values,
+        "entailment": {"graph": "head.onnx", "labels": ["neutral", "entailment", "contradiction"]},
+    }
+    assert (sealed(both).tasks, sealed(both).graphs) == (("similarity", "entailment"), ("encoder.onnx", "head.onnx"))
+    cosine = {"comparison": "cosine", "raw_range": [-1, 1], "symmetric": True}
+    assert sealed({**values, "similarity": cosine}).graphs == ("encoder.onnx",)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("surprise",), 1, "surprise: Extra inputs are not permitted"),
+        (("limits", "min_tokens"), 1, "limits.min_tokens: Extra inputs are not permitted"),
+        (("similarity", "scale"), 1, "similarity.scale: Extra inputs are not permitted"),
+        (("contract_version",), 2, "contract_version: Input should be 1"),
+        (("id",), "../evil", "id: String should match pattern"),
+        (("id",), "Avg", "id: String should match pattern"),
+        (("encoder",), "../encoder.onnx", "encoder: String should match pattern"),
+        (("encoder",), "/etc/passwd", "encoder: String should match pattern"),
+        (("tokenizer",), "a/b.json", "tokenizer: String should match pattern"),
+        (("golden",), "..", "golden: String should match pattern"),
+        (("golden",), ".hidden", "golden: String should match pattern"),
+        (("golden",), "golden.json\n", "golden: String should match pattern"),
+        (("similarity", "graph"), "..\\head.onnx", "similarity.graph: String should match pattern"),
+        (("files", "../x"), {"bytes": 1, "sha256": "0" * 64}, "String should match pattern"),
+        (("files", "golden.json", "sha256"), "abc", r"files.golden\.json.sha256: String should match pattern"),
+        (("files", "golden.json", "bytes"), -1, r"files.golden\.json.bytes: Input should be greater than or equal to"),
+        (("files",), {}, "files: Dictionary should have at least 1 item"),
+        (("tokenizer",), "words.json", "the file: Value error, 'words.json' is used but not listed in files"),
+        (("similarity", "graph"), "other.onnx", "'other.onnx' is used but not listed in files"),
+        (("limits", "max_tokens"), 0, "limits.max_tokens: Input should be greater than or equal to 1"),
+        (("similarity",), None, "a model has at least one task"),
+        (("dim",), None, "encoder and dim belong to the siamese family, and only to it"),
+        (("encoder",), None, "encoder and dim belong to the siamese family, and only to it"),
+        (("family",), "interaction", "encoder and dim belong to the siamese family, and only to it"),
+        (("family",), "twins", "family: Input should be 'siamese' or 'interaction'"),
+        (("similarity", "comparison"), "cosine", "similarity: Value error, give either comparison or graph"),
+        (("similarity", "graph"), None, "similarity: Value error, give either comparison or graph"),
+        (("similarity", "raw_range"), [5, 1], r"similarity: Value error, raw_range must rise, got \(5.0, 1.0\)"),
+        (("similarity", "label_scale"), [2, 2], "similarity: Value error, label_scale must rise"),
+        (("similarity", "classes"), [1], "similarity.classes: Tuple should have at least 2 items"),
+        (("entailment",), {"graph": "head.onnx", "labels": ["neutral"] * 3}, "entailment: Value error, each label onc"),
+        (("entailment",), {"graph": "head.onnx", "labels": ["neutral", "yes", "no"]}, "entailment.labels.1: Input sho"),
+        (("training_data",), [], "training_data: Tuple should have at least 1 item"),
+        (("provenance", "commands"), [], "provenance.commands: Tuple should have at least 1 item"),
+        (("provenance", "created"), "yesterday", "provenance.created: Input should be a valid date"),
+        (("figures", 0, "value"), "NaN", "figures.0.value: Input should be a finite number"),
+        (("fingerprint",), "0" * 64, "fingerprint is 0000.*, its contents give [0-9a-f]{64}$"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_place(
+    folder: Path, path: tuple[str | int, ...], value: Any, message: str
+) -> None:
+    edited(folder, *path, value=value)
+    with pytest.raises(ManifestError, match=f"^{folder / MANIFEST_NAME}: .*{message}") as caught:
+        Manifest.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_classes_without_a_graph_and_comparisons_without_embeddings_are_refused(folder: Path) -> None:
+    cosine = {"comparison": "cosine", "raw_range": [-1, 1], "symmetric": True}
+    with pytest.raises(ValueError, match="classes belong to a graph's output"):
+        sealed({**fields(folder), "similarity": {**cosine, "classes": [1, 2]}})
+    interaction = {**fields(folder), "family": "interaction", "dim": None, "encoder": None}
+    assert sealed(interaction).graphs == ("head.onnx",)
+    with pytest.raises(ValueError, match="an interaction model has no embeddings to compare"):
+        sealed({**interaction, "similarity": cosine})
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe\x00", b"null", b"[" * 100_000])
+def test_a_manifest_that_is_no_object_is_one_clear_line(folder: Path, content: bytes) -> None:
+    (folder / MANIFEST_NAME).write_bytes(content)
+    with pytest.raises(ManifestError, match=f"^{folder / MANIFEST_NAME}: the file: ") as caught:
+        Manifest.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_manifest_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match=r"nowhere/manifest\.json: cannot be read: No such file or directory"):
+        Manifest.load(tmp_path / "nowhere")
+
+
+def test_several_faults_are_counted(folder: Path) -> None:
+    edited(folder, "dim", value="wide")
+    edited(folder, "golden", value="/")
+    with pytest.raises(ManifestError, match=r"dim: Input should be a valid integer.*\(and 1 more\)$"):
+        Manifest.load(folder)
+
+
+def test_a_changed_file_is_named_with_both_checksums(folder: Path) -> None:
+    manifest = Manifest.load(folder)
+    (folder / "head.onnx").write_bytes(b"Head")
+    was, now = manifest.files["head.onnx"].sha256, describe_file(folder / "head.onnx").sha256
+    with pytest.raises(
+        ArtifactError,
+        match=f"{folder}/head.onnx: corrupted or replaced: 4 bytes with sha256 {now}, expected 4 bytes .* {was}$",
+    ):
+        manifest.verify(folder)
+
+
+def test_a_cut_file_is_named_with_both_sizes(folder: Path) -> None:
+    (folder / "encoder.onnx").write_bytes(b"gra")
+    with pytest.raises(ArtifactError, match=r"encoder\.onnx: corrupted or replaced: 3 bytes .* expected 5 bytes"):
+        Manifest.load(folder).verify(folder)
+
+
+def test_missing_files_links_and_folders_are_refused(folder: Path) -> None:
+    manifest = Manifest.load(folder)
+    target = folder / "head.onnx"
+    message = f"^{target}: missing .*, expected sha256 {manifest.files['head.onnx'].sha256}$"
+    elsewhere = folder.parent / "elsewhere"
+    target.rename(elsewhere)
+    with pytest.raises(ArtifactError, match=message):
+        manifest.verify(folder)
+    target.symlink_to(elsewhere)  # the right content, but not of this folder
+    with pytest.raises(ArtifactError, match=message):
+        manifest.verify(folder)
+    target.unlink()
+    target.mkdir()
+    with pytest.raises(ArtifactError, match=message):
+        manifest.verify(folder)
+
+
+def test_files_are_described_by_size_and_sha256(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"abc")
+    sha = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert describe_file(tmp_path / "x") == FileEntry(bytes=3, sha256=sha)
+
+
+def changed(values: dict[str, Any], *path: str, value: Any) -> dict[str, Any]:
+    """The values with one of them replaced."""
+    if len(path) == 1:
+        return {**values, path[0]: value}
+    return {**values, path[0]: changed(values[path[0]], *path[1:], value=value)}
+
+
+CALIBRATION = CentredIsotonic(x=(1, 5), y=(1, 5)).model_dump(mode="json")
+OTHER_FILE = {"bytes": 1, "sha256": "1" * 64}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("architecture",), "siamese_lstm"),
+        (("files", "encoder.onnx"), OTHER_FILE),
+        (("files", "head.onnx"), OTHER_FILE),
+        (("files", "tokenizer.json"), OTHER_FILE),
+        (("encoder",), "head.onnx"),
+        (("limits", "max_tokens"), 127),
+        (("similarity", "raw_range"), [0, 5]),
+        (("similarity", "label_scale"), [0, 5]),
+        (("similarity", "label_scale"), None),
+        (("similarity", "classes"), [1, 2, 3, 4, 6]),
+        (("similarity", "classes"), None),
+        (("similarity", "symmetric"), False),
+        (("similarity", "calibration"), CALIBRATION),
+        (("similarity", "calibration"), {**CALIBRATION, "y": [1, 4.999]}),
+        (("entailment",), {"graph": "head.onnx", "labels": ["neutral", "entailment", "contradiction"]}),
+    ],
+)
+def test_the_fingerprint_moves_with_what_can_move_a_score(folder: Path, path: tuple[str, ...], value: Any) -> None:
+    values = fields(folder)
+    assert sealed(changed(values, *path, value=value)).fingerprint != sealed(values).fingerprint
+
+
+def test_the_fingerprint_tells_label_orders_and_calibrations_apart(folder: Path) -> None:
+    values = fields(folder)
+    orders = [["neutral", "entailment", "contradiction"], ["entailment", "neutral", "contradiction"]]
+    knots = [CALIBRATION, {**CALIBRATION, "y": [1, 4.999]}]
+    variants = [changed(values, "entailment", value={"graph": "head.onnx", "labels": order}) for order in orders]
+    variants += [changed(values, "similarity", "calibration", value=each) for each in knots]
+    assert len({sealed(variant).fingerprint for variant in variants}) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("title",), "Another title"),
+        (("id",), "another-id"),
+        (("figures",), []),
+        (("files", "golden.json"), OTHER_FILE),
+        (("files", "README.md"), OTHER_FILE),
+        (("training_data",), [{"name": "x", "use": "x", "rows": 0, "licence": "x", "source": "x"}]),
+        (("provenance", "seed"), 2),
+    ],
+)
+def test_the_fingerprint_stays_with_what_cannot(folder: Path, path: tuple[str, ...], value: Any) -> None:
+    values = fields(folder)
+    assert sealed(changed(values, *path, value=value)).fingerprint == sealed(values).fingerprint
+
+
+def test_a_moved_score_under_the_old_fingerprint_is_refused(folder: Path) -> None:
+    edited(folder, "limits", "max_tokens", value=64)
+    with pytest.raises(ManifestError, match=r"fingerprint is \w+, its contents give"):
+        Manifest.load(folder)

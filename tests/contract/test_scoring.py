@@ -1,0 +1,125 @@
+"""From a graph's output to the answer: every road a task can take."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from contract import CentredIsotonic, EntailmentTask, SimilarityTask
+from contract.scoring import (
+    Array,
+    compare,
+    encode,
+    entailment,
+    most_likely,
+    raw_scores,
+    read_similarity,
+    similarity,
+)
+
+A = np.array([[1, 0], [0, 2], [1, 1]], dtype=np.float32)
+B = np.array([[2, 0], [1, 0], [-1, -1]], dtype=np.float32)
+BEND = CentredIsotonic(x=(-1.0, 0.0, 1.0), y=(0.0, 1.0, 5.0))
+
+
+def cosine_task(**more: object) -> SimilarityTask:
+    return SimilarityTask.model_validate({"comparison": "cosine", "raw_range": (-1.0, 1.0), "symmetric": True, **more})
+
+
+def test_bare_cosine_spreads_its_range_over_0_to_1() -> None:
+    found = similarity(cosine_task(), None, A, B)
+    assert found.raw_score == pytest.approx([1.0, 0.0, -1.0], abs=1e-15)
+    assert found.rating is None
+    assert found.score == pytest.approx([1.0, 0.5, 0.0], abs=1e-15)
+
+
+def test_calibration_to_a_rating_scale_gives_ratings_and_their_share_of_the_scale() -> None:
+    found = similarity(cosine_task(calibration=BEND, label_scale=(0.0, 5.0)), None, A, B)
+    assert found.raw_score == pytest.approx([1.0, 0.0, -1.0], abs=1e-15)
+    assert found.rating == pytest.approx([5.0, 1.0, 0.0], abs=1e-12)
+    assert found.score == pytest.approx([1.0, 0.2, 0.0], abs=1e-12)
+
+
+def test_calibration_without_a_scale_is_the_score() -> None:
+    unit = CentredIsotonic(x=(-1.0, 0.0, 1.0), y=(-0.5, 0.25, 1.5))
+    found = similarity(cosine_task(calibration=unit), None, A, B)
+    assert found.rating is None
+    assert found.score.tolist() == [1.0, 0.25, 0.0]  # clipped at both ends
+
+
+def test_a_rating_is_clipped_to_its_scale() -> None:
+    found = read_similarity(cosine_task(label_scale=(-0.5, 0.5)), np.array([-0.75, 0.25, 0.75]))
+    assert found.raw_score.tolist() == [-0.75, 0.25, 0.75]
+    assert found.rating is not None
+    assert found.rating.tolist() == [-0.5, 0.25, 0.5]
+    assert found.score.tolist() == [0.0, 0.75, 1.0]
+
+
+def test_exp_l1_of_embeddings() -> None:
+    task = SimilarityTask(comparison="exp_l1", raw_range=(0.0, 1.0), symmetric=True)
+    found = similarity(task, None, A, B)
+    assert found.raw_score == pytest.approx(np.exp([-1.0, -3.0, -4.0]), abs=1e-15)
+    assert found.score.tolist() == found.raw_score.tolist()
+
+
+def graph_task(classes: tuple[float, ...] | None) -> SimilarityTask:
+    return SimilarityTask(
+        graph="head.onnx", classes=classes, raw_range=(1.0, 3.0), label_scale=(1.0, 3.0), symmetric=True
+    )
+
+
+def test_a_head_over_classes_gives_the_expected_rating() -> None:
+    seen: list[Mapping[str, Array]] = []
+
+    def head(feeds: Mapping[str, Array]) -> np.ndarray:
+        seen.append(feeds)
+        return np.log(np.array([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8], [1 / 3, 1 / 3, 1 / 3]], dtype=np.float32))
+
+    found = similarity(graph_task((1.0, 2.0, 3.0)), head, A, B)
+    assert found.raw_score == pytest.approx([1.75, 2.7, 2.0], abs=1e-6)
+    assert found.rating == pytest.approx([1.75, 2.7, 2.0], abs=1e-6)
+    assert found.score == pytest.approx([0.375, 0.85, 0.5], abs=1e-6)
+    assert [(list(f), f["embedding_a"] is A, f["embedding_b"] is B) for f in seen] == [
+        (["embedding_a", "embedding_b"], True, True)
+    ]
+
+
+def test_a_head_of_one_value_gives_that_value() -> None:
+    output = np.array([[1.5], [9.0]], dtype=np.float32)
+    assert raw_scores(graph_task(None), output).tolist() == [1.5, 9.0]
+    assert similarity(graph_task(None), lambda _: output, A[:2], B[:2]).score.tolist() == [0.25, 1.0]
+
+
+def test_a_task_with_a_graph_needs_its_session() -> None:
+    with pytest.raises(ValueError, match=r"the similarity task needs its graph head\.onnx"):
+        similarity(graph_task(None), None, A, B)
+
+
+def test_encode_pads_what_it_is_given() -> None:
+    def encoder(feeds: Mapping[str, Array]) -> np.ndarray:
+        assert list(feeds) == ["input_ids", "lengths"]
+        assert feeds["input_ids"].tolist() == [[3, 4], [5, 0]]
+        return feeds["lengths"].astype(np.float32)[:, None]
+
+    assert encode(encoder, [(3, 4), (5,)]).tolist() == [[2.0], [1.0]]
+
+
+def test_compare_hands_over_both_embeddings() -> None:
+    assert compare(lambda feeds: np.asarray(feeds["embedding_a"] - feeds["embedding_b"]), A, B).tolist() == [
+        [-1.0, 0.0],
+        [-1.0, 2.0],
+        [2.0, 2.0],
+    ]
+
+
+def test_entailment_names_each_probability_in_the_order_of_the_task() -> None:
+    task = EntailmentTask(graph="head.onnx", labels=("neutral", "contradiction", "entailment"))
+    found = entailment(task, np.log(np.array([[0.5, 0.2, 0.3], [0.25, 0.25, 0.5]], dtype=np.float32)))
+    assert [list(row) for row in found] == [["neutral", "contradiction", "entailment"]] * 2
+    assert found[0] == pytest.approx({"neutral": 0.5, "contradiction": 0.2, "entailment": 0.3}, abs=1e-6)
+    assert [most_likely(row) for row in found] == ["neutral", "entailment"]
+    assert [sum(row.values()) for row in found] == pytest.approx([1.0, 1.0], abs=1e-12)
+
+
+def test_the_first_of_equal_labels_is_the_most_likely() -> None:
+    assert most_likely({"neutral": 0.4, "entailment": 0.4, "contradiction": 0.2}) == "neutral"
