@@ -1,1 +1,6 @@
 """The online half: answers requests with published models, over HTTP. Never imports torch or training."""
+
+import os
+
+# ONNX Runtime 1.29 and later report to their maker from Linux too, unless told not to before they are imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

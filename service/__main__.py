@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 import sys
 from time import perf_counter
 
@@ -27,6 +28,8 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return EXIT_SETTINGS
     logs.configure(settings.log_level, settings.log_format)
+    for name in Settings.unknown(os.environ):
+        log.warning("%s is not a setting; see service/settings.py", name)
     try:
         app = create_app(settings)
     except StartupError as error:

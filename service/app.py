@@ -5,15 +5,17 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from service.edge import Edge
-from service.errors import HttpError
+from service.errors import HttpError, InternalError, RequestError
 from service.json_endpoint import JsonEndpoint
+from service.logs import REQUEST_ID
 from service.routes import operations_routes, scoring_routes
 from service.settings import Settings
 from service.state import Service
@@ -50,9 +52,12 @@ def create_app(settings: Settings) -> Edge:
         redirect_slashes=False,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
-    app.include_router(scoring)
-    app.include_router(operations)
+    # Only described here, so that /docs offers a field for the key: the door checks it.
+    described = [Depends(HTTPBearer(auto_error=False))] if settings.api_key else []
+    app.include_router(scoring, dependencies=described)
+    app.include_router(operations, dependencies=described)
     app.add_exception_handler(HTTPException, _framework_error)
+    app.add_exception_handler(Exception, _framework_error)
     return Edge(
         app,
         service,
@@ -62,9 +67,11 @@ def create_app(settings: Settings) -> Edge:
 
 
 async def _framework_error(_: Request, error: Exception) -> Response:
-    """404 and 405 in our shape: the door, which knows the request id, writes the answer."""
-    assert isinstance(error, HTTPException), "what the handler is registered for"
-    raise HttpError(error.status_code, HTTPStatus(error.status_code).phrase, error.headers)
+    """What the framework answers by itself, 404, 405 and 500, in our shape; the door logs what it raises again."""
+    ours: RequestError = InternalError()
+    if isinstance(error, HTTPException):
+        ours = HttpError(error.status_code, HTTPStatus(error.status_code).phrase, error.headers)
+    return Response(ours.body(REQUEST_ID.get()), ours.status, headers=dict(ours.headers), media_type="application/json")
 
 
 def _version() -> str:

@@ -22,7 +22,8 @@ import numpy as np
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from service.cache import Embedding, Ids, Space
 from service.logs import fields
@@ -38,6 +39,41 @@ _FORMATS: Mapping[str, tuple[int, np.dtype[Any]]] = {
     "float16": (0x12, np.dtype("<f2")),
 }
 T = TypeVar("T")
+
+
+class Breaker:
+    """Whether something that failed may be tried again; says so in the log once for each change."""
+
+    def __init__(self, works: str, fails: str, address: str, clock: Callable[[], float]) -> None:
+        self._works = works
+        self._fails = fails
+        self._address = address
+        self._clock = clock
+        self._retry_at = 0.0
+        self.up: bool | None = None  # unknown until the first attempt
+
+    def allows(self) -> bool:
+        """Whether to try now; after a failure one caller at a time may, every `RETRY_SECONDS`."""
+        if self.up is not False:
+            return True
+        now = self._clock()
+        if now < self._retry_at:
+            return False
+        self._retry_at = now + RETRY_SECONDS
+        return True
+
+    def succeeded(self) -> None:
+        """Note an answer."""
+        if self.up is not True:
+            log.info(self._works, extra=fields(address=self._address))
+        self.up = True
+
+    def failed(self, reason: str) -> None:
+        """Note a failure."""
+        self._retry_at = self._clock() + RETRY_SECONDS
+        if self.up is not False:
+            log.warning(self._fails, extra=fields(address=self._address, reason=reason, retry_seconds=RETRY_SECONDS))
+        self.up = False
 
 
 class RedisCache:
@@ -74,27 +110,33 @@ class RedisCache:
             retry=Retry(NoBackoff(), 0),  # the breaker decides when to try again
         )
         self._redis = Redis.from_pool(pool)
-        self._address = address
         self._telemetry = telemetry
         self._hits, self._misses = telemetry.cache_counters("redis")
         self._timeout = timeout_seconds
         self._ttl = ttl_seconds
         self._marker, self._dtype = _FORMATS[dtype]
-        self._clock = clock
-        self._retry_at = 0.0
-        self.up: bool | None = None  # unknown until the first attempt
+        self._link = Breaker("redis answers", "redis does not answer; embeddings are computed instead", address, clock)
+        # A Redis that is full answers, and only refuses what would fill it further.
+        self._taker = Breaker("redis takes embeddings", "redis refuses to keep embeddings", address, clock)
         self._writes: set[asyncio.Task[None]] = set()
+
+    @property
+    def up(self) -> bool:
+        """Whether Redis answered the last time it was asked."""
+        return self._link.up is True
 
     async def ping(self) -> None:
         """Find out whether Redis answers, so that the log and `/health/ready` can say so."""
-        await self._attempt(self._redis.ping)
+        await self._attempt(self._redis.ping, self._link)
 
     async def get_many(self, space: Space, ids: Sequence[Ids]) -> dict[Ids, Embedding]:
         """The embeddings that Redis has; none of them when it does not answer."""
         keys = [key_of(space, sentence) for sentence in ids]
-        values = await self._attempt(lambda: self._redis.mget(keys))
+        values = await self._attempt(lambda: self._redis.mget(keys), self._link)
+        if values is None:
+            return {}
         found: dict[Ids, Embedding] = {}
-        for sentence, key, value in zip(ids, keys, values or (), strict=False):
+        for sentence, key, value in zip(ids, keys, values, strict=True):
             if value is None:
                 continue
             embedding = self._decode(key, value, space.dim)
@@ -108,8 +150,8 @@ class RedisCache:
 
     def put_many(self, space: Space, embeddings: Mapping[Ids, Embedding]) -> None:
         """Write embeddings in the background: no answer waits for it."""
-        if not embeddings or self._clock() < self._retry_at:
-            return
+        if not embeddings or not self.up:
+            return  # the next miss asks whether it is back
         if len(self._writes) >= MAX_WRITES:
             self._telemetry.redis_failed("dropped")
             return
@@ -128,43 +170,39 @@ class RedisCache:
         for sentence, embedding in embeddings.items():
             key = key_of(space, sentence)
             pipeline.set(key, self._encode(key, embedding), ex=self._ttl)
-        await self._attempt(pipeline.execute)
+        await self._attempt(pipeline.execute, self._taker)
 
-    async def _attempt(self, command: Callable[[], Awaitable[T]]) -> T | None:
-        """The command's answer, or None when Redis is, or is thought to be, unable to give it."""
-        now = self._clock()
-        if now < self._retry_at:
+    async def _attempt(self, command: Callable[[], Awaitable[T]], asked: Breaker) -> T | None:
+        """The command's answer, or None when Redis is, or is thought to be, unable to give it.
+
+        Args:
+            command: what to send.
+            asked: which breaker a refusal, as opposed to silence, belongs to.
+        """
+        if not self._link.allows() or (asked is not self._link and not asked.allows()):
             return None
-        if self.up is False:
-            self._retry_at = now + RETRY_SECONDS  # this request tries; those beside it do not
         try:
             async with asyncio.timeout(self._timeout):
                 answer = await command()
         except TimeoutError:
-            self._failed("timeout", f"no answer within {self._timeout * 1000:.0f} ms")
+            self._failed("timeout", self._link, f"no answer within {self._timeout * 1000:.0f} ms")
+        except ResponseError as error:
+            self._failed("error", asked, type(error).__name__)
         except (RedisError, OSError) as error:
-            # A server that hangs while connecting surfaces as redis' own timeout.
-            kind: RedisFailure = "timeout" if "imeout" in type(error).__name__ else "error"
-            self._failed(kind, type(error).__name__)
+            # A server that hangs while a connection is being made surfaces as redis' own time-out.
+            timed_out = isinstance(error, RedisTimeoutError)
+            self._failed("timeout" if timed_out else "error", self._link, type(error).__name__)
         else:
-            if self.up is not True:
-                log.info("redis answers", extra=fields(address=self._address))
-            self.up = True
-            self._retry_at = 0.0
+            self._link.succeeded()
+            asked.succeeded()
             self._telemetry.redis_up.set(1)
             return answer
         return None
 
-    def _failed(self, kind: RedisFailure, reason: str) -> None:
+    def _failed(self, kind: RedisFailure, breaker: Breaker, reason: str) -> None:
         self._telemetry.redis_failed(kind)
-        self._telemetry.redis_up.set(0)
-        self._retry_at = self._clock() + RETRY_SECONDS
-        if self.up is not False:
-            log.warning(
-                "redis does not answer; embeddings are computed instead",
-                extra=fields(address=self._address, reason=reason, retry_seconds=RETRY_SECONDS),
-            )
-        self.up = False
+        breaker.failed(reason)
+        self._telemetry.redis_up.set(self.up)
 
     def _encode(self, key: bytes, embedding: Embedding) -> bytes:
         content = bytes((self._marker,)) + embedding.astype(self._dtype).tobytes()

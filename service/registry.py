@@ -190,8 +190,9 @@ def _open_model(
     manifest.verify(folder)
     tokenizer = Tokenizer.load(folder / manifest.tokenizer)
     golden = GoldenPairs.load(folder / manifest.golden)
-    if not golden.pairs:
-        raise ArtifactError(f"{folder / manifest.golden}: no golden pair to prove the model by")
+    for text in [text for pair in golden.pairs for text in (pair.a, pair.b)] or [""]:
+        if not tokenizer.encode(text, 1).ids:
+            raise ArtifactError(f"{folder / manifest.golden}: no golden pair, or one without words, {text!r}")
     sessions = {name: _open_graph(folder, name, manifest, settings, providers) for name in manifest.graphs}
     provider = next(iter(sessions.values())).provider
     series = telemetry.model(

@@ -3,6 +3,7 @@
 A field `cache_size` is set by `SEMBLANCE_CACHE_SIZE`. An empty variable counts as not set.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from service.errors import SettingsError
 
 PREFIX = "SEMBLANCE_"
+_OTHERS = {"SEMBLANCE_DATA"}  # of the training half
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
@@ -102,6 +104,12 @@ class Settings(BaseSettings):
             return cls()
         except ValidationError as error:
             raise SettingsError("\n".join(_lines(error))) from None
+
+    @classmethod
+    def unknown(cls, environment: Iterable[str]) -> list[str]:
+        """Variables with our prefix that are no setting: most likely misspelt."""
+        known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS
+        return sorted(name for name in environment if name.upper().startswith(PREFIX) and name.upper() not in known)
 
 
 def _lines(error: ValidationError) -> list[str]:

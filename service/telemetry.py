@@ -48,7 +48,11 @@ class Telemetry:
             "semblance_workers_busy", "Large requests in a worker thread or waiting for one", registry=registry
         )
         self._inference_seconds = Histogram(
-            "semblance_inference_seconds", "One graph run", ["model", "graph"], buckets=_SECONDS, registry=registry
+            "semblance_inference_seconds",
+            "One graph run, those of golden pairs and health checks included",
+            ["model", "graph"],
+            buckets=_SECONDS,
+            registry=registry,
         )
         self._batch_rows = Histogram(
             "semblance_batch_rows",

@@ -1,0 +1,118 @@
+"""A service in this process, reached over HTTP; and a real redis-server, when there is one."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import redis
+
+from service.app import create_app
+from service.edge import Edge
+from service.settings import PREFIX, Settings
+from tests import fakes
+
+NEEDED_SECONDS = 10.0
+
+
+class Client(httpx.AsyncClient):
+    """Speaks to an application that runs in this process."""
+
+    def __init__(self, app: Edge) -> None:
+        super().__init__(transport=httpx.ASGITransport(app=app), base_url="http://service")
+        self.app = app
+
+    async def metric(self, name: str, **labels: str) -> float:
+        """The value of one series; 0 is a value, absence an error."""
+        value = self.app.service.telemetry.registry.get_sample_value(name, labels)
+        assert value is not None, f"no series {name}{labels}"
+        return value
+
+
+Serve = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three models: cosine with a calibration, heads with ratings and labels, and an interaction model."""
+    root = tmp_path_factory.mktemp("models")
+    fakes.cosine_model(root / "avg-paraphrase")
+    fakes.graded_model(root / "avg-sick")
+    fakes.interaction_model(root / "pair-sick")
+    return root
+
+
+@pytest.fixture
+def serve(models: Path) -> Serve:
+    """`async with serve(max_pairs=2) as client:` runs the service with these settings."""
+
+    @asynccontextmanager
+    async def run(**settings: object) -> AsyncIterator[Client]:
+        app = create_app(Settings(**({"models_dir": models} | settings)))  # type: ignore[arg-type]
+        async with app.app.router.lifespan_context(app.app), Client(app) as client:  # type: ignore[attr-defined]
+            yield client
+
+    return run
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class RedisServer:
+    """A redis-server of our own on a free port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._folder = folder
+        self.start()
+
+    def start(self) -> None:
+        command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                with self.client() as client:
+                    client.ping()
+                return
+            except redis.ConnectionError:
+                time.sleep(0.01)
+        raise RuntimeError("redis-server does not answer")
+
+    def client(self) -> redis.Redis:
+        return redis.Redis(port=self.port)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    if shutil.which("redis-server") is None:
+        pytest.skip("no redis-server on the PATH")
+    server = RedisServer(tmp_path)
+    yield server
+    server.kill()

@@ -1,0 +1,138 @@
+import math
+
+import pytest
+
+from contract.manifest import Manifest
+from contract.tokenizer import Tokenizer
+from tests import fakes
+from tests.service.conftest import Serve
+
+pytestmark = pytest.mark.anyio
+PAIRS = [
+    {"a": "a man plays the guitar", "b": "the man is playing a guitar ."},
+    {"a": "a dog runs in the park", "b": "a cat sleeps on the sofa"},
+    {"a": "woman", "b": "a woman sleeps on the sofa in the park"},
+]
+MODELS = ["avg-paraphrase", "avg-sick", "pair-sick"]
+
+
+def expected(manifest: Manifest, folder, pair) -> tuple[float, float]:
+    """Raw score and score, by the contract and onnxruntime alone."""
+    runs = {graph: fakes.session(folder / graph) for graph in manifest.graphs}
+    found = fakes.answer(pair["a"], pair["b"], runs, manifest.encoder, manifest.similarity, None)
+    return found.raw_score, found.score
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_scores_are_the_contracts_in_the_order_of_the_request(serve: Serve, models, model: str) -> None:
+    manifest = Manifest.load(models / model)
+    async with serve() as client:
+        answer = (await client.post("/similarity", json={"pairs": PAIRS, "model": model})).json()
+    assert answer["model"] == model
+    for pair, result in zip(PAIRS, answer["results"], strict=True):
+        raw_score, score = expected(manifest, models / model, pair)
+        assert result["raw_score"] == pytest.approx(raw_score, abs=1e-6)
+        assert result["score"] == pytest.approx(score, abs=1e-6)
+
+
+async def test_without_a_name_the_default_model_answers(serve: Serve) -> None:
+    async with serve(default_similarity="avg-sick") as client:
+        assert (await client.post("/similarity", json={"pairs": PAIRS})).json()["model"] == "avg-sick"
+
+
+async def test_a_rating_is_given_on_the_scale_of_the_corpus(serve: Serve) -> None:
+    async with serve() as client:
+        result = (await client.post("/similarity", json={"pairs": PAIRS[:1], "model": "avg-sick"})).json()["results"][0]
+    assert result["rating_scale"] == [1.0, 5.0]
+    assert 1.0 <= result["rating"] <= 5.0
+    assert result["score"] == pytest.approx((result["rating"] - 1) / 4)
+
+
+async def test_a_model_without_ratings_gives_none(serve: Serve) -> None:
+    async with serve() as client:
+        result = (await client.post("/similarity", json={"pairs": PAIRS[:1]})).json()["results"][0]
+    assert set(result) == {"score", "raw_score", "tokens", "truncated", "unknown"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_pair_scores_the_same_alone_and_in_company(serve: Serve, model: str) -> None:
+    async with serve(cache_size=0) as client:
+        together = (await client.post("/similarity", json={"pairs": PAIRS, "model": model})).json()["results"]
+        for pair, result in zip(PAIRS, together, strict=True):
+            alone = (await client.post("/similarity", json={"pairs": [pair], "model": model})).json()["results"][0]
+            assert alone["raw_score"] == pytest.approx(result["raw_score"], abs=1e-6)
+            assert alone["tokens"] == result["tokens"]
+
+
+async def test_the_cache_moves_no_answer(serve: Serve) -> None:
+    async with serve() as cached, serve(cache_size=0) as uncached:
+        answers = [(await client.post("/similarity", json={"pairs": PAIRS})).content for client in (cached, cached, uncached)]
+        assert answers[0] == answers[1] == answers[2]
+        assert await cached.metric("semblance_cache_hits_total", tier="memory") == 6
+        assert await uncached.metric("semblance_cache_hits_total", tier="memory") == 0
+
+
+async def test_a_repeated_sentence_is_encoded_once(serve: Serve) -> None:
+    async with serve() as client:
+        before = await client.metric("semblance_batch_rows_sum", model="avg-paraphrase", graph="encoder.onnx")
+        same = {"a": "a man", "b": "A  MAN"}
+        results = (await client.post("/similarity", json={"pairs": [same] * 5})).json()["results"]
+        rows = await client.metric("semblance_batch_rows_sum", model="avg-paraphrase", graph="encoder.onnx") - before
+    assert rows == 1
+    assert [result["score"] for result in results] == [1.0] * 5
+
+
+async def test_a_large_request_goes_to_the_workers_and_comes_back_in_order(serve: Serve, monkeypatch) -> None:
+    monkeypatch.setattr("service.scorer.BATCH_TOKENS", 16)
+    monkeypatch.setattr("service.scorer.batched_by_cost.__defaults__", (16,))
+    pairs = [{"a": " ".join(fakes.WORDS[: 1 + i % 7]), "b": fakes.WORDS[i % 19]} for i in range(40)]
+    for model in MODELS:
+        async with serve() as client:
+            scorer = client.app.service.registry[model].scorer
+            scorer.seconds_per_token = scorer.seconds_per_pair = 0.0
+            inline = (await client.post("/similarity", json={"pairs": pairs, "model": model})).json()
+        async with serve() as client:
+            scorer = client.app.service.registry[model].scorer
+            scorer.seconds_per_token = scorer.seconds_per_pair = 1.0
+            threaded = (await client.post("/similarity", json={"pairs": pairs, "model": model})).json()
+        assert threaded == inline
+        assert [result["tokens"] for result in inline["results"]] == [[1 + i % 7, 1] for i in range(40)]
+
+
+async def test_all_words_unknown_is_scored_and_said(serve: Serve) -> None:
+    async with serve() as client:
+        pair = {"a": "xylophone zebra", "b": "\u732b\U0001f600"}
+        result = (await client.post("/similarity", json={"pairs": [pair]})).json()["results"][0]
+    assert result["unknown"] == [1.0, 1.0]
+    assert math.isfinite(result["raw_score"])
+    assert 0.0 <= result["score"] <= 1.0
+
+
+async def test_a_share_of_unknown_words_is_said(serve: Serve) -> None:
+    async with serve() as client:
+        pair = {"a": "a xylophone", "b": "the man"}
+        result = (await client.post("/similarity", json={"pairs": [pair]})).json()["results"][0]
+    assert result["unknown"] == [0.5, 0.0]
+
+
+async def test_ten_thousand_words_are_cut_and_said_to_be(serve: Serve) -> None:
+    async with serve() as client:
+        pair = {"a": "man " * 10_000, "b": "man"}
+        result = (await client.post("/similarity", json={"pairs": [pair]})).json()["results"][0]
+        assert await client.metric("semblance_sentences_truncated_total", model="avg-paraphrase") == 1
+    assert result["tokens"] == [fakes.MAX_TOKENS, 1]
+    assert result["truncated"] == [True, False]
+    assert result["score"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("text", ["a\x00man", "man \U0001f600", "na\u00efve man", "\u202eman"])
+async def test_odd_but_visible_texts_are_scored(serve: Serve, text: str) -> None:
+    async with serve() as client:
+        response = await client.post("/similarity", json={"pairs": [{"a": text, "b": "man"}]})
+    assert response.status_code == 200
+    assert math.isfinite(response.json()["results"][0]["raw_score"])
+
+
+def test_the_fake_vocabulary_knows_its_own_words() -> None:
+    encoded = Tokenizer(fakes.WORDS).encode(" ".join(fakes.WORDS), 100)
+    assert encoded.unknown == 0
