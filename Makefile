@@ -10,6 +10,8 @@ ifneq ($(origin HOST),command line)
 HOST := $(or $(SEMBLANCE_HOST),127.0.0.1)
 endif
 export PYTHON
+# ONNX Runtime reports to its maker unless this says no; service and training say it too, tests import it by themselves.
+export ORT_DISABLE_TELEMETRY := 1
 
 help:  ## these lines
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-14s%s\n' "$$name" "$$text"; done

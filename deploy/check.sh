@@ -23,7 +23,8 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 finish() {
     local status=$?
     step "taking it down"
-    [ "$status" = 0 ] || compose logs --tail 40 2>/dev/null || true
+    [ "$status" = 0 ] || compose --ansi never logs --tail 40 2>/dev/null || true
+    compose unpause >/dev/null 2>&1 || true  # a paused container cannot be stopped
     compose down --volumes --timeout 5 >/dev/null 2>&1 || true
     [ "${1:-}" != --stand-ins ] || stop_docker "$work"
     rm -rf "$work"
@@ -81,10 +82,9 @@ probe latency "$api" "$prometheus"
 
 step "a Redis that hangs"
 compose pause redis >/dev/null 2>&1
-probe similarity "$api" >"$work/third.json"
+probe similarity "$api" "A sentence that is in no cache yet"
 probe readiness "$api" degraded
 compose unpause redis >/dev/null 2>&1
-cmp "$work/first.json" "$work/third.json" || fail "the answer changed"
 
 step "nobody is root, nothing is writable, no torch"
 for service in api redis prometheus; do

@@ -1,6 +1,7 @@
 """Questions that deploy/check.sh puts to a service and to its Prometheus; a wrong answer is one line and exit code 1.
 
-probe.py refused API | similarity API | metric API SERIES VALUE | readiness API STATUS | latency API PROMETHEUS
+probe.py refused API | similarity API [SENTENCE] | metric API SERIES VALUE | readiness API STATUS
+         | latency API PROMETHEUS
 SEMBLANCE_API_KEY, when set, goes along. Nothing but the standard library, since this runs on the host.
 """
 
@@ -36,9 +37,11 @@ def ask(url: str, body: dict[str, Any] | None = None, *, key: str | None = None)
     return content
 
 
-def similarity(api: str) -> dict[str, Any]:
+def similarity(api: str, sentence: str = PAIR["a"]) -> dict[str, Any]:
     """One pair's answer."""
-    answer = json.loads(ask(f"{api}/similarity", {"pairs": [PAIR]}, key=os.environ.get("SEMBLANCE_API_KEY")))
+    answer = json.loads(
+        ask(f"{api}/similarity", {"pairs": [{**PAIR, "a": sentence}]}, key=os.environ.get("SEMBLANCE_API_KEY"))
+    )
     score = answer["results"][0]["score"]
     if not 0 <= score <= 1:
         raise WrongAnswer(f"/similarity: expected a score between 0 and 1, found {score}")
@@ -89,7 +92,7 @@ def latency(api: str, prometheus: str) -> str:
 
 COMMANDS: dict[str, Callable[..., str]] = {
     "refused": refused,
-    "similarity": lambda api: json.dumps(similarity(api)),
+    "similarity": lambda *of: json.dumps(similarity(*of)),
     "metric": metric,
     "readiness": readiness,
     "latency": latency,

@@ -69,12 +69,15 @@ DOCKERFILE
 
 # stop_docker WORK
 stop_docker() {
-    local work=$1
+    local work=$1 daemon
     [ -e "$work/dockerd.pid" ] || return 0
-    kill "$(cat "$work/dockerd.pid")"
-    for _ in $(seq 100); do
-        [ -e "$work/dockerd.pid" ] || break
+    daemon=$(cat "$work/dockerd.pid")
+    kill "$daemon"
+    for _ in $(seq 300); do
+        kill -0 "$daemon" 2>/dev/null || break
         sleep 0.2
     done
-    umount -R "$work"/data/* 2>/dev/null || true
+    kill -9 "$daemon" 2>/dev/null || true
+    ip link delete docker0 2>/dev/null || true
+    umount -R "$work"/data/* "$work/data" 2>/dev/null || true
 }

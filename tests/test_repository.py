@@ -1,0 +1,201 @@
+"""What holds for the repository as a whole: its imports, its sizes, its lock, and that it names no one machine."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+MB = 1_000_000
+PINS = dict(
+    line.split("==")
+    for line in (ROOT / "constraints.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+)
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+
+# Spelled in pieces, so that this file does not contain what it looks for.
+MACHINE = re.compile(
+    "|".join(
+        [
+            r"(?<![\w.])/(?:wo" r"rk|ro" r"ot|ho" r"me|Us" r"ers|m" r"nt)/\w",
+            r"/o" r"pt/(?:wh" r"eels|py" r"pi)",
+            r"\.\./sha" r"red",
+            r"py" r"pi\.org",
+            r"python" r"hosted\.org",
+            r"download\.py" r"torch\.org",
+            r"registry\.np" r"mjs",
+            r"(?:extra-)?index" r"-url",
+            r"find" r"-links",
+        ]
+    )
+)
+
+
+def tracked() -> list[Path]:
+    """Files that git knows and that are there."""
+    listed = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout: nothing says which files belong to it")
+    return [path for name in listed.stdout.decode().split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def imports(package: str) -> Iterator[tuple[str, str]]:
+    """Every module that a package's sources import, at the top or inside a function, with the place that does."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or "."]
+            else:
+                continue
+            yield from ((name.split(".")[0], f"{path.relative_to(ROOT)}:{node.lineno}") for name in names)
+
+
+def requirements() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    return [Requirement(line) for group in lists for line in group]
+
+
+@pytest.mark.parametrize(
+    "line", ["see /work/x", "cd /root/x", "../shared/data", "https://pypi.org/simple", "--find-links x"]
+)
+def test_the_search_for_machines_finds_them(line: str) -> None:
+    assert MACHINE.search(line)
+
+
+@pytest.mark.parametrize("line", ["WORKDIR /app", "docs/home/x", "benchmarks/work/x", "https://example.org/work/x"])
+def test_the_search_for_machines_leaves_others_alone(line: str) -> None:
+    assert not MACHINE.search(line)
+
+
+def test_no_tracked_file_names_a_machine_or_a_package_index() -> None:
+    found = []
+    for path in tracked():
+        content = path.read_bytes()
+        if b"\0" in content[:8192]:
+            continue
+        for number, line in enumerate(content.decode(errors="replace").splitlines(), 1):
+            if match := MACHINE.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {match[0]}")
+    assert found == []
+
+
+def test_no_tracked_file_is_large() -> None:
+    assert [str(path.relative_to(ROOT)) for path in tracked() if path.stat().st_size > 20 * MB] == []
+
+
+def test_models_stay_small() -> None:
+    sizes: dict[str, int] = {}
+    for path in tracked():
+        parts = path.relative_to(ROOT).parts
+        if parts[0] == "models":
+            sizes[parts[1]] = sizes.get(parts[1], 0) + path.stat().st_size
+    assert {name: size for name, size in sizes.items() if size > 20 * MB} == {}
+    assert sum(sizes.values()) <= 120 * MB
+
+
+def test_contract_imports_numpy_and_pydantic_only() -> None:
+    allowed = {"contract", "numpy", "pydantic", *sys.stdlib_module_names}
+    assert [place for place in imports("contract") if place[0] not in allowed] == []
+
+
+def test_service_imports_neither_torch_nor_training() -> None:
+    assert [place for place in imports("service") if place[0] in {"torch", "training"}] == []
+
+
+def test_training_does_not_import_service() -> None:
+    assert [place for place in imports("training") if place[0] == "service"] == []
+
+
+def test_a_running_service_holds_no_torch() -> None:
+    code = "import service.app, service.__main__, sys; print(sorted({'torch', 'training'} & set(sys.modules)))"
+    assert _python(code).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("module", ["service.session", "training.runtime"])
+def test_the_runtime_keeps_no_record_of_its_user(module: str, tmp_path: Path) -> None:
+    # ONNX Runtime's telemetry begins by leaving an identifier of the device in the user's cache.
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    _python(f"import {module}", environment | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_the_lock_covers_what_is_declared() -> None:
+    for requirement in requirements():
+        version = PINS.get(canonicalize_name(requirement.name))
+        assert version is not None, f"{requirement} is not in constraints.txt: make lock"
+        assert requirement.specifier.contains(version), f"{requirement}: constraints.txt has {version}"
+
+
+def test_the_lock_pins_exactly_and_names_no_place() -> None:
+    assert [f"{name}=={version}" for name, version in PINS.items() if not re.fullmatch(r"[\w.]+", version)] == []
+    assert PINS["torch"] == "2.13.0"
+
+
+def test_the_image_runs_as_a_user_without_privileges() -> None:
+    users = re.findall(r"^USER (\d+)(?::\d+)?$", DOCKERFILE, re.MULTILINE)
+    assert users == ["10001"]
+    assert DOCKERFILE.index("\nUSER ") < DOCKERFILE.index("\nCMD ")
+    assert "torch" not in re.sub(r"^#.*$", "", DOCKERFILE, flags=re.MULTILINE)
+    assert "# syntax" not in DOCKERFILE  # it would have the builder fetch a frontend
+
+
+def test_images_have_versions() -> None:
+    images = [service["image"] for service in COMPOSE["services"].values()]
+    images += re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", DOCKERFILE, re.MULTILINE)
+    assert len(images) == 4
+    for image in images:
+        tag = image.rpartition("/")[2].partition(":")[2]
+        assert re.search(r"\d", tag), image
+
+
+@pytest.mark.parametrize("name", sorted(COMPOSE["services"]))
+def test_containers_are_confined(name: str) -> None:
+    service: dict[str, Any] = COMPOSE["services"][name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is True
+    assert service["mem_limit"]
+    assert "privileged" not in service
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+
+
+def test_starting_waits_for_health() -> None:
+    services = COMPOSE["services"]
+    assert services["api"]["depends_on"] == {"redis": {"condition": "service_healthy"}}
+    assert services["prometheus"]["depends_on"] == {"api": {"condition": "service_healthy"}}
+    assert "/health/ready" in DOCKERFILE[DOCKERFILE.index("HEALTHCHECK") :]
+    assert services["redis"]["healthcheck"]["test"]
+    assert services["prometheus"]["healthcheck"]["test"]
+
+
+def test_models_are_mounted_read_only() -> None:
+    assert "./models:/app/models:ro" in COMPOSE["services"]["api"]["volumes"]
+
+
+def test_prometheus_scrapes_the_service() -> None:
+    (job,) = yaml.safe_load((ROOT / "deploy/prometheus.yml").read_text())["scrape_configs"]
+    assert job["static_configs"] == [{"targets": ["api:8000"]}]
+    assert "SEMBLANCE_PORT=8000" in DOCKERFILE
+
+
+def _python(code: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
