@@ -20,8 +20,10 @@ class Sentences:
         """Tokenise every text as the service will.
 
         Raises:
-            ValueError: a text without any visible character; readers should have dropped it.
+            ValueError: no texts, or one without any visible character; readers should have dropped it.
         """
+        if not texts:
+            raise ValueError("there are no sentences to read")
         encoded = [tokenizer.encode(text, max_tokens).ids for text in texts]
         lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
         if not lengths.all():

@@ -36,6 +36,8 @@ def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimize
     if words and config.embedding_learning_rate is not None:
         sparse = any(m.sparse for m in model.modules() if isinstance(m, WordEmbedding))
         if config.name == "adagrad":
+            # torch's AdaGrad makes sparse tensors of its own and warns of unchecked indices unless one has chosen.
+            torch.sparse.check_sparse_tensor_invariants.disable()
             optimisers.append(Adagrad(words, lr=config.embedding_learning_rate))
         else:
             kind_of_adam = SparseAdam if sparse else Adam

@@ -64,7 +64,9 @@ def learn_pieces(words: Sequence[str], size: int) -> list[str]:
         continuing_subword_prefix=CONTINUATION,
         initial_alphabet=list(_ALPHABET),
         limit_alphabet=len(_ALPHABET),
-        special_tokens=[],
+        # Equally frequent pairs are taken in the order of their ids. The library numbers continuing letters as it
+        # meets them, which is another order in each process; listed here, they are numbered once and for all.
+        special_tokens=[CONTINUATION + c for c in _ALPHABET if c.isalpha()],
         show_progress=False,
     )
     # Only plain words: pieces of numbers and of other scripts would eat the budget.
@@ -88,6 +90,8 @@ def fit_pieces(tokenizer: Tokenizer, words: Sequence[str], vectors: Matrix, ridg
     first = 1 + len(tokenizer.words)
     cut = [[i - first for i in tokenizer.fallback(word)] for word in words]
     used = [n for n, ids in enumerate(cut) if max(ids) < len(tokenizer.pieces)]
+    if not used:
+        return np.zeros((len(tokenizer.pieces), vectors.shape[1]), dtype=np.float32)
     rows = np.repeat(np.arange(len(used)), [len(cut[n]) for n in used])
     columns = np.concatenate([cut[n] for n in used])
     counts = scipy.sparse.csr_matrix(
