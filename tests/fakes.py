@@ -14,6 +14,7 @@ from contract.calibration import CentredIsotonic
 from contract.golden import GoldenPair, GoldenPairs
 from contract.graph import ENCODER, HEAD, OPSET, PAIR, GraphSpec
 from contract.manifest import (
+    MANIFEST_NAME,
     EntailmentTask,
     Figure,
     Limits,
@@ -105,7 +106,7 @@ def pair_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
     _save(path, PAIR, nodes, weights, {"outputs": outputs})
 
 
-def cosine_model(folder: Path, name: str = "avg-paraphrase", *, seed: int = 0, golden: bool = True) -> Manifest:
+def cosine_model(folder: Path, name: str = "avg-paraphrase", *, seed: int = 0) -> Manifest:
     """A siamese model with cosine similarity and nothing else."""
     folder.mkdir(parents=True)
     encoder_graph(folder / "encoder.onnx", seed=seed)
@@ -183,7 +184,7 @@ def publish(
         encoder=encoder,
         tokenizer="tokenizer.json",
         golden="golden.json",
-        files={path.name: describe_file(path) for path in sorted(folder.iterdir())},
+        files={path.name: describe_file(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST_NAME},
         fingerprint="0" * 64,
         limits=Limits(max_tokens=MAX_TOKENS),
         similarity=similarity,

@@ -79,7 +79,14 @@ async def test_not_json(serve: Serve, path: str, body: bytes) -> None:
         ("/similarity", {"pairs": [{"a": "\x00", "b": "x"}]}, 422, "empty_text", "pairs.0.a", None),
         ("/rank", {"query": "", "candidates": ["a"]}, 422, "empty_text", "query", None),
         ("/rank", {"query": "a", "candidates": ["a", " "]}, 422, "empty_text", "candidates.1", None),
-        ("/entailment", {"pairs": [{"premise": "a", "hypothesis": " "}]}, 422, "empty_text", "pairs.0.hypothesis", None),
+        (
+            "/entailment",
+            {"pairs": [{"premise": "a", "hypothesis": " "}]},
+            422,
+            "empty_text",
+            "pairs.0.hypothesis",
+            None,
+        ),
         ("/embed", {"sentences": ["a", ""]}, 422, "empty_text", "sentences.1", None),
         # over a limit
         ("/similarity", {"pairs": [PAIR] * 3}, 413, "too_large", "pairs", 2),

@@ -66,7 +66,9 @@ async def test_a_pair_scores_the_same_alone_and_in_company(serve: Serve, model: 
 
 async def test_the_cache_moves_no_answer(serve: Serve) -> None:
     async with serve() as cached, serve(cache_size=0) as uncached:
-        answers = [(await client.post("/similarity", json={"pairs": PAIRS})).content for client in (cached, cached, uncached)]
+        answers = [
+            (await client.post("/similarity", json={"pairs": PAIRS})).content for client in (cached, cached, uncached)
+        ]
         assert answers[0] == answers[1] == answers[2]
         assert await cached.metric("semblance_cache_hits_total", tier="memory") == 6
         assert await uncached.metric("semblance_cache_hits_total", tier="memory") == 0

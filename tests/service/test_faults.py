@@ -1,0 +1,178 @@
+"""Graphs that fail, work that takes too long, callers that leave: an answer in one shape, and nothing kept."""
+
+import asyncio
+import logging
+import time
+
+import numpy as np
+import pytest
+
+from tests import fakes
+from tests.service.conftest import Client, Serve
+from tests.service.test_bad_input import error_of
+
+pytestmark = pytest.mark.anyio
+GOOD_PAIR = {"pairs": [{"a": "a man", "b": "a dog"}]}
+BAD_WORD = "not"
+
+
+@pytest.fixture
+def poisoned(tmp_path):
+    """A model that answers as published, except for one word whose row is not a number."""
+    rows = fakes.table(seed=0)
+    rows[1 + fakes.WORDS.index(BAD_WORD)] = np.nan
+    return _models(tmp_path, rows)
+
+
+@pytest.fixture
+def short_table(tmp_path):
+    """A model whose table ends before its tokenizer does, as if the two were of different models."""
+    return _models(tmp_path, fakes.table(seed=0)[: 1 + len(fakes.WORDS)], golden=[("a man", "a dog")])
+
+
+def _models(root, rows, golden=fakes.GOLDEN):
+    folder = root / "avg-paraphrase"
+    folder.mkdir()
+    fakes.encoder_graph(folder / "encoder.onnx", rows=rows)
+    task = fakes.SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)
+    runs = {"encoder.onnx": fakes.session(folder / "encoder.onnx")}
+    pairs = [fakes.answer(a, b, runs, "encoder.onnx", task, None) for a, b in golden]
+    fakes.publish(folder, "avg-paraphrase", encoder="encoder.onnx", similarity=task, golden=pairs)
+    fakes.graded_model(root / "avg-sick")
+    return root
+
+
+@pytest.mark.parametrize("path", ["/similarity", "/rank", "/embed"])
+async def test_no_number_that_is_not_finite_leaves_or_stays(serve: Serve, poisoned, path: str) -> None:
+    bodies = {
+        "/similarity": {"pairs": [{"a": "a man", "b": f"a dog {BAD_WORD}"}]},
+        "/rank": {"query": "a man", "candidates": ["a dog", BAD_WORD]},
+        "/embed": {"sentences": ["a man", BAD_WORD]},
+    }
+    async with serve(models_dir=poisoned) as client:
+        for _ in range(2):
+            response = await client.post(path, json=bodies[path])
+            assert response.status_code == 500
+            error = error_of(response)
+            assert error["code"] == "inference_failed"
+            assert "avg-paraphrase" in str(error["message"])
+            assert "nan" not in response.text.lower()
+        assert await client.metric("semblance_inference_failures_total", model="avg-paraphrase") == 2
+        assert await client.metric("semblance_requests_total", route=path, status="500") == 2
+        assert len(client.app.service.cache) == 0
+        assert (await client.post("/similarity", json=GOOD_PAIR)).status_code == 200
+
+
+async def test_a_graph_that_raises_fails_only_the_request_that_made_it(serve: Serve, short_table, caplog) -> None:
+    async with serve(models_dir=short_table) as client:
+        with caplog.at_level(logging.ERROR):
+            response = await client.post("/similarity", json={"pairs": [{"a": "xylophone", "b": "man"}]})
+        assert response.status_code == 500
+        assert error_of(response)["code"] == "inference_failed"
+        assert "xylophone" not in caplog.text
+        assert "encoder.onnx raised" in caplog.text
+        assert (await client.post("/similarity", json=GOOD_PAIR)).status_code == 200
+
+
+async def test_a_mistake_of_ours_is_an_error_in_shape_with_the_details_in_the_log(serve: Serve, caplog) -> None:
+    async with serve() as client:
+        scorer = client.app.service.registry["avg-paraphrase"].scorer
+        scorer.similarity = None  # type: ignore[assignment]
+        response = await client.post("/similarity", json=GOOD_PAIR)
+        assert response.status_code == 500
+        error = error_of(response)
+    assert error["code"] == "internal_error"
+    assert "NoneType" not in str(error["message"])
+    assert "TypeError" in caplog.text
+
+
+async def test_a_mistake_behind_fastapi_has_the_shape_too(serve: Serve) -> None:
+    async with serve() as client:
+        client.app.service.registry["avg-sick"].manifest = None  # type: ignore[assignment]
+        response = await client.get("/models")
+        assert response.status_code == 500
+        assert error_of(response)["code"] == "internal_error"
+
+
+def slow(client: Client, seconds: float) -> None:
+    """Make the default model's encoder slow, and known to be."""
+    scorer = client.app.service.registry["avg-paraphrase"].scorer
+    fast = scorer._encoder
+
+    def encoder(feeds):
+        time.sleep(seconds)
+        return fast(feeds)
+
+    scorer._encoder = encoder
+    scorer.seconds_per_token = 1.0
+
+
+async def test_work_over_the_time_limit_is_given_up(serve: Serve) -> None:
+    async with serve(request_timeout=0.05) as client:
+        slow(client, 0.3)
+        started = time.perf_counter()
+        response = await client.post("/similarity", json=GOOD_PAIR)
+        assert time.perf_counter() - started < 0.25
+        assert response.status_code == 503
+        assert error_of(response)["code"] == "timeout"
+        assert response.headers["retry-after"] == "1"
+
+
+async def test_too_many_large_requests_are_refused_at_once(serve: Serve) -> None:
+    async with serve(worker_threads=1, max_waiting=1) as client:
+        slow(client, 0.2)
+        bodies = [{"pairs": [{"a": word, "b": word}]} for word in fakes.WORDS[:4]]
+        responses = await asyncio.gather(*(client.post("/similarity", json=body) for body in bodies))
+        assert sorted(response.status_code for response in responses) == [200, 200, 429, 429]
+        refused = next(response for response in responses if response.status_code == 429)
+        error = error_of(refused)
+        assert (error["code"], error["limit"]) == ("overloaded", 1)
+        assert refused.headers["retry-after"] == "1"
+        assert await client.metric("semblance_workers_busy") == 0
+        assert (await client.post("/similarity", json=bodies[0])).status_code == 200
+
+
+async def test_small_requests_are_answered_while_a_large_one_runs(serve: Serve) -> None:
+    async with serve(worker_threads=1) as client:
+        assert (await client.post("/similarity", json=GOOD_PAIR)).status_code == 200
+        slow(client, 0.3)
+        large = asyncio.create_task(client.post("/embed", json={"sentences": ["sofa"]}))
+        await asyncio.sleep(0.05)
+        started = time.perf_counter()
+        assert (await client.post("/similarity", json=GOOD_PAIR)).status_code == 200
+        assert time.perf_counter() - started < 0.1
+        assert not large.done()
+        assert (await large).status_code == 200
+
+
+async def asgi(app, messages: list[dict[str, object]], pause: float = 0.0) -> list[dict[str, object]]:
+    """One POST /similarity whose body comes as given; what the application sent."""
+    sent: list[dict[str, object]] = []
+
+    async def receive() -> dict[str, object]:
+        if messages:
+            return messages.pop(0)
+        await asyncio.sleep(pause or 60)
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    await app({"type": "http", "method": "POST", "path": "/similarity", "headers": []}, receive, send)
+    return sent
+
+
+async def test_a_body_that_does_not_come_is_given_up(serve: Serve) -> None:
+    async with serve(request_timeout=0.05) as client:
+        sent = await asgi(client.app, [{"type": "http.request", "body": b"{", "more_body": True}])
+        assert sent[0]["status"] == 408
+        assert b"body_timeout" in sent[1]["body"]
+
+
+async def test_a_caller_who_leaves_gets_no_answer_and_is_counted(serve: Serve) -> None:
+    async with serve() as client:
+        body = {"type": "http.request", "body": b"{", "more_body": True}
+        assert await asgi(client.app, [body, {"type": "http.disconnect"}]) == []
+        assert await asgi(client.app, [{"type": "http.disconnect"}]) == []
+        assert await client.metric("semblance_requests_total", route="/similarity", status="499") == 2
+        assert await client.metric("semblance_requests_in_flight") == 0

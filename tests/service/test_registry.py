@@ -1,0 +1,195 @@
+"""A model that is not whole, or not what it says, stops start-up with one line that names it."""
+
+import hashlib
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from contract.golden import GoldenPair
+from contract.graph import ENCODER
+from contract.manifest import Manifest, SimilarityTask
+from service.app import create_app
+from service.errors import ModelError, ProviderError, StartupError
+from service.session import CPU, open_session, provider_order
+from service.settings import Settings
+from tests import fakes
+
+
+@pytest.fixture
+def own(models, tmp_path):
+    """A copy of the models that a test may break."""
+    return shutil.copytree(models, tmp_path / "models")
+
+
+def refusal(models, **settings) -> str:
+    with pytest.raises(StartupError) as caught:
+        create_app(Settings(models_dir=models, **settings))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_no_folder(tmp_path) -> None:
+    assert refusal(tmp_path / "nowhere") == f"SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file or directory"
+
+
+def test_a_folder_without_models(tmp_path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "README.md").touch()
+    assert f"{tmp_path} holds no model" in refusal(tmp_path)
+
+
+def test_a_folder_without_manifest(own) -> None:
+    (own / "half-copied").mkdir()
+    assert f"{own}/half-copied/manifest.json: cannot be read" in refusal(own)
+
+
+@pytest.mark.parametrize("name", ["encoder.onnx", "relatedness.onnx", "tokenizer.json", "golden.json"])
+def test_a_corrupted_file_is_named_with_its_checksums(own, name: str) -> None:
+    path = own / "avg-sick" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    message = refusal(own)
+    assert str(path) in message
+    assert hashlib.sha256(content).hexdigest() in message
+    assert Manifest.load(own / "avg-sick").files[name].sha256 in message
+
+
+def test_a_missing_file_is_named_with_its_checksum(own) -> None:
+    (own / "avg-sick" / "entailment.onnx").unlink()
+    message = refusal(own)
+    assert str(own / "avg-sick" / "entailment.onnx") in message
+    assert Manifest.load(own / "avg-sick").files["entailment.onnx"].sha256 in message
+
+
+def test_a_changed_manifest(own) -> None:
+    path = own / "avg-sick" / "manifest.json"
+    content = json.loads(path.read_text())
+    content["limits"]["max_tokens"] += 1
+    path.write_text(json.dumps(content))
+    assert "fingerprint" in refusal(own)
+
+
+def test_two_models_of_one_name(own) -> None:
+    shutil.copytree(own / "avg-sick", own / "copy")
+    assert refusal(own) == f"{own}/copy: a second model with the id 'avg-sick'"
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "problem"),
+    [
+        ("default_similarity", "nope", "SEMBLANCE_DEFAULT_SIMILARITY is 'nope', which is not among the models"),
+        ("default_rank", "nope", "SEMBLANCE_DEFAULT_RANK is 'nope', which is not among the models"),
+        (
+            "default_entailment",
+            "avg-paraphrase",
+            "which has no entailment; models with entailment: avg-sick, pair-sick",
+        ),
+    ],
+)
+def test_a_default_that_cannot_be(models, setting: str, name: str, problem: str) -> None:
+    assert problem in refusal(models, **{setting: name})
+
+
+def republish(folder, **changes) -> None:
+    """Publish the folder's files again under another description."""
+    old = Manifest.load(folder)
+    parts = {"encoder": old.encoder, "similarity": old.similarity, "entailment": old.entailment}
+    fakes.publish(folder, old.id, **(parts | changes))
+
+
+@pytest.mark.parametrize("task", ["raw_score", "score", "probabilities"])
+def test_a_model_that_answers_otherwise_than_published(own, task: str) -> None:
+    folder = own / "avg-sick"
+    golden = json.loads((folder / "golden.json").read_text())["pairs"]
+    if task == "probabilities":
+        golden[1][task]["neutral"] += 0.01
+    else:
+        golden[1][task] += 0.01
+    republish(folder, golden=[GoldenPair(**pair) for pair in golden])
+    message = refusal(own)
+    assert "model avg-sick does not answer as published: golden pair 'a dog runs in the park'" in message
+
+
+def test_rounding_is_not_a_difference(own) -> None:
+    folder = own / "avg-paraphrase"
+    golden = json.loads((folder / "golden.json").read_text())["pairs"]
+    golden[1]["score"] += 5e-5
+    republish(folder, golden=[GoldenPair(**pair) for pair in golden])
+    create_app(Settings(models_dir=own))
+
+
+@pytest.mark.parametrize("golden", [[], [GoldenPair(a=" ", b="man")]])
+def test_golden_pairs_that_prove_nothing(own, golden) -> None:
+    republish(own / "avg-paraphrase", golden=golden)
+    assert "golden.json: no golden pair, or one without words" in refusal(own)
+
+
+def test_a_head_with_another_number_of_classes(own) -> None:
+    folder = own / "avg-sick"
+    fakes.head_graph(folder / "relatedness.onnx", outputs=4)
+    republish(folder, golden=[GoldenPair(a="man", b="dog")], similarity=None)
+    old = Manifest.load(folder)
+    task = SimilarityTask(graph="relatedness.onnx", classes=(1, 2, 3, 4, 5), raw_range=(1, 5), symmetric=True)
+    new = old.model_copy(update={"similarity": task})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    assert "relatedness.onnx: 4 outputs, similarity needs 5" in refusal(own)
+
+
+def test_an_encoder_of_another_width(own) -> None:
+    folder = own / "avg-paraphrase"
+    Manifest.load(folder).model_copy(update={"dim": fakes.DIM + 1}).save(folder)
+    assert f"encoder.onnx: dim is {fakes.DIM}, the manifest says {fakes.DIM + 1}" in refusal(own)
+
+
+def test_a_graph_of_another_kind(own) -> None:
+    folder = own / "avg-paraphrase"
+    fakes.head_graph(folder / "encoder.onnx", outputs=3)
+    old = Manifest.load(folder)
+    files = old.files | {"encoder.onnx": fakes.describe_file(folder / "encoder.onnx")}
+    new = old.model_copy(update={"files": files})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    assert "inputs of a encoder graph are ['input_ids', 'lengths']" in refusal(own)
+
+
+def test_a_file_that_is_no_graph(tmp_path) -> None:
+    path = tmp_path / "encoder.onnx"
+    path.write_bytes(b"not a graph")
+    with pytest.raises(Exception, match=r"encoder\.onnx: onnxruntime cannot open it") as caught:
+        open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False)
+    assert "\n" not in str(caught.value)
+
+
+def test_cuda_that_is_absent_is_said_to_be(models, monkeypatch) -> None:
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CPU])
+    assert refusal(models, providers="cuda").startswith(
+        "SEMBLANCE_PROVIDERS=cuda, but this onnxruntime offers only CPU"
+    )
+    assert provider_order("auto") == provider_order("cpu") == [CPU]
+
+
+def test_cuda_comes_first_where_it_is(monkeypatch) -> None:
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CUDAExecutionProvider", CPU])
+    assert provider_order("auto") == provider_order("cuda") == ["CUDAExecutionProvider", CPU]
+    assert provider_order("cpu") == [CPU]
+
+
+def test_cuda_that_does_not_start_is_not_passed_over_in_silence(models) -> None:
+    with pytest.raises(ProviderError, match="CUDA does not start here"):
+        open_session(models / "avg-paraphrase" / "encoder.onnx", ENCODER, [CPU], threads=1, must_use_cuda=True)
+
+
+def test_every_model_error_is_a_startup_error() -> None:
+    assert issubclass(ModelError, StartupError)
+
+
+def test_the_session_answers_as_plain_onnxruntime(models) -> None:
+    path = models / "avg-paraphrase" / "encoder.onnx"
+    feeds = {"input_ids": np.array([[1, 2, 3], [4, 0, 0]]), "lengths": np.array([3, 1])}
+    session = open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False)
+    np.testing.assert_array_equal(session(feeds), fakes.session(path)(feeds))
+    assert session.provider == "cpu"
+    assert session.sizes == {"dim": fakes.DIM}

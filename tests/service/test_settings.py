@@ -1,0 +1,97 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from service.errors import SettingsError
+from service.settings import Settings
+
+
+def test_the_defaults_serve_the_published_models_on_loopback() -> None:
+    settings = Settings.from_environment()
+    assert (settings.host, settings.port) == ("127.0.0.1", 8000)
+    assert settings.models_dir == Path("models")
+    assert (settings.default_similarity, settings.default_rank) == ("avg-paraphrase", "avg-paraphrase")
+    assert settings.default_entailment == "avg-sick"
+    assert settings.redis_url is None
+    assert settings.api_key is None
+    assert settings.redis_dtype == "float32"
+    assert settings.access_log is False
+
+
+def test_the_environment_is_read(monkeypatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_PORT", "9000")
+    monkeypatch.setenv("SEMBLANCE_CACHE_SIZE", "0")
+    monkeypatch.setenv("SEMBLANCE_ACCESS_LOG", "true")
+    monkeypatch.setenv("SEMBLANCE_API_KEY", "hush")
+    monkeypatch.setenv("SEMBLANCE_REDIS_URL", "")  # as docker compose passes on what is not set
+    settings = Settings.from_environment()
+    assert (settings.port, settings.cache_size, settings.access_log) == (9000, 0, True)
+    assert settings.api_key is not None
+    assert settings.api_key.get_secret_value() == "hush"
+    assert settings.redis_url is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        (
+            "PORT",
+            "http",
+            "SEMBLANCE_PORT: Input should be a valid integer, unable to parse string as an integer, found 'http'",
+        ),
+        ("PORT", "65536", "SEMBLANCE_PORT: Input should be less than or equal to 65535, found '65536'"),
+        ("PROVIDERS", "tpu", "SEMBLANCE_PROVIDERS: Input should be 'auto', 'cuda' or 'cpu', found 'tpu'"),
+        ("MAX_PAIRS", "0", "SEMBLANCE_MAX_PAIRS: Input should be greater than or equal to 1, found '0'"),
+        ("REQUEST_TIMEOUT", "nan", "SEMBLANCE_REQUEST_TIMEOUT: Input should be a finite number, found 'nan'"),
+        (
+            "REDIS_URL",
+            "http://u:hush@h",
+            "SEMBLANCE_REDIS_URL: expected redis://host:port/db, rediss://... or unix://path",
+        ),
+        ("API_KEY", "h\u00fcsh", "SEMBLANCE_API_KEY: expected printable ASCII, since it travels in a header"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(monkeypatch, name: str, value: str, line: str) -> None:
+    monkeypatch.setenv(f"SEMBLANCE_{name}", value)
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environment()
+    assert str(caught.value) == line
+
+
+def test_every_mistake_has_its_line(monkeypatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_PORT", "x")
+    monkeypatch.setenv("SEMBLANCE_LOG_LEVEL", "loud")
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environment()
+    assert [line.partition(":")[0] for line in str(caught.value).splitlines()] == [
+        "SEMBLANCE_PORT",
+        "SEMBLANCE_LOG_LEVEL",
+    ]
+
+
+def test_secrets_are_not_shown() -> None:
+    settings = Settings(redis_url="redis://user:hush@cache.local:6380/1", api_key="hush")  # type: ignore[arg-type]
+    assert "hush" not in repr(settings)
+    assert settings.redis_address == "cache.local:6380/1"
+
+
+def test_misspelt_variables_are_found() -> None:
+    names = ["SEMBLANCE_PORT", "SEMBLANCE_APIKEY", "SEMBLANCE_DATA", "semblance_host", "OTHER"]
+    assert Settings.unknown(names) == ["SEMBLANCE_APIKEY"]
+
+
+def test_importing_reads_no_environment_and_no_torch() -> None:
+    """The whole application in a process of its own: half the service image would be torch."""
+    program = (
+        "import os, sys\n"
+        "os.environ['SEMBLANCE_PORT'] = 'nonsense'\n"
+        "import service.__main__, service.app\n"
+        "found = {name.partition('.')[0] for name in sys.modules}\n"
+        "assert not found & {'torch', 'training', 'onnx', 'sentence_transformers'}, found\n"
+        "assert {'onnxruntime', 'contract', 'fastapi'} <= found\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
