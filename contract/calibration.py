@@ -12,12 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Floats = npt.NDArray[np.float64]
 
+MAX_KNOTS = 1024  # a map stays a few kilobytes of manifest
+
 
 class _Knots(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    x: tuple[float, ...] = Field(min_length=2, max_length=1024)
-    y: tuple[float, ...] = Field(min_length=2, max_length=1024)
+    x: tuple[float, ...] = Field(min_length=2, max_length=MAX_KNOTS)
+    y: tuple[float, ...] = Field(min_length=2, max_length=MAX_KNOTS)
 
     @model_validator(mode="after")
     def _same_length_and_rising(self) -> Self:

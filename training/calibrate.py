@@ -5,7 +5,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from sklearn.isotonic import IsotonicRegression
 
-from contract.calibration import CentredIsotonic, LocalLinear
+from contract.calibration import MAX_KNOTS, CentredIsotonic, LocalLinear
 
 Floats = npt.NDArray[np.float64]
 BINS = 256  # binned training points of a local-linear fit
@@ -30,7 +30,11 @@ def fit_centred_isotonic(
         if centre - knots_x[-1] > 1e-9 and high - centre > 1e-9 and value >= knots_y[-1]:
             knots_x.append(centre)
             knots_y.append(value)
-    return CentredIsotonic(x=(*knots_x, high), y=(*knots_y, target_range[1]))
+    knots_x.append(high)
+    knots_y.append(target_range[1])
+    # Data without noise has as many blocks as points; evenly chosen ones, the ends among them, say as much.
+    kept = np.unique(np.linspace(0, len(knots_x) - 1, min(len(knots_x), MAX_KNOTS)).round().astype(int))
+    return CentredIsotonic(x=tuple(knots_x[i] for i in kept), y=tuple(knots_y[i] for i in kept))
 
 
 def fit_local_linear(raw: Floats, target: Floats, *, target_range: tuple[float, float]) -> LocalLinear:
@@ -38,7 +42,12 @@ def fit_local_linear(raw: Floats, target: Floats, *, target_range: tuple[float, 
 
     The error is the mean squared error of each point under the fit to the others, minimised over the logarithm of
     the bandwidth between 1/200 and 1/2 of the range of raw.
+
+    Raises:
+        ValueError: all raw scores are equal.
     """
+    if np.ptp(raw) == 0:
+        raise ValueError(f"all {len(raw)} raw scores are {raw[0]}: nothing to calibrate on")
     edges = np.linspace(raw.min(), raw.max(), BINS + 1)
     which = np.clip(np.searchsorted(edges, raw, side="right") - 1, 0, BINS - 1)
     counts = np.bincount(which, minlength=BINS)

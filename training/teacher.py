@@ -82,7 +82,12 @@ def encode_cached(teacher: TextEncoder, texts: Sequence[str], folder: Path, *, w
 
     Returns:
         float16 [n, d].
+
+    Raises:
+        ValueError: no texts.
     """
+    if not texts:
+        raise ValueError(f"{teacher.name}: there are no {what} to encode")
     digest = hashlib.sha256(json.dumps([teacher.name, list(texts)]).encode("utf-8", "replace")).hexdigest()[:16]
     folder = folder / digest
     folder.mkdir(parents=True, exist_ok=True)
