@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from contract.graph import CONTRACT_VERSION, ENCODER, HEAD, OPSET, GraphSpec
 
 logger = logging.getLogger(__name__)
+# It warns of each torchvision operator it cannot register; we have none.
+logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
 
 
 def export_encoder(encoder: nn.Module, path: Path, model_id: str) -> None:
@@ -66,7 +68,8 @@ def _clean(model: onnx.ModelProto, spec: GraphSpec, model_id: str) -> None:
     for value in model.graph.output:
         axes = spec.outputs[value.name].dynamic_axes()
         for i, dim in enumerate(value.type.tensor_type.shape.dim):
-            if i in axes and dim.dim_param != axes[i]:
+            # Only a symbol gets its name: a number here is a frozen axis, which the parity check must see.
+            if i in axes and not dim.HasField("dim_value"):
                 dim.dim_param = axes[i]
     for key, content in (("semblance.model", model_id), ("semblance.contract", str(CONTRACT_VERSION))):
         entry = model.metadata_props.add()

@@ -1,15 +1,16 @@
 """An exported graph against the module it came from: names, axes, shapes, values, at sizes never traced."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from contract.graph import GraphKind
 from contract.padding import PADDING_ID
-from contract.scoring import Array
+from contract.scoring import Array, Run
 from training.runtime import open_graph
 
 TOLERANCE = 1e-5  # largest absolute difference of any output value
@@ -31,7 +32,7 @@ def check_encoder(path: Path, encoder: nn.Module, vocabulary: int, *, seed: int 
 
     Raises:
         GraphMismatchError: names, dtypes or axes.
-        ParityError: shapes or values.
+        ParityError: shapes or values, or sizes the graph cannot run.
     """
     rng = np.random.default_rng(seed)
 
@@ -43,7 +44,7 @@ def check_encoder(path: Path, encoder: nn.Module, vocabulary: int, *, seed: int 
         return {"input_ids": ids, "lengths": lengths}
 
     worst = _check_values(path, "encoder", encoder, example)
-    run = open_graph(path, "encoder")
+    run = _open(path, "encoder")
     feeds = example(9, 20)
     together = run(feeds)
     for row, length in enumerate(feeds["lengths"]):
@@ -67,10 +68,23 @@ def check_head(path: Path, head: nn.Module, dim: int, *, seed: int = 0) -> float
     return _check_values(path, "head", head, example)
 
 
+def _open(path: Path, kind: GraphKind) -> Run:
+    run = open_graph(path, kind)
+
+    def run_or_refuse(feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
+        try:
+            return run(feeds)
+        except Exception as error:  # ONNX Runtime's own have no common base
+            sizes = ", ".join(f"{name} {list(value.shape)}" for name, value in feeds.items())
+            raise ParityError(f"{path.name}: cannot run with {sizes}: {str(error).splitlines()[0]}") from error
+
+    return run_or_refuse
+
+
 def _check_values(
     path: Path, kind: GraphKind, module: nn.Module, example: Callable[[int, int], dict[str, Array]]
 ) -> float:
-    run = open_graph(path, kind)
+    run = _open(path, kind)
     module = module.cpu().eval()
     worst = 0.0
     for batch, longest in SIZES:

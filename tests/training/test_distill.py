@@ -74,7 +74,7 @@ def test_more_dimensions_than_words_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_whole_road_gives_a_table_that_reads_rare_words(tmp_path: Path) -> None:
-    counts = Counter({word: 5 for word in WORDS} | {"kaka": 1})
+    counts = Counter(dict.fromkeys(WORDS, 5) | {"kaka": 1})
     table = distil_table(
         Toy(), counts, ["teacherword"], words=100, dim=4, pieces=80, buckets=3, sif=1e-3, cache=tmp_path
     )
