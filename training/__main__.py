@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
+from rich.markup import escape
 from rich.table import Table
 
 app = typer.Typer(
@@ -159,10 +160,10 @@ def run_cli() -> None:
     try:
         app()
     except (CorpusError, ContractError, RunMissing, ParityError, FileNotFoundError) as error:
-        console.print(f"[red]error:[/red] {error}", soft_wrap=True, highlight=False)
+        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(1)
     except KeyError as error:
-        console.print(f"[red]error:[/red] {error.args[0]}", soft_wrap=True, highlight=False)
+        console.print(f"[red]error:[/red] {escape(str(error.args[0]))}", soft_wrap=True, highlight=False)
         sys.exit(2)
 
 

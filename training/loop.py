@@ -4,7 +4,8 @@ A run is a folder: `checkpoint.pt` (all state, replaced atomically), `best.pt` (
 development set), `metrics.jsonl` (one line an epoch), `result.json` (written last). Killed at any instant and
 started again, it continues from the last checkpoint and ends with the same bits as if never interrupted.
 
-With several processes (torchrun), gradients are averaged over ranks before each step; rank 0 writes.
+With several processes (torchrun), gradients are averaged over ranks before each step; rank 0 decides and writes,
+so that all of them stop, keep and resume at the same batch.
 """
 
 import json
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -25,6 +26,7 @@ from torch import Tensor, nn
 from training.optimisers import OptimiserConfig, build_optimisers, clip_gradients
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Schedule:
     epochs: int
     batch_size: int
     patience: int | None = None  # epochs without a better development score before stopping
+    decay: Literal["none", "linear"] = "none"  # of the learning rates, to 0 at the end of the last epoch
     checkpoint_seconds: float = 60.0  # also inside an epoch: what a kill can cost
 
 
@@ -89,11 +92,14 @@ def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, 
 
     Raises:
         FloatingPointError: the loss is not finite; the last checkpoint stays.
+        ValueError: the checkpoint is of another number of processes.
     """
     run.mkdir(parents=True, exist_ok=True)
     rank, world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     model = objective.model
     optimisers = build_optimisers(model, optimiser)
+    rates = [[group["lr"] for group in each.param_groups] for each in optimisers]
+    all_steps = schedule.epochs * objective.steps()
     torch.manual_seed(seed + rank)  # dropout; the order of batches has its own generators
     state = _Progress()
     saver = _Saver(run, model, optimisers, objective, rank)
@@ -109,7 +115,7 @@ def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, 
             saver.save_best()
 
     if state.best is None:
-        metrics = _evaluate(objective)
+        metrics = _agreed(_evaluate(objective), world)
         log.write({"epoch": 0, **metrics})
         keep_if_best(metrics)
         state.log_bytes = log.bytes
@@ -117,18 +123,21 @@ def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, 
 
     columns = (*Progress.get_default_columns()[:-1], TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
     with Progress(*columns, disable=rank != 0, transient=True) as bar:
-        task = bar.add_task(run.name, total=schedule.epochs * objective.steps(), note="")
+        task = bar.add_task(run.name, total=all_steps, note="")
         while not state.finished and state.epoch < schedule.epochs:
             model.train()
             for batch in islice(objective.batches(state.epoch, rank, world), state.step, None):
+                if schedule.decay == "linear":
+                    done = state.epoch * objective.steps() + state.step
+                    _set_rates(optimisers, rates, 1 - done / all_steps)
                 state.loss_sum += _step(objective, batch, optimisers, optimiser.clip, world)
                 state.step += 1
                 bar.update(task, completed=state.epoch * objective.steps() + state.step)
-                if time.monotonic() - saved_at > schedule.checkpoint_seconds:
+                if _agreed(time.monotonic() - saved_at > schedule.checkpoint_seconds, world):
                     state.seconds = time.monotonic() - started
                     saver.save(state)
                     saved_at = time.monotonic()
-            metrics = _evaluate(objective)
+            metrics = _agreed(_evaluate(objective), world)
             loss = state.loss_sum / max(state.step, 1)
             state.epoch, state.step, state.loss_sum = state.epoch + 1, 0, 0.0
             log.write({"epoch": state.epoch, "loss": loss, **metrics})
@@ -139,12 +148,21 @@ def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, 
             state.seconds, state.log_bytes = time.monotonic() - started, log.bytes
             saver.save(state)
             saved_at = time.monotonic()
-    model.load_state_dict(torch.load(run / "best.pt", weights_only=True))
+    model.load_state_dict(torch.load(run / "best.pt", map_location="cpu", weights_only=True))
     assert state.best is not None  # epoch 0 was evaluated
     result = Result(state.best_epoch, state.best, state.epoch, round(state.seconds, 1))
     if rank == 0:
         _replace(run / "result.json", lambda path: path.write_text(json.dumps(asdict(result), indent=1) + "\n"))
     return result
+
+
+def _agreed(value: T, world: int) -> T:
+    """What rank 0 says, on every rank: clocks and last bits differ, and each must take the same turn."""
+    if world == 1:
+        return value
+    box = [value]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]
 
 
 def _evaluate(objective: Objective) -> dict[str, float]:
@@ -171,6 +189,13 @@ def _step(
     for each in optimisers:
         each.step()
     return value
+
+
+def _set_rates(optimisers: list[torch.optim.Optimizer], rates: list[list[float]], factor: float) -> None:
+    """The learning rates at a moment of the schedule: a function of the step alone, so a resumed run needs no state."""
+    for each, originals in zip(optimisers, rates, strict=True):
+        for group, original in zip(each.param_groups, originals, strict=True):
+            group["lr"] = original * factor
 
 
 def _average_gradients(parameters: list[nn.Parameter], world: int) -> None:
@@ -210,35 +235,52 @@ class _Saver:
         self, run: Path, model: nn.Module, optimisers: list[torch.optim.Optimizer], objective: Objective, rank: int
     ) -> None:
         self.run, self.model, self.optimisers, self.objective, self.rank = run, model, optimisers, objective, rank
-        # One file a rank: weights are equal everywhere, but each rank has its own dropout generator.
-        self.path = run / ("checkpoint.pt" if rank == 0 else f"checkpoint-{rank}.pt")
+        self.world = dist.get_world_size() if dist.is_initialized() else 1
+        self.path = run / "checkpoint.pt"
 
     def save_best(self) -> None:
         if self.rank == 0:
             _replace(self.run / "best.pt", lambda path: torch.save(self.model.state_dict(), path))
 
     def save(self, state: _Progress) -> None:
+        # Weights are equal everywhere, but each rank has generators of its own: all go into the one file, for files
+        # of several ranks would be of several moments after a kill. Gathering also lets no rank run ahead of it.
+        random = {
+            "torch_rng": torch.get_rng_state(),
+            "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "generators": [each.get_state() for each in self.objective.generators()],
+        }
+        others: list[dict[str, Any]] = []
+        if self.world > 1:
+            everyone: list[Any] = [None] * self.world
+            dist.all_gather_object(everyone, random)
+            others = everyone[1:]
+        if self.rank > 0:
+            return
         content = {
             "progress": asdict(state),
             "model": self.model.state_dict(),
             "optimisers": [each.state_dict() for each in self.optimisers],
-            "torch_rng": torch.get_rng_state(),
-            "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-            "generators": [each.get_state() for each in self.objective.generators()],
+            **random,
+            **({"other_ranks": others} if others else {}),
         }
         _replace(self.path, lambda path: torch.save(content, path))
 
     def restore(self, state: _Progress) -> bool:
         if not self.path.exists():
             return False
-        content = torch.load(self.path, weights_only=True)
+        content = torch.load(self.path, map_location="cpu", weights_only=True)
+        ranks = [content, *content.get("other_ranks", ())]
+        if len(ranks) != self.world:
+            raise ValueError(f"{self.path}: saved by {len(ranks)} processes, cannot be resumed by {self.world}")
         self.model.load_state_dict(content["model"])
         for each, saved in zip(self.optimisers, content["optimisers"], strict=True):
             each.load_state_dict(saved)
-        torch.set_rng_state(content["torch_rng"])
-        if content["cuda_rng"]:
-            torch.cuda.set_rng_state_all(content["cuda_rng"])
-        for generator, saved in zip(self.objective.generators(), content["generators"], strict=True):
+        random = ranks[self.rank]
+        torch.set_rng_state(random["torch_rng"])
+        if random["cuda_rng"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(random["cuda_rng"])
+        for generator, saved in zip(self.objective.generators(), random["generators"], strict=True):
             generator.set_state(saved)
         for name, value in content["progress"].items():
             setattr(state, name, value)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from contract.manifest import TrainingData
-from training.corpora import catalogue, mixtures, nli, sts
+from training.corpora import catalogue, mixtures, sts
 from training.recipe import ParaphrasePairs, Recipe, SickPairs, TeacherSentences
 from training.recipes import find
 from training.run import supervised_pairs
@@ -41,12 +41,9 @@ def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
         case ParaphrasePairs() as data:
             pairs = mixtures.paraphrase_pairs(limit=data.limit, seed=data.seed)
             used += _by_source(Counter(p.group.split(":")[0] for p in pairs), "paraphrase pairs of the margin loss")
-        case SickPairs() as data:
-            own = len(supervised_pairs(SickPairs(nli=False)))
-            used.append(_entry("sick", "train: relatedness and entailment; trial: choice of the epoch", own))
-            if data.nli:
-                used.append(_entry("snli", "entailment labels", len(nli.snli("dev")) + len(nli.snli("test"))))
-                used.append(_entry("multinli", "entailment labels", len(nli.multinli())))
+        case SickPairs():
+            use = "train: relatedness and entailment; trial: choice of the epoch"
+            used.append(_entry("sick", use, len(supervised_pairs())))
             return tuple(used)
     rows = sum(map(len, sts.read_year("2016-test").values()))
     used.append(_entry("sts-2016", "choice of the epoch, calibration of the score", rows))

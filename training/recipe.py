@@ -43,9 +43,7 @@ class ParaphrasePairs:
 
 @dataclass(frozen=True)
 class SickPairs:
-    """SICK train, pairs that also occur in its test part left out; optionally NLI pairs with labels only."""
-
-    nli: bool = False
+    """SICK train, pairs that also occur in its trial or test part left out."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from contract.text import split_words
 from contract.tokenizer import Tokenizer
 from training.architectures import build_encoder
 from training.batches import Sentences
-from training.corpora import mixtures, nli, sick, sts, wikipedia
-from training.corpora.leakage import pair_key
+from training.corpora import mixtures, sick, sts, wikipedia
+from training.corpora.leakage import without_pairs
 from training.distill import count_words, distil_table
 from training.heads import PairHead
 from training.layers import WordEmbedding
@@ -57,7 +57,7 @@ def make_table(recipe: TableRecipe, teacher: Teacher, runs: Path) -> WordTable:
 
     def texts() -> Iterator[str]:
         yield from wikipedia.paragraphs()
-        for _, sentence in mixtures.unlabelled_sentences(limit=300_000, seed=0):
+        for _, sentence in mixtures.unlabelled_sentences(limit=400_000, seed=0):
             yield sentence
 
     table = distil_table(
@@ -131,7 +131,9 @@ def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
         if recipe.objective.classes:
             heads["similarity"] = PairHead(dim, len(recipe.objective.classes), recipe.objective.hidden)
         if recipe.objective.entailment_weight > 0:
-            heads["entailment"] = PairHead(dim, len(LABELS), recipe.objective.hidden)
+            heads["entailment"] = PairHead(
+                dim, len(LABELS), recipe.objective.hidden, directed=recipe.objective.directed
+            )
     return SiameseModel(encoder, heads)
 
 
@@ -179,28 +181,24 @@ def build_objective(
             a, b = (Sentences([getattr(p, side) for p in pairs], tokenizer, recipe.max_tokens) for side in "ab")
             development = development_sets(tokenizer, recipe.max_tokens)
             return MarginObjective(model, a, b, development, config, batch_size, seed)
-        case SickPairs() as data, SupervisedConfig() as config:
-            training = LabelledPairs(supervised_pairs(data), tokenizer, recipe.max_tokens)
+        case SickPairs(), SupervisedConfig() as config:
+            training = LabelledPairs(supervised_pairs(), tokenizer, recipe.max_tokens)
             held_out = LabelledPairs(sick.read("dev"), tokenizer, recipe.max_tokens)
             return SupervisedObjective(model, training, held_out, config, batch_size, seed)
     raise TypeError(f"{recipe.name}: {type(recipe.data).__name__} does not feed {type(recipe.objective).__name__}")
 
 
-def supervised_pairs(data: SickPairs) -> list[Pair]:
-    """SICK train without the pairs that its test part repeats; with NLI pairs, without any SICK sentence in them."""
-    held_out = {pair_key(p.a, p.b) for split in ("dev", "test") for p in sick.read(split)}
-    pairs = [p for p in sick.read("train") if pair_key(p.a, p.b) not in held_out]
-    if data.nli:
-        extra = [*nli.snli("dev"), *nli.snli("test"), *nli.multinli()]
-        pairs += [p for p in extra if pair_key(p.a, p.b) not in held_out]
-    return pairs
+def supervised_pairs() -> list[Pair]:
+    """SICK train without the pairs that its trial and test parts repeat."""
+    held_out = [pair for split in ("dev", "test") for pair in sick.read(split)]
+    return without_pairs(sick.read("train"), held_out)
 
 
 def training_texts(recipe: Recipe) -> list[str]:
     """The sentences whose words a smaller vocabulary must keep: those a supervised recipe was trained on."""
     if not isinstance(recipe.data, SickPairs):
         return []
-    return [text for pair in supervised_pairs(SickPairs(nli=False)) for text in (pair.a, pair.b)]
+    return [text for pair in supervised_pairs() for text in (pair.a, pair.b)]
 
 
 def development_sets(tokenizer: Tokenizer, max_tokens: int) -> GradedSets:

@@ -77,7 +77,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     vectors = np.random.default_rng(0).standard_normal((len(WORDS), 8)).astype(np.float32)
     build(WORDS, vectors, pieces=10, buckets=4).save(folder / "tables" / "toy")
     monkeypatch.setattr("training.corpora.sick.read", lambda split: RATED[:5])
-    monkeypatch.setattr("training.run.supervised_pairs", lambda data: RATED)
+    monkeypatch.setattr("training.run.supervised_pairs", lambda: RATED)
     monkeypatch.setattr("training.corpora.sts.read_year", lambda year: {"toy": RATED})
     monkeypatch.setattr("training.publish.training_data_for", lambda recipe: (TEACHER,))
     monkeypatch.setattr("training.corpora.transfer.read", lambda name: RATED)

@@ -35,6 +35,7 @@ class SupervisedConfig:
     similarity_weight: float = 1.0
     entailment_weight: float = 0.0  # 0: no entailment head
     hidden: int = 50
+    directed: bool = False  # the entailment head also sees the signed difference (ours, not the paper's)
     regulariser: RegulariserConfig = NO_PENALTY
 
 

@@ -1,0 +1,58 @@
+"""The command line: help that reads well, and faults told in one line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from training.provenance import commands_for
+from training.recipes import RECIPES, find
+
+
+def training(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
+    """Run `python -m training` as a user does."""
+    environment = {**os.environ, "SEMBLANCE_DATA": str(data), "COLUMNS": "200", "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "training", *arguments], capture_output=True, text=True, env=environment, timeout=100
+    )
+
+
+def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) -> None:
+    shown = training("--help", data=tmp_path).stdout
+    for command in ("data", "distill", "evaluate", "publish", "recipes", "results", "train"):
+        assert command in shown
+    assert "SEMBLANCE_DATA" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("train", "no-such-recipe"), "no recipe 'no-such-recipe'; there are avg-margin"),
+        (("train", "avg-sick", "--runs", "{tmp}"), "run `python -m training distill minilm-256`"),
+        (("publish", "avg-sick", "--runs", "{tmp}"), "python -m training train avg-sick --seed 1"),
+        (("results", "--figures", "{tmp}"), "no figures here"),
+    ],
+)
+def test_a_fault_is_one_line_without_a_traceback(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
+    ended = training(*(a.format(tmp=tmp_path) for a in arguments), data=tmp_path)
+    assert ended.returncode in (1, 2)
+    assert expected in ended.stdout.replace("\n", " ")
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_recipes_are_listed_under_the_names_they_are_found_by(tmp_path: Path) -> None:
+    shown = training("recipes", data=tmp_path).stdout
+    for name in RECIPES:
+        assert name in shown
+        assert find(name).name == name
+
+
+def test_the_commands_of_a_card_retrain_what_a_run_starts_from_first() -> None:
+    assert commands_for(find("avg-sick"), 3) == (
+        "python -m training distill minilm-256 --words 50000 --dim 256 --pieces 6000",
+        "python -m training train avg-paraphrase --seed 3",
+        "python -m training train avg-sick --seed 3",
+        "python -m training publish avg-sick --seed 3",
+    )
