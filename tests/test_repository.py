@@ -25,21 +25,10 @@ PINS = dict(
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
-# Spelled in pieces, so that this file does not contain what it looks for.
+# This file, which must spell them, is the one that is not searched.
 MACHINE = re.compile(
-    "|".join(
-        [
-            r"(?<![\w.])/(?:wo" r"rk|ro" r"ot|ho" r"me|Us" r"ers|m" r"nt)/\w",
-            r"/o" r"pt/(?:wh" r"eels|py" r"pi)",
-            r"\.\./sha" r"red",
-            r"py" r"pi\.org",
-            r"python" r"hosted\.org",
-            r"download\.py" r"torch\.org",
-            r"registry\.np" r"mjs",
-            r"(?:extra-)?index" r"-url",
-            r"find" r"-links",
-        ]
-    )
+    r"(?<![\w.])/(?:work|root|home|Users|mnt)/\w|/opt/(?:wheels|pypi)|\.\./shared"
+    r"|pypi\.org|pythonhosted\.org|download\.pytorch\.org|registry\.npmjs|index-url|find-links"
 )
 
 
@@ -88,7 +77,7 @@ def test_no_tracked_file_names_a_machine_or_a_package_index() -> None:
     found = []
     for path in tracked():
         content = path.read_bytes()
-        if b"\0" in content[:8192]:
+        if path == Path(__file__) or b"\0" in content[:8192]:
             continue
         for number, line in enumerate(content.decode(errors="replace").splitlines(), 1):
             if match := MACHINE.search(line):

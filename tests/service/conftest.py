@@ -99,10 +99,11 @@ class RedisServer:
                 return
             except redis.ConnectionError:
                 time.sleep(0.01)
+        self.kill()
         raise RuntimeError("redis-server does not answer")
 
     def client(self) -> redis.Redis:
-        return redis.Redis(port=self.port)
+        return redis.Redis("127.0.0.1", self.port)
 
     def kill(self) -> None:
         self.process.kill()
