@@ -28,7 +28,7 @@ from service.json_endpoint import JsonEndpoint
 from service.logs import REQUEST_ID, fields
 from service.state import Service
 from service.telemetry import NO_MODEL, OTHER_ROUTE
-from service.workers import DEADLINE
+from service.workers import DEADLINE, seconds_left
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +87,7 @@ class Edge:
         if not _SANE_ID(request_id):
             request_id = b"%s%08x" % (self._id_prefix, next(self._id_numbers))
         REQUEST_ID.set(request_id.decode())
+        DEADLINE.set(started + self._timeout)
         path: str = scope["path"]
         answer = _Answer(send, request_id)
         self._in_flight += 1
@@ -132,7 +133,6 @@ class Edge:
             raise UnsupportedMedia("the body must be application/json")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
-        DEADLINE.set(asyncio.get_running_loop().time() + self._timeout)
         body = await self._read(headers, receive)
         answer.model, payload = await endpoint(body)
         await answer.succeed(payload)
@@ -149,7 +149,7 @@ class Edge:
                 raise self._too_large()
             return body
         try:
-            async with asyncio.timeout_at(DEADLINE.get()):
+            async with asyncio.timeout(seconds_left()):
                 return await self._read_rest(body, message, receive)
         except TimeoutError:
             raise BodyTimeout(f"no whole body within {self._timeout:g} seconds") from None

@@ -65,6 +65,7 @@ class Scorer(ABC):
         """
         self.manifest = manifest
         self.id = manifest.id
+        self.rating_scale = manifest.similarity.label_scale if manifest.similarity else None
         self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
         self._tokenise_again = lru_cache(texts_kept)(self._tokenise)
         self._runs = {name: self._watched(name, run) for name, run in runs.items()}
@@ -73,11 +74,6 @@ class Scorer(ABC):
         # Expected times, until `measure` knows better: large, so that nothing runs in the event loop by mistake.
         self.seconds_per_token = 1e-3
         self.seconds_per_pair = 1e-3
-
-    @property
-    def rating_scale(self) -> tuple[float, float] | None:
-        """The scale of the ratings that the similarity task gives, if it has one."""
-        return self.manifest.similarity.label_scale if self.manifest.similarity else None
 
     async def read(self, texts: Sequence[str], field_of: Callable[[int], str]) -> list[Encoded]:
         """Texts -> ids.

@@ -9,17 +9,25 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from math import inf
+from time import perf_counter
 from typing import TypeVar
 
 from service.errors import Overloaded, TookTooLong
 
 INLINE_SECONDS = 0.001
 
-# When the request at hand must be answered, in the event loop's time. Only work that waits looks at it: a timer
-# for every request would cost more than most of them.
-DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
+# When the request at hand must be answered, by `perf_counter`. Only work that waits looks at it: a timer for every
+# request would cost more than most of them.
+DEADLINE: ContextVar[float] = ContextVar("deadline", default=inf)
 
 T = TypeVar("T")
+
+
+def seconds_left() -> float | None:
+    """Until the deadline of the request at hand; None without one."""
+    deadline = DEADLINE.get()
+    return None if deadline == inf else deadline - perf_counter()
 
 
 class Workers:
@@ -44,7 +52,7 @@ class Workers:
             raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
         self.busy += 1
         try:
-            async with asyncio.timeout_at(DEADLINE.get()):
+            async with asyncio.timeout(seconds_left()):
                 return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except TimeoutError:
             raise TookTooLong("no answer within the request timeout") from None

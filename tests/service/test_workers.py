@@ -42,7 +42,7 @@ async def test_no_more_wait_than_may(workers: Workers) -> None:
 
 
 async def test_a_deadline_is_kept(workers: Workers) -> None:
-    DEADLINE.set(asyncio.get_running_loop().time() + 0.02)
+    DEADLINE.set(time.perf_counter() + 0.02)
     started = time.perf_counter()
     with pytest.raises(TookTooLong):
         await workers.run(1, lambda: time.sleep(0.2))
