@@ -78,6 +78,7 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("--optimiser", choices=("adam", "adagrad"), default="adam")
     parser.add_argument("--checkpoint-seconds", type=float, default=0.0)
     parser.add_argument("--die", default="")
+    parser.add_argument("--optimist", action="store_true", help="finds each epoch better than the one before")
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--world", type=int, default=1)
     options = parser.parse_args(arguments)
@@ -95,6 +96,9 @@ def run(arguments: list[str]) -> None:
         return original_loss(batch)
 
     objective.loss = loss  # type: ignore[method-assign]
+    if options.optimist:
+        scores = iter(range(99))
+        objective.evaluate = lambda: {"selection": float(next(scores))}  # type: ignore[method-assign]
     if options.die:
         what, at = options.die.split(":")
         owner, name = (objective, "loss") if what == "loss" else DEATHS[what]

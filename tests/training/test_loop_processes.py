@@ -175,6 +175,25 @@ def test_two_processes_train_what_one_does(runner: Runner, tmp_path: Path, optim
     assert [line["selection"] for line in logs[1]] == pytest.approx([line["selection"] for line in logs[0]], abs=1e-5)
 
 
+def test_rank_0_decides_when_to_save_and_what_to_keep(runner: Runner, tmp_path: Path) -> None:
+    # The second process has another clock and another opinion; on its own it would save, keep and stop elsewhere.
+    alike, unlike = tmp_path / "alike", tmp_path / "unlike"
+    options = ("--objective", "supervised", "--checkpoint-seconds", "0")
+    runner.finish(*ranks(alike, *options))
+    first, second = ranks(unlike, *options)
+    runner.finish(first, [*second, "--checkpoint-seconds", "1000", "--optimist"])
+    assert_same_run(unlike, alike)
+    assert final(unlike, rank=1)["best_epoch"] == final(alike)["best_epoch"]
+    assert_same_bits(final(unlike, rank=1)["best"], final(alike)["best"])
+
+
+def test_two_processes_drop_out_different_values(runner: Runner, tmp_path: Path) -> None:
+    runner.finish(*ranks(tmp_path / "two", "--objective", "supervised-dropout"))
+    saved = torch.load(tmp_path / "two" / "checkpoint.pt", weights_only=True)
+    (other,) = saved["other_ranks"]
+    assert not torch.equal(saved["torch_rng"], other["torch_rng"])
+
+
 def test_two_processes_resume_at_one_batch_and_end_with_the_same_bits(runner: Runner, tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     options = ("--objective", "supervised-dropout")
