@@ -108,10 +108,13 @@ class SupervisedObjective:
         metrics: dict[str, float] = {}
         if "similarity" in self.model.heads and self.config.classes:
             output = self.model.heads["similarity"](a, b).cpu().numpy()
-            metrics |= graded(expected_rating(output, self.config.classes), self.development.rating)
+            rated = ~np.isnan(self.development.rating)
+            metrics |= graded(expected_rating(output, self.config.classes)[rated], self.development.rating[rated])
         if "entailment" in self.model.heads:
             predicted = self.model.heads["entailment"](a, b).argmax(1).cpu().numpy()
-            metrics |= labelled([LABELS[i] for i in predicted], [LABELS[i] for i in self.development.label])
+            known = self.development.label >= 0
+            gold = [LABELS[i] for i in self.development.label[known]]
+            metrics |= labelled([LABELS[i] for i in predicted[known]], gold)
         chosen = [metrics[name] for name in ("pearson", "accuracy") if name in metrics]
         return {**metrics, "selection": float(np.mean(chosen))}
 

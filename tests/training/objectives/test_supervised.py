@@ -1,0 +1,108 @@
+"""Supervised pairs: both losses, pairs that lack one of the golds, and the development figures."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from contract.scores import expected_rating
+from tests import toys
+from training.losses import kl_to_target, sparse_target
+from training.metrics import graded, labelled
+from training.models import SiameseModel
+from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
+from training.regularisers import RegulariserConfig
+
+PARTIAL = [
+    replace(p, target=None if i % 3 == 0 else p.target, label=None if i % 3 == 1 else p.label)
+    for i, p in enumerate(toys.RATED)
+]
+CONFIG = SupervisedConfig(similarity_weight=0.7, entailment_weight=0.3)
+
+
+def labelled_pairs(pairs: list | tuple) -> LabelledPairs:
+    return LabelledPairs(pairs, toys.tokenizer(), toys.MAX_TOKENS)
+
+
+def objective(model: SiameseModel, pairs: list | tuple, config: SupervisedConfig = CONFIG) -> SupervisedObjective:
+    return SupervisedObjective(model, labelled_pairs(pairs), labelled_pairs(pairs), config, batch_size=3, seed=0)
+
+
+def predictions(model: SiameseModel, pairs: list | tuple) -> dict[str, torch.Tensor]:
+    data = labelled_pairs(pairs)
+    everything = np.arange(len(pairs))
+    a, b = model.encode(data.a.batch(everything)), model.encode(data.b.batch(everything))
+    return {name: head(a, b) for name, head in model.heads.items()}
+
+
+@pytest.mark.parametrize("pairs", [toys.RATED, PARTIAL], ids=["all golds", "some golds"])
+def test_the_loss_is_the_weighted_sum_over_the_pairs_that_have_the_gold(pairs: list) -> None:
+    model = toys.model(heads=True)
+    found = predictions(model, pairs)
+    rated = [i for i, p in enumerate(pairs) if p.target is not None]
+    known = [i for i, p in enumerate(pairs) if p.label is not None]
+    target = sparse_target(torch.tensor([pairs[i].target for i in rated]), torch.arange(1.0, 6.0))
+    kl = kl_to_target(found["similarity"][rated], target).item()
+    nll = -np.mean([found["entailment"][i, LABELS.index(pairs[i].label)].item() for i in known])
+    loss, parts = objective(model, pairs).loss(np.arange(len(pairs)))
+    assert parts == pytest.approx({"similarity": 0.7 * kl, "entailment": 0.3 * nll, "penalty": 0.0}, abs=1e-6)
+    assert loss.item() == pytest.approx(0.7 * kl + 0.3 * nll, abs=1e-6)
+
+
+def test_a_batch_without_one_gold_has_no_such_part() -> None:
+    model = toys.model(heads=True)
+    without = [replace(p, target=None) for p in toys.RATED]
+    loss, parts = objective(model, without).loss(np.arange(3))
+    assert set(parts) == {"entailment", "penalty"}
+    loss.backward()
+    assert model.heads["similarity"].output.weight.grad is None
+    assert model.embedding.weight.grad is not None
+
+
+def test_the_penalty_sees_the_words_of_both_sides() -> None:
+    model = toys.model(heads=True)
+    task = objective(model, toys.RATED, replace(CONFIG, regulariser=RegulariserConfig(words=2.0)))
+    moved = toys.tokenizer().encode("mow", 9).ids  # only in the second sentence of the last pair
+    with torch.no_grad():
+        model.embedding.weight[list(moved)] += 1.0
+    assert task.loss(np.array([7]))[1]["penalty"] == pytest.approx(2.0 * len(moved) * toys.DIM, rel=1e-5)
+    assert task.loss(np.array([0, 1]))[1]["penalty"] == 0.0
+
+
+def test_an_epoch_is_every_pair_once_and_ranks_share_it() -> None:
+    task = objective(toys.model(heads=True), toys.RATED)
+    assert task.steps() == 3
+    whole = [batch.tolist() for batch in task.batches(2, 0, 1)]
+    assert [len(batch) for batch in whole] == [3, 3, 2]
+    assert sorted(i for batch in whole for i in batch) == list(range(8))
+    assert whole != [batch.tolist() for batch in task.batches(3, 0, 1)]
+    parts = [[batch.tolist() for batch in task.batches(2, rank, 3)] for rank in range(3)]
+    assert [sorted(a + b + c) for a, b, c in list(zip(*parts, strict=True))[:2]] == [sorted(b) for b in whole[:2]]
+    # Two pairs for three ranks: the third does one again rather than leave the others waiting.
+    assert [part[2] for part in parts] == [whole[2][:1], whole[2][1:], whole[2][:1]]
+
+
+@pytest.mark.parametrize("pairs", [toys.RATED, PARTIAL], ids=["all golds", "some golds"])
+def test_development_figures_are_of_the_pairs_that_have_the_gold(pairs: list) -> None:
+    model = toys.model(heads=True).eval()
+    with torch.no_grad():
+        found = predictions(model, pairs)
+        metrics = objective(model, pairs).evaluate()
+    rated = [i for i, p in enumerate(pairs) if p.target is not None]
+    known = [i for i, p in enumerate(pairs) if p.label is not None]
+    rating = expected_rating(found["similarity"].numpy(), (1, 2, 3, 4, 5))
+    expected = graded(rating[rated], [pairs[i].target for i in rated]) | labelled(
+        [LABELS[i] for i in found["entailment"].argmax(1)[known]], [pairs[i].label for i in known]
+    )
+    assert metrics == pytest.approx({**expected, "selection": (expected["pearson"] + expected["accuracy"]) / 2})
+
+
+def test_selection_is_of_the_heads_there_are() -> None:
+    model = toys.model(heads=True).eval()
+    with torch.no_grad():
+        both = objective(model, toys.RATED).evaluate()
+        del model.heads["entailment"]
+        ratings = objective(model, toys.RATED, SupervisedConfig()).evaluate()
+    assert ratings["selection"] == ratings["pearson"] == both["pearson"]
+    assert "accuracy" not in ratings

@@ -1,0 +1,82 @@
+"""Regression to a teacher's cosines: which sentences meet in a batch, and what is asked of them."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests import toys
+from training.batches import Sentences
+from training.losses import cosine_matrix_loss
+from training.objectives.development import GradedSets
+from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
+
+TEXTS = [f"{a} {b} {c}" for a in toys.WORDS[2:6] for b in toys.WORDS[6:10] for c in toys.WORDS[10:14]]  # 64
+TEACHER = np.random.default_rng(0).standard_normal((64, 5)).astype(np.float16)
+
+
+def objective(near_share: float = 0.5, teacher: np.ndarray = TEACHER) -> TeacherCosineObjective:
+    sentences = Sentences(TEXTS, toys.tokenizer(), toys.MAX_TOKENS)
+    development = GradedSets({"toy": toys.RATED}, toys.tokenizer(), toys.MAX_TOKENS)
+    config = TeacherCosineConfig(near_share=near_share)
+    return TeacherCosineObjective(toys.model(), sentences, teacher, development, config, batch_size=8, seed=0)
+
+
+def spread(batch: np.ndarray, direction: np.ndarray) -> float:
+    return float(np.ptp(TEACHER[batch].astype(np.float32) @ direction))
+
+
+def test_random_batches_hold_every_sentence_once() -> None:
+    batches = list(objective(near_share=0.0).batches(0, 0, 1))
+    assert objective().steps() == len(batches) == 8
+    assert sorted(np.concatenate(batches).tolist()) == list(range(64))
+
+
+def test_near_batches_are_windows_along_a_teacher_direction_each_once() -> None:
+    batches = list(objective(near_share=1.0).batches(0, 0, 1))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(64))
+    direction = np.random.default_rng((0, 0, 1)).standard_normal(5).astype(np.float32)
+    along = np.sort(TEACHER.astype(np.float32) @ direction)
+    # Windows of the sorted projections, in some order: their spreads are those of consecutive eights.
+    expected = sorted(float(np.ptp(window)) for window in along.reshape(8, 8))
+    assert sorted(spread(batch, direction) for batch in batches) == pytest.approx(expected, abs=1e-5)
+
+
+def test_about_half_of_the_batches_are_near() -> None:
+    task, random = objective(), objective(near_share=0.0)
+    near = 0
+    for epoch in range(40):
+        pairs = zip(task.batches(epoch, 0, 1), random.batches(epoch, 0, 1), strict=True)
+        near += sum(not np.array_equal(batch, plain) for batch, plain in pairs)
+    assert near == pytest.approx(160, abs=40)
+
+
+def test_batches_depend_on_seed_and_epoch_alone_and_are_dealt_to_ranks() -> None:
+    def listed(epoch: int, rank: int = 0, world: int = 1) -> list[list[int]]:
+        return [batch.tolist() for batch in objective().batches(epoch, rank, world)]
+
+    assert listed(3) == listed(3) != listed(4)
+    both = zip(listed(3, 0, 2), listed(3, 1, 2), strict=True)
+    assert [sorted(a + b) for a, b in both] == [sorted(batch) for batch in listed(3)]
+
+
+def test_the_loss_regresses_the_cosines_of_the_batch() -> None:
+    task = objective()
+    batch = np.array([5, 60, 17, 33])
+    loss, parts = task.loss(batch)
+    student = task.model.encode(task.sentences.batch(batch))
+    expected = cosine_matrix_loss(student, torch.from_numpy(TEACHER[batch].astype(np.float32))).item()
+    assert loss.item() == pytest.approx(expected, abs=1e-7)
+    assert parts == pytest.approx({"regression": expected, "penalty": 0.0}, abs=1e-7)
+
+
+def test_a_student_that_is_its_own_teacher_has_nothing_to_learn() -> None:
+    task = objective()
+    everything = np.arange(64)
+    with torch.no_grad():
+        own = task.model.encode(task.sentences.batch(everything)).numpy()
+    assert objective(teacher=own).loss(everything)[0].item() == pytest.approx(0.0, abs=1e-8)
+
+
+def test_every_sentence_needs_its_teacher_embedding() -> None:
+    with pytest.raises(ValueError, match="64 sentences but 63 teacher embeddings"):
+        objective(teacher=TEACHER[:63])
