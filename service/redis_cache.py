@@ -22,8 +22,7 @@ import numpy as np
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import ResponseError
 
 from service.cache import Embedding, Ids, Space
 from service.logs import fields
@@ -104,9 +103,9 @@ class RedisCache:
         pool = BlockingConnectionPool.from_url(
             url,
             max_connections=_CONNECTIONS,
-            timeout=timeout_seconds,
-            socket_timeout=timeout_seconds,
-            socket_connect_timeout=timeout_seconds,
+            timeout=None,  # no timers of their own for the pool, connecting and each read:
+            socket_timeout=None,  # `_attempt` has one for all of them together
+            socket_connect_timeout=None,
             retry=Retry(NoBackoff(), 0),  # the breaker decides when to try again
         )
         self._redis = Redis.from_pool(pool)
@@ -134,6 +133,9 @@ class RedisCache:
         keys = [key_of(space, sentence) for sentence in ids]
         values = await self._attempt(lambda: self._redis.mget(keys), self._link)
         if values is None:
+            return {}
+        if not isinstance(values, list) or len(values) != len(keys):  # whatever answers there, it is no Redis
+            self._telemetry.redis_failed("garbage")
             return {}
         found: dict[Ids, Embedding] = {}
         for sentence, key, value in zip(ids, keys, values, strict=True):
@@ -188,10 +190,8 @@ class RedisCache:
             self._failed("timeout", self._link, f"no answer within {self._timeout * 1000:.0f} ms")
         except ResponseError as error:
             self._failed("error", asked, type(error).__name__)
-        except (RedisError, OSError) as error:
-            # A server that hangs while a connection is being made surfaces as redis' own time-out.
-            timed_out = isinstance(error, RedisTimeoutError)
-            self._failed("timeout" if timed_out else "error", self._link, type(error).__name__)
+        except Exception as error:  # what the client, the event loop or the network raises: no request fails by it
+            self._failed("error", self._link, type(error).__name__)
         else:
             self._link.succeeded()
             asked.succeeded()

@@ -1,9 +1,11 @@
 """A real Redis: what lies in it, and what happens when it refuses, hangs, dies or holds garbage."""
 
 import asyncio
+import contextlib
 import logging
 import signal
 import time
+from contextlib import asynccontextmanager
 
 import anyio
 import numpy as np
@@ -60,6 +62,7 @@ async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, 
         assert time.perf_counter() - started < 2.0
         assert await client.metric("semblance_redis_up") == 0
         assert await failures(client, "error") == 1
+        assert client.app.service.redis._writes == set()
         ready = await client.get("/health/ready")
     assert ready.status_code == 200
     assert ready.json()["status"] == "degraded"
@@ -127,6 +130,60 @@ def test_after_a_failure_one_tries_and_the_others_wait(caplog) -> None:
     breaker.succeeded()
     assert [breaker.allows() for _ in range(3)] == [True, True, True]
     assert [record.message for record in caplog.records] == ["fails", "works"]
+
+
+@asynccontextmanager
+async def answering(reply: bytes, after: float = 0.0):
+    """A server that answers whatever it is sent with the same bytes; its port."""
+
+    async def answer(reader, writer) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+            while await reader.read(65536):
+                await asyncio.sleep(after)
+                writer.write(reply)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    "reply", [b":7\r\n", b"*0\r\n", b"+PONG\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-ERR no\r\n", b"\x00" * 9]
+)
+async def test_what_is_no_redis_changes_nothing(serve: Serve, plain: bytes, reply: bytes) -> None:
+    async with answering(reply) as port, serve(redis_url=f"redis://127.0.0.1:{port}", cache_size=0) as client:
+        for _ in range(3):
+            assert await ask(client) == plain
+        assert sum([await failures(client, kind) for kind in ("error", "garbage", "timeout")]) > 0
+
+
+@pytest.mark.parametrize("values", [7, [], [None], {"a": b"b"}, [1, 2]])
+async def test_an_answer_of_another_shape_is_a_miss(values) -> None:
+    telemetry = Telemetry()
+    cache = RedisCache("redis://127.0.0.1:1", "", telemetry, timeout_seconds=1, ttl_seconds=1)
+
+    async def mget(keys):
+        return values
+
+    cache._redis.mget = mget
+    assert await cache.get_many(SPACE, [(1,), (2,)]) == {}
+    assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "garbage"}) > 0
+    await cache.close()
+
+
+async def test_the_timeout_is_for_the_whole_exchange(serve: Serve, plain: bytes) -> None:
+    """Connecting alone takes several answers; each of them comes within the time-out, all of them do not."""
+    async with (
+        answering(b"+OK\r\n", after=0.08) as port,
+        serve(redis_url=f"redis://127.0.0.1:{port}", redis_timeout_ms=100, cache_size=0) as client,
+    ):
+        started = time.perf_counter()
+        assert await ask(client) == plain
+        assert time.perf_counter() - started < 0.2
+        assert await failures(client, "timeout") == 1
 
 
 # What needs one.
