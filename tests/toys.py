@@ -9,7 +9,7 @@ from contract.tokenizer import Tokenizer
 from training.architectures import ArchitectureConfig, WordAveragingConfig, build_encoder
 from training.heads import PairHead
 from training.layers import WordEmbedding
-from training.models import SiameseModel
+from training.models import SiameseModel, output_dim
 from training.pairs import Pair
 from training.tables import WordTable
 
@@ -48,7 +48,7 @@ def model(
     """A seeded model around the toy table, with a rating and a label head on request."""
     torch.manual_seed(seed)
     encoder = build_encoder(config or WordAveragingConfig(), WordEmbedding(table(seed).rows, sparse=sparse))
-    dim = encoder(torch.tensor([[1]]), torch.tensor([1])).shape[1]
+    dim = output_dim(encoder)
     outputs = {"similarity": 5, "entailment": 3} if heads else {}
     return SiameseModel(encoder, {name: PairHead(dim, n, hidden=6) for name, n in outputs.items()})
 

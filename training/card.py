@@ -9,6 +9,16 @@ _HOW = {
     "exp_l1": "exp(-L1 distance) of the two sentence embeddings",
 }
 
+_ORDERLESS = ("word_averaging", "projection", "dan")
+_WITHOUT_ORDER = (
+    '- Word averaging sees no word order: "dog bites man" and "man bites dog" score 1, and a negation is one word '
+    "among others."
+)
+_WITH_ORDER = (
+    "- It reads words in order, but was trained to call paraphrases similar: sentences of the same words in other "
+    "roles, and a sentence and its negation, still score high."
+)
+
 
 def write_card(manifest: Manifest, path: Path) -> None:
     """Write the model card in Markdown."""
@@ -71,8 +81,7 @@ def _limits(manifest: Manifest) -> str:
         "## Limits\n\n"
         f"- English. Sentences over {manifest.limits.max_tokens} tokens are cut, and reported as truncated.\n"
         "- Words outside the vocabulary are read by their pieces or hashed; their share is reported as `unknown`.\n"
-        '- Word averaging sees no word order: "dog bites man" and "man bites dog" score 1, and a negation is one word '
-        "among others.\n"
+        f"{_WITHOUT_ORDER if manifest.architecture in _ORDERLESS else _WITH_ORDER}\n"
         "- Trained on captions, news, questions, tweets and encyclopaedia text; social biases of that text and of its "
         "authors are in the vectors."
     )

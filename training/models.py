@@ -6,6 +6,13 @@ from training.heads import PairHead
 from training.layers import WordEmbedding
 
 
+def output_dim(encoder: nn.Module) -> int:
+    """Dimensions of an encoder's sentence embeddings."""
+    dim = encoder.output_dim
+    assert isinstance(dim, int)
+    return dim
+
+
 class SiameseModel(nn.Module):
     """One encoder with tied weights for both sentences; heads by task name (`similarity`, `entailment`)."""
 

@@ -36,7 +36,7 @@ from training.export import export_encoder, export_head
 from training.figures import FigureFile, sick_figures, transfer_figures
 from training.golden import GOLDEN_TEXTS
 from training.layers import Float16Embedding, Int8Embedding
-from training.models import SiameseModel
+from training.models import SiameseModel, output_dim
 from training.objectives.supervised import LABELS, SupervisedConfig
 from training.parity import check_encoder, check_head
 from training.provenance import commands_for, training_data_for
@@ -123,7 +123,7 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
     encoder.embedding = stored(torch.from_numpy(table.rows), publication.storage)
     export_encoder(encoder, folder / ENCODER, publication.model_id)
     difference = check_encoder(folder / ENCODER, encoder, len(table.tokenizer))
-    dim = table.rows.shape[1]
+    dim = output_dim(model.encoder)  # not the width of the words: an encoder may project
     for task, name in (("similarity", SIMILARITY), ("entailment", ENTAILMENT)):
         if task in model.heads:
             export_head(model.heads[task], dim, folder / name, publication.model_id)

@@ -20,7 +20,7 @@ from training.distill import count_words, distil_table
 from training.heads import PairHead
 from training.layers import WordEmbedding
 from training.loop import Objective, Result, train
-from training.models import SiameseModel
+from training.models import SiameseModel, output_dim
 from training.objectives.development import GradedSets
 from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
 from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
@@ -127,7 +127,7 @@ def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
     encoder = build_encoder(recipe.architecture, WordEmbedding(rows, sparse=sparse))
     heads = {}
     if isinstance(recipe.objective, SupervisedConfig):
-        dim = rows.shape[1]
+        dim = output_dim(encoder)
         if recipe.objective.classes:
             heads["similarity"] = PairHead(dim, len(recipe.objective.classes), recipe.objective.hidden)
         if recipe.objective.entailment_weight > 0:

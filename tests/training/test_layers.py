@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from training.layers import Float16Embedding, Int8Embedding, WordEmbedding, mask
+from training.layers import (
+    Float16Embedding,
+    Int8Embedding,
+    Tags,
+    WordEmbedding,
+    mask,
+    masked_mean,
+    width,
+    word_noise,
+)
 
 ROWS = np.array([[0, 0, 0], [1, -2, 3], [4, 5, 6], [-7, 8, 9]], dtype=np.float32)
 
@@ -89,3 +98,51 @@ def test_stored_rows_are_not_tied_to_the_ones_they_came_from() -> None:
         rows.zero_()
     assert all(torch.equal(each(torch.tensor([[3]])), b) for each, b in zip(stored, before, strict=True))
     assert not any(list(each.parameters()) for each in stored)
+
+
+def test_every_embedding_knows_its_width() -> None:
+    rows = torch.from_numpy(ROWS)
+    embeddings = [WordEmbedding(ROWS), Int8Embedding(rows), Float16Embedding(rows), torch.nn.Embedding(2, 3)]
+    assert [width(each) for each in embeddings] == [3, 3, 3, 3]
+
+
+def test_the_masked_mean_leaves_the_padding_out() -> None:
+    values = torch.from_numpy(ROWS[[1, 2, 3, 3, 1, 1]].reshape(2, 3, 3))
+    found = masked_mean(values, torch.tensor([3, 1]))
+    assert found[0].tolist() == pytest.approx(ROWS[[1, 2, 3]].mean(0).tolist(), abs=1e-6)
+    assert found[1].tolist() == pytest.approx(ROWS[3].tolist())
+
+
+def test_word_dropout_takes_whole_words_and_dropout_single_values() -> None:
+    torch.manual_seed(0)
+    ones = torch.ones(50, 20, 10)
+    words = word_noise(0.0, 0.2)(ones)
+    assert set(words.sum(2).flatten().round(decimals=3).tolist()) == {0.0, 12.5}  # all of a word or none, scaled up
+    assert (words == 0).float().mean().item() == pytest.approx(0.2, abs=0.04)
+    values = word_noise(0.4, 0.0)(ones)
+    assert (values == 0).float().mean().item() == pytest.approx(0.4, abs=0.02)
+    assert values.max().item() == pytest.approx(1 / 0.6)
+    assert ((values.sum(2) > 0).float().mean()) > 0.99
+    assert word_noise(0.0, 0.0)(ones) is ones
+    assert word_noise(0.4, 0.2).eval()(ones) is ones
+
+
+@pytest.mark.parametrize(
+    ("which", "expected"),
+    [
+        ("none", [[1, 2, 0], [3, 4, 5]]),
+        ("sos", [[8, 1, 2, 0], [8, 3, 4, 5]]),
+        ("eos", [[1, 2, 9, 0], [3, 4, 5, 9]]),
+        ("both", [[8, 1, 2, 9, 0], [8, 3, 4, 5, 9]]),
+    ],
+)
+def test_tags_stand_before_the_first_and_after_the_last_word(which: str, expected: list[list[int]]) -> None:
+    tags = Tags(1, which)  # type: ignore[arg-type]
+    with torch.no_grad():
+        for tag, value in ((tags.sos, 8.0), (tags.eos, 9.0)):
+            if tag is not None:
+                tag.fill_(value)
+    words = torch.tensor([[1.0, 2, 0], [3, 4, 5]])[:, :, None]
+    found, lengths = tags(words, torch.tensor([2, 3]))
+    assert found[:, :, 0].tolist() == expected
+    assert (lengths - torch.tensor([2, 3])).tolist() == [len(expected[0]) - 3] * 2

@@ -11,7 +11,7 @@ import torch
 from contract.golden import GoldenPairs
 from contract.manifest import Manifest
 from training import figures, publish, run
-from training.architectures import WordAveragingConfig
+from training.architectures import ArchitectureConfig, GRANConfig, LSTMConfig, ProjectionConfig, WordAveragingConfig
 from training.loop import Schedule
 from training.objectives.supervised import SupervisedConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
@@ -20,6 +20,7 @@ from training.pairs import Pair
 from training.parity import ParityError
 from training.provenance import TEACHER
 from training.recipe import Publication, Recipe, SickPairs, TableRecipe, TeacherSentences
+from training.regularisers import RegulariserConfig
 from training.runtime import PublishedModel
 from training.tables import build
 
@@ -128,6 +129,53 @@ def test_the_published_model_answers_as_the_trained_one_and_as_its_golden_pairs(
         answer = published.similarity([pair.a], [pair.b])
         assert answer.score[0] == pytest.approx(pair.score, abs=1e-6)
         assert published.entailment([pair.a], [pair.b])[0] == pytest.approx(pair.probabilities, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("config", "dim"),
+    [(LSTMConfig(hidden=5, pooling="mean", bidirectional=True), 5), (ProjectionConfig(outputs=11), 11)],
+)
+def test_any_encoder_is_published_whatever_its_width(
+    runs: Path, tmp_path: Path, config: ArchitectureConfig, dim: int
+) -> None:
+    recipe = replace(SICK, architecture=config, publication=Publication("toy-sick", "A toy", storage="float32"))
+    run.run(recipe, runs, teacher=None, seed=1)
+    folder = publish.publish(recipe, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    manifest = Manifest.load(folder)
+    manifest.verify(folder)
+    assert (manifest.dim, manifest.architecture) == (dim, config.name)
+    assert manifest.provenance.recipe["architecture"]["kind"] == type(config).__name__
+    published = PublishedModel(folder)
+    trained, table = run.load_run(recipe, runs, 1)
+    ids = torch.tensor([table.tokenizer.encode("the cat sleeps", 9).ids])
+    with torch.no_grad():
+        expected = trained.eval().encoder(ids, torch.tensor([3])).numpy()
+    assert expected.shape == (1, dim)
+    np.testing.assert_allclose(published.embed(["the cat sleeps"]), expected, atol=1e-6)
+    orderless = "sees no word order" in (folder / "README.md").read_text()
+    assert orderless == isinstance(config, ProjectionConfig)
+
+
+def test_a_recurrent_encoder_starts_from_a_transfer_run_and_is_pulled_back_to_it(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transfer = replace(TRANSFER, architecture=GRANConfig())
+    start = run.build_model(transfer, run.load_table(TABLE, runs), 1)
+    folder = run.run_folder(runs, transfer, 1)
+    folder.mkdir(parents=True)
+    torch.save(start.state_dict(), folder / run.WEIGHTS_NAME)
+    monkeypatch.setattr(run, "find", lambda name: {"toy-transfer": transfer}[name])
+
+    def moved(universal: float) -> float:
+        objective = SupervisedConfig(hidden=4, regulariser=RegulariserConfig(universal=universal, words=universal))
+        recipe = replace(
+            SICK, name=f"universal-{universal}", architecture=GRANConfig(), objective=objective, start="toy-transfer"
+        )
+        run.run(recipe, runs, teacher=None, seed=1)
+        ended = torch.load(run.run_folder(runs, recipe, 1) / "checkpoint.pt", weights_only=True)["model"]
+        return sum(float((ended[f"encoder.{k}"] - v).norm()) for k, v in start.encoder.state_dict().items())
+
+    assert 0 < moved(100.0) < moved(0.0) / 2
 
 
 def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from training.models import SiameseModel
 from training.objectives.development import encode_all
 from training.pairs import Pair
 from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+from training.scrambling import Scrambler
 
 LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = ("entailment", "neutral", "contradiction")
 
@@ -37,6 +38,7 @@ class SupervisedConfig:
     hidden: int = 50
     directed: bool = False  # the entailment head also sees the signed difference (ours, not the paper's)
     regulariser: RegulariserConfig = NO_PENALTY
+    scramble: float = 0.0  # share of training pairs whose words are shuffled (Wieting & Gimpel 2017, section 4.3)
 
 
 class LabelledPairs:
@@ -73,6 +75,7 @@ class SupervisedObjective:
         self.batch_size, self.seed = batch_size, seed
         self.classes = torch.tensor(config.classes or (0.0, 1.0))
         self.regulariser = Regulariser(model, config.regulariser)
+        self.scrambler = Scrambler(config.scramble, seed)
 
     def steps(self) -> int:
         """Batches of an epoch, the last one smaller."""
@@ -86,7 +89,7 @@ class SupervisedObjective:
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Weighted losses plus penalties."""
-        left, right = self.training.a.batch(batch), self.training.b.batch(batch)
+        left, right = self.scrambler(self.training.a.batch(batch), self.training.b.batch(batch))
         a, b = self.model.encode(left), self.model.encode(right)
         parts: dict[str, Tensor] = {}
         rated = torch.from_numpy(~np.isnan(self.training.rating[batch])).to(a.device)
@@ -119,5 +122,5 @@ class SupervisedObjective:
         return {**metrics, "selection": float(np.mean(chosen))}
 
     def generators(self) -> list[torch.Generator]:
-        """No randomness outside the order of batches."""
-        return []
+        """The generator of scrambling, when there is any."""
+        return self.scrambler.generators()

@@ -11,6 +11,7 @@ from training.losses import Negatives, margin_loss
 from training.models import SiameseModel
 from training.objectives.development import GradedSets
 from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+from training.scrambling import Scrambler
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class MarginConfig:
     margin: float = 0.4
     negatives: Negatives = "max"
     regulariser: RegulariserConfig = NO_PENALTY
+    scramble: float = 0.0  # share of pairs whose words are shuffled (Wieting & Gimpel 2017: 0.25/0.5/0.75)
 
 
 class MarginObjective:
@@ -41,6 +43,7 @@ class MarginObjective:
         self.batch_size, self.seed = batch_size, seed
         self.regulariser = Regulariser(model, config.regulariser)
         self.generator = torch.Generator().manual_seed(seed)  # of the MIX coin and its random negatives
+        self.scrambler = Scrambler(config.scramble, seed)
 
     def steps(self) -> int:
         """Full batches only: the negatives come from the batch."""
@@ -53,7 +56,7 @@ class MarginObjective:
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Margin loss plus penalties."""
-        left, right = self.a.batch(batch), self.b.batch(batch)
+        left, right = self.scrambler(self.a.batch(batch), self.b.batch(batch))  # before negatives are chosen
         margin = margin_loss(
             self.model.encode(left),
             self.model.encode(right),
@@ -69,5 +72,5 @@ class MarginObjective:
         return self.development.evaluate(self.model)
 
     def generators(self) -> list[torch.Generator]:
-        """The generator of random negatives."""
-        return [self.generator]
+        """The generator of random negatives, and that of scrambling when there is any."""
+        return [self.generator, *self.scrambler.generators()]

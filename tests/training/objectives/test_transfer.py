@@ -1,16 +1,20 @@
 """Transfer training: full batches of paraphrase pairs, the margin loss, the generator of MIX."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from tests import toys
+from training.architectures import ArchitectureConfig, GRANConfig, LSTMConfig, WordAveragingConfig
 from training.batches import Sentences
+from training.loop import Schedule, train
 from training.losses import margin_loss
 from training.objectives.development import GradedSets
 from training.objectives.transfer import MarginConfig, MarginObjective
+from training.optimisers import OptimiserConfig
 from training.regularisers import RegulariserConfig
 
 
@@ -72,3 +76,36 @@ def test_training_pulls_paraphrases_together_and_others_apart() -> None:
         task.loss(np.arange(8))[0].backward()
         optimiser.step()
     assert task.loss(np.arange(8))[0].item() < first / 2
+
+
+def test_scrambling_is_drawn_from_a_generator_of_its_own_and_moves_only_what_reads_order() -> None:
+    def with_model(scramble: float, config: ArchitectureConfig) -> MarginObjective:
+        task = objective(replace(MIX, scramble=scramble))
+        task.model = toys.model(config)
+        return task
+
+    batch = np.arange(21)
+    for config, order_counts in ((LSTMConfig(), True), (WordAveragingConfig(), False)):
+        plain, scrambled = with_model(0.0, config), with_model(1.0, config)
+        assert len(plain.generators()) == 1  # a checkpoint from before there was scrambling still fits
+        assert len(scrambled.generators()) == 2
+        a, b = plain.loss(batch)[0].item(), scrambled.loss(batch)[0].item()
+        assert torch.equal(plain.generators()[0].get_state(), scrambled.generators()[0].get_state())
+        assert (abs(a - b) > 1e-4) == order_counts
+
+
+def test_a_scrambled_run_resumes_with_the_same_shuffles(tmp_path: Path) -> None:
+    def task() -> MarginObjective:
+        made = objective(replace(MIX, scramble=0.5))
+        made.model = toys.model(GRANConfig(dropout=0.2))
+        return made
+
+    whole, first, second = task(), task(), task()
+    optimiser = OptimiserConfig(learning_rate=0.01, embedding_learning_rate=0.01)
+    train(whole, optimiser, Schedule(epochs=3, batch_size=5), tmp_path / "whole", seed=0)
+    train(first, optimiser, Schedule(epochs=1, batch_size=5), tmp_path / "parts", seed=0)
+    train(second, optimiser, Schedule(epochs=3, batch_size=5), tmp_path / "parts", seed=0)
+    lines = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "parts")]
+    assert lines[0] == lines[1]
+    for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True):
+        assert torch.equal(a, b)

@@ -1,0 +1,61 @@
+"""LSTM encoders: what they make of the states; the cell itself is in test_recurrent.py."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests import toys
+from training.architectures import LSTMConfig, LSTMEncoder
+from training.layers import WordEmbedding
+
+ROWS = toys.table().rows
+IDS, LENGTHS = torch.tensor([[3, 5, 9, 2], [4, 0, 0, 0], [7, 7, 2, 0]]), torch.tensor([4, 1, 3])
+
+
+def encoder(config: LSTMConfig) -> LSTMEncoder:
+    torch.manual_seed(0)
+    return LSTMEncoder(config, WordEmbedding(ROWS))
+
+
+def states(of: LSTMEncoder, row: int) -> tuple[Tensor, Tensor]:
+    """States [n, K, H] and last states [K, H] of one sentence."""
+    n = int(LENGTHS[row])
+    every, last = of.lstm(of.embedding(IDS[row : row + 1, :n]), LENGTHS[row : row + 1])
+    return every[0], last[0]
+
+
+@pytest.mark.parametrize("row", range(3))
+def test_last_mean_and_their_bidirectional_forms(row: int) -> None:
+    with torch.no_grad():
+        last = encoder(LSTMConfig())
+        assert torch.allclose(last(IDS, LENGTHS)[row], states(last, row)[0][-1, 0], atol=1e-6)
+        mean = encoder(LSTMConfig(pooling="mean", output_gate=False))
+        assert torch.allclose(mean(IDS, LENGTHS)[row], states(mean, row)[0].mean(0)[0], atol=1e-6)
+        both = encoder(LSTMConfig(pooling="mean", bidirectional=True))
+        assert torch.allclose(both(IDS, LENGTHS)[row], states(both, row)[0].mean(0).sum(0), atol=1e-6)
+        layer = encoder(LSTMConfig(pooling="mean", bidirectional=True, combine="tanh"))
+        layer.combination.bias += 0.2  # which the padding must not add
+        expected = torch.tanh(layer.combination(states(layer, row)[0].flatten(1))).mean(0)
+        assert torch.allclose(layer(IDS, LENGTHS)[row], expected, atol=1e-6)
+        ends = encoder(LSTMConfig(bidirectional=True))
+        assert torch.allclose(ends(IDS, LENGTHS)[row], states(ends, row)[1].sum(0), atol=1e-6)
+
+
+def test_tags_are_read_as_words() -> None:
+    tagged = encoder(LSTMConfig(pooling="mean", tags="both"))
+    sentence = torch.cat([tagged.tags.sos[None], tagged.embedding(IDS[2, :3]), tagged.tags.eos[None]])
+    expected = tagged.lstm(sentence[None], torch.tensor([5]))[0][0].mean(0)[0]
+    assert torch.allclose(tagged(IDS, LENGTHS)[2], expected, atol=1e-6)
+
+
+def test_word_order_counts() -> None:
+    a, b = encoder(LSTMConfig())(torch.tensor([[3, 5, 9], [5, 3, 9]]), torch.tensor([3, 3]))
+    assert (a - b).abs().max() > 1e-2
+
+
+def test_noise_is_of_training_only() -> None:
+    for config in (LSTMConfig(dropout=0.5), LSTMConfig(word_dropout=0.5)):
+        noisy, plain = encoder(config), encoder(LSTMConfig())
+        torch.manual_seed(1)
+        assert not torch.allclose(noisy.train()(IDS, LENGTHS), plain(IDS, LENGTHS))
+        assert torch.equal(noisy.eval()(IDS, LENGTHS), plain(IDS, LENGTHS))

@@ -1,0 +1,178 @@
+"""The gated recurrent averaging network (GRAN) and its variants.
+
+J. Wieting, K. Gimpel, "Revisiting Recurrent Networks for Paraphrastic Sentence Embeddings", ACL 2017, section 3.1.
+x_t are word vectors, h_t the states of an LSTM with peepholes over them (training/recurrent.py), and each gate is
+s(u) = sigmoid(u) with matrices of its own:
+    GRAN    a_t = x_t * s(Wx x_t + Wh h_t + b),  g = 1/n sum_t a_t                                             (eq. 1)
+    GRAN-2  a_t = h_t * s(Wx x_t + Wh h_t + b),  g = 1/n sum_t a_t
+    GRAN-3  a_t = x_t * s(Wx1 x_t + Wh1 h_t + b1) + a_{t-1} * s(Wx2 x_t + Wh2 h_t + b2),  a_0 = 0,  g = a_n / n
+    GRAN-4  as GRAN-3, with Wa1 a_{t-1} and Wa2 a_{t-1} inside the two gates
+    GRAN-5  a_t = x_t * s(Wx1 x_t + Wh1 h_t + b1) + h_t * s(Wx2 x_t + Wh2 h_t + b2),  g = 1/n sum_t a_t
+    BiGRAN  a_t of eq. 1 in each direction with gates of its own, added or through a tanh layer, averaged.
+Departures and scores: docs/papers/gran.md.
+
+Shapes: B batch, T tokens, D embedding dimensions, H hidden, K directions.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from training.layers import TagChoice, Tags, masked_mean, width, word_noise
+from training.recurrent import ALWAYS_OPEN, LSTM, Steps, onnx_lstm
+
+Variant = Literal[1, 2, 3, 4, 5]
+
+
+@dataclass(frozen=True)
+class GRANConfig:
+    """Which of the paper's gated averages."""
+
+    name: ClassVar[str] = "gran"
+    variant: Variant = 1
+    bidirectional: bool = False  # BiGRAN; of variant 1 only
+    combine: Literal["sum", "tanh"] = "sum"  # the two directions: added, or through a tanh layer
+    output_gate: bool = True  # of the LSTM
+    hidden: int | None = None  # of the LSTM; None: as wide as the word vectors, as in the paper
+    tags: TagChoice = "none"
+    dropout: float = 0.0
+    word_dropout: float = 0.0
+
+
+class GRAN(nn.Module):
+    """Word vectors (or LSTM states) averaged after gates that have seen the context."""
+
+    def __init__(self, config: GRANConfig, embedding: nn.Module) -> None:
+        """Weights of the gates start Gaussian (0.1), biases at 0, as in the release.
+
+        Raises:
+            ValueError: a bidirectional variant other than 1, or a GRAN-5 whose states are not as wide as its words.
+        """
+        super().__init__()
+        inputs = width(embedding)
+        hidden = config.hidden or inputs
+        if config.bidirectional and config.variant != 1:
+            raise ValueError(f"BiGRAN is of variant 1, got variant {config.variant}")
+        if config.variant == 5 and hidden != inputs:
+            raise ValueError(f"GRAN-5 adds words and states: hidden {hidden} must be the words' width {inputs}")
+        self.variant = config.variant
+        self.output_dim = hidden if config.variant == 2 else inputs
+        self.embedding = embedding
+        self.tags = Tags(inputs, config.tags)
+        self.noise = word_noise(config.dropout, config.word_dropout)
+        self.lstm = LSTM(inputs, hidden, output_gate=config.output_gate, bidirectional=config.bidirectional)
+        directions = 2 if config.bidirectional else 1
+        if config.variant in (3, 4):
+            self.gates = nn.ModuleList([_GatedSum(inputs, hidden, looks_back=config.variant == 4)])
+        else:
+            values = self.output_dim * (2 if config.variant == 5 else 1)
+            self.gates = nn.ModuleList([_Gate(inputs, hidden, values) for _ in range(directions)])
+        self.combination = None
+        if config.bidirectional and config.combine == "tanh":
+            self.combination = nn.Linear(2 * inputs, inputs)
+            nn.init.xavier_uniform_(self.combination.weight)
+            nn.init.zeros_(self.combination.bias)
+
+    def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, D]."""
+        x_BTD, lengths_B = self._words(input_ids_BT, lengths_B)
+        h_BTKH, _ = self.lstm(x_BTD, lengths_B)
+        if self.variant in (3, 4):
+            last_BD: Tensor = self.gates[0](x_BTD, h_BTKH[:, :, 0], lengths_B)
+            return last_BD / lengths_B[:, None].float()
+        a_BTD = [self._gated(x_BTD, h_BTKH[:, :, k], gate(x_BTD, h_BTKH[:, :, k])) for k, gate in enumerate(self.gates)]
+        if self.combination is not None:
+            return masked_mean(torch.tanh(self.combination(torch.cat(a_BTD, dim=2))), lengths_B)
+        return masked_mean(torch.stack(a_BTD).sum(0) if len(a_BTD) > 1 else a_BTD[0], lengths_B)
+
+    def gate_values(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """The gate on x_t of eq. 1 at every word [B, T, D], in 0..1, without tags: what section 5.2 analyses.
+
+        Raises:
+            ValueError: not the plain GRAN.
+        """
+        if self.variant != 1 or len(self.gates) != 1 or self.tags.sos is not None:
+            raise ValueError("the gate is analysed on a one-directional GRAN of variant 1 without SOS")
+        x_BTD, lengths_B = self._words(input_ids_BT, lengths_B)
+        gate_BTD: Tensor = self.gates[0](x_BTD, self.lstm(x_BTD, lengths_B)[0][:, :, 0])
+        return gate_BTD[:, : input_ids_BT.shape[1]]
+
+    def _words(self, input_ids_BT: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
+        words_BTD, lengths_B = self.tags(self.embedding(input_ids_BT), lengths_B)
+        return self.noise(words_BTD), lengths_B
+
+    def _gated(self, x_BTD: Tensor, h_BTH: Tensor, gate_BTG: Tensor) -> Tensor:
+        """a_t of variants 1, 2 and 5."""
+        if self.variant == 1:
+            return x_BTD * gate_BTG
+        if self.variant == 2:
+            return h_BTH * gate_BTG
+        on_words, on_states = gate_BTG.chunk(2, dim=2)
+        return x_BTD * on_words + h_BTH * on_states
+
+
+class _Gate(nn.Module):
+    """sigmoid(Wx x_t + Wh h_t + b), of one gate or of two side by side."""
+
+    def __init__(self, inputs: int, hidden: int, outputs: int) -> None:
+        super().__init__()
+        self.words = _gaussian(nn.Linear(inputs, outputs))
+        self.states = _gaussian(nn.Linear(hidden, outputs, bias=False))
+
+    def forward(self, x_BTD: Tensor, h_BTH: Tensor) -> Tensor:
+        return torch.sigmoid(self.words(x_BTD) + self.states(h_BTH))
+
+
+class _GatedSum(nn.Module):
+    """a_n of GRAN-3 and GRAN-4.
+
+    It is an LSTM whose two tanh are the identity and whose output gate is always open: input gate on x_t, forget gate
+    on a_{t-1}. That is how it is exported.
+    """
+
+    def __init__(self, inputs: int, hidden: int, *, looks_back: bool) -> None:
+        super().__init__()
+        self.inputs = inputs
+        self.words = _gaussian(nn.Linear(inputs, 2 * inputs))
+        self.states = _gaussian(nn.Linear(hidden, 2 * inputs, bias=False))
+        self.sums = _gaussian(nn.Linear(inputs, 2 * inputs, bias=False)) if looks_back else None
+
+    def forward(self, x_BTD: Tensor, h_BTH: Tensor, lengths_B: Tensor) -> Tensor:
+        if torch.onnx.is_in_onnx_export():
+            return self._as_onnx(x_BTD, h_BTH, lengths_B)
+        steps = Steps(lengths_B, x_BTD.shape[1])
+        gates_NG = steps.pack(self.words(x_BTD) + self.states(h_BTH))
+        a = x_BTD.new_zeros(steps.counts[0], self.inputs)
+        sums = []
+        for x_BD, gates_BG in zip(steps.pack(x_BTD).split(steps.counts), gates_NG.split(steps.counts), strict=True):
+            a = a[: len(x_BD)]
+            inside = gates_BG if self.sums is None else gates_BG + self.sums(a)
+            on_words, on_sum = torch.sigmoid(inside).chunk(2, dim=1)
+            a = x_BD * on_words + a * on_sum
+            sums.append(a)
+        rows = torch.arange(len(lengths_B), device=lengths_B.device)
+        return steps.unpack(sums)[rows, lengths_B - 1]
+
+    def _as_onnx(self, x_BTD: Tensor, h_BTH: Tensor, lengths_B: Tensor) -> Tensor:
+        size = self.inputs
+        both = torch.cat([self.words.weight, self.states.weight], dim=1)
+        nothing = torch.zeros_like(both[:size])
+        copy = torch.cat([torch.eye(size), torch.zeros_like(self.states.weight[:size])], dim=1)
+        weight = torch.cat([both[:size], nothing, both[size:], copy])  # i, o, f, c
+        none = torch.zeros_like(self.words.weight[:size])
+        seen = torch.cat([none, none]) if self.sums is None else self.sums.weight
+        recurrent = torch.cat([seen[:size], none, seen[size:], none])
+        zero = torch.zeros_like(self.words.bias[:size])
+        bias = torch.cat([self.words.bias[:size], zero + ALWAYS_OPEN, self.words.bias[size:], zero])
+        seen_BTX = torch.cat([x_BTD, h_BTH], dim=2)
+        _, last_BKD = onnx_lstm(seen_BTX, lengths_B, weight[None], recurrent[None], bias[None], linear=True)
+        return last_BKD.squeeze(1)
+
+
+def _gaussian(layer: nn.Linear) -> nn.Linear:
+    nn.init.normal_(layer.weight, std=0.1)
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
+    return layer

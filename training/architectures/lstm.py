@@ -1,0 +1,79 @@
+"""LSTM encoders: the last state, or the mean of all states (LSTM-AVG), in one or both directions.
+
+J. Wieting, M. Bansal, K. Gimpel, K. Livescu, "Towards Universal Paraphrastic Sentence Embeddings", ICLR 2016, section
+3, with and without the output gate; J. Wieting, K. Gimpel, "Revisiting Recurrent Networks for Paraphrastic Sentence
+Embeddings", ACL 2017, sections 3.1 and 4.1.3 (LSTM-AVG) and 4.2 (BiLSTM-AVG):
+    LSTM:        g(x) = h_n
+    LSTM-AVG:    g(x) = 1/n sum_t h_t
+    BiLSTM-AVG:  h_t = h>_t + h<_t  or  h_t = tanh(W [h>_t; h<_t] + b), averaged.
+The cell's equations are in training/recurrent.py. Departures and scores: docs/papers/gran.md.
+
+Shapes: B batch, T tokens, K directions, H hidden.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from training.layers import TagChoice, Tags, masked_mean, width, word_noise
+from training.recurrent import LSTM
+
+
+@dataclass(frozen=True)
+class LSTMConfig:
+    """Which of the papers' LSTM encoders."""
+
+    name: ClassVar[str] = "lstm"
+    pooling: Literal["last", "mean"] = "last"
+    bidirectional: bool = False
+    combine: Literal["sum", "tanh"] = "sum"  # the two directions: added, or through a tanh layer
+    output_gate: bool = True
+    peepholes: bool = True
+    hidden: int | None = None  # None: as wide as the word vectors, as in the papers
+    forget_bias: float = 0.0
+    tags: TagChoice = "none"
+    dropout: float = 0.0
+    word_dropout: float = 0.0
+
+
+class LSTMEncoder(nn.Module):
+    """Last or mean state of an LSTM with peepholes."""
+
+    def __init__(self, config: LSTMConfig, embedding: nn.Module) -> None:
+        """Wrap the embedding of words."""
+        super().__init__()
+        inputs = width(embedding)
+        self.output_dim = config.hidden or inputs
+        self.embedding = embedding
+        self.tags = Tags(inputs, config.tags)
+        self.noise = word_noise(config.dropout, config.word_dropout)
+        self.lstm = LSTM(
+            inputs,
+            self.output_dim,
+            peepholes=config.peepholes,
+            output_gate=config.output_gate,
+            bidirectional=config.bidirectional,
+            forget_bias=config.forget_bias,
+        )
+        self.pooling = config.pooling
+        self.combination = None
+        if config.bidirectional and config.combine == "tanh":
+            self.combination = nn.Linear(2 * self.output_dim, self.output_dim)
+            nn.init.xavier_uniform_(self.combination.weight)
+            nn.init.zeros_(self.combination.bias)
+
+    def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, H]."""
+        words_BTD, lengths_B = self.tags(self.embedding(input_ids_BT), lengths_B)
+        states_BTKH, last_BKH = self.lstm(self.noise(words_BTD), lengths_B)
+        if self.pooling == "last":
+            return self._combine(last_BKH)
+        return masked_mean(self._combine(states_BTKH), lengths_B)
+
+    def _combine(self, states_KH: Tensor) -> Tensor:
+        """States [..., K, H] of the directions -> [..., H]."""
+        if self.combination is not None:
+            return torch.tanh(self.combination(states_KH.flatten(-2)))
+        return states_KH.sum(dim=-2)
