@@ -269,6 +269,13 @@ def test_the_fingerprint_tells_label_orders_and_calibrations_apart(folder: Path)
     assert len({sealed(variant).fingerprint for variant in variants}) == 4
 
 
+def test_the_fingerprint_knows_which_graph_is_the_encoder(folder: Path) -> None:
+    labels = ["neutral", "entailment", "contradiction"]
+    values = changed(fields(folder), "entailment", value={"graph": "encoder.onnx", "labels": labels})
+    encoders = [changed(values, "encoder", value=name) for name in ("encoder.onnx", "head.onnx")]
+    assert sealed(encoders[0]).fingerprint != sealed(encoders[1]).fingerprint
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [

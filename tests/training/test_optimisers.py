@@ -25,7 +25,9 @@ def test_words_and_composition_have_their_own_rates() -> None:
     assert [id(p) for p in words.param_groups[0]["params"]] == [id(model.embedding.weight)]
     assert len(others.param_groups[0]["params"]) == 10
     assert isinstance(build_optimisers(toys.model(sparse=False), OptimiserConfig())[0], Adam)
-    assert all(isinstance(each, Adagrad) for each in build_optimisers(model, OptimiserConfig(name="adagrad")))
+    adagrad = build_optimisers(model, OptimiserConfig(name="adagrad", learning_rate=0.1, embedding_learning_rate=0.2))
+    assert all(isinstance(each, Adagrad) for each in adagrad)
+    assert [each.param_groups[0]["lr"] for each in adagrad] == [0.1, 0.2]
 
 
 def test_frozen_words_have_no_optimiser_and_no_gradient() -> None:
