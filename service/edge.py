@@ -5,7 +5,6 @@ It stands before FastAPI, and calls the scoring routes itself (see `service/json
 own layers cost more than the scoring of a pair; all other routes go on to FastAPI.
 """
 
-import asyncio
 import hmac
 import logging
 import os
@@ -20,6 +19,7 @@ from service.errors import (
     BodyTimeout,
     InternalError,
     RequestError,
+    TookTooLong,
     TooLarge,
     Unauthorized,
     UnsupportedMedia,
@@ -28,7 +28,7 @@ from service.json_endpoint import JsonEndpoint
 from service.logs import REQUEST_ID, fields
 from service.state import Service
 from service.telemetry import NO_MODEL, OTHER_ROUTE
-from service.workers import DEADLINE, seconds_left
+from service.time_limit import TimeLimit
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,6 @@ class Edge:
         if not _SANE_ID(request_id):
             request_id = b"%s%08x" % (self._id_prefix, next(self._id_numbers))
         REQUEST_ID.set(request_id.decode())
-        DEADLINE.set(started + self._timeout)
         path: str = scope["path"]
         answer = _Answer(send, request_id)
         self._in_flight += 1
@@ -133,8 +132,15 @@ class Edge:
             raise UnsupportedMedia("the body must be application/json")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
-        body = await self._read(headers, receive)
-        answer.model, payload = await endpoint(body)
+        body = None
+        try:
+            with TimeLimit(self._timeout):
+                body = await self._read(headers, receive)
+                answer.model, payload = await endpoint(body)
+        except TimeoutError:
+            if body is None:
+                raise BodyTimeout(f"no whole body within {self._timeout:g} seconds") from None
+            raise TookTooLong(f"no answer within {self._timeout:g} seconds") from None
         await answer.succeed(payload)
 
     async def _read(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
@@ -148,13 +154,6 @@ class Edge:
             if len(body) > self._max_body:
                 raise self._too_large()
             return body
-        try:
-            async with asyncio.timeout(seconds_left()):
-                return await self._read_rest(body, message, receive)
-        except TimeoutError:
-            raise BodyTimeout(f"no whole body within {self._timeout:g} seconds") from None
-
-    async def _read_rest(self, body: bytes, message: Message, receive: Receive) -> bytes:
         chunks, size = [body], len(body)
         while message.get("more_body"):
             message = await receive()

@@ -240,11 +240,10 @@ class SiameseScorer(Scorer):
             missing = [ids for ids in wanted if ids not in found]
             batches = batched_by_cost([len(ids) for ids in missing])
             expected = self.seconds_per_token * sum(_padded(len(missing[i]) for i in batch) for batch in batches)
-            new: dict[Ids, Embedding] = {}
-            for batch in batches:  # one after another, so that other requests come in between
-                new |= await self._workers.run(expected, partial(self._encode, [missing[i] for i in batch]))
-            self._cache.put_many(self._space, new)
-            found |= new
+            work = [partial(self._encode, [missing[i] for i in batch]) for batch in batches]
+            for new in await self._workers.run_all(expected, work):
+                found |= new
+            self._cache.put_many(self._space, {ids: found[ids] for ids in missing})
         return found
 
     def _embeddings_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[Embeddings, Embeddings]:
@@ -294,10 +293,8 @@ class InteractionScorer(Scorer):
         lengths = _pair_lengths(a, b)
         batches = batched_by_cost(lengths)
         expected = self.seconds_per_token * sum(_padded(lengths[i] for i in batch) for batch in batches)
-        outputs = []
-        for batch in batches:
-            work = partial(self._run_pairs, graph, [a[i] for i in batch], [b[i] for i in batch])
-            outputs.append(await self._workers.run(expected, work))
+        work = [partial(self._run_pairs, graph, [a[i] for i in batch], [b[i] for i in batch]) for batch in batches]
+        outputs = await self._workers.run_all(expected, work)
         in_order = np.argsort(list(chain.from_iterable(batches)))
         return np.asarray(np.concatenate(outputs)[in_order])
 

@@ -6,28 +6,15 @@ against an *expected* time that each scorer measures when it is opened.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
-from math import inf
-from time import perf_counter
 from typing import TypeVar
 
-from service.errors import Overloaded, TookTooLong
+from service.errors import Overloaded
 
 INLINE_SECONDS = 0.001
 
-# When the request at hand must be answered, by `perf_counter`. Only work that waits looks at it: a timer for every
-# request would cost more than most of them.
-DEADLINE: ContextVar[float] = ContextVar("deadline", default=inf)
-
 T = TypeVar("T")
-
-
-def seconds_left() -> float | None:
-    """Until the deadline of the request at hand; None without one."""
-    deadline = DEADLINE.get()
-    return None if deadline == inf else deadline - perf_counter()
 
 
 class Workers:
@@ -43,19 +30,28 @@ class Workers:
         """Do one piece of work, here or in a thread.
 
         Raises:
-            Overloaded: too many pieces are waiting already.
-            TookTooLong: the request's deadline passed; a piece under way is finished, its answer dropped.
+            Overloaded: too many requests are waiting already.
         """
         if expected_seconds <= INLINE_SECONDS:
             return work()
+        return (await self.run_all(expected_seconds, [work]))[0]
+
+    async def run_all(self, expected_seconds: float, pieces: Sequence[Callable[[], T]]) -> list[T]:
+        """Do the pieces of one request, one after another, so that other requests' pieces come in between.
+
+        A request that is given up is rid of the pieces not begun.
+
+        Raises:
+            Overloaded: too many requests are waiting already.
+        """
+        if expected_seconds <= INLINE_SECONDS:
+            return [piece() for piece in pieces]
         if self.busy >= self._limit:
             raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
+        loop = asyncio.get_running_loop()
         self.busy += 1
         try:
-            async with asyncio.timeout(seconds_left()):
-                return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-        except TimeoutError:
-            raise TookTooLong("no answer within the request timeout") from None
+            return [await loop.run_in_executor(self._pool, piece) for piece in pieces]
         finally:
             self.busy -= 1
 

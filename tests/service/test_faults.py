@@ -164,9 +164,10 @@ async def asgi(app, messages: list[dict[str, object]], pause: float = 0.0) -> li
 
 async def test_a_body_that_does_not_come_is_given_up(serve: Serve) -> None:
     async with serve(request_timeout=0.05) as client:
-        sent = await asgi(client.app, [{"type": "http.request", "body": b"{", "more_body": True}])
-        assert sent[0]["status"] == 408
-        assert b"body_timeout" in sent[1]["body"]
+        for begun in ([{"type": "http.request", "body": b"{", "more_body": True}], []):
+            sent = await asgi(client.app, begun)
+            assert sent[0]["status"] == 408
+            assert b"body_timeout" in sent[1]["body"]
 
 
 async def test_a_caller_who_leaves_gets_no_answer_and_is_counted(serve: Serve) -> None:

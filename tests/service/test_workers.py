@@ -1,11 +1,12 @@
 import asyncio
 import threading
 import time
+from functools import partial
 
 import pytest
 
-from service.errors import Overloaded, TookTooLong
-from service.workers import DEADLINE, INLINE_SECONDS, Workers
+from service.errors import Overloaded
+from service.workers import INLINE_SECONDS, Workers
 
 pytestmark = pytest.mark.anyio
 
@@ -41,10 +42,27 @@ async def test_no_more_wait_than_may(workers: Workers) -> None:
     assert await workers.run(1, int) == 0
 
 
-async def test_a_deadline_is_kept(workers: Workers) -> None:
-    DEADLINE.set(time.perf_counter() + 0.02)
-    started = time.perf_counter()
-    with pytest.raises(TookTooLong):
-        await workers.run(1, lambda: time.sleep(0.2))
-    assert time.perf_counter() - started < 0.15
+async def test_a_request_given_up_is_rid_of_what_is_not_begun(workers: Workers) -> None:
+    begun = []
+
+    def piece(i: int) -> None:
+        begun.append(i)
+        time.sleep(0.05)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.02):
+            await workers.run_all(1, [partial(piece, i) for i in range(9)])
+    await workers.run(1, int)
+    assert begun == [0]
     assert workers.busy == 0
+
+
+async def test_pieces_of_two_requests_take_turns(workers: Workers) -> None:
+    order: list[str] = []
+
+    def piece(name: str) -> None:
+        time.sleep(0.01)
+        order.append(name)
+
+    await asyncio.gather(*(workers.run_all(1, [partial(piece, name)] * 4) for name in "ab"))
+    assert order[:4] == ["a", "b", "a", "b"]

@@ -1,0 +1,56 @@
+import asyncio
+import time
+
+import pytest
+
+from service.time_limit import TimeLimit
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_takes_too_long_is_ended() -> None:
+    started = time.perf_counter()
+    with pytest.raises(TimeoutError), TimeLimit(0.02):
+        await asyncio.sleep(1)
+    assert time.perf_counter() - started < 0.5
+    await asyncio.sleep(0)  # the task goes on as if nothing had been
+
+
+async def test_what_is_in_time_is_left_alone() -> None:
+    with TimeLimit(0.02):
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.04)
+
+
+async def test_an_error_passes_as_it_is() -> None:
+    with pytest.raises(KeyError), TimeLimit(0.02):
+        raise KeyError
+    await asyncio.sleep(0.04)
+
+
+async def test_a_task_cancelled_from_outside_stays_cancelled() -> None:
+    async def work() -> None:
+        with TimeLimit(60):
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_inside_another_limit_the_first_to_expire_counts() -> None:
+    async def inner() -> None:
+        with TimeLimit(0.02):
+            await asyncio.sleep(60)
+
+    async def outer() -> None:
+        async with asyncio.timeout(0.02):
+            await asyncio.sleep(60)
+
+    async with asyncio.timeout(60):
+        with pytest.raises(TimeoutError):
+            await inner()
+    with pytest.raises(TimeoutError), TimeLimit(60):
+        await outer()
