@@ -58,6 +58,7 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
     assert order(1, 3) == first
     assert order(1, 4) != first
     assert order(2, 3) != first
+    assert order(2, 3) != order(3, 2)  # a second seed is not the first one an epoch later
 
 
 def test_an_epoch_resumed_inside_goes_on_with_the_same_batches() -> None:

@@ -36,6 +36,12 @@ def test_seen_rows_and_padding_stay() -> None:
     assert np.abs(found[seen == 0][1:] - start[seen == 0][1:]).max() > 0.1
 
 
+def test_padding_stays_whatever_its_row_holds() -> None:
+    start, trained, seen, _, _ = moved(ridge=1.0)
+    start[0] = trained[0] = 1.0
+    assert map_unseen(start, trained, seen)[0].tolist() == [1.0] * D
+
+
 def test_an_endless_ridge_leaves_unseen_rows_where_they_were() -> None:
     start, _, seen, _, found = moved(ridge=1e12)
     assert found[seen == 0] == pytest.approx(start[seen == 0], abs=1e-6)
