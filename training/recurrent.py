@@ -50,6 +50,18 @@ class Steps:
         return empty.index_copy(0, self.source_N, packed_NH).unflatten(0, self.shape)
 
 
+def at_real_tokens(function: Callable[..., Tensor], lengths_B: Tensor, *values_BTX: Tensor) -> Tensor:
+    """A function of single tokens, at every token: values [B, T, X] each -> [B, T, Y].
+
+    In training it is spared the padding, where the result is zero: half of a batch and more. An exported graph applies
+    it to the padding too, and whoever reads the result must mask it.
+    """
+    if torch.onnx.is_in_onnx_export():
+        return function(*values_BTX)
+    steps = Steps(lengths_B, values_BTX[0].shape[1])
+    return steps.unpack([function(*(steps.pack(values) for values in values_BTX))])
+
+
 class LSTM(nn.Module):
     """LSTM with peepholes, its output gate looking at c_t (Gers et al. 2003; equations in Wieting et al. 2016).
 

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from training.layers import TagChoice, Tags, masked_mean, width, word_noise
-from training.recurrent import ALWAYS_OPEN, LSTM, Steps, onnx_lstm
+from training.recurrent import ALWAYS_OPEN, LSTM, Steps, at_real_tokens, onnx_lstm
 
 Variant = Literal[1, 2, 3, 4, 5]
 
@@ -82,10 +82,7 @@ class GRAN(nn.Module):
         if self.variant in (3, 4):
             last_BD: Tensor = self.gates[0](x_BTD, h_BTKH[:, :, 0], lengths_B)
             return last_BD / lengths_B[:, None].float()
-        a_BTD = [self._gated(x_BTD, h_BTKH[:, :, k], gate(x_BTD, h_BTKH[:, :, k])) for k, gate in enumerate(self.gates)]
-        if self.combination is not None:
-            return masked_mean(torch.tanh(self.combination(torch.cat(a_BTD, dim=2))), lengths_B)
-        return masked_mean(torch.stack(a_BTD).sum(0) if len(a_BTD) > 1 else a_BTD[0], lengths_B)
+        return masked_mean(at_real_tokens(self._averaged, lengths_B, x_BTD, h_BTKH.flatten(2)), lengths_B)
 
     def gate_values(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """The gate on x_t of eq. 1 at every word [B, T, D], in 0..1, without tags: what section 5.2 analyses.
@@ -103,14 +100,21 @@ class GRAN(nn.Module):
         words_BTD, lengths_B = self.tags(self.embedding(input_ids_BT), lengths_B)
         return self.noise(words_BTD), lengths_B
 
-    def _gated(self, x_BTD: Tensor, h_BTH: Tensor, gate_BTG: Tensor) -> Tensor:
-        """a_t of variants 1, 2 and 5."""
+    def _averaged(self, x_D: Tensor, states_KH: Tensor) -> Tensor:
+        """What variants 1, 2 and 5 average, at each token: x_t [..., D], h_t [..., K * H] -> a_t [..., D or H]."""
+        states = states_KH.split(self.lstm.hidden, dim=-1)
+        a = [self._gated(x_D, h_H, gate(x_D, h_H)) for gate, h_H in zip(self.gates, states, strict=True)]
+        if self.combination is not None:
+            return torch.tanh(self.combination(torch.cat(a, dim=-1)))
+        return a[0] + a[1] if len(a) == 2 else a[0]
+
+    def _gated(self, x_D: Tensor, h_H: Tensor, gate_G: Tensor) -> Tensor:
         if self.variant == 1:
-            return x_BTD * gate_BTG
+            return x_D * gate_G
         if self.variant == 2:
-            return h_BTH * gate_BTG
-        on_words, on_states = gate_BTG.chunk(2, dim=2)
-        return x_BTD * on_words + h_BTH * on_states
+            return h_H * gate_G
+        on_words, on_states = gate_G.chunk(2, dim=-1)
+        return x_D * on_words + h_H * on_states
 
 
 class _Gate(nn.Module):
@@ -143,10 +147,11 @@ class _GatedSum(nn.Module):
         if torch.onnx.is_in_onnx_export():
             return self._as_onnx(x_BTD, h_BTH, lengths_B)
         steps = Steps(lengths_B, x_BTD.shape[1])
-        gates_NG = steps.pack(self.words(x_BTD) + self.states(h_BTH))
+        x_ND = steps.pack(x_BTD)
+        gates_NG = self.words(x_ND) + self.states(steps.pack(h_BTH))
         a = x_BTD.new_zeros(steps.counts[0], self.inputs)
         sums = []
-        for x_BD, gates_BG in zip(steps.pack(x_BTD).split(steps.counts), gates_NG.split(steps.counts), strict=True):
+        for x_BD, gates_BG in zip(x_ND.split(steps.counts), gates_NG.split(steps.counts), strict=True):
             a = a[: len(x_BD)]
             inside = gates_BG if self.sums is None else gates_BG + self.sums(a)
             on_words, on_sum = torch.sigmoid(inside).chunk(2, dim=1)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from training.layers import TagChoice, Tags, masked_mean, width, word_noise
-from training.recurrent import LSTM
+from training.recurrent import LSTM, at_real_tokens
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,12 @@ class LSTMEncoder(nn.Module):
         words_BTD, lengths_B = self.tags(self.embedding(input_ids_BT), lengths_B)
         states_BTKH, last_BKH = self.lstm(self.noise(words_BTD), lengths_B)
         if self.pooling == "last":
-            return self._combine(last_BKH)
-        return masked_mean(self._combine(states_BTKH), lengths_B)
+            return self._combine(last_BKH.flatten(1))
+        return masked_mean(at_real_tokens(self._combine, lengths_B, states_BTKH.flatten(2)), lengths_B)
 
     def _combine(self, states_KH: Tensor) -> Tensor:
-        """States [..., K, H] of the directions -> [..., H]."""
+        """States [..., K * H] of the directions -> [..., H]."""
         if self.combination is not None:
-            return torch.tanh(self.combination(states_KH.flatten(-2)))
-        return states_KH.sum(dim=-2)
+            return torch.tanh(self.combination(states_KH))
+        first, *second = states_KH.split(self.output_dim, dim=-1)
+        return first + second[0] if second else first

@@ -8,6 +8,7 @@ import torch
 
 from contract.scores import expected_rating
 from tests import toys
+from training.architectures import GRANConfig, WordAveragingConfig
 from training.losses import kl_to_target, sparse_target
 from training.metrics import graded, labelled
 from training.models import SiameseModel
@@ -106,3 +107,19 @@ def test_selection_is_of_the_heads_there_are() -> None:
         ratings = objective(model, toys.RATED, SupervisedConfig()).evaluate()
     assert ratings["selection"] == ratings["pearson"] == both["pearson"]
     assert "accuracy" not in ratings
+
+
+def test_scrambling_moves_what_reads_order_and_its_generator_is_kept() -> None:
+    batch = np.arange(len(toys.RATED))
+    for config, order_counts in ((GRANConfig(), True), (WordAveragingConfig(), False)):
+        plain = objective(toys.model(config, heads=True), toys.RATED)
+        scrambled = objective(toys.model(config, heads=True), toys.RATED, replace(CONFIG, scramble=1.0))
+        assert plain.generators() == []
+        (generator,) = scrambled.generators()
+        before = generator.get_state()
+        loss = scrambled.loss(batch)[0].item()
+        assert (abs(loss - plain.loss(batch)[0].item()) > 1e-5) == order_counts
+        generator.set_state(before)
+        assert scrambled.loss(batch)[0].item() == loss
+        with torch.no_grad():
+            assert scrambled.evaluate() == plain.evaluate()  # development sentences are read as they are
