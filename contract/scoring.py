@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from contract.manifest import EntailmentTask, SimilarityTask
 from contract.padding import pad
-from contract.scores import Floats, cosine, exp_l1, expected_rating, probabilities, to_unit
+from contract.scores import Floats, clip, cosine, exp_l1, expected_rating, probabilities, to_unit
 
 Array = npt.NDArray[np.generic]
 Embeddings = npt.NDArray[np.float32]
@@ -65,10 +65,10 @@ def read_similarity(task: SimilarityTask, raw: Floats) -> Similarities:
     value = raw if task.calibration is None else task.calibration.apply(raw)
     if task.label_scale is not None:
         low, high = task.label_scale
-        rating = np.clip(value, low, high)
+        rating = clip(value, low, high)
         return Similarities(raw, rating, to_unit(rating, low, high))
     if task.calibration is not None:
-        return Similarities(raw, None, np.clip(value, 0.0, 1.0))
+        return Similarities(raw, None, clip(value, 0.0, 1.0))
     return Similarities(raw, None, to_unit(raw, *task.raw_range))
 
 

@@ -154,12 +154,12 @@ def run_cli() -> None:
     from training.corpora.cli import app as data_app
     from training.corpora.files import CorpusError
     from training.parity import ParityError
-    from training.run import RunMissing
+    from training.run import RecipeChangedError, RunMissing
 
     app.add_typer(data_app, name="data")
     try:
         app()
-    except (CorpusError, ContractError, RunMissing, ParityError, FileNotFoundError) as error:
+    except (CorpusError, ContractError, RunMissing, RecipeChangedError, ParityError, FileNotFoundError) as error:
         console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(1)
     except KeyError as error:

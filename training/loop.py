@@ -13,7 +13,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
@@ -81,7 +81,7 @@ class _Progress:
     best: dict[str, float] | None = None
     seconds: float = 0.0
     log_bytes: int = 0
-    loss_sum: float = 0.0
+    sums: dict[str, float] = field(default_factory=dict)  # of the loss and its named parts, over the epoch so far
     finished: bool = False
 
 
@@ -130,7 +130,8 @@ def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, 
                 if schedule.decay == "linear":
                     done = state.epoch * objective.steps() + state.step
                     _set_rates(optimisers, rates, 1 - done / all_steps)
-                state.loss_sum += _step(objective, batch, optimisers, optimiser.clip, world)
+                for name, value in _step(objective, batch, optimisers, optimiser.clip, world).items():
+                    state.sums[name] = state.sums.get(name, 0.0) + value
                 state.step += 1
                 bar.update(task, completed=state.epoch * objective.steps() + state.step)
                 if _agreed(time.monotonic() - saved_at > schedule.checkpoint_seconds, world):
@@ -138,11 +139,13 @@ def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, 
                     saver.save(state)
                     saved_at = time.monotonic()
             metrics = _agreed(_evaluate(objective), world)
-            loss = state.loss_sum / max(state.step, 1)
-            state.epoch, state.step, state.loss_sum = state.epoch + 1, 0, 0.0
-            log.write({"epoch": state.epoch, "loss": loss, **metrics})
+            losses = {name: total / max(state.step, 1) for name, total in state.sums.items()}
+            state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
+            log.write({"epoch": state.epoch, **losses, **metrics})
             keep_if_best(metrics)
-            bar.update(task, note=f"epoch {state.epoch} loss {loss:.4f} dev {metrics['selection']:.4f}")
+            bar.update(
+                task, note=f"epoch {state.epoch} loss {losses.get('loss', 0.0):.4f} dev {metrics['selection']:.4f}"
+            )
             waited = state.epoch - state.best_epoch
             state.finished = schedule.patience is not None and waited >= schedule.patience
             state.seconds, state.log_bytes = time.monotonic() - started, log.bytes
@@ -173,10 +176,11 @@ def _evaluate(objective: Objective) -> dict[str, float]:
 
 def _step(
     objective: Objective, batch: Any, optimisers: list[torch.optim.Optimizer], clip: float | None, world: int
-) -> float:
+) -> dict[str, float]:
+    """One batch; returns its loss and, under `loss_...`, the parts of it."""
     for each in optimisers:
         each.zero_grad(set_to_none=True)
-    loss, _ = objective.loss(batch)
+    loss, parts = objective.loss(batch)
     value = float(loss.detach())
     if not torch.isfinite(loss.detach()):
         raise FloatingPointError(f"the loss became {value}; a smaller learning rate or clipping may help")
@@ -188,7 +192,7 @@ def _step(
         clip_gradients(parameters, clip)
     for each in optimisers:
         each.step()
-    return value
+    return {"loss": value, **{f"loss_{name}": part for name, part in parts.items()}}
 
 
 def _set_rates(optimisers: list[torch.optim.Optimizer], rates: list[list[float]], factor: float) -> None:
@@ -257,6 +261,9 @@ class _Saver:
             others = everyone[1:]
         if self.rank > 0:
             return
+        # A finite loss can have an infinite gradient; the last good checkpoint must not be replaced by its result.
+        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.model.parameters()):
+            raise FloatingPointError("a weight is no longer finite; a smaller learning rate or clipping may help")
         content = {
             "progress": asdict(state),
             "model": self.model.state_dict(),

@@ -77,11 +77,22 @@ def publish(recipe: Recipe, runs: Path, models: Path, figures: Path, seed: int) 
         manifest.save(folder)
         write_card(manifest, folder / CARD)
         Manifest.load(folder).verify(folder)
-        models.mkdir(parents=True, exist_ok=True)
-        if target.exists():
-            shutil.rmtree(target)
-        shutil.copytree(folder, target)
+        replace_folder(folder, target)
     return target
+
+
+def replace_folder(new: Path, target: Path) -> None:
+    """Put a copy of a folder in another's place: a kill leaves the old one or the new one, never half of one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    arriving, leaving = (target.with_name(f".{target.name}.{which}") for which in ("new", "old"))
+    for leftover in (arriving, leaving):
+        shutil.rmtree(leftover, ignore_errors=True)
+    shutil.copytree(new, arriving)
+    arriving.chmod(0o755)  # temporary folders are private; a service under another user must read this one
+    if target.exists():
+        target.rename(leaving)
+    arriving.rename(target)
+    shutil.rmtree(leaving, ignore_errors=True)
 
 
 def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: str = "float32") -> Path:

@@ -71,6 +71,7 @@ class Recipe:
     schedule: Schedule
     start: str | None = None  # the recipe whose trained encoder this one starts from
     random_start: bool = False  # word vectors drawn at random instead of taken from the table
+    row_scale: float = 1.0  # word vectors are multiplied by this before training: heads want embeddings near length 1
     map_unseen: bool = False  # afterwards, move rows that training never met by a ridge map
     max_tokens: int = 128  # longer training sentences are cut
     publication: Publication | None = field(default=None)

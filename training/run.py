@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+from pydantic import JsonValue
 
 from contract.text import split_words
 from contract.tokenizer import Tokenizer
@@ -35,6 +36,10 @@ from training.unseen import map_unseen
 logger = logging.getLogger(__name__)
 
 WEIGHTS_NAME = "model.pt"  # after everything, map of unseen rows included
+
+
+class RecipeChangedError(Exception):
+    """A run in this folder was begun with other settings than the recipe has now."""
 
 
 class RunMissing(Exception):
@@ -80,6 +85,7 @@ def run(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> Result:
 
     Raises:
         RunMissing: the word table or the run this one starts from is not there.
+        RecipeChangedError: the folder holds a run of another recipe or other settings.
         CorpusError: a corpus is missing or malformed.
     """
     _join_processes()
@@ -89,11 +95,15 @@ def run(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> Result:
     model = build_model(recipe, table, seed)
     if recipe.start is not None:
         start_from(model, find(recipe.start), runs, seed)
+    if recipe.row_scale != 1.0:
+        with torch.no_grad():
+            model.embedding.weight.mul_(recipe.row_scale)
+            model.embedding.start.mul_(recipe.row_scale)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model.to(device)
     objective = build_objective(recipe, model, table.tokenizer, runs, teacher, seed)
     schedule = recipe.schedule
-    (folder / "recipe.json").write_text(json.dumps({**recipe.as_json(), "seed": seed}, indent=1) + "\n")
+    _record_recipe(folder, {**recipe.as_json(), "seed": seed})
     result = train(objective, recipe.optimiser, schedule, folder, seed=seed)
     if recipe.map_unseen and isinstance(objective, TeacherCosineObjective):
         _map_unseen(model, objective.sentences, table)
@@ -102,6 +112,15 @@ def run(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> Result:
     if not dist.is_initialized() or dist.get_rank() == 0:
         torch.save(model.state_dict(), folder / WEIGHTS_NAME)
     return result
+
+
+def _record_recipe(folder: Path, settings: dict[str, JsonValue]) -> None:
+    """Write `recipe.json`, unless a run with other settings was begun here: it must not be resumed with these."""
+    path = folder / "recipe.json"
+    if path.exists() and (begun := json.loads(path.read_text(encoding="utf-8"))) != settings:
+        changed = sorted(key for key in {*begun, *settings} if begun.get(key) != settings.get(key))
+        raise RecipeChangedError(f"{folder} was begun with another {', '.join(changed)}: move it away to start afresh")
+    path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
 def load_table(recipe: TableRecipe, runs: Path) -> WordTable:
@@ -148,7 +167,7 @@ def load_run(recipe: Recipe, runs: Path, seed: int) -> tuple[SiameseModel, WordT
         raise RunMissing(f"{path} is not there: run `python -m training train {recipe.name} --seed {seed}` first")
     table = load_table(recipe.table, runs)
     model = build_model(recipe, table, seed)
-    model.load_state_dict(torch.load(path, weights_only=True))
+    model.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
     return model, table
 
 

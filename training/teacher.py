@@ -18,6 +18,16 @@ from rich.progress import track
 CHUNK = 8192  # texts encoded between two files on disk: what an interruption can cost
 
 
+def _digest(folder: Path) -> str:
+    """12 hex digits over the contents of a model folder."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        digest.update(str(path.relative_to(folder)).encode())
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:12]
+
+
 class TextEncoder(Protocol):
     """Anything that turns texts into vectors; tests use a toy."""
 
@@ -49,7 +59,8 @@ class Teacher:
             from sentence_transformers import SentenceTransformer
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError("reading a teacher needs the extra: pip install -e '.[distill]'") from error
-        self.name = path.name
+        # Cached encodings go by this name: another model in a folder of the same name must not find them.
+        self.name = f"{path.name}-{_digest(path)}{'-bf16' if bfloat16 else ''}"
         self.batch_size = batch_size
         self.bfloat16 = bfloat16
         self._model = SentenceTransformer(str(path), local_files_only=True)

@@ -177,6 +177,30 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_leaves_the_checkpoint(tmp_p
     assert torch.equal(now(cured), now(whole))
 
 
+def test_an_infinite_gradient_of_a_finite_loss_leaves_the_checkpoint(tmp_path: Path) -> None:
+    class Exploding(Scripted):
+        def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+            loss, parts = super().loss(batch)
+            # d sqrt(x)/dx at 0 is infinite, times 0 is NaN; the value is 0
+            return loss + (self.model[1].weight * 0).sum().sqrt(), parts
+
+    with pytest.raises(FloatingPointError, match="weight is no longer finite"):
+        train(Exploding([0.1] * 9), OPTIMISER, replace(SCHEDULE, checkpoint_seconds=0.0), tmp_path, seed=1)
+    saved = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["model"]
+    assert all(bool(torch.isfinite(value).all()) for value in saved.values())
+
+
+def test_the_log_names_the_parts_of_the_loss(tmp_path: Path) -> None:
+    class InParts(Scripted):
+        def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+            loss, _ = super().loss(batch)
+            return loss, {"half": loss.item() / 2}
+
+    train(InParts([0.1] * 9), OPTIMISER, SCHEDULE, tmp_path, seed=1)
+    for line in lines(tmp_path)[1:]:
+        assert line["loss_half"] == pytest.approx(line["loss"] / 2, abs=2e-6)
+
+
 def test_lines_the_checkpoint_does_not_know_are_cut_off(tmp_path: Path) -> None:
     train(Scripted([0.1, 0.2, 0.3]), OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path, seed=0)
     with (tmp_path / "metrics.jsonl").open("a") as file:

@@ -239,3 +239,28 @@ def test_the_recipe_of_a_run_is_saved_as_data(runs: Path) -> None:
     assert saved["seed"] == 2
     assert saved["objective"]["kind"] == "SupervisedConfig"
     assert saved["schedule"]["epochs"] == 3
+
+
+def test_a_run_is_not_resumed_with_other_settings(runs: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    with pytest.raises(run.RecipeChangedError, match="begun with another schedule"):
+        run.run(replace(SICK, schedule=Schedule(epochs=4, batch_size=2)), runs, teacher=None, seed=1)
+
+
+def test_scaled_rows_start_the_run_and_are_what_it_is_pulled_back_to(runs: Path) -> None:
+    table = run.load_table(TABLE, runs)
+    run.run(replace(SICK, row_scale=10.0, schedule=Schedule(epochs=0, batch_size=2)), runs, teacher=None, seed=5)
+    trained, _ = run.load_run(SICK, runs, 5)
+    np.testing.assert_allclose(trained.embedding.weight.detach().numpy(), 10 * table.rows, rtol=1e-6)
+
+
+def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole(tmp_path: Path) -> None:
+    new, target = tmp_path / "new", tmp_path / "models" / "toy"
+    new.mkdir(mode=0o700)
+    (new / "fresh").write_text("1")
+    target.mkdir(parents=True)
+    (target / "stale").write_text("0")
+    publish.replace_folder(new, target)
+    assert [p.name for p in target.iterdir()] == ["fresh"]
+    assert target.stat().st_mode & 0o777 == 0o755
+    assert [p.name for p in target.parent.iterdir()] == ["toy"]  # nothing half-made beside it

@@ -97,3 +97,13 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     with pytest.raises(ModuleNotFoundError, match=r"needs the extra: pip install -e '\.\[distill\]'"):
         Teacher(tmp_path)
+
+
+def test_a_digest_tells_models_in_folders_of_one_name_apart(tmp_path: Path) -> None:
+    digests = []
+    for owner, weights in (("one", b"1"), ("two", b"2"), ("three", b"1")):
+        folder = tmp_path / owner / "model"
+        folder.mkdir(parents=True)
+        (folder / "weights.bin").write_bytes(weights)
+        digests.append(teacher._digest(folder))
+    assert digests[0] == digests[2] != digests[1]

@@ -22,7 +22,7 @@ def avg_paraphrase() -> Recipe:
         data=TeacherSentences(limit=400_000),
         objective=TeacherCosineConfig(),
         optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=1e-3),
-        schedule=Schedule(epochs=40, batch_size=256, patience=5),
+        schedule=Schedule(epochs=20, batch_size=256, decay="linear"),
         map_unseen=True,
         publication=Publication("avg-paraphrase", "Word averaging, general-purpose paraphrase similarity"),
     )
@@ -65,9 +65,10 @@ def avg_sick() -> Recipe:
         table=MINILM,
         architecture=WordAveragingConfig(),
         data=SickPairs(),
-        objective=SupervisedConfig(similarity_weight=1.0, entailment_weight=1.0, directed=True),
-        optimiser=OptimiserConfig("adam", learning_rate=5e-3, embedding_learning_rate=3e-4),
-        schedule=Schedule(epochs=30, batch_size=25, decay="linear"),
+        objective=SupervisedConfig(similarity_weight=1.0, entailment_weight=1.0, hidden=100, directed=True),
+        optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=3e-3),
+        schedule=Schedule(epochs=20, batch_size=25, decay="linear"),
+        row_scale=10.0,
         start="avg-paraphrase",
         publication=Publication("avg-sick", "Word averaging, SICK relatedness 1..5 and entailment", keep_words=40_000),
     )

@@ -1,0 +1,43 @@
+"""The README's promises: its curl examples are sent to the published models, and must answer as printed."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from service.app import create_app
+from service.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```", README, flags=re.DOTALL)
+
+
+def close(found: Any, printed: Any) -> bool:
+    """Equal, numbers to six digits."""
+    if isinstance(printed, dict):
+        return found.keys() == printed.keys() and all(close(found[k], v) for k, v in printed.items())
+    if isinstance(printed, list):
+        return len(found) == len(printed) and all(map(close, found, printed))
+    if isinstance(printed, float):
+        return found == pytest.approx(printed, abs=1e-6)
+    return bool(found == printed)
+
+
+def test_there_are_three_examples() -> None:
+    assert len(EXAMPLES) == 3
+
+
+@pytest.mark.artifacts
+@pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=["similarity", "rank", "entailment"])
+def test_an_example_answers_as_printed(command: str, answer: str) -> None:
+    _, *arguments = shlex.split(command.replace("\\\n", " "))
+    url = next(a for a in arguments if a.startswith("127.0.0.1:8000"))
+    body = arguments[arguments.index("--json") + 1]
+    with TestClient(create_app(Settings(models_dir=ROOT / "models"))) as client:
+        found = client.post(url.removeprefix("127.0.0.1:8000"), content=body).json()
+    assert close(found, json.loads(answer)), json.dumps(found)
