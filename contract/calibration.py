@@ -4,6 +4,7 @@ Fitted in `training/calibrate.py`, carried by the manifest, applied by the servi
 that both sides compute the same number.
 """
 
+from functools import lru_cache
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -13,6 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Floats = npt.NDArray[np.float64]
 
 MAX_KNOTS = 1024  # a map stays a few kilobytes of manifest
+
+
+@lru_cache(maxsize=256)
+def _array(values: tuple[float, ...]) -> Floats:
+    """A field as an array, made once: making it costs more than evaluating a map at one value."""
+    array = np.asarray(values, dtype=np.float64)
+    array.flags.writeable = False  # shared by every call
+    return array
 
 
 class _Knots(BaseModel):
@@ -47,7 +56,7 @@ class CentredIsotonic(_Knots):
 
     def apply(self, raw: Floats) -> Floats:
         """Piecewise-linear interpolation, constant outside the knots: [n] -> [n]."""
-        return np.asarray(np.interp(raw, self.x, self.y))
+        return np.asarray(np.interp(raw, _array(self.x), _array(self.y)))
 
 
 class LocalLinear(_Knots):
@@ -73,12 +82,11 @@ class LocalLinear(_Knots):
 
     def apply(self, raw: Floats) -> Floats:
         """Weighted least-squares line around each value, read at that value: [n] -> [n]."""
-        x = np.asarray(self.x)
-        y = np.asarray(self.y)
+        x, y, weight = _array(self.x), _array(self.y), _array(self.weight)
         offset = x[None, :] - np.asarray(raw, dtype=np.float64)[:, None]
         scaled = (offset / self.bandwidth) ** 2
         # Shifted by the nearest point, so that a value far from all points still has weights above zero.
-        kernel = np.exp(-0.5 * (scaled - scaled.min(axis=1, keepdims=True))) * np.asarray(self.weight)
+        kernel = np.exp(-0.5 * (scaled - scaled.min(axis=1, keepdims=True))) * weight
         s0, s1, s2 = kernel.sum(1), (kernel * offset).sum(1), (kernel * offset**2).sum(1)
         t0, t1 = (kernel * y).sum(1), (kernel * offset * y).sum(1)
         determinant = s0 * s2 - s1**2
