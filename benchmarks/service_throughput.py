@@ -32,6 +32,7 @@ from benchmarks.sentences import sentences  # noqa: E402 - the repository is not
 
 UVICORN = ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
 BODIES = 500  # distinct requests that a load cycles through
+CONNECTIONS = {1: 16, 64: 2}  # by pairs a request; more large requests at once would only queue in the slowest app
 LUA = """
 local bodies = {}
 for line in io.lines("%s") do bodies[#bodies + 1] = line end
@@ -83,7 +84,7 @@ def load(port: int, lua: Path, connections: int, seconds: int) -> dict[str, floa
         RuntimeError: any answer was not a 2xx.
     """
     out = subprocess.run(
-        ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(lua), f"http://127.0.0.1:{port}"],
+        ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "--latency", "-s", str(lua), f"http://127.0.0.1:{port}"],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     if "Non-2xx" in out or "Socket errors" in out:
@@ -111,7 +112,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=8, help="of each load")
-    parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--no-peer", action="store_true", help="leave MiniLM out")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     options = parser.parse_args()
@@ -140,8 +140,8 @@ def main() -> None:
             for name, (command, environment, sizes) in apps.items():
                 with serving(command, ports[name], environment) as pid:
                     for pairs in sizes:
-                        load(ports[name], scripts[pairs], options.connections, 2)  # warm up
-                        measured = load(ports[name], scripts[pairs], options.connections, options.seconds)
+                        load(ports[name], scripts[pairs], CONNECTIONS[pairs], 2)  # warm up
+                        measured = load(ports[name], scripts[pairs], CONNECTIONS[pairs], options.seconds)
                         runs.setdefault((name, pairs), []).append(measured)
                         print(f"round {round_ + 1} {name:20} {pairs:3} pairs: {measured}", flush=True)
                     memory[name] = resident_mb(pid)
@@ -170,11 +170,16 @@ def write_result(
     def median(key: tuple[str, int], value: str) -> float:
         return statistics.median(run[value] for run in runs[key])
 
+    def ratio(key: tuple[str, int], base: tuple[str, int]) -> float:
+        rates = [[run["requests_per_second"] for run in runs[each]] for each in (key, base)]
+        return statistics.median(ours / theirs for ours, theirs in zip(*rates, strict=True))
+
     lines = [
         f"# Throughput of POST /similarity, {datetime.now(UTC).date()}", "",
-        f"`python benchmarks/service_throughput.py --rounds {options.rounds} --seconds {options.seconds} "
-        f"--connections {options.connections}`: one uvicorn worker each, medians of {options.rounds} alternating "
-        f"rounds, loopback. {os.cpu_count()} cores ({cpu_model()}), Python {platform.python_version()}, "
+        f"`python benchmarks/service_throughput.py --rounds {options.rounds} --seconds {options.seconds}`"
+        f": one uvicorn worker each, {CONNECTIONS[1]} connections for single pairs and {CONNECTIONS[64]} for 64, "
+        f"medians over {options.rounds} alternating rounds of each rate and of each ratio within a round, loopback. "
+        f"{os.cpu_count()} cores ({cpu_model()}), Python {platform.python_version()}, "
         + ", ".join(f"{p} {version(p)}" for p in ("fastapi", "uvicorn", "pydantic", "onnxruntime", "numpy")) + ".",
         "",
         "| app | pairs a request | requests/s | pairs/s | p50 ms | p99 ms | RSS MB | requests/s : echo | : MiniLM |",
@@ -182,9 +187,9 @@ def write_result(
     ]  # fmt: skip
     for (name, pairs), _ in runs.items():
         rate = median((name, pairs), "requests_per_second")
-        to_echo = rate / median(("echo", pairs), "requests_per_second")
-        peer = median(("minilm", pairs), "requests_per_second") if ("minilm", pairs) in runs else None
-        to_peer = f"{rate / peer:.1f}" if peer and name != "echo" else ""
+        to_echo = ratio((name, pairs), ("echo", pairs))
+        peer = ("minilm", pairs)
+        to_peer = f"{ratio((name, pairs), peer):.1f}" if peer in runs and name != "echo" else ""
         p50, p99 = (median((name, pairs), f"p{p}_ms") for p in (50, 99))
         lines.append(
             f"| {name} | {pairs} | {rate:.0f} | {rate * pairs:.0f} | {p50:.2f} | {p99:.2f} | {memory[name]:.0f} | "
