@@ -156,11 +156,13 @@ class Edge:
             return body
         chunks, size = [body], len(body)
         while message.get("more_body"):
+            if size > self._max_body:  # before waiting for more, which may never come
+                raise self._too_large()
             message = await receive()
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
-            if size > self._max_body:
-                raise self._too_large()
+        if size > self._max_body:
+            raise self._too_large()
         if message["type"] == "http.disconnect":
             raise ClientLeft
         return b"".join(chunks)

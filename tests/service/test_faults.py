@@ -170,6 +170,14 @@ async def test_a_body_that_does_not_come_is_given_up(serve: Serve) -> None:
             assert b"body_timeout" in sent[1]["body"]
 
 
+async def test_a_body_already_over_the_limit_is_refused_without_waiting_for_the_rest(serve: Serve) -> None:
+    async with serve(max_body_bytes=50, request_timeout=5) as client:
+        begun = {"type": "http.request", "body": b" " * 51, "more_body": True}  # and then nothing more
+        async with asyncio.timeout(1):
+            sent = await asgi(client.app, [begun])
+    assert sent[0]["status"] == 413
+
+
 async def test_a_caller_who_leaves_gets_no_answer_and_is_counted(serve: Serve) -> None:
     async with serve() as client:
         body = {"type": "http.request", "body": b"{", "more_body": True}
