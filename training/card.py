@@ -53,7 +53,7 @@ def _figures(manifest: Manifest) -> str:
     ]
     head = "| task | corpus | split | metric | value | rows |\n|---|---|---|---|---|---|"
     return (
-        f"## Figures\n\nOf these very files, through ONNX Runtime, on test sets touched once.\n\n{head}\n"
+        f"## Figures\n\nOf these very files, through ONNX Runtime. No choice was made on a test set; `docs/papers/` says how often each was measured.\n\n{head}\n"
         + "\n".join(rows)
     )
 

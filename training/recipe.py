@@ -1,7 +1,7 @@
 """A recipe: every setting of one run, as a typed value. It travels as JSON in the run and in the manifest."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from pydantic import JsonValue
 
@@ -74,7 +74,7 @@ class Recipe:
     row_scale: float = 1.0  # word vectors are multiplied by this before training: heads want embeddings near length 1
     map_unseen: bool = False  # afterwards, move rows that training never met by a ridge map
     max_tokens: int = 128  # longer training sentences are cut
-    publication: Publication | None = field(default=None)
+    publication: Publication | None = None
 
     def as_json(self) -> dict[str, JsonValue]:
         """Plain JSON values, with the kinds of the parts named."""

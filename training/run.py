@@ -29,7 +29,7 @@ from training.objectives.transfer import MarginConfig, MarginObjective
 from training.pairs import Pair
 from training.recipe import ParaphrasePairs, Recipe, SickPairs, TableRecipe, TeacherSentences
 from training.recipes import find
-from training.tables import WordTable
+from training.tables import ROWS_NAME, WordTable
 from training.teacher import Teacher, encode_cached
 from training.unseen import map_unseen
 
@@ -55,10 +55,19 @@ def make_table(recipe: TableRecipe, teacher: Teacher, runs: Path) -> WordTable:
     """Distil a word table, or load it when it is there.
 
     Words are counted on Wikipedia and on the sentences of the transfer mixture, never on evaluation sentences.
+
+    Raises:
+        RecipeChangedError: a table of that name is there, and of another size.
     """
     folder = runs / "tables" / recipe.name
-    if (folder / "rows.npy").is_file():
-        return WordTable.load(folder)
+    if (folder / ROWS_NAME).is_file():
+        table = WordTable.load(folder)
+        found = (len(table.tokenizer.words), table.rows.shape[1], table.tokenizer.buckets)
+        if found != (wanted := (recipe.words, recipe.dim, recipe.buckets)):
+            raise RecipeChangedError(
+                f"{folder} holds a table of (words, dim, buckets) {found}, asked for {wanted}: move it away or name another"
+            )
+        return table
 
     def texts() -> Iterator[str]:
         yield from wikipedia.paragraphs()

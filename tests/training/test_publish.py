@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from training.recipe import Publication, Recipe, SickPairs, TableRecipe, Teacher
 from training.regularisers import RegulariserConfig
 from training.runtime import PublishedModel
 from training.tables import build
+from training.teacher import Teacher
 
 WORDS = [
     "the",
@@ -50,6 +52,7 @@ RATED = [
     Pair("two dog runs on snow", "a cat on the sofa", 1.2, "neutral"),
     Pair("a man is not on the snow", "a man is on the snow", 2.8, "contradiction"),
 ]
+TOY_TEACHER = cast(Teacher, None)  # a table that is there needs no teacher
 TABLE = TableRecipe("toy", words=len(WORDS), dim=8)
 SICK = Recipe(
     name="toy-sick",
@@ -264,3 +267,10 @@ def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole
     assert [p.name for p in target.iterdir()] == ["fresh"]
     assert target.stat().st_mode & 0o777 == 0o755
     assert [p.name for p in target.parent.iterdir()] == ["toy"]  # nothing half-made beside it
+
+
+def test_a_table_of_another_size_is_not_passed_off_as_the_one_asked_for(runs: Path) -> None:
+    there = TableRecipe("toy", words=len(WORDS), dim=8, buckets=4)
+    assert run.make_table(there, TOY_TEACHER, runs).rows.shape[1] == 8
+    with pytest.raises(run.RecipeChangedError, match=r"\(16, 8, 4\), asked for \(16, 300, 4\)"):
+        run.make_table(replace(there, dim=300), TOY_TEACHER, runs)
