@@ -77,7 +77,8 @@ def write_report(figures: Path, out: Path) -> None:
         "# Results",
         "Written by `python -m training results` from the files in `analyses/figures/`; each says the command, seed "
         "and date of its measurement. All figures go through the exported ONNX graphs and the contract, as the service "
-        "answers. Choices were made on STS 2016 and SICK trial; docs/papers/ says how often test sets were measured. STS 2013 SMT "
+        "answers. Choices were made on STS 2016 and SICK trial; docs/papers/ says how often "
+        "test sets were measured. STS 2013 SMT "
         "(licensed text) and PIT-2015 are not among the sets, and in no mean, ours or the papers': the paper's means "
         "are taken over the sets at hand.",
         "## Against the targets",

@@ -65,7 +65,8 @@ def make_table(recipe: TableRecipe, teacher: Teacher, runs: Path) -> WordTable:
         found = (len(table.tokenizer.words), table.rows.shape[1], table.tokenizer.buckets)
         if found != (wanted := (recipe.words, recipe.dim, recipe.buckets)):
             raise RecipeChangedError(
-                f"{folder} holds a table of (words, dim, buckets) {found}, asked for {wanted}: move it away or name another"
+                f"{folder} holds a table of (words, dim, buckets) {found}, asked for {wanted}: "
+                "move it away or name another"
             )
         return table
 
