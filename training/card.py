@@ -53,8 +53,8 @@ def _figures(manifest: Manifest) -> str:
     ]
     head = "| task | corpus | split | metric | value | rows |\n|---|---|---|---|---|---|"
     return (
-        "## Figures\n\nOf these very files, through ONNX Runtime. Settings were chosen on development sets; `docs/papers/` "
-        f"says how often each test set was measured.\n\n{head}\n" + "\n".join(rows)
+        "## Figures\n\nOf these very files, through ONNX Runtime. Settings were chosen on development sets; "
+        f"`docs/papers/` says how often each test set was measured.\n\n{head}\n" + "\n".join(rows)
     )
 
 
