@@ -2,7 +2,7 @@
 # A stamp file says that an environment is up to date: pip runs only after pyproject.toml or constraints.txt changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check fix setup bench results lock check-deploy clean
+.PHONY: help serve test check fix setup bench reproduce search results lock check-deploy clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
@@ -36,6 +36,12 @@ setup: .venv/.teacher  ## .venv for tests, training and distillation from a sent
 
 bench: .venv/.teacher  ## throughput as ratios, into benchmarks/results (needs wrk)
 	.venv/bin/python benchmarks/service_throughput.py $(ARGS)
+
+reproduce: .venv/.teacher  ## train and measure what is missing of a paper's table: TABLE=gran-table2
+	.venv/bin/python -m training reproduce $(or $(TABLE),--list) $(ARGS)
+
+search: .venv/.teacher  ## a recipe's settings by development score: RECIPE=gran-1
+	.venv/bin/python -m training search $(RECIPE) $(ARGS)
 
 results: .venv/.development  ## analyses/RESULTS.md from the measured figures
 	.venv/bin/python -m training results

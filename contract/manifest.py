@@ -100,7 +100,7 @@ class TrainingData(_Frozen):
 class Figure(_Frozen):
     """One measured number, of the published files, through the code path the service uses."""
 
-    task: Task
+    task: Task | Literal["sentiment"]  # also of what is measured and not served
     corpus: str
     split: str
     metric: str

@@ -23,6 +23,9 @@ console = Console()
 Runs = Annotated[Path, typer.Option(help="where word tables, runs and teacher encodings are kept")]
 Seed = Annotated[int, typer.Option(help="seed of the order of batches, the heads and dropout")]
 Figures = Annotated[Path, typer.Option(help="folder of measured figures, as JSON")]
+Tables = Annotated[Path, typer.Option(help="folder of reproduced tables, as JSON")]
+Report = Annotated[Path, typer.Option(help="the report to write")]
+Records = Annotated[Path, typer.Option(help="folder of search records, as JSON")]
 TeacherPath = Annotated[
     Optional[Path],  # noqa: UP045 - typer reads this form
     typer.Option(
@@ -137,13 +140,103 @@ def evaluate(
 @app.command()
 def results(
     figures: Figures = Path("analyses/figures"),
-    out: Annotated[Path, typer.Option(help="the report to write")] = Path("analyses/RESULTS.md"),
+    tables: Tables = Path("analyses/tables"),
+    records: Records = Path("analyses/searches"),
+    out: Report = Path("analyses/RESULTS.md"),
 ) -> None:
-    """Write analyses/RESULTS.md from the measured figures, ours beside the papers'."""
+    """Write analyses/RESULTS.md from the measured figures and tables, ours beside the papers'."""
     from training.results import write_report
 
-    write_report(figures, out)
+    write_report(figures, out, tables, records)
     console.print(f"wrote {out}")
+
+
+@app.command()
+def reproduce(
+    names: Annotated[Optional[list[str]], typer.Argument(help="tables, one after the other (see --list)")] = None,  # noqa: UP045
+    rows: Annotated[str, typer.Option(help="only these recipes, separated by commas")] = "",
+    seeds: Annotated[str, typer.Option(help="these seeds instead of the table's, separated by commas")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="only tell what is missing and how long it may take")
+    ] = False,
+    list_tables: Annotated[bool, typer.Option("--list", help="the tables there are")] = False,
+    teacher: TeacherPath = None,
+    runs: Runs = Path("runs"),
+    figures: Figures = Path("analyses/figures"),
+    tables: Tables = Path("analyses/tables"),
+    records: Records = Path("analyses/searches"),
+    report: Report = Path("analyses/RESULTS.md"),
+) -> None:
+    """Train and measure whatever is missing of a paper's table, then write it and the report; resumes when killed."""
+    from training.reproduce import Clock, Places, plan, together
+    from training.reproduce import reproduce as carry_out
+    from training.reproductions import TABLES, find_table
+
+    if list_tables or not names:
+        if not list_tables:
+            raise typer.BadParameter("name a table, or give --list", param_hint="names")
+        shown = Table("table", "what", "rows", "columns")
+        for each in TABLES.values():
+            shown.add_row(each.name, each.title, str(len(each.rows)), str(len(each.columns)))
+        console.print(shown)
+        return
+    wanted = [find_table(name) for name in names]
+    places = Places(runs=runs, figures=figures, tables=tables, report=report, records=records)
+    chosen, numbers = tuple(filter(None, rows.split(","))), _seeds(seeds)
+    if dry_run:
+        jobs = together(job for each in wanted for job in plan(each, places, chosen, numbers))
+        for job in jobs:
+            console.print(f"{job.name}: {' and '.join(job.steps)}", highlight=False)
+        console.print(f"{', '.join(names)}: {len(jobs)} to do, {Clock(runs).text(jobs)}", highlight=False)
+        return
+    failed = False
+    for each in wanted:
+        outcome = carry_out(each, places, teacher_folder(teacher), chosen, numbers)
+        failed |= bool(outcome.failures)
+        for failure in outcome.failures:
+            console.print(f"[red]failed:[/red] {escape(failure.job.name)}: {escape(failure.reason)}", soft_wrap=True)
+        done = f"{outcome.jobs - len(outcome.failures)} of {outcome.jobs} done"
+        console.print(f"{each.name}: {done}, {tables / each.name}.json, {report}", soft_wrap=True)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def search(
+    recipe: Annotated[str, typer.Argument(help="name of a recipe that has a space in training/recipes/spaces.py")],
+    trials: Annotated[int, typer.Option(help="how many in all, those of earlier calls included", min=1)] = 20,
+    seed: Annotated[int, typer.Option(help="seed of the sampler and of every trial's run")] = 1,
+    epochs: Annotated[Optional[int], typer.Option(help="of a trial [default: the space's]", min=1)] = None,  # noqa: UP045
+    pairs: Annotated[Optional[int], typer.Option(help="of a trial [default: the space's]", min=1)] = None,  # noqa: UP045
+    teacher: TeacherPath = None,
+    runs: Runs = Path("runs"),
+    records: Records = Path("analyses/searches"),
+) -> None:
+    """Search a recipe's settings with Optuna by development score, never a test set; resumes when killed."""
+    from training.recipes.spaces import find_space
+    from training.search import search as carry_out
+
+    found, space = find_space(recipe)
+    record = carry_out(
+        found, space, runs, teacher_folder(teacher), records, trials=trials, seed=seed, epochs=epochs, pairs=pairs
+    )
+    ranked = sorted(record.trials, key=lambda each: each.development or 0.0, reverse=True)
+    shown = Table("trial", "state", "development", *(each.setting for each in space.settings), "seconds")
+    for each in ranked[:10]:
+        settings = (f"{each.settings[name]:.4g}" for name in record.present)
+        development = "" if each.development is None else f"{each.development:.4f}"
+        shown.add_row(str(each.number), each.state, development, *settings, f"{each.seconds:.0f}")
+    console.print(shown)
+    console.print(f"{len(record.trials)} trials in {records / recipe}.json")
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(",") if part)
+    except ValueError:
+        raise typer.BadParameter(
+            f"expected whole numbers separated by commas, got {text!r}", param_hint="--seeds"
+        ) from None
 
 
 def run_cli() -> None:
@@ -151,15 +244,28 @@ def run_cli() -> None:
     import sys
 
     from contract.errors import ContractError
+    from training.analyses.cli import analyse
     from training.corpora.cli import app as data_app
     from training.corpora.files import CorpusError
     from training.parity import ParityError
+    from training.recipes.spaces import SearchError
     from training.run import RecipeChangedError, RunMissing
+    from training.synonyms import WordNetMissing
 
     app.add_typer(data_app, name="data")
+    app.command()(analyse)
     try:
         app()
-    except (CorpusError, ContractError, RunMissing, RecipeChangedError, ParityError, FileNotFoundError) as error:
+    except (
+        CorpusError,
+        ContractError,
+        RunMissing,
+        RecipeChangedError,
+        SearchError,
+        ParityError,
+        WordNetMissing,
+        FileNotFoundError,
+    ) as error:
         console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(1)
     except KeyError as error:

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from contract.manifest import Figure
+from contract.scores import to_unit
 from contract.scoring import most_likely
 from training.corpora import sick, transfer
 from training.metrics import graded, labelled
@@ -57,15 +58,24 @@ def transfer_figures(model: PublishedModel) -> list[Figure]:
 
 
 def sick_figures(model: PublishedModel) -> list[Figure]:
-    """The SemEval-2014 measures on SICK test: r, rho and MSE of the rating; accuracy and macro-F1 of the label."""
+    """The SemEval-2014 measures on SICK test: r, rho and MSE of the rating; accuracy and macro-F1 of the label.
+
+    Of a calibrated model also r, rho and MSE without the calibration.
+    """
     pairs = sick.read("test")
     a, b = [p.a for p in pairs], [p.b for p in pairs]
     figures = []
     if model.manifest.similarity is not None:
-        rating = model.similarity(a, b).rating
-        assert rating is not None
-        for metric, value in graded(rating, _ratings(pairs)).items():
+        task, scores = model.manifest.similarity, model.similarity(a, b)
+        assert scores.rating is not None
+        assert task.label_scale is not None
+        for metric, value in graded(scores.rating, _ratings(pairs)).items():
             figures.append(_similarity("SICK", "test", metric, value, len(pairs)))
+        if task.calibration is not None:  # what the raw score gives, stretched over the scale
+            low, high = task.label_scale
+            stretched = low + (high - low) * to_unit(scores.raw_score, *task.raw_range)
+            for metric, value in graded(stretched, _ratings(pairs)).items():
+                figures.append(_similarity("SICK", "test", f"{metric}_uncalibrated", value, len(pairs)))
     if model.manifest.entailment is not None:
         predicted = [most_likely(p) for p in model.entailment(a, b)]
         for metric, value in labelled(predicted, [p.label or "" for p in pairs]).items():
@@ -73,6 +83,22 @@ def sick_figures(model: PublishedModel) -> list[Figure]:
                 Figure(task="entailment", corpus="SICK", split="test", metric=metric, value=value, rows=len(pairs))
             )
     return figures
+
+
+def split_figures(model: PublishedModel, pairs: Sequence[Pair]) -> list[Figure]:
+    """Pearson, Spearman and MSE on the test part of the STS split: over all its pairs at once, as the paper has it.
+
+    Beside it the mean of Pearson r over the sets of that part.
+    """
+    task = model.manifest.similarity
+    assert task is not None
+    rating = model.similarity([p.a for p in pairs], [p.b for p in pairs]).rating
+    assert rating is not None
+    gold, groups = _ratings(pairs), np.array([p.group for p in pairs])
+    corpus = "STS 2012-2015 split"
+    figures = [_similarity(corpus, "test", metric, value, len(pairs)) for metric, value in graded(rating, gold).items()]
+    sets = [graded(rating[groups == name], gold[groups == name])["pearson"] for name in np.unique(groups)]
+    return [*figures, _similarity(corpus, "mean of sets", "pearson", float(np.mean(sets)), len(sets))]
 
 
 def _raw_scores(model: PublishedModel, pairs: Sequence[Pair]) -> np.ndarray:

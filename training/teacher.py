@@ -63,19 +63,24 @@ class Teacher:
         self.name = f"{path.name}-{_digest(path)}{'-bf16' if bfloat16 else ''}"
         self.batch_size = batch_size
         self.bfloat16 = bfloat16
-        self._model = SentenceTransformer(str(path), local_files_only=True)
+        self.model = SentenceTransformer(str(path), local_files_only=True)
+
+    @property
+    def dim(self) -> int:
+        """Width of its encodings."""
+        return int(self.encode(["one text"]).shape[1])
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """n texts -> float32 [n, d], through all of the model's modules (pooling, normalisation)."""
-        device = self._model.device.type
+        device = self.model.device.type
         cast = torch.autocast(device, dtype=torch.bfloat16) if self.bfloat16 else contextlib.nullcontext()
         with cast:
-            vectors = self._model.encode(list(texts), batch_size=self.batch_size, show_progress_bar=False)
+            vectors = self.model.encode(list(texts), batch_size=self.batch_size, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
 
     def whole_words(self) -> list[str]:
         """Alphabetic entries of the model's own vocabulary that begin a word, for any common tokenizer."""
-        entries = self._model.tokenizer.get_vocab()
+        entries = self.model.tokenizer.get_vocab()
         # WordPiece marks continuations with ##; SentencePiece and byte-level BPE mark beginnings instead.
         marked = [e for e in entries if e.startswith(("\u2581", "\u0120"))]
         begin = (e[1:] for e in marked) if len(marked) > len(entries) // 10 else (e for e in entries if e[:2] != "##")

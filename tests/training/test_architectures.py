@@ -36,6 +36,7 @@ VARIANTS: tuple[ArchitectureConfig, ...] = (
     RNNConfig(activation="relu"),
     RNNConfig(activation="identity"),
     LSTMConfig(output_gate=False),
+    LSTMConfig(hidden=5, peepholes=False, forget_bias=2.5),  # MaLSTM
     LSTMConfig(pooling="mean", hidden=5, tags="both"),
     LSTMConfig(pooling="mean", bidirectional=True, peepholes=False),
     LSTMConfig(pooling="mean", bidirectional=True, combine="tanh", output_gate=False),

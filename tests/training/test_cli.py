@@ -21,7 +21,7 @@ def training(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
 
 def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) -> None:
     shown = training("--help", data=tmp_path).stdout
-    for command in ("data", "distill", "evaluate", "publish", "recipes", "results", "train"):
+    for command in ("data", "distill", "evaluate", "publish", "recipes", "reproduce", "results", "search", "train"):
         assert command in shown
     assert "SEMBLANCE_DATA" in shown
 
@@ -29,7 +29,7 @@ def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("train", "no-such-recipe"), "no recipe 'no-such-recipe'; there are avg-margin"),
+        (("train", "no-such-recipe"), "no recipe 'no-such-recipe'; there are avg-"),
         (("train", "avg-sick", "--runs", "{tmp}"), "run `python -m training distill minilm-256`"),
         (("publish", "avg-sick", "--runs", "{tmp}"), "python -m training train avg-sick --seed 1"),
         (("results", "--figures", "{tmp}"), "no figures here"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from training.heads import PairHead
+from training.heads import PairHead, SentenceHead
 
 
 def by_hand(head: PairHead, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -59,3 +59,14 @@ def test_the_head_has_the_parameters_of_the_paper() -> None:
 def test_log_probabilities_stay_finite_for_huge_embeddings() -> None:
     a = torch.full((1, 4), 1e15)
     assert torch.isfinite(PairHead(4, 3)(a, -a)).all()
+
+
+def test_the_head_of_one_sentence_is_sigmoid_then_softmax() -> None:
+    torch.manual_seed(3)
+    head = SentenceHead(4, 2, hidden=3)
+    sentences, _ = embeddings()
+    w = {name: value.detach().numpy().astype(np.float64) for name, value in head.named_parameters()}
+    inside = sentences.numpy().astype(np.float64) @ w["hidden.weight"].T + w["hidden.bias"]
+    logits = (1 / (1 + np.exp(-inside))) @ w["output.weight"].T + w["output.bias"]
+    expected = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    assert head(sentences).detach().numpy() == pytest.approx(expected, abs=1e-6)

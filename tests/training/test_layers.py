@@ -12,10 +12,10 @@ from training.layers import (
     Int8Embedding,
     Tags,
     WordEmbedding,
+    WordNoise,
     mask,
     masked_mean,
     width,
-    word_noise,
 )
 
 ROWS = np.array([[0, 0, 0], [1, -2, 3], [4, 5, 6], [-7, 8, 9]], dtype=np.float32)
@@ -116,15 +116,17 @@ def test_the_masked_mean_leaves_the_padding_out() -> None:
 def test_word_dropout_takes_whole_words_and_dropout_single_values() -> None:
     torch.manual_seed(0)
     ones = torch.ones(50, 20, 10)
-    words = word_noise(0.0, 0.2)(ones)
+    words = WordNoise(0.0, 0.2)(ones)
     assert set(words.sum(2).flatten().round(decimals=3).tolist()) == {0.0, 12.5}  # all of a word or none, scaled up
     assert (words == 0).float().mean().item() == pytest.approx(0.2, abs=0.04)
-    values = word_noise(0.4, 0.0)(ones)
+    values = WordNoise(0.4, 0.0)(ones)
     assert (values == 0).float().mean().item() == pytest.approx(0.4, abs=0.02)
     assert values.max().item() == pytest.approx(1 / 0.6)
     assert ((values.sum(2) > 0).float().mean()) > 0.99
-    assert word_noise(0.0, 0.0)(ones) is ones
-    assert word_noise(0.4, 0.2).eval()(ones) is ones
+    assert WordNoise(0.0, 0.0)(ones) is ones
+    assert WordNoise(0.4, 0.2).eval()(ones) is ones
+    with pytest.raises(ValueError, match="word_dropout is a probability below 1, got 1"):
+        WordNoise(0.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.optim import Adagrad, Adam, SparseAdam
+from torch.optim import Adadelta, Adagrad, Adam, SparseAdam
 
 from tests import toys
+from training.architectures import ProjectionConfig
 from training.layers import WordEmbedding
 from training.optimisers import OptimiserConfig, build_optimisers, clip_gradients
 
@@ -36,6 +37,28 @@ def test_frozen_words_have_no_optimiser_and_no_gradient() -> None:
     assert id(model.embedding.weight) not in {id(p) for p in only.param_groups[0]["params"]}
     model.heads["similarity"](*[model.encode((IDS, LENGTHS))] * 2).sum().backward()
     assert model.embedding.weight.grad is None
+
+
+def test_a_frozen_encoder_leaves_the_heads_alone_to_learn() -> None:
+    model = toys.model(ProjectionConfig(), heads=True)
+    (only,) = build_optimisers(model, OptimiserConfig(heads_only=True))
+    assert {id(p) for p in only.param_groups[0]["params"]} == {id(p) for p in model.heads.parameters()}
+    assert not any(p.requires_grad for p in model.encoder.parameters())
+    before = copy.deepcopy(model.encoder.state_dict())
+    model.heads["similarity"](*[model.encode((IDS, LENGTHS))] * 2).sum().backward()
+    only.step()
+    assert all(torch.equal(value, before[name]) for name, value in model.encoder.state_dict().items())
+
+
+def test_adadelta_moves_the_composition_and_keeps_the_words_frozen() -> None:
+    model = toys.model(ProjectionConfig())
+    config = OptimiserConfig("adadelta", learning_rate=0.5, embedding_learning_rate=None)
+    (optimiser,) = build_optimisers(model, config)
+    assert isinstance(optimiser, Adadelta)
+    assert optimiser.param_groups[0]["lr"] == 0.5
+    assert not model.embedding.weight.requires_grad
+    with pytest.raises(ValueError, match="adadelta keeps the words frozen: embedding_learning_rate must be None"):
+        build_optimisers(model, OptimiserConfig("adadelta"))
 
 
 def steps(name: str, sparse: bool, ids_of_step: list[list[int]]) -> np.ndarray:

@@ -250,6 +250,31 @@ def test_a_run_is_not_resumed_with_other_settings(runs: Path) -> None:
         run.run(replace(SICK, schedule=Schedule(epochs=4, batch_size=2)), runs, teacher=None, seed=1)
 
 
+def test_a_setting_unknown_when_the_run_was_begun_was_at_its_default(runs: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    path = run.run_folder(runs, SICK, 1) / "recipe.json"
+    older = json.loads(path.read_text())
+    del older["precision"], older["schedule"]["decay"]
+    path.write_text(json.dumps(older))
+    assert run.run(replace(SICK, reaches="something else"), runs, teacher=None, seed=1).epochs == 3
+    path.write_text(json.dumps(older))
+    decaying = replace(SICK.schedule, decay="linear")
+    with pytest.raises(run.RecipeChangedError, match="another precision, schedule"):
+        run.run(replace(SICK, precision="bfloat16", schedule=decaying), runs, teacher=None, seed=1)
+
+
+def test_an_encoder_of_another_architecture_starts_from_the_words_alone(runs: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    trained, table = run.load_run(SICK, runs, 1)
+    gran = replace(SICK, architecture=GRANConfig())
+    model = run.build_model(gran, table, 1)
+    gate = model.encoder.get_parameter("gates.0.words.weight").detach().clone()
+    run.start_from(model, SICK, runs, 1)
+    torch.testing.assert_close(model.embedding.weight, trained.embedding.weight)
+    torch.testing.assert_close(model.embedding.start, trained.embedding.weight.detach())
+    torch.testing.assert_close(model.encoder.get_parameter("gates.0.words.weight"), gate)
+
+
 def test_scaled_rows_start_the_run_and_are_what_it_is_pulled_back_to(runs: Path) -> None:
     table = run.load_table(TABLE, runs)
     run.run(replace(SICK, row_scale=10.0, schedule=Schedule(epochs=0, batch_size=2)), runs, teacher=None, seed=5)

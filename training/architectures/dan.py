@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from training.layers import masked_mean, width, word_noise
+from training.layers import WordNoise, masked_mean, width
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class DAN(nn.Module):
         if config.layers < 1:
             raise ValueError(f"a deep averaging network has at least 1 layer, got layers={config.layers}")
         self.embedding = embedding
-        self.noise = word_noise(config.dropout, config.word_dropout)
+        self.noise = WordNoise(config.dropout, config.word_dropout)
         inputs = width(embedding)
         self.output_dim = config.hidden or inputs
         widths = [inputs, *[self.output_dim] * config.layers]

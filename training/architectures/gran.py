@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from training.layers import TagChoice, Tags, masked_mean, width, word_noise
+from training.layers import TagChoice, Tags, WordNoise, masked_mean, width
 from training.recurrent import ALWAYS_OPEN, LSTM, Steps, at_real_tokens, onnx_lstm
 
 Variant = Literal[1, 2, 3, 4, 5]
@@ -61,7 +61,7 @@ class GRAN(nn.Module):
         self.output_dim = hidden if config.variant == 2 else inputs
         self.embedding = embedding
         self.tags = Tags(inputs, config.tags)
-        self.noise = word_noise(config.dropout, config.word_dropout)
+        self.noise = WordNoise(config.dropout, config.word_dropout)
         self.lstm = LSTM(inputs, hidden, output_gate=config.output_gate, bidirectional=config.bidirectional)
         directions = 2 if config.bidirectional else 1
         if config.variant in (3, 4):

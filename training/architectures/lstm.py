@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from training.layers import TagChoice, Tags, masked_mean, width, word_noise
+from training.layers import TagChoice, Tags, WordNoise, masked_mean, width
 from training.recurrent import LSTM, at_real_tokens
 
 
@@ -48,7 +48,7 @@ class LSTMEncoder(nn.Module):
         self.output_dim = config.hidden or inputs
         self.embedding = embedding
         self.tags = Tags(inputs, config.tags)
-        self.noise = word_noise(config.dropout, config.word_dropout)
+        self.noise = WordNoise(config.dropout, config.word_dropout)
         self.lstm = LSTM(
             inputs,
             self.output_dim,

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from training.layers import masked_mean, width, word_noise
+from training.layers import WordNoise, masked_mean, width
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Projection(nn.Module):
         """Weights start as Glorot & Bengio (2010), uniform; the bias at 0: the release's default."""
         super().__init__()
         self.embedding = embedding
-        self.noise = word_noise(config.dropout, config.word_dropout)
+        self.noise = WordNoise(config.dropout, config.word_dropout)
         inputs = width(embedding)
         self.output_dim = config.outputs or inputs
         self.projection = nn.Linear(inputs, self.output_dim)

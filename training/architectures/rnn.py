@@ -16,7 +16,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from training.layers import width, word_noise
+from training.layers import WordNoise, width
 from training.recurrent import RNN, Activation
 
 
@@ -44,7 +44,7 @@ class RNNEncoder(nn.Module):
         inputs = width(embedding)
         self.output_dim = config.hidden or inputs
         self.embedding = embedding
-        self.noise = word_noise(config.dropout, config.word_dropout)
+        self.noise = WordNoise(config.dropout, config.word_dropout)
         self.rnn = RNN(inputs, self.output_dim, config.activation)
         self.averages = config.activation == "identity"
         if self.averages:

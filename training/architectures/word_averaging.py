@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from training.layers import masked_mean, width, word_noise
+from training.layers import WordNoise, masked_mean, width
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class WordAveraging(nn.Module):
         """Wrap the embedding of words."""
         super().__init__()
         self.embedding = embedding
-        self.noise = word_noise(config.dropout, config.word_dropout)
+        self.noise = WordNoise(config.dropout, config.word_dropout)
         self.output_dim = width(embedding)
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:

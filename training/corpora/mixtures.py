@@ -10,10 +10,12 @@ import random
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TypeVar
 
 from training.corpora import captions, msrp, nli, paraphrase, trecqa, wikipedia, wikiqa
-from training.corpora.files import one_of
+from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap, pair_key
 from training.corpora.penn import detokenise
 from training.pairs import Pair
@@ -68,6 +70,16 @@ def unlabelled_sentences(
     overlap list; WikiQA and TrecQA give their train parts only. ``limit=None`` takes everything. Raises `CorpusError`
     when a source is missing; ``shares`` chooses other sources or proportions.
     """
+    return list(_unlabelled_sentences(data_dir(), limit, seed, tuple(shares.items())))
+
+
+# Read once a process: a table of many runs reads the same mixture for each. ``folder`` is part of the key because the
+# readers look where SEMBLANCE_DATA points at the time of the call.
+@lru_cache(maxsize=1)
+def _unlabelled_sentences(
+    folder: Path, limit: int | None, seed: int, shares_as_key: tuple[tuple[str, float], ...]
+) -> list[tuple[str, str]]:
+    shares = dict(shares_as_key)
     unwanted = evaluation_sentences()
     seen: set[str] = set()
     pools: dict[str, list[str]] = {}
@@ -89,6 +101,11 @@ def paraphrase_pairs(limit: int | None, seed: int, sources: Collection[str] = tu
     out, as are sides outside 3..60 words. ``group`` is the source, for captions and simplification followed by ``:``
     and the image or complex sentence, so that a batch can avoid taking a paraphrase for a negative.
     """
+    return list(_paraphrase_pairs(data_dir(), limit, seed, tuple(sources)))
+
+
+@lru_cache(maxsize=1)
+def _paraphrase_pairs(folder: Path, limit: int | None, seed: int, sources: tuple[str, ...]) -> list[Pair]:
     unwanted = evaluation_sentences()
     seen: set[tuple[str, str]] = set()
     pools: dict[str, list[Pair]] = {}

@@ -90,7 +90,7 @@ class SupervisedObjective:
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Weighted losses plus penalties."""
         left, right = self.scrambler(self.training.a.batch(batch), self.training.b.batch(batch))
-        a, b = self.model.encode(left), self.model.encode(right)
+        a, b = self.model.encode_pair(left, right)
         parts: dict[str, Tensor] = {}
         rated = torch.from_numpy(~np.isnan(self.training.rating[batch])).to(a.device)
         if "similarity" in self.model.heads and bool(rated.any()):

@@ -57,13 +57,8 @@ class MarginObjective:
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Margin loss plus penalties."""
         left, right = self.scrambler(self.a.batch(batch), self.b.batch(batch))  # before negatives are chosen
-        margin = margin_loss(
-            self.model.encode(left),
-            self.model.encode(right),
-            self.config.margin,
-            self.config.negatives,
-            self.generator,
-        )
+        a, b = self.model.encode_pair(left, right)
+        margin = margin_loss(a, b, self.config.margin, self.config.negatives, self.generator)
         penalty = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
         return margin + penalty, {"margin": float(margin.detach()), "penalty": float(penalty.detach())}
 

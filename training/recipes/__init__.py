@@ -3,15 +3,37 @@
 from collections.abc import Callable
 
 from training.recipe import Recipe, TableRecipe
-from training.recipes import gran, wieting2016, word_averaging
+from training.recipes import gran, malstm, sick, supervised, teacher, wieting2016, word_averaging
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
     make().name: make
     for make in (
         word_averaging.avg_paraphrase,
+        word_averaging.avg_raw,
+        word_averaging.avg_wide,
         word_averaging.avg_margin,
         word_averaging.avg_margin_random,
         word_averaging.avg_sick,
+        word_averaging.avg_sts,
+        sick.avg_rated,
+        sick.avg_tuned,
+        sick.gran_rated,
+        sick.gran_tuned,
+        sick.lstm_avg_rated,
+        sick.lstm_avg_tuned,
+        teacher.gran_paraphrase,
+        teacher.gran_glosses,
+        teacher.lstm_avg_paraphrase,
+        teacher.avg_joint,
+        malstm.teacher_pretraining,
+        malstm.sick,
+        malstm.sick_synonyms,
+        malstm.sick_alone,
+        malstm.paper_pretraining,
+        malstm.paper,
+        malstm.paper_without_synonyms,
+        malstm.paper_without_pretraining,
+        malstm.paper_alone,
         wieting2016.averaging,
         wieting2016.projection,
         wieting2016.dan,
@@ -43,7 +65,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         gran.bigran,
         gran.bigran_tanh,
     )
-}
+} | supervised.RECIPES
 TABLES: dict[str, TableRecipe] = {make().table.name: make().table for make in RECIPES.values()}
 
 

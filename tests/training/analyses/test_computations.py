@@ -1,0 +1,222 @@
+"""What analyses compute, on toy models and values small enough to work out by hand."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests import toys
+from training.analyses import (
+    curves,
+    data_amount,
+    disagreements,
+    gate,
+    length,
+    malstm_space,
+    negatives,
+    neighbours,
+    norms,
+)
+from training.analyses.analysis import AnalysisError, rounded
+from training.analyses.trained import Trained, averaging, cosines, vectors
+from training.architectures import ArchitectureConfig, GRANConfig, WordAveragingConfig
+from training.pairs import Pair
+from training.recipe import ParaphrasePairs
+from training.recipes import find
+
+
+def trained(config: ArchitectureConfig | None = None) -> Trained:
+    recipe = replace(find("gran-avg"), architecture=config or WordAveragingConfig())
+    return Trained(recipe, toys.model(config).eval(), toys.tokenizer(), toys.table().rows)
+
+
+def test_vectors_of_averaging_are_means_of_rows_and_a_sentence_has_cosine_one_with_itself() -> None:
+    model = trained()
+    ids = toys.tokenizer().encode("the dog runs", 10).ids
+    assert vectors(model, ["the dog runs"])[0] == pytest.approx(model.rows[list(ids)].mean(axis=0), abs=1e-6)
+    assert cosines(model, [Pair("a cat", "a cat"), Pair("dog", "cat")])[0] == pytest.approx(1.0)
+
+
+def test_averaging_uses_other_rows() -> None:
+    rows = np.ones_like(trained().table_rows)
+    assert cosines(averaging(trained(), rows), [Pair("dog", "cat")]).tolist() == pytest.approx([1.0])
+
+
+def test_length_bins_by_the_longer_side_and_ends_take_the_rest() -> None:
+    found = length.bins([Pair("a", "a b"), Pair("a b c d e", "a"), Pair("a", " ".join("abcdefghijklmn"))])
+    assert [length.LABELS[i] for i in found] == ["<= 4", "5", ">= 10"]
+
+
+def test_pearson_by_bin_is_none_where_there_are_too_few() -> None:
+    where = np.array([0, 0, 0, 1, 1])
+    found = length.by_bin(np.array([1.0, 2, 3, 1, 2]), np.array([2.0, 4, 6, 1, 2]), where)
+    assert found[0] == pytest.approx(1.0)
+    assert found[1:] == [None] * 6
+
+
+def test_fewer_pairs_are_another_recipe_and_all_of_them_the_same() -> None:
+    recipe = find("gran-avg")
+    fewer = data_amount.smaller(recipe, 1_000)
+    assert (fewer.name, fewer.data) == ("gran-avg-1000-pairs", ParaphrasePairs(limit=1_000))
+    assert data_amount.smaller(recipe, 160_000) is recipe
+    with pytest.raises(AnalysisError, match="'avg-sick' does not train on 10 paraphrase pairs"):
+        data_amount.smaller(find("avg-sick"), 10)
+
+
+def test_scores_of_a_run_are_its_start_and_its_best(tmp_path: Path) -> None:
+    lines = [json.dumps({"epoch": i, "selection": score}) for i, score in enumerate((0.5, 0.7, 0.6))]
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    assert data_amount.scores(tmp_path) == (0.5, 0.7)
+    assert curves.read(tmp_path / "metrics.jsonl") == [0.5, 0.7, 0.6]
+
+
+def test_variants_scale_by_the_sum_of_absolute_values() -> None:
+    before, after = np.array([[3.0, 4.0]], np.float32), np.array([[-1.0, 2.0]], np.float32)
+    made = norms.variants(before, after, np.array([2]))
+    assert made["untrained x trained norm"].tolist() == [[9.0, 12.0]]
+    assert made["length 1 x trained norm"][0].tolist() == pytest.approx([1.8, 2.4])
+    assert made["trained"] is after
+
+
+def test_a_word_that_never_occurs_counts_as_one_that_does_once() -> None:
+    rows = np.ones((3, 2), np.float32)
+    made = norms.variants(rows, rows, np.array([0, 1, 3]))["untrained / frequency"]
+    assert made[:, 0].tolist() == pytest.approx([4.0, 4.0, 4 / 3])
+
+
+def test_scaling_explains_the_papers_share() -> None:
+    assert norms.explained(54.94, 62.64, 66.83) == pytest.approx(0.6476, abs=1e-4)
+
+
+def test_extremes_leave_out_rare_words_and_numbers() -> None:
+    words, counts = ["the", "rare", "17", "poverty"], np.array([500, 3, 400, 100])
+    assert norms.extremes(words, np.array([1.0, 9.0, 8.0, 5.0]), counts) == (["poverty", "the"], ["the", "poverty"])
+
+
+def test_neighbours_are_sorted_by_cosine_without_the_word_itself() -> None:
+    rows = np.array([[1, 0], [0.9, 0.1], [0, 1], [5, 0.1]], np.float32)
+    words = ["a", "b", "c", "d"]
+    assert neighbours.nearest("a", words, rows, count=2) == ["d", "b"]
+    assert neighbours.nearest("a", words, rows, count=2, among=3) == ["b", "c"]
+    with pytest.raises(AnalysisError, match="'x' is not in the vocabulary"):
+        neighbours.nearest("x", words, rows)
+
+
+def test_neighbours_all_stay_when_nothing_moves() -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
+    assert [band["share"] for band in neighbours.stayed(rows, 3 * rows, step=20)] == [1.0, 1.0]
+
+
+def test_cosines_are_scaled_to_five_and_cut_at_zero() -> None:
+    assert disagreements.to_five(np.array([-0.5, 0.5, 1.0])).tolist() == [0.0, 2.5, 5.0]
+
+
+def test_the_worst_pair_of_each_kind_is_the_one_on_which_only_that_model_errs() -> None:
+    gold = np.array([2.0, 2.0, 2.0, 2.0])
+    averaging_, recurrent = np.array([4.0, 2.0, 0.0, 2.0]), np.array([2.0, 4.0, 2.0, 0.5])
+    first = {kind: order[0] for kind, order in disagreements.kinds(averaging_, recurrent, gold).items()}
+    assert first == {
+        "AVG overestimates": 0,
+        "LSTM-AVG overestimates": 1,
+        "AVG underestimates": 2,
+        "LSTM-AVG underestimates": 3,
+    }
+
+
+def test_traits_of_a_pair() -> None:
+    assert disagreements.traits(Pair("the dog runs", "the dog")) == {
+        "overlap": pytest.approx(2 / 3),
+        "longer": 3.0,
+        "difference": 1.0,
+    }
+
+
+def test_differences_hold_pairs_against_the_closest_other_sentence() -> None:
+    a = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    assert negatives.differences(a, a).tolist() == [2.0, 2.0]
+    other = torch.tensor([[1.0, 0.0], [3.0, 4.0]])  # cosine 0.6 with the first, 0.8 with its own partner
+    assert negatives.differences(a, other).tolist() == pytest.approx([2 - 0.6 - 0.6, 1.6 - 0 - 0.6])
+
+
+def test_words_keep_their_case_and_sentences_that_fold_to_others_are_left_out() -> None:
+    assert gate.cased_words("Dr. Who didn't stop.") == ["Dr", ".", "Who", "did", "n't", "stop", "."]
+    assert gate.cased_words("Caf\u00e9s are open") is None
+
+
+def test_sentences_are_tagged_when_short_enough_and_cut_alike() -> None:
+    def tag(text: str) -> list[tuple[str, str]]:
+        return [(word, "X") for word in text.replace("cat-like", "cat like").split(" ")]
+
+    texts = ["Two words", "The old dog sleeps", "word " * 16, "The dog is big ."]
+    assert list(gate.sentences(texts, tag)) == [
+        (["The", "old", "dog", "sleeps"], ["X"] * 4),
+        (["The", "dog", "is", "big", "."], ["X"] * 5),
+    ]
+    assert list(gate.sentences(texts, lambda text: [(text, "X")])) == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it leaves its lexicon's file open
+def test_the_tagger_needs_no_download() -> None:
+    tagged = gate.pattern_tagger()("The old man carries 3 boats to London .")
+    assert [tag for _, tag in tagged] == ["DT", "JJ", "NN", "VBZ", "CD", "NNS", "TO", "NNP", "."]
+
+
+def test_a_word_in_pieces_weighs_the_mean_of_its_pieces() -> None:
+    assert gate.word_norms([(1,), (2, 3), (4,)], [5.0, 1.0, 3.0, 7.0]) == [5.0, 2.0, 7.0]
+
+
+def test_gate_norms_are_sums_of_the_gate_and_unmoved_by_neighbours() -> None:
+    model = trained(GRANConfig())
+    both, alone = gate.gate_norms(model.model.encoder, [(1, 2, 3), (4,)]), gate.gate_norms(model.model.encoder, [(4,)])
+    assert [len(each) for each in both] == [3, 1]
+    assert both[1] == pytest.approx(alone[0], abs=1e-5)
+    assert all(0 < norm < toys.DIM for each in both for norm in each)
+
+
+def test_gates_are_collected_by_tag_and_by_folded_word() -> None:
+    by_tag, by_word = gate.measure(
+        trained(GRANConfig()), [(["The", "dog"], ["DT", "NN"]), (["the", "cat"], ["DT", "NN"])]
+    )
+    assert {tag: len(each) for tag, each in by_tag.items()} == {"DT": 2, "NN": 2}
+    assert {word: len(each) for word, each in by_word.items()} == {"the": 2, "dog": 1, "cat": 1}
+    with pytest.raises(AnalysisError, match="has no gate"):
+        gate.measure(trained(), [(["a"], ["DT"])])
+
+
+def test_means_are_sorted_and_rare_keys_left_out() -> None:
+    found = gate.means({"NN": [1.0, 3.0], "DT": [5.0, 7.0], "UH": [9.0]}, least=2)
+    assert found == {"DT": {"mean": 6.0, "count": 2}, "NN": {"mean": 2.0, "count": 2}}
+    assert list(found) == ["DT", "NN"]
+
+
+def test_agreement_with_the_papers_order_is_one_in_its_order_and_minus_one_in_reverse() -> None:
+    order = ["NNP", "CD", "WRB", "DT", "TO"]
+    for sign in (1, -1):
+        tags = {tag: {"mean": float(-sign * i)} for i, tag in enumerate(order)}
+        assert gate.order_agreement(tags) == pytest.approx(sign)
+
+
+def test_the_first_theme_that_matches_whole_words_counts() -> None:
+    texts = ["A man is aiming a gun at a dog", "The DOG runs", "A hotdog is big"]
+    names = list(malstm_space.THEMES)
+    found = [names[i] if i >= 0 else None for i in malstm_space.matching(texts, malstm_space.THEMES)]
+    assert found == ["violence", "animals", None]
+
+
+def test_sentences_without_negation_form_a_group_of_their_own() -> None:
+    found = malstm_space.grouped(["There is no dog", "a dog", "it isn't so"], malstm_space.GROUPS["negation"])
+    assert found.tolist() == [0, 1, 0]
+
+
+def test_the_best_unit_is_the_one_whose_variance_lies_between_groups() -> None:
+    values = np.array([[0.0, 1.0, 5.0], [1.0, 1.0, 5.0], [0.0, 3.0, 5.0], [1.0, 3.0, 5.0], [9.0, -9.0, 5.0]])
+    groups = np.array([0, 0, 1, 1, -1])
+    assert malstm_space.best_unit(values, groups) == (1, 1.0)
+    assert malstm_space.explained_variance(values[:4], groups[:4]).tolist() == [0.0, 1.0, 0.0]
+
+
+def test_values_are_rounded_all_the_way_down() -> None:
+    assert rounded({"a": [0.1234567, {"b": (2.0000001, 3)}]}) == {"a": [0.12346, {"b": [2.0, 3]}]}

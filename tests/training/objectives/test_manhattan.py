@@ -1,0 +1,88 @@
+"""MaLSTM's objective: its similarity, its targets, its development figure, and that it trains."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from contract.scores import exp_l1
+from tests import toys
+from training.architectures import LSTMConfig
+from training.loop import Schedule, train
+from training.objectives.manhattan import ManhattanConfig, ManhattanObjective, manhattan_similarity
+from training.objectives.supervised import LabelledPairs
+from training.optimisers import OptimiserConfig
+from training.pairs import Pair
+from training.regularisers import RegulariserConfig
+
+MALSTM = LSTMConfig(hidden=5, peepholes=False, forget_bias=2.5)
+
+
+def labelled(pairs: tuple[Pair, ...] = toys.RATED) -> LabelledPairs:
+    return LabelledPairs(pairs, toys.tokenizer(), toys.MAX_TOKENS)
+
+
+def objective(config: ManhattanConfig | None = None, rows: list[int] | None = None) -> ManhattanObjective:
+    chosen = None if rows is None else np.array(rows)
+    model = toys.model(MALSTM)
+    return ManhattanObjective(model, labelled(), labelled(), config or ManhattanConfig(), 3, seed=0, rows=chosen)
+
+
+def test_the_similarity_is_the_contracts() -> None:
+    a, b = torch.tensor([[0.5, -1.0], [0.2, 0.2]]), torch.tensor([[0.25, -0.5], [0.2, 0.2]])
+    assert manhattan_similarity(a, b).tolist() == pytest.approx([np.exp(-0.75), 1.0])
+    assert manhattan_similarity(a, b).numpy() == pytest.approx(exp_l1(a.numpy(), b.numpy()))
+
+
+def test_the_loss_is_the_squared_error_to_the_label_between_0_and_1() -> None:
+    task = objective(ManhattanConfig(scale=(1.0, 5.0)))
+    loss, parts = task.loss(np.array([0, 3]))  # rated 5 and 1.5
+    loss = loss.detach()
+    with torch.no_grad():
+        a, b = (task.model.encode(side.batch(np.array([0, 3]))) for side in (task.training.a, task.training.b))
+        g = torch.exp(-(a - b).abs().sum(1))
+    assert float(loss) == pytest.approx(float(((g - torch.tensor([1.0, 0.125])) ** 2).mean()), abs=1e-6)
+    assert parts == {"error": pytest.approx(float(loss)), "penalty": 0.0}
+
+
+def test_it_learns_a_tiny_set_and_reports_ratings(tmp_path: Path) -> None:
+    optimiser = OptimiserConfig(learning_rate=0.02, embedding_learning_rate=0.02, clip=5.0)
+    result = train(objective(), optimiser, Schedule(epochs=60, batch_size=3), tmp_path, seed=0)
+    before, *_, after = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
+    assert before["selection"] == before["pearson"] < 0.9
+    assert after["pearson"] > 0.97
+    assert after["mse"] < 0.15  # of ratings 1..5
+    assert result.best["selection"] >= after["selection"]
+
+
+def test_a_penalty_is_added() -> None:
+    task = objective(ManhattanConfig(regulariser=RegulariserConfig(composition=0.1)))
+    loss, parts = task.loss(np.arange(4))
+    assert parts["penalty"] > 0
+    assert float(loss.detach()) == pytest.approx(parts["error"] + parts["penalty"])
+
+
+def test_only_the_rows_named_are_trained_on() -> None:
+    task = objective(rows=[1, 4, 6, 7])
+    batches = list(task.batches(0, 0, 1))
+    assert [len(batch) for batch in batches] == [3, 1]
+    assert len(batches) == task.steps()
+    assert sorted(np.concatenate(batches).tolist()) == [1, 4, 6, 7]
+    assert sorted(np.concatenate(list(objective().batches(0, 0, 1))).tolist()) == list(range(len(toys.RATED)))
+
+
+def test_every_process_gets_work() -> None:
+    shares = [list(objective(rows=[1, 4, 6, 7]).batches(2, rank, 2)) for rank in (0, 1)]
+    assert [[len(batch) for batch in share] for share in shares] == [[2, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("target", [None, 0.5, 5.5])
+def test_a_rating_outside_the_scale_is_refused(target: float | None) -> None:
+    bad = labelled((toys.RATED[0], replace(toys.RATED[1], target=target)))
+    with pytest.raises(ValueError, match=r"training pair 1: a rating in 1\.\.5 expected, got (nan|0\.5|5\.5)"):
+        ManhattanObjective(toys.model(MALSTM), bad, labelled(), ManhattanConfig(), 2, seed=0)
+    with pytest.raises(ValueError, match="development pair 1"):
+        ManhattanObjective(toys.model(MALSTM), labelled(), bad, ManhattanConfig(), 2, seed=0)

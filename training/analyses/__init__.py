@@ -1,0 +1,1 @@
+"""Analyses with plots, one file per question; `python -m training analyse <name>` carries one out (see `cli`)."""

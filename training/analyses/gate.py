@@ -1,0 +1,211 @@
+"""How open GRAN's gate is, by part of speech (Wieting & Gimpel 2017, section 5.2, Table 9), and by word.
+
+As in the paper: the L1 norm of the gate over 10,000 sentences of English Wikipedia of at most 15 tokens. Tags are from
+TextBlob's pattern tagger, whose lexicon comes with the package; the paper used the Stanford parser. Its dependency
+labels (Tables 9 to 11) are left out: no parser of English comes with its model inside a package.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import torch
+from scipy.stats import spearmanr
+
+from contract.padding import pad
+from contract.text import split_words
+from contract.tokenizer import Tokenizer
+from training.analyses.analysis import Analysis, AnalysisError, Data, Options
+from training.analyses.plots import COLOURS, drawing
+from training.analyses.trained import Trained, load
+from training.architectures import GRAN
+from training.corpora import wikipedia
+from training.report.markdown import number, table
+
+SENTENCES, SHORTEST, LONGEST = 10_000, 4, 15  # how many, and their tokens; shorter ones are headings
+BATCH = 250
+LEAST_TAG, LEAST_WORD = 30, 30  # occurrences from which a mean is reported
+LISTED = 10
+Tag = Callable[[str], list[tuple[str, str]]]
+PAPER = {  # Table 9: highest first, lowest first
+    "highest": ("NNP", "NNPS", "CD", "NNS", "VBG", "NN", "JJ", "UH", "VBN", "JJS"),
+    "lowest": ("TO", "WDT", "POS", "DT", "WP", "IN", "CC", "PRP", "EX", "WRB"),
+}
+
+
+def pattern_tagger() -> Tag:
+    """TextBlob's tagger of Penn Treebank tags; it needs no download. Tokens are separated by spaces."""
+    from textblob.en.taggers import PatternTagger
+
+    tagger = PatternTagger()
+    return lambda text: [(str(word), str(tag)) for word, tag in tagger.tag(text, tokenize=False)]
+
+
+def cased_words(sentence: str) -> list[str] | None:
+    """The words of a sentence as `split_words` cuts it, in their own case; None where folding changes letters."""
+    folded = split_words(sentence)
+    words, at = [], 0
+    for word in folded:
+        found = sentence.lower().find(word, at)
+        if found < 0 or sentence[at:found].strip():
+            return None
+        words.append(sentence[found : found + len(word)])
+        at = found + len(word)
+    return words
+
+
+def shuffled_sentences() -> Iterator[str]:
+    """Sentences of Wikipedia, paragraph by paragraph in a seeded random order: articles are sorted by their titles."""
+    paragraphs = list(wikipedia.paragraphs())
+    random.Random(0).shuffle(paragraphs)
+    for paragraph in paragraphs:
+        yield from wikipedia.split_sentences(paragraph)
+
+
+def sentences(texts: Iterable[str], tag: Tag) -> Iterator[tuple[list[str], list[str]]]:
+    """(words, tags) of the sentences short enough, those left out that tagger and tokenizer cut differently."""
+    for text in texts:
+        words = cased_words(text)
+        if words is None or not SHORTEST <= len(words) <= LONGEST:
+            continue
+        tagged = tag(" ".join(words))
+        if [word for word, _ in tagged] == words:
+            yield words, [each for _, each in tagged]
+
+
+def word_norms(ids: Sequence[Sequence[int]], norms: Sequence[float]) -> list[float]:
+    """L1 norm at each word: the mean over its ids when it is cut into pieces.
+
+    Args:
+        ids: of each word of a sentence.
+        norms: at each id of the sentence, in order.
+    """
+    starts = np.cumsum([0, *map(len, ids)])
+    return [float(np.mean(norms[start : start + len(own)])) for start, own in zip(starts, ids, strict=False)]
+
+
+def gate_norms(model: GRAN, ids: Sequence[Sequence[int]]) -> list[list[float]]:
+    """Sum of the gate's values (each in 0..1) at every id of every sentence."""
+    padded, lengths = (torch.from_numpy(each) for each in pad(ids))
+    with torch.inference_mode():
+        norms = model.gate_values(padded, lengths).abs().sum(dim=2)
+    return [row[:length].tolist() for row, length in zip(norms, lengths.tolist(), strict=True)]
+
+
+def means(values: Mapping[str, Sequence[float]], least: int) -> dict[str, dict[str, float]]:
+    """Mean and count of each key with at least so many values, highest mean first."""
+    kept = {key: {"mean": fmean(each), "count": len(each)} for key, each in values.items() if len(each) >= least}
+    return dict(sorted(kept.items(), key=lambda item: -item[1]["mean"]))
+
+
+def measure(trained: Trained, tagged: Iterable[tuple[list[str], list[str]]]) -> tuple[dict, dict]:
+    """Norms by tag and by word (folded).
+
+    Raises:
+        AnalysisError: the model has no such gate.
+    """
+    if not isinstance(trained.model.encoder, GRAN):
+        raise AnalysisError(f"recipe {trained.recipe.name!r} has no gate: it is not a GRAN")
+    by_tag, by_word = defaultdict(list), defaultdict(list)
+    source = iter(tagged)
+    while batch := list(islice(source, BATCH)):
+        cut = [[word_ids(trained.tokenizer, word) for word in words] for words, _ in batch]
+        norms = gate_norms(trained.model.encoder, [[i for own in each for i in own] for each in cut])
+        for (words, tags), ids, sentence in zip(batch, cut, norms, strict=True):
+            for word, tag, norm in zip(words, tags, word_norms(ids, sentence), strict=True):
+                by_tag[tag].append(norm)
+                by_word[word.lower()].append(norm)
+    return by_tag, by_word
+
+
+def word_ids(tokenizer: Tokenizer, word: str) -> tuple[int, ...]:
+    """The ids that stand for one word."""
+    return tokenizer.encode(word, 10**6).ids
+
+
+def order_agreement(tags: Mapping[str, dict[str, float]]) -> float:
+    """Spearman rho of our means with the paper's order, over the tags it lists and we have."""
+    paper = [*PAPER["highest"], *reversed(PAPER["lowest"])]
+    shared = [tag for tag in paper if tag in tags]
+    return float(spearmanr([-paper.index(tag) for tag in shared], [tags[tag]["mean"] for tag in shared]).statistic)
+
+
+def compute(options: Options) -> Data:
+    """Tag, gate, average."""
+    trained = load(options.recipes[0], options.seed, options.runs)
+    tagged = list(islice(sentences(shuffled_sentences(), pattern_tagger()), SENTENCES))
+    by_tag, by_word = measure(trained, tagged)
+    tags = {tag: each for tag, each in means(by_tag, LEAST_TAG).items() if tag[:1].isalpha()}
+    words = {word: each for word, each in means(by_word, LEAST_WORD).items() if word.isalnum()}
+    listed = list(words.items())
+    return {
+        "sentences": len(tagged),
+        "dimensions": trained.rows.shape[1],
+        "tags": tags,
+        "words": len(words),
+        "heaviest": dict(listed[:LISTED]),
+        "lightest": dict(listed[::-1][:LISTED]),
+        "rho_with_paper": order_agreement(tags),
+    }
+
+
+def draw(data: Data, folder: Path) -> None:
+    """Mean norms by tag."""
+    tags = data["tags"]
+    with drawing(folder / "gate-by-tag.png", height=0.9 + 0.2 * len(tags)) as [axes]:
+        colours = [
+            COLOURS[0] if tag in PAPER["highest"] else COLOURS[1] if tag in PAPER["lowest"] else COLOURS[7]
+            for tag in tags
+        ]
+        axes.barh(range(len(tags)), [each["mean"] for each in tags.values()], color=colours, height=0.75)
+        axes.set_yticks(range(len(tags)), list(tags), fontsize=8)
+        axes.invert_yaxis()
+        for colour, label in ((0, "among the paper's ten highest"), (1, "among its ten lowest"), (7, "neither")):
+            axes.bar(0, 0, color=COLOURS[colour], label=label)  # nothing but a line of the legend
+        axes.set(xlabel=f"mean L1 norm of the gate ({data['dimensions']} values in 0..1)", ylabel="Penn tag")
+        axes.set_title(f"GRAN's gate by part of speech ({data['recipes'][0]})")
+        axes.legend(loc="lower right", fontsize=8)
+
+
+def page(data: Data) -> str:
+    """Our highest and lowest beside the paper's, then the words."""
+    tags = list(data["tags"].items())
+    rows = []
+    for n in range(LISTED):
+        (high, h), (low, v) = tags[n], tags[-1 - n]
+        ours = (f"{high} {h['mean']:.1f}", f"{low} {v['mean']:.1f}")
+        rows.append((ours[0], PAPER["highest"][n], ours[1], PAPER["lowest"][n]))
+    words = [
+        (f"{heavy} {h['mean']:.1f}", f"{light} {v['mean']:.1f}")
+        for (heavy, h), (light, v) in zip(data["heaviest"].items(), data["lightest"].items(), strict=True)
+    ]
+    return "\n\n".join(
+        [
+            f"{data['sentences']:,} random sentences of English Wikipedia of {SHORTEST} to {LONGEST} tokens, tagged by "
+            "TextBlob's pattern tagger (the paper: at most 15 tokens, the Stanford parser). Tags seen fewer than "
+            f"{LEAST_TAG} times are left out. Spearman rho with the paper's order over the tags it lists: "
+            f"{number(data['rho_with_paper'], 2)}.",
+            table(("highest", "paper", "lowest", "paper"), rows),
+            f"Heaviest and lightest of the {data['words']:,} words seen {LEAST_WORD} times or more:",
+            table(("heaviest", "lightest"), words),
+            "Dependency labels (Tables 9 to 11) are not reproduced: no parser that works without a download of its "
+            "model could be had.",
+        ]
+    )
+
+
+ANALYSIS = Analysis(
+    name="gate",
+    title="GRAN's gate by part of speech",
+    source="Wieting & Gimpel 2017, section 5.2, Table 9",
+    recipes=("gran-1",),
+    compute=compute,
+    draw=draw,
+    page=page,
+    pictures={"gate-by-tag.png": "mean L1 norm of the gate for each part of speech"},
+    most=1,
+)

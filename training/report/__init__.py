@@ -1,0 +1,1 @@
+"""Parts of analyses/RESULTS.md: each turns measured files into Markdown."""

@@ -1,0 +1,131 @@
+"""Ours against what we set out to reach and what the papers have; a figure that misses its target is marked."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from training.figures import FigureFile
+from training.report.markdown import number, table
+from training.reproductions.papers import printed
+
+
+@dataclass(frozen=True)
+class Target:
+    """A number to reach and where it comes from; corpus, split, metric as the figures name them."""
+
+    corpus: str
+    split: str
+    metric: str
+    reach: float
+    paper: float | None = None
+    paper_name: str = ""
+    lower_is_better: bool = False
+    strict: bool = False  # to be beaten, not only met
+
+    def reached(self, value: float) -> bool:
+        """Whether a figure meets it."""
+        if value == self.reach:
+            return not self.strict
+        return (value < self.reach) == self.lower_is_better
+
+
+_XXL = "PARAGRAM-PHRASE-XXL (Wieting et al. 2016, Table 4)"
+_UNIVERSAL = "word averaging, universal (Wieting et al. 2016, Table 5)"
+_MALSTM = "MaLSTM (Mueller & Thyagarajan 2016)"
+_GRAN = "GRAN (Wieting & Gimpel 2017, Table 4)"
+_GRAN_AVG = "AVG, dropout, universal (Wieting & Gimpel 2017, Table 8)"
+
+
+def _xxl(corpus: str, split: str, reach: float) -> Target:
+    value = printed("PP-XXL", corpus, split)
+    return Target(corpus, split, "pearson", reach, None if value is None else value / 100, _XXL)
+
+
+TARGETS: dict[str, tuple[Target, ...]] = {
+    "avg-paraphrase": (
+        _xxl("STS 2012", "mean of sets", 0.650),
+        _xxl("STS 2013", "mean of sets", 0.690),
+        _xxl("STS 2014", "mean of sets", 0.765),
+        _xxl("STS 2015", "mean of sets", 0.795),
+        _xxl("SICK", "test", 0.795),
+    ),
+    "avg-sick": (
+        Target("SICK", "test", "pearson", 0.870, 0.8684, _UNIVERSAL),
+        Target("SICK", "test", "accuracy", 0.846, 0.853, _UNIVERSAL),
+    ),
+    "malstm-sick": (
+        Target("SICK", "test", "pearson", 0.866, 0.8822, _MALSTM),
+        Target("SICK", "test", "spearman", 0.797, 0.8345, _MALSTM),
+        Target("SICK", "test", "mse", 0.256, 0.2286, _MALSTM, lower_is_better=True),
+        Target("SICK", "test", "accuracy", 0.842, 0.842, "MaLSTM features and SVM (Mueller & Thyagarajan 2016)"),
+    ),
+}
+
+
+def _any(file: FigureFile) -> bool:
+    return True
+
+
+def supervised_on_sick(file: FigureFile) -> bool:
+    """Whether a model rates SICK on its own scale; the others only give it a cosine."""
+    return any((figure.corpus, figure.metric) == ("SICK", "mse") for figure in file.figures)
+
+
+_GRAN_MEAN = printed("GRAN paper GRAN", "transfer", "mean of sets")
+assert _GRAN_MEAN is not None
+# Reached by whichever model does best.
+BEST: tuple[tuple[str, Callable[[FigureFile], bool], Target], ...] = (
+    ("transfer", _any, Target("transfer", "mean of sets", "pearson", 0.750, _GRAN_MEAN / 100, _GRAN)),
+    ("supervised", supervised_on_sick, Target("SICK", "test", "pearson", 0.880, 0.8684, _UNIVERSAL)),
+    ("supervised", _any, Target("SICK", "test", "accuracy", 0.853, 0.853, _UNIVERSAL, strict=True)),
+    ("supervised", _any, Target("STS 2012-2015 split", "test", "pearson", 0.829, 0.829, _GRAN_AVG, strict=True)),
+)
+
+
+def targets(files: Sequence[FigureFile]) -> str:
+    """The section: one line a target, first of named models, then of the best there are."""
+    rows = []
+    for file in files:
+        for target in TARGETS.get(file.recipe, ()):
+            value = find(file, target)
+            if value is not None:
+                rows.append(_line(name(file), target, value))
+    for kind, fits, target in BEST:
+        title = f"best {kind} encoder"
+        measured = [(value, file) for file in files if fits(file) and (value := find(file, target)) is not None]
+        if measured:
+            choose = min if target.lower_is_better else max
+            value, file = choose(measured, key=lambda pair: pair[0])
+            rows.append(_line(f"{title}: {name(file)}", target, value))
+        else:
+            rows.append(_line(title, target, None))
+    shown = table(("model", "corpus", "split", "metric", "ours", "to reach", "", "paper", "paper's model"), rows)
+    return f"{shown}\n\nThe best encoder of a line is the best by that very figure, of all measured runs."
+
+
+def name(file: FigureFile) -> str:
+    """How a file of figures is called in the report."""
+    return f"{file.recipe} seed {file.seed} {file.storage}"
+
+
+def find(file: FigureFile, target: Target) -> float | None:
+    """The figure a target is about."""
+    for figure in file.figures:
+        if (figure.corpus, figure.split, figure.metric) == (target.corpus, target.split, target.metric):
+            return figure.value
+    return None
+
+
+def _line(model: str, target: Target, value: float | None) -> tuple[str, ...]:
+    verdict = "not measured" if value is None else "reached" if target.reached(value) else "**missed**"
+    sign = ("< " if target.lower_is_better else "> ") if target.strict else ("<= " if target.lower_is_better else "")
+    return (
+        model,
+        target.corpus,
+        target.split,
+        target.metric,
+        number(value, 4),
+        f"{sign}{target.reach:.4f}",
+        verdict,
+        number(target.paper, 4),
+        target.paper_name,
+    )

@@ -1,0 +1,77 @@
+"""Tables of ours that no paper has: the teacher recipe beside the margin recipe, and the published models by seed."""
+
+from training.recipes import RECIPES
+from training.reproductions.papers import ALL, MEAN_COLUMN, SICK_COLUMN, SICK_COLUMNS, YEAR_COLUMNS, R, printed_in
+from training.reproductions.table import Order, PaperTable, Row
+
+_TRANSFER = (*YEAR_COLUMNS, SICK_COLUMN, MEAN_COLUMN)
+SEEDS = (1, 2, 3)
+
+TEACHER = PaperTable(
+    name="transfer-teacher",
+    title="The papers' margin loss beside regression to a teacher's cosines",
+    columns=_TRANSFER,
+    rows=(
+        Row("avg-margin-random", "AVG, margin, random vectors", note="no teacher anywhere"),
+        Row("avg-raw", "distilled vectors averaged", note="no training"),
+        Row("gran-avg", "AVG, margin", printed_in("GRAN paper AVG", _TRANSFER), "settings of Wieting & Gimpel (2017)"),
+        Row("avg-margin", "AVG, margin", note="settings chosen on STS 2016"),
+        Row("avg-paraphrase", "AVG, teacher"),
+        Row("avg-wide", "AVG, teacher, 384 dimensions", note="and WordNet's definitions"),
+        Row("avg-joint", "AVG, teacher and margin", note="the same data and the pairs, from avg-wide"),
+        Row("gran-lstm-avg-regularised", "LSTM-AVG, margin", printed_in("GRAN paper LSTM-AVG", _TRANSFER)),
+        Row("lstm-avg-paraphrase", "LSTM-AVG, teacher"),
+        Row("gran-1", "GRAN, margin", printed_in("GRAN paper GRAN", _TRANSFER)),
+        Row("gran-paraphrase", "GRAN, teacher"),
+        Row("gran-glosses", "GRAN, teacher, word dropout", note="and WordNet's definitions"),
+    ),
+    note="The same encoders under both. Rows without a paper's figures are ours alone.",
+    orders=(
+        Order("avg-paraphrase", "avg-margin", ALL),
+        Order("avg-joint", "avg-wide", ALL),
+        Order("lstm-avg-paraphrase", "gran-lstm-avg-regularised", ALL),
+        Order("gran-paraphrase", "gran-1", ALL),
+        Order("gran-paraphrase", "avg-paraphrase", ALL),
+    ),
+)
+
+
+SICK_TEACHER = PaperTable(
+    name="sick-teacher",
+    title="SICK, with and without pre-training on a tuned teacher's ratings",
+    columns=SICK_COLUMNS,
+    rows=(
+        Row("avg-sick", "AVG, from the transfer model", note="no ratings of a teacher"),
+        Row("avg-sick-tuned", "AVG, pre-trained on ratings"),
+        Row("lstm-avg-sick-tuned", "LSTM-AVG, pre-trained on ratings"),
+        Row("gran-sick-tuned", "GRAN, pre-trained on ratings"),
+        Row("malstm-sick", "MaLSTM, pre-trained on ratings"),
+    ),
+    note="One encoder for relatedness and entailment. The rated pairs are of sentences of SICK train and of captions.",
+    orders=(
+        Order("avg-sick-tuned", "avg-sick", R),
+        Order("lstm-avg-sick-tuned", "avg-sick-tuned", R),
+        Order("gran-sick-tuned", "avg-sick-tuned", R),
+    ),
+)
+
+
+def _shipped() -> tuple[Row, ...]:
+    published = [recipe for make in RECIPES.values() if (recipe := make()).publication is not None]
+    return tuple(
+        Row(each.name, each.publication.title, seeds=SEEDS, storage=each.publication.storage)
+        for each in published
+        if each.publication is not None
+    )
+
+
+SHIPPED = PaperTable(
+    name="shipped",
+    title="Published models, three seeds each",
+    columns=(
+        MEAN_COLUMN,
+        *SICK_COLUMNS,
+    ),
+    rows=_shipped(),
+    note="As published, the word table quantised. Seed 1 is the one in models/.",
+)

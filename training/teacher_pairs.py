@@ -1,0 +1,130 @@
+"""Pairs of sentences rated by a teacher on SICK's scale: what MaLSTM is pre-trained on. Ours, in no paper.
+
+A sentence-transformer, fine-tuned on SICK train (`training.tuned_teacher`), encodes the sentences; every sentence is
+paired mostly with its neighbours, for two random sentences are nearly always unrelated; and the teacher's rating of
+each pair becomes its label. No pair of SICK's trial or test part is among them.
+
+Shapes: S sentences, E dimensions of the teacher, B pairs of a batch.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from contract.scores import expected_rating
+from contract.text import split_words
+from training.batches import Indices
+from training.corpora.leakage import pair_key
+from training.pairs import Pair
+from training.recipe import TeacherPairs
+from training.teacher import TextEncoder, encode_cached
+from training.tuned_teacher import CLASSES, SCALE
+
+logger = logging.getLogger(__name__)
+
+SHORTEST, LONGEST = 4, 14  # words of a caption: as long as SICK's sentences
+NEIGHBOURS, FAR_NEIGHBOURS = 30, 400
+
+Encodings = npt.NDArray[np.float16]
+Ratings = npt.NDArray[np.float32]
+
+
+def teacher_pairs(
+    config: TeacherPairs,
+    rated: Sequence[Pair],
+    unwanted: Sequence[Pair],
+    captions: Sequence[str],
+    teacher: TextEncoder,
+    head: nn.Module,
+    cache: Path,
+) -> list[Pair]:
+    """The pairs, with `target` in 1..5.
+
+    Args:
+        config: how many.
+        rated: SICK train, whose sentences are in the pairs.
+        unwanted: pairs that must not be among them, in either order; those of `rated`, which people rated, neither.
+        captions: other sentences; those of 4 to 14 words are used, the first ones of them.
+        teacher: encodes the sentences.
+        head: rates pairs of its encodings: [B, E], [B, E] -> log-probabilities of the classes [B, 5].
+        cache: folder where encodings and ratings are kept.
+
+    Raises:
+        ValueError: fewer fitting captions than the config asks for.
+    """
+    domain = sorted({text for pair in rated for text in (pair.a, pair.b)})
+    fitting = [text for text in captions if SHORTEST <= len(split_words(text)) <= LONGEST][: config.captions]
+    if len(fitting) < config.captions:
+        raise ValueError(
+            f"{config.captions} captions of {SHORTEST}..{LONGEST} words asked for, there are {len(fitting)}"
+        )
+    texts = [*domain, *fitting]
+    forbidden = sorted({pair_key(pair.a, pair.b) for pair in (*rated, *unwanted)})
+    inputs = json.dumps([teacher.name, asdict(config), texts, forbidden])
+    path = cache / f"pairs-{hashlib.sha256(inputs.encode('utf-8', 'replace')).hexdigest()[:16]}.npz"
+    if not path.is_file():
+        encodings = encode_cached(teacher, texts, cache, what="sentences to pair")
+        rng = np.random.default_rng(config.seed)
+        chosen = partners(encodings[: len(domain)], config.in_domain, rng)
+        if fitting:
+            outside = partners(encodings[len(domain) :], config.general, rng) + len(domain)
+            chosen = np.concatenate([chosen, outside])
+        keys = set(forbidden)
+        chosen = chosen[[pair_key(texts[i], texts[j]) not in keys for i, j in chosen]]
+        partial = path.with_suffix(".partial")
+        with partial.open("wb") as file:
+            np.savez(file, pairs=chosen, rating=rate(head, encodings, chosen))
+        partial.replace(path)
+    with np.load(path, allow_pickle=False) as saved:
+        chosen, rating = saved["pairs"], saved["rating"]
+    quantiles = ", ".join(f"{q:.2f}" for q in np.quantile(rating, (0.05, 0.25, 0.5, 0.75, 0.95)))
+    logger.info("%d pairs rated by %s, quantiles %s", len(chosen), teacher.name, quantiles)
+    return [Pair(texts[i], texts[j], float(r)) for (i, j), r in zip(chosen.tolist(), rating.tolist(), strict=True)]
+
+
+@torch.no_grad()
+def rate(head: nn.Module, encodings: Encodings, pairs: Indices) -> Ratings:
+    """Expected ratings, float32 [n], of pairs of rows of the encodings [S, E]."""
+    vectors = _unit(encodings) * SCALE
+    blocks = (torch.from_numpy(pairs[start : start + 16384]) for start in range(0, len(pairs), 16384))
+    output = torch.cat([head(vectors[block[:, 0]], vectors[block[:, 1]]) for block in blocks])
+    # Rounding must not carry a rating out of its scale.
+    return expected_rating(output.numpy(), CLASSES).clip(CLASSES[0], CLASSES[-1]).astype(np.float32)
+
+
+def _unit(encodings: Encodings) -> Tensor:
+    return nn.functional.normalize(torch.from_numpy(encodings.astype(np.float32)), dim=1)
+
+
+def partners(encodings: Encodings, count: int, rng: np.random.Generator) -> Indices:
+    """Pairs of sentences that are worth rating: int64 [about S * count, 2], each unordered pair once, i < j.
+
+    Of the `count` partners of a sentence three quarters are near (the 30 of highest cosine), a fifth less so (31st to
+    400th), the others anyone.
+    """
+    vectors = _unit(encodings)
+    size = len(vectors)
+    furthest = min(FAR_NEIGHBOURS, size - 1)
+    found = []
+    for start in range(0, size, 512):
+        cosines = vectors[start : start + 512] @ vectors.T
+        rows = np.arange(start, start + len(cosines))
+        cosines[np.arange(len(rows)), rows] = -2.0  # no partner of itself
+        ranked = cosines.topk(furthest, dim=1).indices.numpy()
+        draw = rng.random((len(rows), count))
+        near = rng.integers(0, min(NEIGHBOURS, furthest), draw.shape)
+        far = rng.integers(min(NEIGHBOURS, furthest - 1), furthest, draw.shape)
+        anyone = rng.integers(0, size, draw.shape)
+        rank = np.where(draw < 0.75, near, far)
+        partner = np.where(draw < 0.95, np.take_along_axis(ranked, rank, axis=1), anyone)
+        found.append(np.stack([np.repeat(rows, count), partner.ravel()], axis=1))
+    pairs = np.sort(np.concatenate(found), axis=1)
+    return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
