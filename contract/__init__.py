@@ -13,14 +13,15 @@ from contract.errors import (
     TokenizerError,
 )
 from contract.golden import GoldenPair, GoldenPairs
-from contract.graph import CONTRACT_VERSION, ENCODER, HEAD, OPSET, PAIR, GraphSpec, check_signature
-from contract.manifest import EntailmentTask, Manifest, SimilarityTask
+from contract.graph import CONTRACT_VERSION, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec, check_signature
+from contract.manifest import EntailmentTask, Explanation, Manifest, SimilarityTask
 from contract.padding import pad
 from contract.tokenizer import Encoded, Tokenizer
 
 __all__ = [
     "CONTRACT_VERSION",
     "ENCODER",
+    "EXPLANATION",
     "HEAD",
     "OPSET",
     "PAIR",
@@ -30,6 +31,7 @@ __all__ = [
     "ContractError",
     "Encoded",
     "EntailmentTask",
+    "Explanation",
     "GoldenPair",
     "GoldenPairs",
     "GraphMismatchError",

@@ -1,4 +1,4 @@
-"""The three kinds of ONNX graph: tensor names, dtypes, dynamic axes and opset, stated once.
+"""The four kinds of ONNX graph: tensor names, dtypes, dynamic axes and opset, stated once.
 
 Export reads a spec to name its tensors and axes, the session checks an opened graph against it, and the
 tests run it over every architecture.
@@ -17,7 +17,7 @@ CONTRACT_VERSION: Literal[1] = 1
 OPSET = 20
 
 DType = Literal["int64", "float32"]
-GraphKind = Literal["encoder", "head", "pair"]
+GraphKind = Literal["encoder", "head", "pair", "explanation"]
 Signature = Mapping[str, tuple[str, Sequence[int | str | None]]]  # name -> (dtype, shape as ONNX gives it)
 
 DYNAMIC = frozenset({"batch", "tokens", "tokens_a", "tokens_b"})
@@ -76,7 +76,15 @@ PAIR = GraphSpec(
     outputs={"raw_output": TensorSpec("float32", ("batch", "outputs"))},
 )
 
-SPECS: Mapping[GraphKind, GraphSpec] = {spec.kind: spec for spec in (ENCODER, HEAD, PAIR)}
+# both sentences together -> what met what inside the model, a number for each pair of their tokens. A graph of its own:
+# a plain score does not pay for it. What each matrix holds, and in what order they come, stands in the manifest.
+EXPLANATION = GraphSpec(
+    kind="explanation",
+    inputs=PAIR.inputs,
+    outputs={"matrices": TensorSpec("float32", ("batch", "matrices", "tokens_a", "tokens_b"))},
+)
+
+SPECS: Mapping[GraphKind, GraphSpec] = {spec.kind: spec for spec in (ENCODER, HEAD, PAIR, EXPLANATION)}
 
 
 def check_signature(spec: GraphSpec, inputs: Signature, outputs: Signature, *, where: str) -> dict[str, int]:

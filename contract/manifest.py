@@ -18,9 +18,11 @@ from contract.errors import ArtifactError, ManifestError
 from contract.graph import CONTRACT_VERSION
 
 MANIFEST_NAME = "manifest.json"
+SHARED_NAME = "shared"  # the folder beside the models' own that keeps what several of them name
 
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]  # never a path
 ModelId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+TensorName = Annotated[str, Field(min_length=1, max_length=256)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Task = Literal["similarity", "entailment"]
 EntailmentLabel = Literal["entailment", "neutral", "contradiction"]
@@ -31,10 +33,11 @@ class _Frozen(BaseModel):
 
 
 class FileEntry(_Frozen):
-    """Size and checksum of one file of the folder."""
+    """Size and checksum of one file of the model."""
 
     bytes: int = Field(ge=0)
     sha256: Sha256
+    shared: bool = Field(False, description="lies in models/shared/, stored once for all models that name it")
 
 
 class Limits(_Frozen):
@@ -87,6 +90,21 @@ class EntailmentTask(_Frozen):
         return self
 
 
+class Matrix(_Frozen):
+    """One matrix of an EXPLANATION graph: rows are tokens of a, columns tokens of b."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")
+    description: str
+    range: tuple[float, float] = Field(description="the lowest and highest value there can be")
+
+
+class Explanation(_Frozen):
+    """How a model shows what met what: a graph, and what its matrices are, in their order."""
+
+    graph: FileName
+    matrices: tuple[Matrix, ...] = Field(min_length=1)
+
+
 class TrainingData(_Frozen):
     """One corpus that moved a weight or a choice of this model."""
 
@@ -135,6 +153,14 @@ class Manifest(_Frozen):
     limits: Limits
     similarity: SimilarityTask | None = None
     entailment: EntailmentTask | None = None
+    additive: bool = Field(
+        False, description="an embedding is the mean of those of its tokens alone; siamese models only"
+    )
+    explanation: Explanation | None = Field(None, description="interaction models only")
+    tensors: dict[TensorName, FileName] = Field(
+        default_factory=dict,
+        description="weights that the graphs leave outside themselves: name of the initializer -> a .npy file",
+    )
     training_data: tuple[TrainingData, ...] = Field(min_length=1)
     figures: tuple[Figure, ...]
     provenance: Provenance
@@ -148,7 +174,11 @@ class Manifest(_Frozen):
             raise ValueError("encoder and dim belong to the siamese family, and only to it")
         if not siamese and self.similarity is not None and self.similarity.comparison is not None:
             raise ValueError("an interaction model has no embeddings to compare")
-        for name in (self.tokenizer, self.golden, *self.graphs):
+        if self.additive and not siamese:
+            raise ValueError("additive belongs to the siamese family")
+        if self.explanation is not None and siamese:
+            raise ValueError("explanation belongs to the interaction family")
+        for name in (self.tokenizer, self.golden, *self.graphs, *self.tensors.values()):
             if name not in self.files:
                 raise ValueError(f"{name!r} is used but not listed in files")
         return self
@@ -170,12 +200,13 @@ class Manifest(_Frozen):
             self.encoder,
             self.similarity and self.similarity.graph,
             self.entailment and self.entailment.graph,
+            self.explanation and self.explanation.graph,
         ]
         return tuple(dict.fromkeys(name for name in names if name))
 
     def expected_fingerprint(self) -> str:
         """Digest of all that can move a score: files (golden pairs aside), limits, tasks, contract version."""
-        moves = {
+        moves: dict[str, object] = {
             "contract_version": self.contract_version,
             "architecture": self.architecture,
             "files": {n: self.files[n].sha256 for n in sorted({*self.graphs, self.tokenizer})},
@@ -184,6 +215,8 @@ class Manifest(_Frozen):
             "similarity": self.similarity and self.similarity.model_dump(mode="json"),
             "entailment": self.entailment and self.entailment.model_dump(mode="json"),
         }
+        if self.tensors:
+            moves["tensors"] = {tensor: self.files[name].sha256 for tensor, name in sorted(self.tensors.items())}
         return hashlib.sha256(json.dumps(moves, sort_keys=True).encode()).hexdigest()
 
     def save(self, folder: Path) -> None:
@@ -211,6 +244,11 @@ class Manifest(_Frozen):
             raise ManifestError(f"{path}: fingerprint is {manifest.fingerprint}, its contents give {expected}")
         return manifest
 
+    def path_of(self, folder: Path, name: str) -> Path:
+        """Where a file of the model in `folder` lies: there, or among the shared ones, called by its checksum."""
+        entry = self.files[name]
+        return folder.parent / SHARED_NAME / f"{entry.sha256}{Path(name).suffix}" if entry.shared else folder / name
+
     def verify(self, folder: Path) -> None:
         """Hold every file against its entry.
 
@@ -218,10 +256,11 @@ class Manifest(_Frozen):
             ArtifactError: a file is missing, a link, or of another size or checksum; both values are named.
         """
         for name, entry in self.files.items():
-            path = folder / name
+            path = self.path_of(folder, name)
             if path.is_symlink() or not path.is_file():
                 raise ArtifactError(f"{path}: missing (or not a plain file), expected sha256 {entry.sha256}")
-            if (found := describe_file(path)) != entry:
+            found = describe_file(path)
+            if (found.bytes, found.sha256) != (entry.bytes, entry.sha256):
                 raise ArtifactError(
                     f"{path}: corrupted or replaced: {found.bytes} bytes with sha256 {found.sha256}, "
                     f"expected {entry.bytes} bytes with sha256 {entry.sha256}"

@@ -79,7 +79,8 @@ class Outcome:
 def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Sequence[int] = ()) -> list[Job]:
     """What is missing of a table, in an order that can be carried out: what a run starts from comes before it.
 
-    A run is measured again when it is newer than its figures.
+    A run is measured again when it is newer than its figures. Figures whose run is not here (it was trained elsewhere, and
+    only they are in the repository) are taken as they are.
 
     Raises:
         KeyError: a row that the table has not.
@@ -93,13 +94,13 @@ def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Seq
             continue
         recipe = find(name)
         for seed in seeds or row.seeds:
+            if _is_measured(recipe, places, seed, row.storage):
+                continue
             for start, its_seed in _starts(recipe, seed):
                 if not is_trained(start, places.runs, its_seed):
                     jobs.setdefault((start.name, its_seed), Job(start, its_seed, None, train=True, measure=False))
             trained = is_trained(recipe, places.runs, seed)
-            measured = trained and _is_measured(recipe, places, seed, row.storage)
-            if not measured:
-                jobs[name, seed] = Job(recipe, seed, row.storage, train=not trained, measure=True)
+            jobs[name, seed] = Job(recipe, seed, row.storage, train=not trained, measure=True)
     return list(jobs.values())
 
 
@@ -112,8 +113,12 @@ def is_trained(recipe: Recipe, runs: Path, seed: int) -> bool:
 
 def _is_measured(recipe: Recipe, places: Places, seed: int, storage: str) -> bool:
     figures = figure_path(places.figures, recipe.name, seed, storage)
-    weights = run_folder(places.runs, recipe, seed) / WEIGHTS_NAME
-    return figures.is_file() and figures.stat().st_mtime >= weights.stat().st_mtime
+    folder = run_folder(places.runs, recipe, seed)
+    if not (folder / "recipe.json").is_file():
+        return figures.is_file()
+    if not is_trained(recipe, places.runs, seed):
+        return False
+    return figures.is_file() and figures.stat().st_mtime >= (folder / WEIGHTS_NAME).stat().st_mtime
 
 
 def _starts(recipe: Recipe, seed: int) -> list[tuple[Recipe, int]]:
