@@ -16,6 +16,7 @@ from contract.golden import GoldenPair, GoldenPairs
 from contract.graph import CONTRACT_VERSION, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec, check_signature
 from contract.manifest import EntailmentTask, Explanation, Manifest, SimilarityTask
 from contract.padding import pad
+from contract.tensors import external_tensors, load_tensors
 from contract.tokenizer import Encoded, Tokenizer
 
 __all__ = [
@@ -43,5 +44,7 @@ __all__ = [
     "Tokenizer",
     "TokenizerError",
     "check_signature",
+    "external_tensors",
+    "load_tensors",
     "pad",
 ]

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from contract import GraphMismatchError
-from contract.graph import DYNAMIC, ENCODER, HEAD, PAIR, SPECS, GraphSpec, check_signature
+from contract.graph import DYNAMIC, ENCODER, EXPLANATION, HEAD, PAIR, SPECS, GraphSpec, check_signature
 
 Side = dict[str, tuple[str, Sequence[int | str | None]]]
-SIZES = {"dim": 4, "outputs": 5}
+SIZES = {"dim": 4, "outputs": 5, "matrices": 2}
 
 
 def signature(spec: GraphSpec) -> tuple[Side, Side]:
@@ -21,7 +21,13 @@ def signature(spec: GraphSpec) -> tuple[Side, Side]:
 
 
 @pytest.mark.parametrize(
-    ("spec", "sizes"), [(ENCODER, {"dim": 4}), (HEAD, {"dim": 4, "outputs": 5}), (PAIR, {"outputs": 5})]
+    ("spec", "sizes"),
+    [
+        (ENCODER, {"dim": 4}),
+        (HEAD, {"dim": 4, "outputs": 5}),
+        (PAIR, {"outputs": 5}),
+        (EXPLANATION, {"matrices": 2}),
+    ],
 )
 def test_a_graph_of_its_kind_gives_the_sizes_it_fixes(spec: GraphSpec, sizes: dict[str, int]) -> None:
     assert check_signature(spec, *signature(spec), where="x.onnx") == sizes
@@ -79,10 +85,12 @@ def test_an_encoder_is_not_taken_for_a_head() -> None:
 
 
 def test_every_kind_is_listed_and_every_batch_axis_is_dynamic() -> None:
-    assert {kind: spec.kind for kind, spec in SPECS.items()} == {"encoder": "encoder", "head": "head", "pair": "pair"}
+    assert list(SPECS) == [spec.kind for spec in SPECS.values()] == ["encoder", "head", "pair", "explanation"]
     for spec in SPECS.values():
         for tensor in (*spec.inputs.values(), *spec.outputs.values()):
             assert tensor.axes[0] == "batch"
             assert tensor.dynamic_axes()[0] == "batch"
             assert set(tensor.dynamic_axes().values()) <= DYNAMIC
     assert PAIR.inputs["input_ids_b"].dynamic_axes() == {0: "batch", 1: "tokens_b"}
+    assert EXPLANATION.inputs == PAIR.inputs
+    assert EXPLANATION.outputs["matrices"].dynamic_axes() == {0: "batch", 2: "tokens_a", 3: "tokens_b"}
