@@ -104,6 +104,13 @@ class Explanation(_Frozen):
     graph: FileName
     matrices: tuple[Matrix, ...] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [matrix.name for matrix in self.matrices]
+        if len(set(names)) != len(names):
+            raise ValueError(f"each matrix has a name of its own, got {names}")
+        return self
+
 
 class TrainingData(_Frozen):
     """One corpus that moved a weight or a choice of this model."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contract import ArtifactError, CentredIsotonic, Manifest, ManifestError
-from contract.manifest import MANIFEST_NAME, FileEntry, describe_file
+from contract.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, describe_file
 
 CONTENTS = {"encoder.onnx": b"graph", "head.onnx": b"head", "tokenizer.json": b"{}", "golden.json": b"[]"}
 HEAD_TASK = {
@@ -18,6 +18,11 @@ HEAD_TASK = {
     "label_scale": [1, 5],
     "symmetric": True,
 }
+EXPLANATION: dict[str, Any] = {
+    "graph": "head.onnx",
+    "matrices": [{"name": "cosine", "description": "of the states", "range": [-1, 1]}],
+}
+INTERACTION = {"family": "interaction", "dim": None, "encoder": None}
 
 
 def fields(folder: Path) -> dict[str, Any]:
@@ -142,6 +147,11 @@ def test_tasks_and_graphs_follow_from_the_entries(folder: Path) -> None:
         (("provenance", "commands"), [], "provenance.commands: Tuple should have at least 1 item"),
         (("provenance", "created"), "yesterday", "provenance.created: Input should be a valid date"),
         (("figures", 0, "value"), "NaN", "figures.0.value: Input should be a finite number"),
+        (("explanation",), EXPLANATION, "explanation belongs to the interaction family"),
+        (("tensors",), {"words": "words.npy"}, "'words.npy' is used but not listed in files"),
+        (("tensors",), {"words": "../words.npy"}, "tensors.words: String should match pattern"),
+        (("tensors",), {"": "head.onnx"}, "tensors..*: String should have at least 1 character"),
+        (("files", "golden.json", "shared"), "perhaps", r"files.golden\.json.shared: Input should be a valid boolean"),
         (("fingerprint",), "0" * 64, "fingerprint is 0000.*, its contents give [0-9a-f]{64}$"),
     ],
 )
@@ -158,10 +168,43 @@ def test_classes_without_a_graph_and_comparisons_without_embeddings_are_refused(
     cosine = {"comparison": "cosine", "raw_range": [-1, 1], "symmetric": True}
     with pytest.raises(ValueError, match="classes belong to a graph's output"):
         sealed({**fields(folder), "similarity": {**cosine, "classes": [1, 2]}})
-    interaction = {**fields(folder), "family": "interaction", "dim": None, "encoder": None}
+    interaction = {**fields(folder), **INTERACTION}
     assert sealed(interaction).graphs == ("head.onnx",)
     with pytest.raises(ValueError, match="an interaction model has no embeddings to compare"):
         sealed({**interaction, "similarity": cosine})
+
+
+def test_additive_is_said_of_embeddings_and_explanations_of_pairs(folder: Path) -> None:
+    values = fields(folder)
+    assert not sealed(values).additive
+    assert sealed({**values, "additive": True}).additive
+    with pytest.raises(ValueError, match="additive belongs to the siamese family"):
+        sealed({**values, **INTERACTION, "additive": True})
+    listed = changed(values, "files", "explanation.onnx", value=OTHER_FILE)
+    explained = {**listed, **INTERACTION, "explanation": {**EXPLANATION, "graph": "explanation.onnx"}}
+    assert sealed(explained).graphs == ("head.onnx", "explanation.onnx")
+    with pytest.raises(ValueError, match=r"'explanation\.onnx' is used but not listed in files"):
+        sealed({**explained, "files": values["files"]})
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("matrices",), [], "explanation.matrices: Tuple should have at least 1 item"),
+        (("matrices", 0, "name"), "Cosine of states", "explanation.matrices.0.name: String should match pattern"),
+        (("matrices", 0, "range"), [0], "explanation.matrices.0.range.1: Field required"),
+        (("matrices", 0, "rows"), 3, "explanation.matrices.0.rows: Extra inputs are not permitted"),
+        (("matrices",), EXPLANATION["matrices"] * 2, "explanation: Value error, each matrix has a name of its own"),
+        (("graph",), "../x.onnx", "explanation.graph: String should match pattern"),
+    ],
+)
+def test_an_explanation_that_does_not_fit_is_refused_with_its_place(
+    folder: Path, path: tuple[str | int, ...], value: Any, message: str
+) -> None:
+    sealed({**fields(folder), **INTERACTION, "explanation": EXPLANATION}).save(folder)
+    edited(folder, "explanation", *path, value=value)
+    with pytest.raises(ManifestError, match=message):
+        Manifest.load(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe\x00", b"null", b"[" * 100_000])
@@ -218,6 +261,23 @@ def test_missing_files_links_and_folders_are_refused(folder: Path) -> None:
         manifest.verify(folder)
 
 
+def test_a_shared_file_lies_beside_the_models_under_its_checksum(folder: Path) -> None:
+    entry = describe_file(folder / "tokenizer.json").model_copy(update={"shared": True})
+    manifest = Manifest.load(folder)
+    manifest = manifest.model_copy(update={"files": {**manifest.files, "tokenizer.json": entry}})
+    shared = folder.parent / SHARED_NAME / f"{entry.sha256}.json"
+    assert manifest.path_of(folder, "tokenizer.json") == shared
+    assert manifest.path_of(folder, "head.onnx") == folder / "head.onnx"
+    with pytest.raises(ArtifactError, match=f"^{shared}: missing .*, expected sha256 {entry.sha256}$"):
+        manifest.verify(folder)
+    shared.parent.mkdir()
+    (folder / "tokenizer.json").rename(shared)
+    manifest.verify(folder)
+    shared.write_bytes(b"[]")
+    with pytest.raises(ArtifactError, match=f"^{shared}: corrupted or replaced: 2 bytes"):
+        manifest.verify(folder)
+
+
 def test_files_are_described_by_size_and_sha256(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"abc")
     sha = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -253,6 +313,7 @@ OTHER_FILE = {"bytes": 1, "sha256": "1" * 64}
         (("similarity", "calibration"), CALIBRATION),
         (("similarity", "calibration"), {**CALIBRATION, "y": [1, 4.999]}),
         (("entailment",), {"graph": "head.onnx", "labels": ["neutral", "entailment", "contradiction"]}),
+        (("tensors",), {"words": "golden.json"}),
     ],
 )
 def test_the_fingerprint_moves_with_what_can_move_a_score(folder: Path, path: tuple[str, ...], value: Any) -> None:
@@ -286,11 +347,27 @@ def test_the_fingerprint_knows_which_graph_is_the_encoder(folder: Path) -> None:
         (("files", "README.md"), OTHER_FILE),
         (("training_data",), [{"name": "x", "use": "x", "rows": 0, "licence": "x", "source": "x"}]),
         (("provenance", "seed"), 2),
+        (("additive",), True),
+        (("files", "head.onnx", "shared"), True),
     ],
 )
 def test_the_fingerprint_stays_with_what_cannot(folder: Path, path: tuple[str, ...], value: Any) -> None:
     values = fields(folder)
     assert sealed(changed(values, *path, value=value)).fingerprint == sealed(values).fingerprint
+
+
+def test_the_fingerprint_tells_tensors_apart_by_name_and_content(folder: Path) -> None:
+    files = {**fields(folder)["files"], "w.npy": OTHER_FILE, "v.npy": {"bytes": 1, "sha256": "2" * 64}}
+    values = {**fields(folder), "files": files}
+    variants = [{"words": "w.npy"}, {"words": "v.npy"}, {"rows": "w.npy"}, {"words": "w.npy", "rows": "w.npy"}, {}]
+    assert len({sealed({**values, "tensors": tensors}).fingerprint for tensors in variants}) == 5
+    renamed = {**values, "files": {**files, "u.npy": OTHER_FILE}, "tensors": {"words": "u.npy"}}
+    assert sealed(renamed).fingerprint == sealed({**values, "tensors": variants[0]}).fingerprint
+
+
+def test_the_fingerprint_of_a_model_without_tensors_is_what_it_always_was(folder: Path) -> None:
+    before = "e535ff67a85a3156322fd77b43536fd089c567126e247826131c63a355dec563"
+    assert sealed(fields(folder)).fingerprint == before
 
 
 def test_a_moved_score_under_the_old_fingerprint_is_refused(folder: Path) -> None:
