@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pytrec_eval
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score
 
@@ -28,3 +29,35 @@ def labelled(predicted: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
         "accuracy": float(accuracy_score(gold, predicted)),
         "macro_f1": float(f1_score(gold, predicted, average="macro")),
     }
+
+
+def ranked(scores: Values, relevant: Sequence[bool], questions: Sequence[str]) -> dict[str, float]:
+    """MAP and MRR as trec_eval gives them, over the questions that have a relevant candidate; how many those are.
+
+    Args:
+        scores: of n candidates, higher is better.
+        relevant: whether each answers its question.
+        questions: which question each belongs to.
+
+    Raises:
+        ValueError: no question has a relevant candidate.
+    """
+    run: dict[str, dict[str, float]] = {}
+    gold: dict[str, dict[str, int]] = {}
+    for i, (score, right, question) in enumerate(zip(scores, relevant, questions, strict=True)):
+        run.setdefault(question, {})[str(i)] = float(score)
+        gold.setdefault(question, {})[str(i)] = int(right)
+    asked = {question: candidates for question, candidates in gold.items() if any(candidates.values())}
+    if not asked:
+        raise ValueError("no question has a relevant candidate")
+    measured = pytrec_eval.RelevanceEvaluator(asked, {"map", "recip_rank"}).evaluate(run).values()
+    return {
+        "map": float(np.mean([each["map"] for each in measured])),
+        "mrr": float(np.mean([each["recip_rank"] for each in measured])),
+        "questions": float(len(asked)),
+    }
+
+
+def binary(predicted: Sequence[bool], gold: Sequence[bool]) -> dict[str, float]:
+    """Accuracy and F1 of the positive class, 0..1."""
+    return {"accuracy": float(accuracy_score(gold, predicted)), "f1": float(f1_score(gold, predicted))}

@@ -1,5 +1,6 @@
-"""What is trained: an encoder and, for supervised tasks, the heads over its embeddings or pairs of them."""
+"""What is trained: an encoder with the heads over its embeddings or pairs of them, or a network that reads both sentences."""
 
+import math
 from collections.abc import Mapping
 from typing import Literal
 
@@ -61,3 +62,35 @@ class SiameseModel(nn.Module):
         ids = torch.cat([nn.functional.pad(ids, (0, tokens - ids.shape[1])) for ids, _ in (left, right)])
         a, b = self.encode((ids, torch.cat([left[1], right[1]]))).chunk(2)
         return a, b
+
+
+class InteractionModel(nn.Module):
+    """A network that reads both sentences together; its log-probabilities of classes are the answer."""
+
+    def __init__(self, network: nn.Module, *, both_orders: bool) -> None:
+        """`both_orders`: the answer is the mean of the probabilities of (a, b) and (b, a), so that order moves nothing."""
+        super().__init__()
+        self.network, self.both_orders = network, both_orders
+
+    @property
+    def embedding(self) -> WordEmbedding:
+        """The network's word embedding."""
+        embedding = self.network.embedding
+        assert isinstance(embedding, WordEmbedding)
+        return embedding
+
+    def forward(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """Ids and lengths of both sentences -> log-probabilities [B, K]."""
+        output: Tensor = self.network(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        if not self.both_orders:
+            return output
+        other: Tensor = self.network(input_ids_b_BT, lengths_b_B, input_ids_a_BS, lengths_a_B)
+        return torch.logaddexp(output, other) - math.log(2.0)
+
+    def score(self, left: Batch, right: Batch) -> Tensor:
+        """`forward` on the model's own device."""
+        device = self.embedding.weight.device
+        ids_a, lengths_a, ids_b, lengths_b = (each.to(device) for each in (*left, *right))
+        return self(ids_a, lengths_a, ids_b, lengths_b)  # type: ignore[no-any-return]

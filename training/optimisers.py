@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Adadelta, Adagrad, Adam, Optimizer, SparseAdam
+from torch.optim import Adadelta, Adagrad, Adam, Optimizer, RMSprop, SparseAdam
 
 from training.layers import WordEmbedding
 
@@ -15,14 +15,19 @@ from training.layers import WordEmbedding
 class OptimiserConfig:
     """How parameters move. Weights of the composition (all but the words) and of the words apart, as in the papers."""
 
-    name: Literal["adam", "adagrad", "adadelta"] = "adam"
+    name: Literal["adam", "adagrad", "adadelta", "rmsprop"] = "adam"
     learning_rate: float = 1e-3
     embedding_learning_rate: float | None = 1e-3  # None: the words stay frozen
     clip: float | None = None  # largest global gradient norm
     heads_only: bool = False  # the whole encoder, words and composition, stays frozen: its vectors are mere features
 
 
-_KINDS: dict[str, Callable[..., Optimizer]] = {"adam": Adam, "adagrad": Adagrad, "adadelta": Adadelta}
+_KINDS: dict[str, Callable[..., Optimizer]] = {
+    "adam": Adam,
+    "adagrad": Adagrad,
+    "adadelta": Adadelta,
+    "rmsprop": RMSprop,
+}
 
 
 def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimizer]:

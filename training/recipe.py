@@ -5,10 +5,12 @@ from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 
 from pydantic import JsonValue
 
-from training.architectures import ArchitectureConfig
+from training.architectures import ArchitectureConfig, InteractionConfig
+from training.corpora.pairwise import Corpus
 from training.loop import Schedule
 from training.models import Precision
 from training.objectives.manhattan import ManhattanConfig
+from training.objectives.pairwise import PairwiseConfig
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
@@ -92,6 +94,21 @@ class TeacherPairs:
 
 
 @dataclass(frozen=True)
+class CorpusPairs:
+    """What people said of the training pairs of a corpus (`training.corpora.pairwise`)."""
+
+    corpus: Corpus
+
+
+@dataclass(frozen=True)
+class TeacherAnswers:
+    """Questions with their candidate answers, each pair's target the teacher's cosine (`training.teacher_answers`)."""
+
+    corpora: tuple[Corpus, ...] = ("wikiqa", "trecqa")
+    selection: Corpus = "wikiqa"  # whose development part chooses the epoch
+
+
+@dataclass(frozen=True)
 class Publication:
     """How a run becomes a model folder."""
 
@@ -109,7 +126,7 @@ class Recipe:
     name: str
     reaches: str  # what it should reach, on what machine, in what time
     table: TableRecipe
-    architecture: ArchitectureConfig
+    architecture: ArchitectureConfig | InteractionConfig
     data: (
         TeacherSentences
         | ParaphrasePairs
@@ -119,9 +136,17 @@ class Recipe:
         | SSTSentences
         | STSPairs
         | TeacherPairs
+        | CorpusPairs
+        | TeacherAnswers
     )
     objective: (
-        TeacherCosineConfig | MarginConfig | TeacherMarginConfig | SupervisedConfig | SentimentConfig | ManhattanConfig
+        TeacherCosineConfig
+        | MarginConfig
+        | TeacherMarginConfig
+        | SupervisedConfig
+        | SentimentConfig
+        | ManhattanConfig
+        | PairwiseConfig
     )
     optimiser: OptimiserConfig
     schedule: Schedule

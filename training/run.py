@@ -16,18 +16,20 @@ import torch.distributed as dist
 from contract.text import split_words
 from contract.tokenizer import Tokenizer
 from training.afterwards import ENTAILMENT_NAME, finish
-from training.architectures import build_encoder
+from training.architectures import MGIMConfig, PWIMConfig, build_encoder
 from training.batches import Sentences
-from training.corpora import malstm, mixtures, sick, sst, sts, sts_split, wikipedia
+from training.corpora import malstm, mixtures, pairwise, sick, sst, sts, sts_split, wikipedia
 from training.corpora.leakage import without_pairs
 from training.distill import count_words, distil_table
 from training.glosses import glosses
 from training.heads import PairHead, SentenceHead
+from training.interaction import build_interaction_model, continue_from, random_rows
 from training.layers import WordEmbedding
 from training.loop import Objective, Result, Watch, train
-from training.models import SiameseModel, output_dim
+from training.models import InteractionModel, SiameseModel, output_dim
 from training.objectives.development import GradedSets
 from training.objectives.manhattan import ManhattanConfig, ManhattanObjective
+from training.objectives.pairwise import PairwiseConfig, PairwiseObjective, TargetPairs
 from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective
 from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
 from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
@@ -35,6 +37,7 @@ from training.objectives.teacher_margin import TeacherMarginConfig, TeacherMargi
 from training.objectives.transfer import MarginConfig, MarginObjective
 from training.pairs import Pair
 from training.recipe import (
+    CorpusPairs,
     ParaphrasePairs,
     Recipe,
     SentencesAndPairs,
@@ -43,6 +46,7 @@ from training.recipe import (
     STSPairs,
     STSSplitPairs,
     TableRecipe,
+    TeacherAnswers,
     TeacherPairs,
     TeacherSentences,
     with_defaults,
@@ -52,6 +56,7 @@ from training.svm import SupportVectorHead
 from training.synonyms import augment, open_wordnet, wordnet_folder
 from training.tables import ROWS_NAME, WordTable
 from training.teacher import Teacher, encode_cached
+from training.teacher_answers import teacher_answers
 from training.teacher_pairs import teacher_pairs
 from training.tokenised import tokenised_pairs, tokenised_texts
 from training.tuned_teacher import load_head, tuned
@@ -136,16 +141,18 @@ def run(
     folder = folder or run_folder(runs, recipe, seed)
     folder.mkdir(parents=True, exist_ok=True)
     table = load_table(recipe.table, runs)
-    model = build_model(recipe, table, seed)
-    if recipe.start is not None:
-        start_from(model, find(recipe.start), runs, seed if recipe.start_seed is None else recipe.start_seed)
+    model = _started(recipe, table, runs, seed)
     if recipe.row_scale != 1.0:
         with torch.no_grad():
             model.embedding.weight.mul_(recipe.row_scale)
             model.embedding.start.mul_(recipe.row_scale)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model.to(device)
-    objective = build_objective(recipe, model, table.tokenizer, runs, teacher, seed)
+    objective: Objective
+    if isinstance(model, InteractionModel):
+        objective = pairwise_objective(recipe, model, table.tokenizer, runs, teacher, seed)
+    else:
+        objective = build_objective(recipe, model, table.tokenizer, runs, teacher, seed)
     schedule = recipe.schedule
     _record_recipe(folder, recipe, seed)
     start = copy.deepcopy(model.state_dict()) if isinstance(objective, ManhattanObjective) else {}
@@ -154,12 +161,27 @@ def run(
         labelled = LabelledPairs(supervised_pairs(), table.tokenizer, recipe.max_tokens)
         finish(objective, start, labelled, recipe.optimiser, schedule, folder, seed)
     if recipe.map_unseen and isinstance(objective, TeacherCosineObjective):
+        assert isinstance(model, SiameseModel)
         _map_unseen(model, objective.sentences, table)
         with torch.no_grad():
             logger.info("development after mapping unseen rows: %.4f", objective.evaluate()["selection"])
     if not dist.is_initialized() or dist.get_rank() == 0:
         torch.save(model.state_dict(), folder / WEIGHTS_NAME)
     return result
+
+
+def _started(recipe: Recipe, table: WordTable, runs: Path, seed: int) -> SiameseModel | InteractionModel:
+    """The model of a recipe as its training begins."""
+    start_seed = seed if recipe.start_seed is None else recipe.start_seed
+    if isinstance(recipe.objective, PairwiseConfig):
+        pair_model = build_interaction_model(recipe, table, seed)
+        if recipe.start is not None:
+            continue_from(pair_model, weights_of(find(recipe.start), runs, start_seed))
+        return pair_model
+    model = build_model(recipe, table, seed)
+    if recipe.start is not None:
+        start_from(model, find(recipe.start), runs, start_seed)
+    return model
 
 
 def _record_recipe(folder: Path, recipe: Recipe, seed: int) -> None:
@@ -201,11 +223,10 @@ def load_table(recipe: TableRecipe, runs: Path) -> WordTable:
 def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
     """The untrained model of a recipe."""
     torch.manual_seed(seed)
-    rows = table.rows
-    if recipe.random_start:
-        rows = np.random.default_rng(seed).normal(0.0, 0.1, table.rows.shape).astype(np.float32)
-        rows[0] = 0.0
+    rows = random_rows(table, seed) if recipe.random_start else table.rows
     sparse = not (torch.cuda.is_available() and dist.is_initialized())  # NCCL reduces dense gradients only
+    if isinstance(recipe.architecture, PWIMConfig | MGIMConfig):
+        raise TypeError(f"{recipe.name}: {type(recipe.architecture).__name__} encodes no single sentence")
     encoder = build_encoder(recipe.architecture, WordEmbedding(rows, sparse=sparse))
     heads: dict[str, PairHead | SentenceHead] = {}
     if isinstance(recipe.objective, SupervisedConfig):
@@ -227,15 +248,34 @@ def load_run(recipe: Recipe, runs: Path, seed: int) -> tuple[SiameseModel, WordT
     Raises:
         RunMissing: it was not trained; names the command.
     """
-    path = run_folder(runs, recipe, seed) / WEIGHTS_NAME
-    if not path.is_file():
-        raise RunMissing(f"{path} is not there: run `python -m training train {recipe.name} --seed {seed}` first")
+    path = weights_of(recipe, runs, seed)
     table = load_table(recipe.table, runs)
     model = build_model(recipe, table, seed)
     model.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
     if (fitted := path.with_name(ENTAILMENT_NAME)).is_file():
         model.heads["entailment"] = SupportVectorHead.from_state(torch.load(fitted, weights_only=True))
     return model, table
+
+
+def load_interaction_run(recipe: Recipe, runs: Path, seed: int) -> tuple[InteractionModel, WordTable]:
+    """A trained interaction model and its word table; raises like `load_run`."""
+    path = weights_of(recipe, runs, seed)
+    table = load_table(recipe.table, runs)
+    model = build_interaction_model(recipe, table, seed)
+    model.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
+    return model, table
+
+
+def weights_of(recipe: Recipe, runs: Path, seed: int) -> Path:
+    """Where a run's weights lie.
+
+    Raises:
+        RunMissing: it was not trained; names the command.
+    """
+    path = run_folder(runs, recipe, seed) / WEIGHTS_NAME
+    if not path.is_file():
+        raise RunMissing(f"{path} is not there: run `python -m training train {recipe.name} --seed {seed}` first")
+    return path
 
 
 def start_from(model: SiameseModel, recipe: Recipe, runs: Path, seed: int) -> None:
@@ -311,6 +351,33 @@ def build_objective(
             held_out = LabelledPairs(sick.read("dev"), tokenizer, recipe.max_tokens)
             return ManhattanObjective(model, training, held_out, config, batch_size, seed)
     raise TypeError(f"{recipe.name}: {type(recipe.data).__name__} does not feed {type(recipe.objective).__name__}")
+
+
+def pairwise_objective(
+    recipe: Recipe, model: InteractionModel, tokenizer: Tokenizer, runs: Path, teacher: Path | None, seed: int
+) -> PairwiseObjective:
+    """The objective of an interaction model, on its corpora; sentences are cut where the network's limit is.
+
+    Raises:
+        TypeError: data that do not feed it.
+        RunMissing: they need a teacher, and none was given.
+    """
+    assert isinstance(recipe.objective, PairwiseConfig)
+    match recipe.data:
+        case CorpusPairs() as data:
+            parts = pairwise.read(data.corpus)
+            learnt, dev = parts.train, parts.dev
+        case TeacherPairs() as data:
+            learnt, dev = tuple(rated_pairs(data, runs, teacher)), pairwise.read("sick").dev
+        case TeacherAnswers() as data:
+            if teacher is None:
+                raise RunMissing("these answers need a teacher: give --teacher, the folder of a model")
+            learnt = tuple(teacher_answers(data.corpora, Teacher(teacher), runs / "teacher"))
+            dev = pairwise.read(data.selection).dev
+        case other:
+            raise TypeError(f"{recipe.name}: {type(other).__name__} does not feed {type(recipe.objective).__name__}")
+    training, development = (TargetPairs(pairs, tokenizer, recipe.max_tokens) for pairs in (learnt, dev))
+    return PairwiseObjective(model, training, development, recipe.objective, recipe.schedule.batch_size, seed)
 
 
 def supervised_pairs() -> list[Pair]:

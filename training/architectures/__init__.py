@@ -1,17 +1,21 @@
 """Architectures by name: one file per paper idea, none importing another."""
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from torch import Tensor, nn
 
+from contract.manifest import Matrix
 from training.architectures.dan import DAN, DANConfig
 from training.architectures.gran import GRAN, GRANConfig
 from training.architectures.lstm import LSTMConfig, LSTMEncoder
+from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.projection import Projection, ProjectionConfig
+from training.architectures.pwim import PWIM, PWIMConfig
 from training.architectures.rnn import RNNConfig, RNNEncoder
 from training.architectures.word_averaging import WordAveraging, WordAveragingConfig
 
 ArchitectureConfig = WordAveragingConfig | ProjectionConfig | DANConfig | RNNConfig | LSTMConfig | GRANConfig
+InteractionConfig = PWIMConfig | MGIMConfig
 
 
 class SiameseEncoder(Protocol):
@@ -22,6 +26,32 @@ class SiameseEncoder(Protocol):
 
     def __call__(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] -> embeddings [B, D]."""
+
+
+class InteractionNetwork(Protocol):
+    """Both sentences in, log-probabilities of classes out; ids and lengths only, so that it can be exported."""
+
+    MATRICES: ClassVar[tuple[Matrix, ...]]  # what `matrices` shows, in order
+    embedding: nn.Module
+
+    def __call__(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """Ids [B, S], [B, T] and lengths [B] of both -> log-probabilities [B, K]."""
+
+    def matrices(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """The same -> what met what [B, M, S, T], zero on the padding."""
+
+
+def build_interaction(config: InteractionConfig, embedding: nn.Module, outputs: int) -> nn.Module:
+    """The interaction network a config describes, around an embedding of words."""
+    match config:
+        case PWIMConfig():
+            return PWIM(config, embedding, outputs)
+        case MGIMConfig():
+            return MGIM(config, embedding, outputs)
 
 
 def build_encoder(config: ArchitectureConfig, embedding: nn.Module) -> nn.Module:
@@ -48,11 +78,17 @@ def build_encoder(config: ArchitectureConfig, embedding: nn.Module) -> nn.Module
 __all__ = [
     "DAN",
     "GRAN",
+    "MGIM",
+    "PWIM",
     "ArchitectureConfig",
     "DANConfig",
     "GRANConfig",
+    "InteractionConfig",
+    "InteractionNetwork",
     "LSTMConfig",
     "LSTMEncoder",
+    "MGIMConfig",
+    "PWIMConfig",
     "Projection",
     "ProjectionConfig",
     "RNNConfig",
@@ -61,4 +97,5 @@ __all__ = [
     "WordAveraging",
     "WordAveragingConfig",
     "build_encoder",
+    "build_interaction",
 ]

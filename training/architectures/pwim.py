@@ -1,0 +1,221 @@
+"""PWIM: pairwise word interactions, a similarity focus, and a deep convolutional network over them.
+
+H. He, J. Lin, "Pairwise Word Interaction Modeling with Deep Neural Networks for Semantic Similarity Measurement", NAACL
+2016. A Bi-LSTM reads both sentences; every word of one meets every word of the other in twelve similarities (and a
+thirteenth channel that marks real cells); a greedy one-to-one matching says which meetings matter; a convolutional
+network reads the weighted cube as an image. Departures and scores: docs/papers/pwim.md.
+
+Shapes: B pairs, S tokens of a, T of b, D word dimensions, H hidden, K outputs, C channels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from contract.manifest import Matrix
+from training.focus import first_of_walk, greedy_matching
+from training.layers import width
+from training.recurrent import LSTM
+
+CHANNELS = 13
+COSINE, NEGATED_L2 = 9, 10  # of the sum of both directions: the paper's channels 10 and 11
+UNMATCHED = 0.1  # weight of real cells that the matching leaves
+MAPS = (128, 164, 192, 192, 128)
+
+
+@dataclass(frozen=True)
+class PWIMConfig:
+    """The published model by default; the options are its ablations and our named departures."""
+
+    name: ClassVar[str] = "pwim"
+    hidden: int = 250  # of each direction
+    context: bool = True  # False: word vectors take the place of both directions' states
+    shared_directions: bool = True  # one LSTM reads both ways, as in the release
+    focus: Literal["full", "bounded", "dropout", "none"] = "full"  # bounded: the walk stops after |a| + |b| cells
+    focus_dropout: float = 0.3  # of the cube, with focus "dropout"
+    limit: int = 32  # tokens of a sentence
+    grid: int = 32  # a pair's image is rounded up to multiples of this: the limit gives the paper's fixed size
+    word_scale: float = 1.0  # word vectors are multiplied by this before the LSTM
+    unit_words: bool = False  # word vectors are brought to length 1 before that
+    dropout: float = 0.0  # of the last hidden layer (ours)
+
+
+class PWIM(nn.Module):
+    """Log-probabilities of classes for pairs of sentences."""
+
+    MATRICES: ClassVar[tuple[Matrix, ...]] = (
+        Matrix(name="cosine", description="cosine of the two words in their contexts", range=(-1.0, 1.0)),
+        Matrix(
+            name="focus",
+            description="weight of the meeting: 1 where the words were matched one to one, 0.1 where not",
+            range=(0.0, 1.0),
+        ),
+    )
+
+    def __init__(self, config: PWIMConfig, embedding: nn.Module, outputs: int) -> None:
+        """Wrap the embedding of words; `outputs` is the number of classes."""
+        super().__init__()
+        inputs = width(embedding)
+        self.config, self.embedding = config, embedding
+        directions = {"bidirectional": not config.shared_directions, "peepholes": False}
+        hidden = config.hidden
+        self.lstm = LSTM(inputs, hidden, deviation=hidden**-0.5, **directions) if config.context else None
+        channels = (CHANNELS, *MAPS)
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(before, after, kernel_size=3, padding=1)
+            for before, after in zip(channels, channels[1:], strict=False)
+        )
+        for convolution in self.convolutions:
+            assert isinstance(convolution, nn.Conv2d)
+            nn.init.kaiming_normal_(convolution.weight)
+            assert convolution.bias is not None
+            nn.init.zeros_(convolution.bias)
+        self.hidden = nn.Linear(MAPS[-1], MAPS[-1])
+        self.output = nn.Linear(MAPS[-1], outputs)
+
+    def forward(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """Ids and lengths of both sentences -> log-probabilities [B, K]."""
+        cube_BCST, real_BST = self._cube(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        focus_BST = self._focus(cube_BCST, real_BST, lengths_a_B + lengths_b_B)
+        weights_BCST = torch.cat([focus_BST[:, None].expand(-1, CHANNELS - 1, -1, -1), real_BST[:, None].float()], 1)
+        cube_BCST = cube_BCST * weights_BCST  # the indicator's own weight is 1
+        if self.config.focus == "dropout":
+            cube_BCST = nn.functional.dropout(cube_BCST, self.config.focus_dropout, self.training)
+        features_BC = self._convolve(cube_BCST, lengths_a_B, lengths_b_B)
+        hidden_BC = nn.functional.dropout(torch.relu(self.hidden(features_BC)), self.config.dropout, self.training)
+        return torch.log_softmax(self.output(hidden_BC), dim=-1)
+
+    def matrices(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """The same -> `MATRICES` [B, 2, S, T], zero on the padding (Table 10 of the paper shows their product)."""
+        cube_BCST, real_BST = self._cube(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        focus_BST = self._focus(cube_BCST, real_BST, lengths_a_B + lengths_b_B)
+        return torch.stack([cube_BCST[:, COSINE].clamp(-1.0, 1.0), focus_BST], dim=1) * real_BST[:, None].float()
+
+    def _cube(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The 13 channels [B, 13, S, T], anything on the padding, and where the cells are real, bool [B, S, T].
+
+        Algorithm 1: for [both directions joined, forward, backward, their sum] the triple (cosine, negated L2, dot).
+        """
+        forward_a, backward_a = self._states(input_ids_a_BS, lengths_a_B)
+        forward_b, backward_b = self._states(input_ids_b_BT, lengths_b_B)
+        forward, backward = Meeting.of(forward_a, forward_b), Meeting.of(backward_a, backward_b)
+        joined, added = forward + backward, Meeting.of(forward_a + backward_a, forward_b + backward_b)
+        real_BST = (
+            _real(lengths_a_B, input_ids_a_BS.shape[1])[:, :, None]
+            & (_real(lengths_b_B, input_ids_b_BT.shape[1])[:, None, :])
+        )
+        channels = [channel for meeting in (joined, forward, backward, added) for channel in meeting.channels()]
+        return torch.stack([*channels, torch.ones_like(channels[0])], dim=1), real_BST
+
+    def _states(self, input_ids_BT: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
+        """Forward and backward states [B, T, H] of every word."""
+        words_BTD = self.embedding(input_ids_BT)
+        if self.config.unit_words:
+            words_BTD = words_BTD / words_BTD.norm(dim=2, keepdim=True).clamp(min=1e-6)
+        words_BTD = words_BTD * self.config.word_scale
+        if self.lstm is None:
+            return words_BTD, words_BTD
+        if not self.config.shared_directions:
+            states_BTKH, _ = self.lstm(words_BTD, lengths_B)
+            return states_BTKH[:, :, 0], states_BTKH[:, :, 1]
+        # One LSTM reads each sentence as it is and turned round: a batch of twice the size.
+        turned_BTD = turned(words_BTD, lengths_B)
+        states_BTKH, _ = self.lstm(torch.cat([words_BTD, turned_BTD]), torch.cat([lengths_B, lengths_B]))
+        forward_BTH, backward_BTH = states_BTKH[:, :, 0].chunk(2)
+        return forward_BTH, turned(backward_BTH, lengths_B)
+
+    def _focus(self, cube_BCST: Tensor, real_BST: Tensor, both_lengths_B: Tensor) -> Tensor:
+        """Weights [B, S, T]: 1 on cells matched by cosine or by L2, UNMATCHED on other real ones (Algorithm 2)."""
+        if self.config.focus in ("none", "dropout"):
+            return real_BST.float()
+        matched = torch.zeros_like(cube_BCST[:, 0])
+        for channel in (COSINE, NEGATED_L2):
+            similarity_BST, walked = cube_BCST[:, channel], real_BST
+            if self.config.focus == "bounded":
+                walked = first_of_walk(similarity_BST, real_BST, both_lengths_B)
+            matched = matched + greedy_matching(similarity_BST, walked)
+        return torch.where(matched > 0, 1.0, UNMATCHED) * real_BST.float()
+
+    def _convolve(self, cube_BCST: Tensor, lengths_a_B: Tensor, lengths_b_B: Tensor) -> Tensor:
+        """The cube as an image -> features [B, 128] (Table 1 of the paper).
+
+        The image of a pair is its own size rounded up to the grid; what lies beyond, for the sake of longer pairs of the
+        batch, is held at zero after every layer, as the border of an image of its own would be. So no batch mate matters.
+        The last pooling takes what is left of the image, 2x2 at the paper's 32 and 3x3 at its 48.
+        """
+        grid = self.config.grid
+        image = _padded_to_grid(cube_BCST, grid).contiguous(memory_format=torch.channels_last)
+        rows_B, columns_B = (-(-lengths // grid) * grid for lengths in (lengths_a_B, lengths_b_B))
+        last = len(self.convolutions) - 1
+        for i, convolution in enumerate(self.convolutions):
+            image = convolution(image)
+            inside = (
+                _real(rows_B, image.shape[2])[:, None, :, None] & _real(columns_B, image.shape[3])[:, None, None, :]
+            )
+            # Pooled before the ReLU: the same result, for a quarter of the work.
+            if i == last:
+                return torch.relu(image.masked_fill(~inside, 0.0).amax(dim=(2, 3)))
+            image = torch.relu(nn.functional.max_pool2d(image.masked_fill(~inside, 0.0), 2, ceil_mode=True))
+            rows_B, columns_B = -(-rows_B // 2), -(-columns_B // 2)
+        raise AssertionError("there is a last convolution")
+
+
+class Meeting:
+    """Dot products and squared lengths of every word of a with every word of b, in one representation."""
+
+    def __init__(self, dot: Tensor, square_a: Tensor, square_b: Tensor, distance: Tensor) -> None:
+        """Each [B, S, T] (the squares broadcast to it); `distance` is the squared Euclidean one."""
+        self.dot, self.square_a, self.square_b, self.distance = dot, square_a, square_b, distance
+
+    @classmethod
+    def of(cls, a_BSH: Tensor, b_BTH: Tensor) -> "Meeting":
+        """Of two sentences' states."""
+        dot = torch.bmm(a_BSH, b_BTH.transpose(1, 2))
+        return cls(dot, (a_BSH**2).sum(2)[:, :, None], (b_BTH**2).sum(2)[:, None], _squared_distance(a_BSH, b_BTH))
+
+    def __add__(self, other: "Meeting") -> "Meeting":
+        """The meeting of both representations joined."""
+        mine, others = vars(self).values(), vars(other).values()
+        return Meeting(*(x + y for x, y in zip(mine, others, strict=True)))
+
+    def channels(self) -> Sequence[Tensor]:
+        """Cosine, negated Euclidean distance, dot product; larger is always more alike."""
+        cosine = self.dot / torch.sqrt((self.square_a * self.square_b).clamp(min=1e-12))
+        # The root of zero has an infinite gradient: equal words would give it.
+        return cosine, -torch.sqrt(self.distance + 1e-10), self.dot
+
+
+def _squared_distance(a_BSH: Tensor, b_BTH: Tensor) -> Tensor:
+    """[B, S, T], term by term: the binomial form loses the distance of nearly equal words to rounding."""
+    if torch.onnx.is_in_onnx_export():
+        return ((a_BSH[:, :, None] - b_BTH[:, None]) ** 2).sum(3)
+    # Without the [B, S, T, H] in between: half of a training step went into that.
+    return torch.cdist(a_BSH, b_BTH, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+
+
+def turned(values_BTD: Tensor, lengths_B: Tensor) -> Tensor:
+    """Each sentence's values [B, T, D] in reverse order within its own length; the padding stays."""
+    position_T = torch.arange(values_BTD.shape[1], device=values_BTD.device)
+    source_BT = torch.where(position_T < lengths_B[:, None], lengths_B[:, None] - 1 - position_T, position_T)
+    return values_BTD.gather(1, source_BT[:, :, None].expand_as(values_BTD))
+
+
+def _real(lengths_B: Tensor, size: int) -> Tensor:
+    return torch.arange(size, device=lengths_B.device)[None, :] < lengths_B[:, None]
+
+
+def _padded_to_grid(cube_BCST: Tensor, grid: int) -> Tensor:
+    """Zeros to the right and below, up to multiples of the grid."""
+    if grid == 1:
+        return cube_BCST
+    rows, columns = (-(-size // grid) * grid for size in cube_BCST.shape[2:])
+    return nn.functional.pad(cube_BCST, (0, columns - cube_BCST.shape[3], 0, rows - cube_BCST.shape[2]))

@@ -1,0 +1,167 @@
+"""Interaction models: log-probabilities of classes for a pair, held against a rating, a label, or a correct answer.
+
+H. He, J. Lin (NAACL 2016), section 6: KL divergence to the sparse target distribution of a rating; max-margin loss over
+two classes for answer selection. Y. Li et al. (2019): the same KL, and cross-entropy, which is KL to a target with all
+its mass on one class.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn.functional import multi_margin_loss
+
+from contract.scores import expected_rating
+from contract.tokenizer import Tokenizer
+from training.batches import Indices, Sentences, shard
+from training.losses import kl_to_target, sparse_target
+from training.metrics import binary, graded, ranked
+from training.models import InteractionModel
+from training.pairs import Pair
+
+RATINGS_OF_SICK = (1.0, 2.0, 3.0, 4.0, 5.0)
+RATINGS_OF_STS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
+YES_OR_NO = (0.0, 1.0)
+SORTED_TOGETHER = 50  # batches: pairs of like size share one, at little cost to the randomness of their order
+EVALUATION_BATCH = 64
+
+
+@dataclass(frozen=True)
+class PairwiseConfig:
+    """The classes of the output, the loss, and what training draws."""
+
+    classes: tuple[float, ...]  # rising; the score is the expected class
+    selection: Literal["pearson", "accuracy", "mrr"]  # which development figure chooses the epoch
+    loss: Literal["kl", "margin"] = "kl"
+    both_orders: bool = False  # answer with the mean of (a, b) and (b, a); in training each pair is read in one order
+    swap: bool = False  # in training every batch is read in an order drawn at random
+    negatives: int | None = None  # wrong answers drawn anew each epoch for every right one; None: all of them
+    l2: float = 0.0  # lambda ||W||^2 over all weights but the words
+
+
+class TargetPairs:
+    """Tokenised pairs with their targets."""
+
+    def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer, max_tokens: int) -> None:
+        """Tokenise both sides.
+
+        Raises:
+            ValueError: a pair without a target, or a text without a token.
+        """
+        if any(pair.target is None for pair in pairs):
+            raise ValueError("every pair needs a target")
+        self.a = Sentences([p.a for p in pairs], tokenizer, max_tokens)
+        self.b = Sentences([p.b for p in pairs], tokenizer, max_tokens)
+        self.target = np.array([p.target for p in pairs], dtype=np.float32)
+        self.groups = [p.group for p in pairs]
+        self.area = self.a.lengths * self.b.lengths  # what a pair costs, about
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+class PairwiseObjective:
+    """One loss over pairs; the development figure of the task."""
+
+    def __init__(
+        self,
+        model: InteractionModel,
+        training: TargetPairs,
+        development: TargetPairs,
+        config: PairwiseConfig,
+        batch_size: int,
+        seed: int,
+    ) -> None:
+        """`config.negatives` counts within the groups of the training pairs."""
+        self.model: InteractionModel = model
+        self.training, self.development, self.config = training, development, config
+        self.batch_size, self.seed = batch_size, seed
+        self.classes = torch.tensor(config.classes)
+        self.coin = torch.Generator().manual_seed(seed)
+        self.penalised = [p for p in model.parameters() if p is not model.embedding.weight]
+
+    def steps(self) -> int:
+        """Batches of an epoch, the last one smaller."""
+        return -(-len(self._drawn(0)) // self.batch_size)
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+        """Indices of training pairs, those of a batch of like size."""
+        drawn = self._drawn(epoch)
+        rng = np.random.default_rng((self.seed, epoch, 1))
+        together = self.batch_size * SORTED_TOGETHER
+        batches: list[Indices] = []
+        for start in range(0, len(drawn), together):
+            block = drawn[start : start + together]
+            block = block[np.argsort(self.training.area[block], kind="stable")]
+            batches += [block[i : i + self.batch_size] for i in range(0, len(block), self.batch_size)]
+        for i in rng.permutation(len(batches)):
+            part = shard(batches[i], rank, world)
+            yield part if len(part) else batches[i][:1]  # a rank without work would leave the others waiting
+
+    def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
+        """KL or margin, and the penalty."""
+        left, right = self.training.a.batch(batch), self.training.b.batch(batch)
+        if self.config.swap and bool(torch.rand((), generator=self.coin) < 0.5):
+            left, right = right, left
+        output = self.model.network(*left, *right)
+        target = torch.from_numpy(self.training.target[batch])
+        if self.config.loss == "margin":
+            # Of log-probabilities: their differences are those of the scores before the softmax.
+            fit = multi_margin_loss(output, torch.searchsorted(self.classes, target), margin=1.0)
+        else:
+            fit = kl_to_target(output, sparse_target(target, self.classes))
+        parts = {"fit": fit}
+        if self.config.l2:
+            parts["penalty"] = self.config.l2 * torch.stack([(p**2).sum() for p in self.penalised]).sum()
+        return torch.stack(list(parts.values())).sum(), {name: float(v.detach()) for name, v in parts.items()}
+
+    def evaluate(self) -> dict[str, float]:
+        """Development figures; `selection` is the one the config names."""
+        score = predict(self.model, self.development, self.config.classes)
+        metrics = measure(score, self.development, self.config)
+        return {**metrics, "selection": metrics[self.config.selection]}
+
+    def generators(self) -> list[torch.Generator]:
+        """The generator of orders."""
+        return [self.coin]
+
+    def _drawn(self, epoch: int) -> Indices:
+        """The epoch's pairs in a random order that depends on seed and epoch alone."""
+        rng = np.random.default_rng((self.seed, epoch))
+        if self.config.negatives is None:
+            return rng.permutation(len(self.training))
+        right = self.training.target > 0.5
+        of_group: dict[str, list[int]] = {}
+        for i in np.flatnonzero(~right).tolist():
+            of_group.setdefault(self.training.groups[i], []).append(i)
+        wanted: dict[str, int] = {}
+        for i in np.flatnonzero(right).tolist():
+            group = self.training.groups[i]
+            wanted[group] = wanted.get(group, 0) + self.config.negatives
+        wrong = [rng.permutation(of_group.get(group, []))[:count].astype(np.int64) for group, count in wanted.items()]
+        return rng.permutation(np.concatenate([np.flatnonzero(right), *wrong]))
+
+
+@torch.no_grad()
+def predict(model: InteractionModel, pairs: TargetPairs, classes: Sequence[float]) -> npt.NDArray[np.float64]:
+    """Expected class of every pair [n]; pairs of like size are run together, which moves no score."""
+    score = np.empty(len(pairs))
+    order = np.argsort(pairs.area, kind="stable")
+    for start in range(0, len(order), EVALUATION_BATCH):
+        batch = order[start : start + EVALUATION_BATCH]
+        output = model.score(pairs.a.batch(batch), pairs.b.batch(batch)).cpu().numpy()
+        score[batch] = expected_rating(output, classes)
+    return score
+
+
+def measure(score: npt.NDArray[np.float64], pairs: TargetPairs, config: PairwiseConfig) -> dict[str, float]:
+    """The figures of the task: r, rho and MSE; accuracy and F1; or MAP and MRR with the number of questions."""
+    if config.selection == "pearson":
+        return graded(score, pairs.target)
+    if config.selection == "accuracy":
+        return binary((score > 0.5).tolist(), (pairs.target > 0.5).tolist())
+    return ranked(score, (pairs.target > 0.5).tolist(), pairs.groups)
