@@ -38,6 +38,7 @@ class Steps:
         self.counts: list[int] = alive.sum(1).tolist()  # sentences alive at each step
         self.source_N = (order[None, :] * tokens + position)[alive]  # rows of a flattened [B * T]
         self.shape = (len(lengths_B), tokens)
+        self.order = order  # longest sentence first: the order of rows within each step
 
     def pack(self, values_BTD: Tensor) -> Tensor:
         """Values [B, T, D] -> those of the real tokens, step by step [N, D]."""
@@ -48,6 +49,13 @@ class Steps:
         packed_NH = torch.cat(list(values))
         empty = packed_NH.new_zeros(self.shape[0] * self.shape[1], packed_NH.shape[1])
         return empty.index_copy(0, self.source_N, packed_NH).unflatten(0, self.shape)
+
+    def at_end(self, values: Sequence[Tensor]) -> Tensor:
+        """The steps' values, [count, H] each -> every sentence's value of its own last step [B, H]."""
+        following = [*self.counts[1:], 0]
+        ended = [value[after:] for value, after in zip(values, following, strict=True) if after < len(value)]
+        longest_first_BH = torch.cat(ended[::-1])
+        return torch.empty_like(longest_first_BH).index_copy(0, self.order, longest_first_BH)
 
 
 def at_real_tokens(function: Callable[..., Tensor], lengths_B: Tensor, *values_BTX: Tensor) -> Tensor:
@@ -67,7 +75,8 @@ class LSTM(nn.Module):
 
     i = sigmoid(Wxi x + Whi h' + wci * c' + bi),   f = sigmoid(Wxf x + Whf h' + wcf * c' + bf),
     c = f * c' + i * tanh(Wxc x + Whc h' + bc),    o = sigmoid(Wxo x + Who h' + wco * c + bo),   h = o * tanh(c),
-    where ' marks the step before and both states start at zero. Without an output gate h = tanh(c).
+    where ' marks the step before and both states start at zero (in `conditioned`, c where it is told to). Without an
+    output gate h = tanh(c).
     """
 
     def __init__(
@@ -100,17 +109,36 @@ class LSTM(nn.Module):
         The backward direction's last state is the one at the first token.
         """
         if torch.onnx.is_in_onnx_export():
-            return self._as_onnx(x_BTD, lengths_B)
-        directions = [self._direction(k, x_BTD, lengths_B) for k in range(self.directions)]
-        return _together(directions, lengths_B)
+            return self._as_onnx(x_BTD, lengths_B, None)[:2]
+        walks = [self._direction(k, x_BTD, lengths_B, None) for k in range(self.directions)]
+        return _together([steps.unpack(states) for steps, states, _ in walks], lengths_B)
 
-    def _direction(self, k: int, x_BTD: Tensor, lengths_B: Tensor) -> Tensor:
+    def conditioned(
+        self, x_BTD: Tensor, lengths_B: Tensor, first_cells_KBH: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Read on from cells c that another layer ended with, or from zero. h starts at zero.
+
+        Returns:
+            States [B, T, K, H] and last states [B, K, H], as `forward`, and the last cells [K, B, H].
+        """
+        if torch.onnx.is_in_onnx_export():
+            return self._as_onnx(x_BTD, lengths_B, first_cells_KBH)
+        walks = [self._direction(k, x_BTD, lengths_B, first_cells_KBH) for k in range(self.directions)]
+        states_BTKH, last_BKH = _together([steps.unpack(states) for steps, states, _ in walks], lengths_B)
+        return states_BTKH, last_BKH, torch.stack([steps.at_end(cells) for steps, _, cells in walks])
+
+    def _direction(
+        self, k: int, x_BTD: Tensor, lengths_B: Tensor, first_cells_KBH: Tensor | None
+    ) -> tuple[Steps, list[Tensor], list[Tensor]]:
+        """Walk one way; h and c of each step, packed."""
         steps = Steps(lengths_B, x_BTD.shape[1], backwards=k == 1)
         projected_NG = nn.functional.linear(steps.pack(x_BTD), self.input_weight[k], self.bias[k])
         recurrent_HG = self.hidden_weight[k].T
         peephole = self.peephole[k].split(self.hidden) if self.peephole is not None else None
         h = c = x_BTD.new_zeros(steps.counts[0], self.hidden)
-        states = []
+        if first_cells_KBH is not None:
+            c = first_cells_KBH[k].index_select(0, steps.order)
+        states, cells = [], []
         for projected_BG in projected_NG.split(steps.counts):
             alive = len(projected_BG)
             if alive < len(h):
@@ -125,12 +153,16 @@ class LSTM(nn.Module):
                 o = gates[1] if peephole is None else torch.addcmul(gates[1], peephole[1], c)
                 h = torch.sigmoid(o) * h
             states.append(h)
-        return steps.unpack(states)
+            cells.append(c)
+        return steps, states, cells
 
-    def _as_onnx(self, x_BTD: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
+    def _as_onnx(
+        self, x_BTD: Tensor, lengths_B: Tensor, first_cells_KBH: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         peephole = None if self.peephole is None else self._gates(self.peephole, 0.0)
         weights = self._gates(self.input_weight, 0.0), self._gates(self.hidden_weight, 0.0)
-        return onnx_lstm(x_BTD, lengths_B, *weights, self._gates(self.bias, ALWAYS_OPEN), peephole)
+        bias = self._gates(self.bias, ALWAYS_OPEN)
+        return onnx_lstm(x_BTD, lengths_B, *weights, bias, peephole, first_cells_KBH)
 
     def _gates(self, weight: Tensor, value: float) -> Tensor:
         """Rows of all of ONNX's gates [K, 4H, ...]; those of an output gate we lack hold that value."""
@@ -167,12 +199,30 @@ class RNN(nn.Module):
         return _together([steps.unpack(states)], lengths_B)
 
     def _as_onnx(self, x_BTD: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
-        bias = torch.cat([self.bias, torch.zeros_like(self.bias)], dim=1)
-        inputs = [x_BTD.transpose(0, 1), self.input_weight, self.hidden_weight, bias, lengths_B.int()]
-        attributes: Attributes = {"hidden_size": self.hidden, "activations": [_ONNX_NAMES[self.activation]]}
-        if self.activation == "identity":  # Affine is alpha x + beta
-            attributes |= {"activation_alpha": [1.0], "activation_beta": [0.0]}
-        return _recurrent_operator("RNN", inputs, attributes, states=2)
+        weights = self.input_weight, self.hidden_weight, self.bias
+        return onnx_rnn(x_BTD, lengths_B, *weights, activation=self.activation)
+
+
+def onnx_rnn(
+    x_BTD: Tensor,
+    lengths_B: Tensor,
+    input_weight: Tensor,
+    hidden_weight: Tensor,
+    bias: Tensor,
+    *,
+    activation: Activation,
+) -> tuple[Tensor, Tensor]:
+    """The ONNX operator RNN, in an export only: weights [1, H, D], [1, H, H], [1, H].
+
+    Returns states [B, T, 1, H] and last states [B, 1, H].
+    """
+    attributes: Attributes = {"hidden_size": hidden_weight.shape[2], "activations": [_ONNX_NAMES[activation]]}
+    if activation == "identity":  # Affine is alpha x + beta
+        attributes |= {"activation_alpha": [1.0], "activation_beta": [0.0]}
+    both = torch.cat([bias, torch.zeros_like(bias)], dim=1)  # ONNX has a bias for each of the two products
+    inputs = [x_BTD.transpose(0, 1), input_weight, hidden_weight, both, lengths_B.int()]
+    states_BTKH, last_BKH = _recurrent_operator("RNN", inputs, attributes, states=2)
+    return states_BTKH, last_BKH
 
 
 def onnx_lstm(
@@ -182,12 +232,14 @@ def onnx_lstm(
     hidden_weight: Tensor,
     bias: Tensor,
     peephole: Tensor | None = None,
+    first_cells_KBH: Tensor | None = None,
     *,
     linear: bool = False,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     """The ONNX operator LSTM, in an export only: weights [K, 4H, D], [K, 4H, H], [K, 4H], [K, 3H], gates i, o, f, c.
 
-    `linear` replaces both tanh by the identity. Returns states [B, T, K, H] and last states [B, K, H].
+    `linear` replaces both tanh by the identity. Returns states [B, T, K, H], last states [B, K, H]
+    and last cells [K, B, H].
     """
     directions, hidden = hidden_weight.shape[0], hidden_weight.shape[2]
     attributes: Attributes = {
@@ -200,14 +252,18 @@ def onnx_lstm(
         attributes["activation_alpha"] = [1.0, 1.0] * directions
         attributes["activation_beta"] = [0.0, 0.0] * directions
     both = torch.cat([bias, torch.zeros_like(bias)], dim=1)  # ONNX has a bias for each of the two products
-    inputs = [x_BTD.transpose(0, 1), input_weight, hidden_weight, both, lengths_B.int(), None, None, peephole]
-    return _recurrent_operator("LSTM", inputs[: 8 if peephole is not None else 5], attributes, states=3)
+    inputs: list[Tensor | None] = [x_BTD.transpose(0, 1), input_weight, hidden_weight, both, lengths_B.int()]
+    inputs += [None, first_cells_KBH, peephole]  # its h starts at zero
+    while inputs[-1] is None:
+        inputs.pop()
+    states_BTKH, last_BKH, last_cells_KBH = _recurrent_operator("LSTM", inputs, attributes, states=3)
+    return states_BTKH, last_BKH, last_cells_KBH
 
 
 def _recurrent_operator(
     name: str, inputs: Sequence[Tensor | None], attributes: Attributes, *, states: int
-) -> tuple[Tensor, Tensor]:
-    """Emit it; outputs Y [T, K, B, H], Y_h [K, B, H] and, for an LSTM, Y_c."""
+) -> list[Tensor]:
+    """Emit it; states [B, T, K, H] and last states [B, K, H] of its Y and Y_h; an LSTM's Y_c [K, B, H] as it is."""
     x_TBD, recurrent_KGH = inputs[0], inputs[2]
     assert x_TBD is not None  # only the peepholes and first states may be missing
     assert recurrent_KGH is not None
@@ -221,7 +277,7 @@ def _recurrent_operator(
         dtypes=[torch.float32] * states,
         shapes=[[tokens, directions, batch, hidden], *[last_shape] * (states - 1)],
     )
-    return outputs[0].permute(2, 0, 1, 3), outputs[1].transpose(0, 1)
+    return [outputs[0].permute(2, 0, 1, 3), outputs[1].transpose(0, 1), *outputs[2:]]
 
 
 def _together(directions: Sequence[Tensor], lengths_B: Tensor) -> tuple[Tensor, Tensor]:

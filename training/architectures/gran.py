@@ -172,7 +172,7 @@ class _GatedSum(nn.Module):
         zero = torch.zeros_like(self.words.bias[:size])
         bias = torch.cat([self.words.bias[:size], zero + ALWAYS_OPEN, self.words.bias[size:], zero])
         seen_BTX = torch.cat([x_BTD, h_BTH], dim=2)
-        _, last_BKD = onnx_lstm(seen_BTX, lengths_B, weight[None], recurrent[None], bias[None], linear=True)
+        _, last_BKD, _ = onnx_lstm(seen_BTX, lengths_B, weight[None], recurrent[None], bias[None], linear=True)
         return last_BKD.squeeze(1)
 
 

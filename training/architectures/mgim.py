@@ -1,0 +1,179 @@
+"""MGIM: a conditional BiLSTM reads both sentences, and each word of the second attends to the words of the first.
+
+X. Li, C. Yao, Q. Zhang, G. Zhang, "Semantic Similarity Modeling Based on Multi-Granularity Interaction Matching",
+IJICIC 15(5), 2019, sections 3.2 to 4.2. Departures and scores: docs/papers/mgim.md.
+    Y, c    = BiLSTM(sentence a)                    outputs (forward + backward) and last cells
+    h       = BiLSTM'(sentence b), its cells starting at c
+    S_t     = tanh(W^y Y + W^h h_t)                                                                   (eq. 7)
+    alpha_t = softmax(w . S_t), over the words of a                                                   (eq. 8)
+    r_t     = Y alpha_t + tanh(W^r r_{t-1}),  r_0 = 0                                                 (eq. 9)
+    spr     = tanh(W^x h_N + W^r' r_N),  N the last word of b                                         (eq. 10)
+    output  = log softmax(W^s spr)                                                                    (eqs. 11, 13)
+
+Shapes: B pairs, S tokens of a, T of b, D word dimensions, H hidden, K outputs; states have their directions in between.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from contract.manifest import Matrix
+from training.layers import WordNoise, mask, width
+from training.recurrent import LSTM, Steps, onnx_rnn
+
+
+@dataclass(frozen=True)
+class MGIMConfig:
+    """The published model by default; the options are its ablations and our named departures."""
+
+    name: ClassVar[str] = "mgim"
+    hidden: int = 100  # of each direction; the paper searched 50 to 200
+    dropout: float = 0.0  # of word vectors and of spr; the paper searched .1 to .4
+    conditional: bool = True  # False: the second BiLSTM starts from zero
+    attention: bool = True  # False: the last output of the first sentence in place of r_N
+    comparison: bool = False  # terms |h_N - r_N| and h_N * r_N inside spr (ours)
+    first_word: bool = False  # h_N takes its backward state from the first word, which has read them all (ours)
+    copied_start: bool = False  # the second BiLSTM starts as a copy of the first (ours)
+    forget_bias: float = 0.0  # where the forget gates' biases start
+    limit: int | None = None  # tokens of a sentence, the paper's L; None: all
+
+
+class MGIM(nn.Module):
+    """Log-probabilities of classes for pairs of sentences; not symmetric in the two."""
+
+    MATRICES: ClassVar[tuple[Matrix, ...]] = (
+        Matrix(
+            name="attention",
+            description="weight at which each word of b reads the words of a; a column sums to 1",
+            range=(0.0, 1.0),
+        ),
+    )
+
+    def __init__(self, config: MGIMConfig, embedding: nn.Module, outputs: int) -> None:
+        """Wrap the embedding of words; `outputs` is the number of classes.
+
+        The paper says of no weight how it starts: here those of the LSTMs are Gaussian (0.1), the others Glorot and
+        Bengio's uniform.
+        """
+        super().__init__()
+        inputs, hidden = width(embedding), config.hidden
+        self.config, self.embedding = config, embedding
+        self.noise, self.dropout = WordNoise(config.dropout, 0.0), nn.Dropout(config.dropout)
+        self.first, self.second = (
+            LSTM(inputs, hidden, peepholes=False, bidirectional=True, forget_bias=config.forget_bias) for _ in range(2)
+        )
+        if config.copied_start:
+            self.second.load_state_dict(self.first.state_dict())
+        self.attention = _Attention(hidden) if config.attention else None
+        self.of_b = _matrix(hidden, hidden)  # W^x
+        self.of_a = _matrix(hidden, hidden)  # W^r'
+        self.difference = _matrix(hidden, hidden) if config.comparison else None
+        self.product = _matrix(hidden, hidden) if config.comparison else None
+        self.output = _matrix(hidden, outputs)  # W^s
+
+    def forward(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """Ids [B, S], [B, T] and lengths [B] (each at least 1) of both sentences -> log-probabilities [B, K]."""
+        lengths_a_B, lengths_b_B = self._limited(lengths_a_B), self._limited(lengths_b_B)
+        y_BSKH, y_last_BKH, h_BTKH, h_last_BKH = self._read(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        h_BH = self._last_output(h_BTKH, h_last_BKH, lengths_b_B)
+        if self.attention is None:
+            r_BH = self._last_output(y_BSKH, y_last_BKH, lengths_a_B)
+        else:
+            r_BH = self.attention(y_BSKH.sum(2), lengths_a_B, h_BTKH.sum(2), lengths_b_B)
+        inside_BH = self.of_b(h_BH) + self.of_a(r_BH)
+        if self.difference is not None and self.product is not None:
+            inside_BH = inside_BH + self.difference((h_BH - r_BH).abs()) + self.product(h_BH * r_BH)
+        spr_BH = self.dropout(torch.tanh(inside_BH))
+        return torch.log_softmax(self.output(spr_BH), dim=-1)
+
+    def matrices(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """The same -> `MATRICES` [B, 1, S, T], zero on the padding (Figures 4 and 5 of the paper).
+
+        Raises:
+            ValueError: the model has no attention.
+        """
+        if self.attention is None:
+            raise ValueError("a model without attention has no matrix to show")
+        lengths_a_B, lengths_b_B = self._limited(lengths_a_B), self._limited(lengths_b_B)
+        y_BSKH, _, h_BTKH, _ = self._read(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        alpha_BTS = self.attention.weights(y_BSKH.sum(2), lengths_a_B, h_BTKH.sum(2))
+        alpha_BTS = alpha_BTS * mask(lengths_b_B, input_ids_b_BT.shape[1])[:, :, None]
+        return alpha_BTS.transpose(1, 2)[:, None]
+
+    def _limited(self, lengths_B: Tensor) -> Tensor:
+        """What lies beyond the limit is padding."""
+        return lengths_B if self.config.limit is None else lengths_B.clamp(max=self.config.limit)
+
+    def _read(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """States [B, tokens, 2, H] and last states [B, 2, H] of the first sentence, then of the second."""
+        words_a, words_b = self.noise(self.embedding(input_ids_a_BS)), self.noise(self.embedding(input_ids_b_BT))
+        y_BSKH, y_last_BKH, cells_KBH = self.first.conditioned(words_a, lengths_a_B)
+        first_cells_KBH = cells_KBH if self.config.conditional else None
+        h_BTKH, h_last_BKH, _ = self.second.conditioned(words_b, lengths_b_B, first_cells_KBH)
+        return y_BSKH, y_last_BKH, h_BTKH, h_last_BKH
+
+    def _last_output(self, states_BTKH: Tensor, last_BKH: Tensor, lengths_B: Tensor) -> Tensor:
+        """h_N [B, H]: the two states at the last word, whose backward one has read nothing but that word."""
+        return last_BKH.sum(1) if self.config.first_word else _at_last_word(states_BTKH.sum(2), lengths_B)
+
+
+class _Attention(nn.Module):
+    """Word-by-word attention of section 3.3."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.on_a = _matrix(hidden, hidden)  # W^y
+        self.on_b = _matrix(hidden, hidden)  # W^h
+        self.score = _matrix(hidden, 1)  # w
+        self.carry = _matrix(hidden, hidden)  # W^r
+
+    def forward(self, y_BSH: Tensor, lengths_a_B: Tensor, h_BTH: Tensor, lengths_b_B: Tensor) -> Tensor:
+        """Outputs of both sentences -> r_N [B, H]."""
+        read_BTH = torch.bmm(self.weights(y_BSH, lengths_a_B, h_BTH), y_BSH)
+        if torch.onnx.is_in_onnx_export():
+            return self._as_onnx(read_BTH, lengths_b_B)
+        steps = Steps(lengths_b_B, h_BTH.shape[1])
+        first_BH, *others = steps.pack(read_BTH).split(steps.counts)
+        r = [first_BH]
+        for now_BH in others:
+            r.append(now_BH + torch.tanh(self.carry(r[-1][: len(now_BH)])))
+        return steps.at_end(r)
+
+    def weights(self, y_BSH: Tensor, lengths_a_B: Tensor, h_BTH: Tensor) -> Tensor:
+        """alpha [B, T, S] of all words of b at once: they do not depend on r. Zero on the padding of a."""
+        inside_BTSH = self.on_a(y_BSH)[:, None] + self.on_b(h_BTH)[:, :, None]
+        scores_BTS = self.score(torch.tanh(inside_BTSH)).squeeze(3)
+        padding_BS = mask(lengths_a_B, y_BSH.shape[1]) == 0
+        return torch.softmax(scores_BTS.masked_fill(padding_BS[:, None], -torch.inf), dim=2)
+
+    def _as_onnx(self, read_BTH: Tensor, lengths_b_B: Tensor) -> Tensor:
+        """With u_t = Y alpha_t and s_t = r_t - u_t, eq. 9 is s_t = tanh(W^r s_{t-1} + W^r u_{t-1}), s_0 = u_0 = 0.
+
+        That is the ONNX operator RNN, both of its matrices W^r, over u moved by one word.
+        """
+        moved_BTH = torch.cat([torch.zeros_like(read_BTH[:, :1]), read_BTH], dim=1)
+        weight = self.carry.weight[None]
+        none = torch.zeros_like(weight[:, 0])
+        _, s_BKH = onnx_rnn(moved_BTH, lengths_b_B, weight, weight, none, activation="tanh")
+        return _at_last_word(read_BTH, lengths_b_B) + s_BKH.squeeze(1)
+
+
+def _matrix(inputs: int, outputs: int) -> nn.Linear:
+    """A matrix without a bias, as all of the paper's outside its LSTMs."""
+    layer = nn.Linear(inputs, outputs, bias=False)
+    nn.init.xavier_uniform_(layer.weight)
+    return layer
+
+
+def _at_last_word(values_BTH: Tensor, lengths_B: Tensor) -> Tensor:
+    """[B, T, H] -> [B, H]."""
+    last_B1H = (lengths_B - 1)[:, None, None].expand(-1, 1, values_BTH.shape[2])
+    return values_BTH.gather(1, last_B1H).squeeze(1)
