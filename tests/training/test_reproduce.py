@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -189,6 +190,18 @@ def test_what_is_known_of_runs_that_are_gone_stays_in_the_table(places: Places) 
     assert [each.seed for each in after.seeds] == [1, 2]
     assert after.seeds[0].runs == before.seeds[0].runs
     assert after.seeds[0].runs[0].training is not None
+
+
+def test_figures_whose_run_is_elsewhere_are_not_trained_again(places: Places) -> None:
+    reproduce(TABLE, places, None)
+    shutil.rmtree(places.runs / "toy-projection")
+    shutil.rmtree(places.runs / "toy-avg")
+    assert plan(TABLE, places) == []
+    (places.figures / "toy-projection-seed1-float32.json").unlink()
+    assert names(plan(TABLE, places)) == [
+        ("toy-avg seed 1", ["train"]),
+        ("toy-projection seed 1", ["train", "measure (float32)"]),
+    ]
 
 
 def test_raw_vectors_are_a_row_of_no_epochs(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

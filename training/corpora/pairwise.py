@@ -1,7 +1,7 @@
-"""The corpora of the two interaction papers as each task reads them: training, development and test pairs with targets.
+"""The corpora of the two interaction papers as each task reads them: train, dev and test pairs with targets.
 
-`target` is the rating (SICK 1..5, STS 0..5), or 1 and 0 for a paraphrase or correct answer and what is none. A pair that
-also stands in the development or test part, in either order, is left out of training.
+`target` is the rating (SICK 1..5, STS 0..5), or 1 and 0 for a paraphrase or correct answer and what is none. A pair
+that also stands in the development or test part, in either order, is left out of training.
 """
 
 import functools
