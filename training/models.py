@@ -1,4 +1,4 @@
-"""What is trained: an encoder with the heads over its embeddings or pairs of them, or a network that reads both sentences."""
+"""What is trained: an encoder with heads over its embeddings or pairs of them, or a network that reads both texts."""
 
 import math
 from collections.abc import Mapping
@@ -68,7 +68,7 @@ class InteractionModel(nn.Module):
     """A network that reads both sentences together; its log-probabilities of classes are the answer."""
 
     def __init__(self, network: nn.Module, *, both_orders: bool) -> None:
-        """`both_orders`: the answer is the mean of the probabilities of (a, b) and (b, a), so that order moves nothing."""
+        """`both_orders`: the answer is the mean of the probabilities of (a, b) and (b, a); order then moves nothing."""
         super().__init__()
         self.network, self.both_orders = network, both_orders
 
@@ -93,4 +93,4 @@ class InteractionModel(nn.Module):
         """`forward` on the model's own device."""
         device = self.embedding.weight.device
         ids_a, lengths_a, ids_b, lengths_b = (each.to(device) for each in (*left, *right))
-        return self(ids_a, lengths_a, ids_b, lengths_b)  # type: ignore[no-any-return]
+        return self(ids_a, lengths_a, ids_b, lengths_b)

@@ -79,8 +79,8 @@ class Outcome:
 def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Sequence[int] = ()) -> list[Job]:
     """What is missing of a table, in an order that can be carried out: what a run starts from comes before it.
 
-    A run is measured again when it is newer than its figures. Figures whose run is not here (it was trained elsewhere, and
-    only they are in the repository) are taken as they are.
+    A run is measured again when it is newer than its figures. Figures whose run is not here (it was trained elsewhere,
+    and only they are in the repository) are taken as they are.
 
     Raises:
         KeyError: a row that the table has not.

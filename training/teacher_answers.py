@@ -1,8 +1,8 @@
 """Questions with candidate answers, and what a sentence-transformer makes of each pair: ours, in no paper.
 
-The training parts of answer selection are small (1,040 right answers in WikiQA) and their labels say little of the wrong
-ones. A teacher's cosine, clipped to 0..1 and read as the probability of a right answer, grades them all; a model is
-pre-trained on that and then learns the labels. No labels are used, and no development or test pair.
+The training parts of answer selection are small (1,040 right answers in WikiQA) and their labels say little of the
+wrong ones. A teacher's cosine, clipped to 0..1 and read as the probability of a right answer, grades them all; a model
+is pre-trained on that and then learns the labels. No labels are used, and no development or test pair.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from training.teacher import TextEncoder, encode_cached
 
 
 def teacher_answers(corpora: Sequence[Corpus], teacher: TextEncoder, cache: Path) -> list[Pair]:
-    """Training pairs of the corpora, `target` the teacher's cosine, stretched over 0..1.
+    """Training pairs of the corpora, `target` the teacher's cosine, 0 where it is below.
 
     The corpora are tokenised; the teacher reads them detokenised, as it was taught.
 

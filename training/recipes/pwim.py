@@ -1,7 +1,6 @@
 """Runs of PWIM (He & Lin 2016): every corpus of the paper, its ablations, and what a teacher adds.
 
-Words are the distilled table, frozen as in the paper, brought to one length: the table's SIF weights make frequent words
-short, which averaging wants and pairwise distances do not. Adam at 5e-4 with linear decay and batch 16 in place of the
+Words are the distilled table, frozen as in the paper. Adam at 5e-4 with linear decay and batch 16 in place of the
 release's RMSProp at 1e-4 and batch 1 (`pwim-sick-paper` keeps those). docs/papers/pwim.md has the scores.
 """
 
