@@ -5,11 +5,11 @@ A field `cache_size` is set by `SEMBLANCE_CACHE_SIZE`. An empty variable counts 
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from service.errors import SettingsError
 
@@ -37,6 +37,9 @@ class Settings(BaseSettings):
     )
     default_rank: str = "avg-paraphrase"
     default_entailment: str = "avg-sick"
+    model_aliases: Annotated[dict[str, str], NoDecode] = Field(
+        default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"
+    )
 
     # how to run it
     providers: Literal["auto", "cuda", "cpu"] = "auto"
@@ -70,6 +73,16 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "text"] = "json"
     access_log: bool = False
+
+    @field_validator("model_aliases", mode="before")
+    @classmethod
+    def _name_by_name(cls, aliases: object) -> object:
+        if not isinstance(aliases, str):
+            return aliases
+        pairs = [tuple(map(str.strip, entry.split("="))) for entry in aliases.split(",") if entry.strip()]
+        if not all(len(pair) == 2 and all(pair) for pair in pairs):
+            raise ValueError("expected NAME=MODEL,NAME=MODEL")
+        return dict(pairs)
 
     @field_validator("redis_url")
     @classmethod
