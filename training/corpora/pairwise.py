@@ -16,7 +16,7 @@ from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import without_evaluation_sentences, without_pairs
 from training.pairs import Pair
 
-Corpus = Literal["sick", "msrvid", "sts2014", "wikiqa", "trecqa", "msrp", "twitter-labelled"]
+Corpus = Literal["sick", "msrvid", "sts2014", "wikiqa", "trecqa", "answers", "msrp", "twitter-labelled"]
 
 ANSWER_TOKENS = 40  # answers are cut there, as Yang et al. (2015) do
 LONGEST = 48  # tokens: longer pairs are left out of STS training, as He & Lin (2016) do
@@ -61,6 +61,10 @@ def _read(folder: object, corpus: Corpus) -> Parts:
         case "trecqa":
             tests = {part: _answers(trecqa.read(f"test-{part}")) for part in ("raw", "clean")}
             return _parts(_answers(trecqa.read("train-all")), _answers(trecqa.read("dev-raw")), tests)
+        case "answers":  # both
+            wiki, trec = _named("wikiqa", read("wikiqa")), _named("trecqa", read("trecqa"))
+            tests = {"wikiqa": wiki.test["test"], **{f"trecqa-{part}": pairs for part, pairs in trec.test.items()}}
+            return Parts(wiki.train + trec.train, wiki.dev + trec.dev, tests)
         case "msrp":
             train, dev = _drawn(_labelled(msrp.read("train")), HELD_OUT[corpus])
             return _parts(train, dev, {"test": _labelled(msrp.read("test"))})
@@ -75,6 +79,15 @@ def _parts(
     unseen = [*dev, *(pair for pairs in test.values() for pair in pairs)]
     kept = tuple(without_pairs(train, unseen))
     return Parts(kept, tuple(dev), {name: tuple(pairs) for name, pairs in test.items()})
+
+
+def _named(corpus: str, parts: Parts) -> Parts:
+    """The same, its questions told from another corpus'."""
+
+    def named(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+        return tuple(replace(pair, group=f"{corpus}:{pair.group}") for pair in pairs)
+
+    return Parts(named(parts.train), named(parts.dev), {name: named(pairs) for name, pairs in parts.test.items()})
 
 
 def _drawn(pairs: Sequence[Pair], held_out: int) -> tuple[list[Pair], list[Pair]]:

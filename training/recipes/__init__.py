@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from training.recipe import Recipe, TableRecipe
-from training.recipes import gran, malstm, sick, supervised, teacher, wieting2016, word_averaging
+from training.recipes import gran, malstm, pwim, sick, supervised, teacher, wieting2016, word_averaging
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
     make().name: make
@@ -64,6 +64,26 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         gran.gran_5,
         gran.bigran,
         gran.bigran_tanh,
+        pwim.teacher,
+        pwim.sick,
+        pwim.sick_alone,
+        pwim.sick_one_order,
+        pwim.sick_paper,
+        pwim.sick_no_context,
+        pwim.sick_no_focus,
+        pwim.sick_focus_dropout,
+        pwim.sick_bounded,
+        pwim.sick_tuned_words,
+        pwim.msrvid,
+        pwim.msrvid_alone,
+        pwim.sts2014,
+        pwim.sts2014_alone,
+        pwim.answers,
+        pwim.wikiqa,
+        pwim.wikiqa_alone,
+        pwim.wikiqa_margin,
+        pwim.trecqa,
+        pwim.qa,
     )
 } | supervised.RECIPES
 TABLES: dict[str, TableRecipe] = {make().table.name: make().table for make in RECIPES.values()}
