@@ -94,10 +94,10 @@ class UnknownModel(RequestError):
 
     status, code = 404, "unknown_model"
 
-    def __init__(self, name: str, task: str, known: Sequence[str], able: Sequence[str]) -> None:
+    def __init__(self, name: str, task: str, known: Sequence[str], able: Sequence[str], field: str = "model") -> None:
         super().__init__(
             f"no model {quote(name)}; known models: {', '.join(known)}; of these, for {task}: {', '.join(able)}",
-            field="model",
+            field=field,
         )
 
 
@@ -139,10 +139,10 @@ class UnsupportedTask(InvalidRequest):
 
     code = "unsupported_task"
 
-    def __init__(self, name: str, task: str, able: Sequence[str]) -> None:
+    def __init__(self, name: str, task: str, able: Sequence[str], field: str = "model") -> None:
         super().__init__(
             f"model {name} has no {task}; models that have it: {', '.join(able) or 'none'}",
-            field="model",
+            field=field,
         )
 
 

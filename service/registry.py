@@ -2,20 +2,23 @@
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
 from contract.errors import ArtifactError, ContractError, GraphMismatchError
 from contract.golden import TOLERANCE, GoldenPair, GoldenPairs
-from contract.graph import ENCODER, HEAD, PAIR
-from contract.manifest import MANIFEST_NAME, Manifest
-from contract.scoring import Run
+from contract.graph import ENCODER, EXPLANATION, HEAD, PAIR, GraphSpec
+from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
+from contract.scoring import Array, Run
+from contract.tensors import load_tensors
 from contract.tokenizer import Tokenizer
 from service.cache import EmbeddingCache
 from service.errors import InferenceFailed, ModelError, UnknownModel, UnsupportedTask
+from service.interaction import InteractionScorer
 from service.logs import fields
-from service.scorer import InteractionScorer, Scorer, SiameseScorer
+from service.scorer import Scorer, SiameseScorer
 from service.session import Session, open_session, provider_order
 from service.settings import Settings
 from service.telemetry import Telemetry
@@ -23,8 +26,16 @@ from service.workers import Workers
 
 log = logging.getLogger(__name__)
 
-Capability = Literal["similarity", "entailment", "embedding"]
+Capability = Literal["similarity", "entailment", "embedding", "explanation"]
 ENTAILMENT_LABELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What several models may have in common, by checksum: read, and kept in memory, once."""
+
+    tensors: dict[str, Array] = field(default_factory=dict)
+    tokenizers: dict[str, Tokenizer] = field(default_factory=dict)
 
 
 class Model:
@@ -39,22 +50,31 @@ class Model:
     @property
     def capabilities(self) -> tuple[Capability, ...]:
         """What it can be asked."""
-        embedding: tuple[Capability, ...] = ("embedding",) if isinstance(self.scorer, SiameseScorer) else ()
-        return (*self.manifest.tasks, *embedding)
+        found: list[Capability] = [*self.manifest.tasks]
+        if isinstance(self.scorer, SiameseScorer):
+            found.append("embedding")
+        if self.manifest.similarity is not None:  # what is explained is its score
+            found.append("explanation")
+        return tuple(found)
 
     def prove(self) -> None:
-        """Ask every golden pair, and learn what a run costs here.
+        """Ask every golden pair, hold the manifest's other claims against them, and learn what a run costs here.
 
         Raises:
-            ModelError: an answer differs from the published one.
+            ModelError: an answer differs from the published one, or a claim does not hold.
         """
         for pair in self._golden:
             if problem := self._differs(pair):
                 raise ModelError(f"model {self.manifest.id} does not answer as published: {problem}")
-        self.scorer.measure(
-            self.scorer.tokenise([pair.a for pair in self._golden]),
-            self.scorer.tokenise([pair.b for pair in self._golden]),
-        )
+        a = self.scorer.tokenise([pair.a for pair in self._golden])
+        b = self.scorer.tokenise([pair.b for pair in self._golden])
+        try:
+            problem = self.scorer.false_claim(a, b)
+        except InferenceFailed as error:
+            problem = error.message
+        if problem:
+            raise ModelError(f"model {self.manifest.id} is not what its manifest says: {problem}")
+        self.scorer.measure(a, b)
 
     def problem(self) -> str | None:
         """What is wrong with it at this moment: its first golden pair is asked again."""
@@ -119,8 +139,13 @@ class Registry(Mapping[str, Model]):
         """The models that can do it."""
         return [name for name, model in self._models.items() if capability in model.capabilities]
 
-    def pick(self, name: str, capability: Capability) -> Scorer:
+    def pick(self, name: str, capability: Capability, field: str = "model") -> Scorer:
         """The scorer of a model that can do what is asked.
+
+        Args:
+            name: the model's id.
+            capability: what it must be able to do.
+            field: where in the request it is named, for messages.
 
         Raises:
             UnknownModel: no such model.
@@ -128,9 +153,9 @@ class Registry(Mapping[str, Model]):
         """
         model = self._models.get(name)
         if model is None:
-            raise UnknownModel(name, capability, list(self._models), self.able(capability))
+            raise UnknownModel(name, capability, list(self._models), self.able(capability), field)
         if capability not in model.capabilities:
-            raise UnsupportedTask(name, capability, self.able(capability))
+            raise UnsupportedTask(name, capability, self.able(capability), field)
         return model.scorer
 
     def pick_encoder(self, name: str) -> SiameseScorer:
@@ -150,16 +175,18 @@ def open_models(settings: Settings, telemetry: Telemetry, cache: EmbeddingCache,
     root = settings.models_dir
     try:
         folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+        folders = [path for path in folders if path.name != SHARED_NAME]
     except OSError as error:
         raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()}: {error.strerror or error}") from error
     if not folders:
         raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()} holds no model (a folder with {MANIFEST_NAME})")
     providers = provider_order(settings.providers)
+    shared = _Shared()
     models: dict[str, Model] = {}
     for folder in folders:
         started = perf_counter()
         try:
-            model = _open_model(folder, settings, providers, telemetry, cache, workers)
+            model = _open_model(folder, shared, settings, providers, telemetry, cache, workers)
         except ContractError as error:
             raise ModelError(str(error)) from error
         if model.manifest.id in models:
@@ -180,6 +207,7 @@ def open_models(settings: Settings, telemetry: Telemetry, cache: EmbeddingCache,
 
 def _open_model(
     folder: Path,
+    shared: _Shared,
     settings: Settings,
     providers: list[str],
     telemetry: Telemetry,
@@ -188,12 +216,20 @@ def _open_model(
 ) -> Model:
     manifest = Manifest.load(folder)
     manifest.verify(folder)
-    tokenizer = Tokenizer.load(folder / manifest.tokenizer)
-    golden = GoldenPairs.load(folder / manifest.golden)
+    of_tokenizer = manifest.files[manifest.tokenizer].sha256
+    if of_tokenizer not in shared.tokenizers:
+        shared.tokenizers[of_tokenizer] = Tokenizer.load(manifest.path_of(folder, manifest.tokenizer))
+    tokenizer = shared.tokenizers[of_tokenizer]
+    golden_path = manifest.path_of(folder, manifest.golden)
+    golden = GoldenPairs.load(golden_path)
     for text in [text for pair in golden.pairs for text in (pair.a, pair.b)] or [""]:
         if not tokenizer.encode(text, 1).ids:
-            raise ArtifactError(f"{folder / manifest.golden}: no golden pair, or one without words, {text!r}")
-    sessions = {name: _open_graph(folder, name, manifest, settings, providers) for name in manifest.graphs}
+            raise ArtifactError(f"{golden_path}: no golden pair, or one without words, {text!r}")
+    tensors = load_tensors(folder, manifest, shared.tensors)
+    sessions = {
+        name: _open_graph(manifest.path_of(folder, name), name, manifest, tensors, settings, providers)
+        for name in manifest.graphs
+    }
     provider = next(iter(sessions.values())).provider
     series = telemetry.model(
         manifest.id,
@@ -213,27 +249,44 @@ def _open_model(
     return model
 
 
-def _open_graph(folder: Path, name: str, manifest: Manifest, settings: Settings, providers: list[str]) -> Session:
-    """A graph of the kind that its use in the manifest says, and of the sizes that its tasks need."""
-    path = folder / name
-    is_encoder = name == manifest.encoder
-    spec = ENCODER if is_encoder else HEAD if manifest.family == "siamese" else PAIR
+def _open_graph(
+    path: Path,
+    name: str,
+    manifest: Manifest,
+    tensors: Mapping[str, Array],
+    settings: Settings,
+    providers: list[str],
+) -> Session:
+    """A graph of the kind that its use in the manifest says, and of the sizes that its uses need."""
     session = open_session(
-        path, spec, providers, threads=settings.ort_threads, must_use_cuda=settings.providers == "cuda"
+        path,
+        _kind(name, manifest),
+        providers,
+        threads=settings.ort_threads,
+        must_use_cuda=settings.providers == "cuda",
+        tensors=tensors,
     )
-    if manifest.dim is not None and session.sizes["dim"] != manifest.dim:
-        raise GraphMismatchError(f"{path}: dim is {session.sizes['dim']}, the manifest says {manifest.dim}")
-    if not is_encoder:
-        for use, outputs in _wanted_outputs(name, manifest).items():
-            if session.sizes["outputs"] != outputs:
-                raise GraphMismatchError(f"{path}: {session.sizes['outputs']} outputs, {use} needs {outputs}")
+    for who_says, axis, size in _wanted_sizes(name, manifest):
+        if session.sizes.get(axis) != size:
+            raise GraphMismatchError(f"{path}: {axis} is {session.sizes.get(axis)}, {who_says} {size}")
     return session
 
 
-def _wanted_outputs(graph: str, manifest: Manifest) -> dict[str, int]:
-    wanted = {}
+def _kind(graph: str, manifest: Manifest) -> GraphSpec:
+    if graph == manifest.encoder:
+        return ENCODER
+    if manifest.explanation is not None and graph == manifest.explanation.graph:
+        return EXPLANATION
+    return HEAD if manifest.family == "siamese" else PAIR
+
+
+def _wanted_sizes(graph: str, manifest: Manifest) -> Iterator[tuple[str, str, int]]:
+    """The sizes of the axes that the model fixes, and who says so."""
+    if manifest.dim is not None:
+        yield "the manifest says", "dim", manifest.dim
     if manifest.similarity is not None and manifest.similarity.graph == graph:
-        wanted["similarity"] = len(manifest.similarity.classes or (0,))
+        yield "similarity needs", "outputs", len(manifest.similarity.classes or (0,))
     if manifest.entailment is not None and manifest.entailment.graph == graph:
-        wanted["entailment"] = ENTAILMENT_LABELS
-    return wanted
+        yield "entailment needs", "outputs", ENTAILMENT_LABELS
+    if manifest.explanation is not None and manifest.explanation.graph == graph:
+        yield "explanation needs", "matrices", len(manifest.explanation.matrices)

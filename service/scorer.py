@@ -1,12 +1,12 @@
-"""Texts in, calibrated answers out, for the two families of model; nothing here knows a paper.
+"""Texts in, calibrated answers out: what both families of model share, and the *siamese* one; nothing knows a paper.
 
-A *siamese* model embeds each sentence alone, so its embeddings are cached and each distinct sentence of a
-request is encoded once. An *interaction* model reads both sentences together, and has nothing to cache. What an
-answer does not depend on: the other sentences of its batch, and whether the cache knew it.
+A siamese model embeds each sentence alone, so its embeddings are cached and each distinct sentence of a request is
+encoded once. The other family is in `service/interaction.py`. What an answer does not depend on: the other
+sentences of its batch, and whether the cache knew it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from time import perf_counter
@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from contract.manifest import EntailmentTask, Manifest, SimilarityTask
-from contract.padding import pad
 from contract.scoring import (
     Array,
     Embeddings,
@@ -24,21 +23,19 @@ from contract.scoring import (
     compare,
     encode,
     entailment,
-    raw_scores,
-    read_similarity,
     similarity,
 )
 from contract.tokenizer import Encoded, Tokenizer
+from service.batches import batched_by_cost, padded_tokens
 from service.cache import Embedding, EmbeddingCache, Ids, Space
 from service.errors import EmptyText, InferenceFailed
 from service.telemetry import ModelTelemetry
 from service.workers import Workers
 
-BATCH_TOKENS = 4096  # padded tokens in one graph run: keeps a run's memory at some megabytes
-
 # What reading a character costs, about; only decides where it happens (see service/workers.py).
 _ASCII_SECONDS, _UNICODE_SECONDS = 6e-8, 1e-6
 _FEW_CHARS = 1000  # read at once, and worth remembering
+_ADDITIVE_TOLERANCE = 1e-5  # of an embedding's largest component: float32 sums of many tokens stay far below
 
 
 class Scorer(ABC):
@@ -66,13 +63,13 @@ class Scorer(ABC):
         self.manifest = manifest
         self.id = manifest.id
         self.rating_scale = manifest.similarity.label_scale if manifest.similarity else None
+        self._token = tokenizer.token
         self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
         self._tokenise_again = lru_cache(texts_kept)(self._tokenise)
         self._runs = {name: self._watched(name, run) for name, run in runs.items()}
         self._telemetry = telemetry
         self._workers = workers
-        # Expected times, until `measure` knows better: large, so that nothing runs in the event loop by mistake.
-        self.seconds_per_token = 1e-3
+        # An expected time, until `measure` knows better: large, so that nothing runs in the event loop by mistake.
         self.seconds_per_pair = 1e-3
 
     async def read(self, texts: Sequence[str], field_of: Callable[[int], str]) -> list[Encoded]:
@@ -104,9 +101,18 @@ class Scorer(ABC):
         """Texts -> ids, at once."""
         return [self._tokenise_again(text) if len(text) <= _FEW_CHARS else self._tokenise(text) for text in texts]
 
+    def tokens(self, sentence: Encoded) -> list[str]:
+        """The sentence as the model reads it: words, pieces of words, buckets of unknown ones."""
+        return [self._token(i) for i in sentence.ids]
+
     @abstractmethod
-    async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> Similarities:
+    async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded], *, cached: bool = True) -> Similarities:
         """Score n pairs. The model must have the task.
+
+        Args:
+            a: n sentences.
+            b: their partners.
+            cached: whether to ask a cache, and keep in it what is new; not for sentences that nobody will send.
 
         Raises:
             InferenceFailed: a graph raised, or gave a number that is not finite.
@@ -129,8 +135,12 @@ class Scorer(ABC):
         """Likewise."""
 
     @abstractmethod
+    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
+        """What the manifest says of the model beyond its scores, and n pairs disprove."""
+
+    @abstractmethod
     def measure(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> None:
-        """Learn what a padded token and a pair cost here, on n >= 1 pairs; warms the graphs as well."""
+        """Learn what work costs here, on n >= 1 pairs; warms the graphs as well."""
 
     def _similarity_task(self) -> SimilarityTask:
         assert self.manifest.similarity is not None, "the registry lets no model be asked what it cannot do"
@@ -175,6 +185,7 @@ class SiameseScorer(Scorer):
         super().__init__(manifest, tokenizer, runs, telemetry, workers, texts_kept=cache.size)
         assert manifest.encoder is not None, "the manifest's own rule for siamese models"
         assert manifest.dim is not None, "the manifest's own rule for siamese models"
+        self.seconds_per_token = 1e-3
         self._encoder = self._runs[manifest.encoder]
         self._space = Space(manifest.fingerprint, manifest.dim)
         self._cache = cache
@@ -187,9 +198,18 @@ class SiameseScorer(Scorer):
         """
         return _join(await self._embeddings(sentences), sentences)
 
-    async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> Similarities:
+    async def embed_tokens(self, sentence: Encoded) -> Embeddings:
+        """Each token of a sentence as if it were one: [tokens, dim]; past the cache.
+
+        Raises:
+            InferenceFailed: the encoder raised, or gave a number that is not finite.
+        """
+        alone = [sentence._replace(ids=(i,)) for i in sentence.ids]
+        return _join(await self._embeddings(alone, cached=False), alone)
+
+    async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded], *, cached: bool = True) -> Similarities:
         """See `Scorer.similarity`."""
-        rows = await self._embeddings(chain(a, b))
+        rows = await self._embeddings(chain(a, b), cached=cached)
         return await self._workers.run(
             len(a) * self.seconds_per_pair, lambda: self._compare_similarity(_join(rows, a), _join(rows, b))
         )
@@ -209,10 +229,22 @@ class SiameseScorer(Scorer):
         """See `Scorer.entailment_now`."""
         return self._compare_entailment(*self._embeddings_now(a, b))
 
+    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
+        """See `Scorer.false_claim`: is an embedding the mean of its tokens' where it should be?"""
+        if not self.manifest.additive:
+            return None
+        for sentence in chain(a, b):
+            whole = encode(self._encoder, [sentence.ids])[0]
+            alone = encode(self._encoder, [(i,) for i in sentence.ids])
+            gap = float(np.abs(whole - alone.mean(axis=0, dtype=np.float64)).max())
+            if not gap <= _ADDITIVE_TOLERANCE * float(np.abs(alone).max()):
+                return f"additive, but an embedding is not the mean of those of its tokens: off by {gap:.1e}"
+        return None
+
     def measure(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> None:
         """See `Scorer.measure`."""
         ids = [sentence.ids for sentence in chain(a, b)]
-        self.seconds_per_token = _best_time(lambda: encode(self._encoder, ids)) / _padded(map(len, ids))
+        self.seconds_per_token = best_time(lambda: encode(self._encoder, ids)) / padded_tokens(map(len, ids))
         rows = self._embeddings_now(a, b)
         work = [
             partial(task, *rows)
@@ -222,7 +254,7 @@ class SiameseScorer(Scorer):
             )
             if has_it is not None
         ]
-        self.seconds_per_pair = max(map(_best_time, work)) / len(a)
+        self.seconds_per_pair = max(map(best_time, work)) / len(a)
 
     def _compare_similarity(self, a: Embeddings, b: Embeddings) -> Similarities:
         task = self._similarity_task()
@@ -232,18 +264,19 @@ class SiameseScorer(Scorer):
         task = self._entailment_task()
         return entailment(task, compare(self._runs[task.graph], a, b))
 
-    async def _embeddings(self, sentences: Iterator[Encoded] | Sequence[Encoded]) -> dict[Ids, Embedding]:
+    async def _embeddings(self, sentences: Iterable[Encoded], *, cached: bool = True) -> dict[Ids, Embedding]:
         """Each distinct sentence's embedding: from the cache, or from the encoder, once."""
         wanted = dict.fromkeys([sentence.ids for sentence in sentences])
-        found = await self._cache.get_many(self._space, wanted)
+        found = await self._cache.get_many(self._space, wanted) if cached else {}
         if len(found) < len(wanted):
             missing = [ids for ids in wanted if ids not in found]
             batches = batched_by_cost([len(ids) for ids in missing])
-            expected = self.seconds_per_token * sum(_padded(len(missing[i]) for i in batch) for batch in batches)
+            expected = self.seconds_per_token * sum(padded_tokens(len(missing[i]) for i in batch) for batch in batches)
             work = [partial(self._encode, [missing[i] for i in batch]) for batch in batches]
             for new in await self._workers.run_all(expected, work):
                 found |= new
-            self._cache.put_many(self._space, {ids: found[ids] for ids in missing})
+            if cached:
+                self._cache.put_many(self._space, {ids: found[ids] for ids in missing})
         return found
 
     def _embeddings_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[Embeddings, Embeddings]:
@@ -258,88 +291,13 @@ class SiameseScorer(Scorer):
         return {sentence: matrix[i : i + 1].copy() for i, sentence in enumerate(ids)}
 
 
-class InteractionScorer(Scorer):
-    """One graph that reads both sentences."""
-
-    async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> Similarities:
-        """See `Scorer.similarity`."""
-        task = self._similarity_task()
-        assert task.graph is not None, "the manifest's own rule for interaction models"
-        return read_similarity(task, raw_scores(task, await self._raw_output(task.graph, a, b)))
-
-    async def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
-        """See `Scorer.entailment`."""
-        task = self._entailment_task()
-        return entailment(task, await self._raw_output(task.graph, a, b))
-
-    def similarity_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> Similarities:
-        """See `Scorer.similarity_now`."""
-        task = self._similarity_task()
-        assert task.graph is not None, "the manifest's own rule for interaction models"
-        return read_similarity(task, raw_scores(task, self._run_pairs(task.graph, a, b)))
-
-    def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
-        """See `Scorer.entailment_now`."""
-        task = self._entailment_task()
-        return entailment(task, self._run_pairs(task.graph, a, b))
-
-    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> None:
-        """See `Scorer.measure`."""
-        work = [partial(self._run_pairs, graph, a, b) for graph in self.manifest.graphs]
-        self.seconds_per_token = max(map(_best_time, work)) / _padded(_pair_lengths(a, b))
-
-    async def _raw_output(self, graph: str, a: Sequence[Encoded], b: Sequence[Encoded]) -> npt.NDArray[np.float32]:
-        """The graph's output [n, outputs], each pair's row in its place."""
-        lengths = _pair_lengths(a, b)
-        batches = batched_by_cost(lengths)
-        expected = self.seconds_per_token * sum(_padded(lengths[i] for i in batch) for batch in batches)
-        work = [partial(self._run_pairs, graph, [a[i] for i in batch], [b[i] for i in batch]) for batch in batches]
-        outputs = await self._workers.run_all(expected, work)
-        in_order = np.argsort(list(chain.from_iterable(batches)))
-        return np.asarray(np.concatenate(outputs)[in_order])
-
-    def _run_pairs(self, graph: str, a: Sequence[Encoded], b: Sequence[Encoded]) -> npt.NDArray[np.float32]:
-        ids_a, lengths_a = pad([sentence.ids for sentence in a])
-        ids_b, lengths_b = pad([sentence.ids for sentence in b])
-        return self._runs[graph](
-            {"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b}
-        )
-
-
-def batched_by_cost(lengths: Sequence[int], budget: int = BATCH_TOKENS) -> list[list[int]]:
-    """Positions, shortest first, in batches whose padded cost (longest x count) stays within the budget.
-
-    One sentence longer than the budget makes a batch alone.
-    """
-    if sum(lengths) <= budget and max(lengths) * len(lengths) <= budget:  # the common case
-        return [list(range(len(lengths)))]
-    batches: list[list[int]] = [[]]
-    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batches[-1] and lengths[i] * (len(batches[-1]) + 1) > budget:
-            batches.append([])
-        batches[-1].append(i)
-    return batches
-
-
-def _pair_lengths(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[int]:
-    return [len(left.ids) + len(right.ids) for left, right in zip(a, b, strict=True)]
-
-
-def _padded(lengths: Iterator[int] | Sequence[int]) -> int:
-    count = longest = 0
-    for length in lengths:
-        count += 1
-        longest = max(longest, length)
-    return count * longest
-
-
 def _join(rows: Mapping[Ids, Embedding], sentences: Sequence[Encoded]) -> Embeddings:
     if len(sentences) == 1:
         return rows[sentences[0].ids]
     return np.concatenate([rows[sentence.ids] for sentence in sentences])
 
 
-def _best_time(work: Callable[[], object]) -> float:
+def best_time(work: Callable[[], object]) -> float:
     """Seconds of the fastest of a few tries: the first ones warm up."""
     times = []
     for _ in range(3):

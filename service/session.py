@@ -12,6 +12,7 @@ import onnxruntime as ort
 from contract.errors import ArtifactError
 from contract.graph import GraphSpec, Signature, check_signature
 from contract.scoring import Array
+from contract.tensors import external_tensors
 from service.errors import ProviderError
 
 log = logging.getLogger(__name__)
@@ -23,8 +24,11 @@ _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 class Session:
     """A graph that can be run; a `contract.scoring.Run`."""
 
-    def __init__(self, session: ort.InferenceSession, sizes: Mapping[str, int]) -> None:
+    def __init__(
+        self, session: ort.InferenceSession, sizes: Mapping[str, int], weights: Sequence[ort.OrtValue] = ()
+    ) -> None:
         self._run = session.run
+        self._weights = weights  # the session reads them where they lie: without this they would be freed under it
         self._outputs = [tensor.name for tensor in session.get_outputs()]
         self.sizes = sizes  # of the axes the model fixes: dim, outputs
         self.provider: str = session.get_providers()[0].removesuffix("ExecutionProvider").lower()
@@ -55,14 +59,28 @@ def provider_order(wanted: Literal["auto", "cuda", "cpu"]) -> list[str]:
 
 
 def open_session(
-    path: Path, spec: GraphSpec, providers: Sequence[str], *, threads: int, must_use_cuda: bool
+    path: Path,
+    spec: GraphSpec,
+    providers: Sequence[str],
+    *,
+    threads: int,
+    must_use_cuda: bool,
+    tensors: Mapping[str, Array] | None = None,
 ) -> Session:
     """Open a graph file.
 
     One request is one small graph run, so threads inside a run are few, and never spin for work.
 
+    Args:
+        path: the file.
+        spec: what kind of graph it must be.
+        providers: ONNX Runtime's names, the first choice first.
+        threads: inside one run.
+        must_use_cuda: refuse to run it elsewhere.
+        tensors: the model's weights that lie outside its graphs; on a CPU the session uses them in place.
+
     Raises:
-        ArtifactError: ONNX Runtime cannot read the file.
+        ArtifactError: ONNX Runtime cannot read the file, or needs a tensor that is not given, or another one.
         GraphMismatchError: it is not a graph of this kind.
         ProviderError: CUDA was asked for, and does not start.
     """
@@ -72,12 +90,20 @@ def open_session(
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3  # errors; what matters is raised
+    weights = {name: ort.OrtValue.ortvalue_from_numpy(a) for name, a in external_tensors(path, tensors or {}).items()}
+    if weights:
+        # The first call fills the graph in, with copies; the second makes a session on a CPU drop those again and
+        # read the arrays themselves, so that many sessions hold one table. Another device has copies of its own.
+        options.add_external_initializers(list(weights), list(weights.values()))
+        if list(providers) == [CPU]:
+            for name, value in weights.items():
+                options.add_initializer(name, value)
     try:
         session = ort.InferenceSession(str(path), sess_options=options, providers=list(providers))
     except Exception as error:  # onnxruntime's own exceptions share no public base class
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {_first_line(error)}") from error
     sizes = check_signature(spec, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
-    opened = Session(session, sizes)
+    opened = Session(session, sizes, list(weights.values()))
     if must_use_cuda and opened.provider != "cuda":
         raise ProviderError(
             f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on {opened.provider}"

@@ -24,9 +24,9 @@ async def test_models_says_what_is_served(serve: Serve, models) -> None:
     described = {model["id"]: model for model in answer["models"]}
     assert list(described) == ["avg-paraphrase", "avg-sick", "pair-sick"]
     assert [model["tasks"] for model in described.values()] == [
-        ["similarity", "embedding"],
-        ["similarity", "entailment", "embedding"],
-        ["similarity", "entailment"],
+        ["similarity", "embedding", "explanation"],
+        ["similarity", "entailment", "embedding", "explanation"],
+        ["similarity", "entailment", "explanation"],
     ]
     cosine = described["avg-paraphrase"]
     assert cosine["fingerprint"] == Manifest.load(models / "avg-paraphrase").fingerprint

@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+from contract.errors import ArtifactError
 from contract.golden import GoldenPair
 from contract.graph import ENCODER
 from contract.manifest import Manifest, SimilarityTask
@@ -136,7 +137,7 @@ def test_a_head_with_another_number_of_classes(own) -> None:
     task = SimilarityTask(graph="relatedness.onnx", classes=(1, 2, 3, 4, 5), raw_range=(1, 5), symmetric=True)
     new = old.model_copy(update={"similarity": task})
     new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
-    assert "relatedness.onnx: 4 outputs, similarity needs 5" in refusal(own)
+    assert "relatedness.onnx: outputs is 4, similarity needs 5" in refusal(own)
 
 
 def test_an_encoder_of_another_width(own) -> None:
@@ -155,10 +156,14 @@ def test_a_graph_of_another_kind(own) -> None:
     assert "inputs of a encoder graph are ['input_ids', 'lengths']" in refusal(own)
 
 
-def test_a_file_that_is_no_graph(tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"not a graph", "cannot be read as an ONNX file"), (b"", "onnxruntime cannot open it")],
+)
+def test_a_file_that_is_no_graph(tmp_path, content: bytes, message: str) -> None:
     path = tmp_path / "encoder.onnx"
-    path.write_bytes(b"not a graph")
-    with pytest.raises(Exception, match=r"encoder\.onnx: onnxruntime cannot open it") as caught:
+    path.write_bytes(content)
+    with pytest.raises(ArtifactError, match=rf"encoder\.onnx: {message}") as caught:
         open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False)
     assert "\n" not in str(caught.value)
 

@@ -3,8 +3,9 @@ import pytest
 
 from contract.manifest import Manifest
 from contract.tokenizer import Tokenizer
+from service.batches import BATCH_TOKENS, batched_by_cost
 from service.cache import EmbeddingCache
-from service.scorer import BATCH_TOKENS, SiameseScorer, batched_by_cost
+from service.scorer import SiameseScorer
 from service.telemetry import Telemetry
 from service.workers import Workers
 from tests import fakes

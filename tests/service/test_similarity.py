@@ -5,7 +5,7 @@ import pytest
 from contract.manifest import Manifest
 from contract.tokenizer import Tokenizer
 from tests import fakes
-from tests.service.conftest import Serve
+from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
 PAIRS = [
@@ -84,18 +84,25 @@ async def test_a_repeated_sentence_is_encoded_once(serve: Serve) -> None:
     assert [result["score"] for result in results] == [1.0] * 5
 
 
+def expect(client: Client, model: str, seconds: float) -> None:
+    """Make a model believe that each token and each pair takes so long."""
+    scorer = client.app.service.registry[model].scorer
+    for cost in ("seconds_per_token", "seconds_per_cell", "seconds_per_pair"):
+        if hasattr(scorer, cost):
+            setattr(scorer, cost, seconds)
+
+
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_large_request_goes_to_the_workers_and_comes_back_in_order(serve: Serve, monkeypatch, model) -> None:
     pairs = [{"a": " ".join(fakes.WORDS[: 1 + i % 7]), "b": fakes.WORDS[i % 19]} for i in range(40)]
     body = {"pairs": pairs, "model": model}
     async with serve() as client:
-        scorer = client.app.service.registry[model].scorer
-        scorer.seconds_per_token = scorer.seconds_per_pair = 0.0
+        expect(client, model, seconds=0.0)
         small = (await client.post("/similarity", json=body)).json()["results"]
-    monkeypatch.setattr("service.scorer.batched_by_cost.__defaults__", (16,))
+    monkeypatch.setattr("service.batches.batched_by_cost.__defaults__", (16,))
+    monkeypatch.setattr("service.batches.batched_by_cells.__defaults__", (16, 3))
     async with serve() as client:
-        scorer = client.app.service.registry[model].scorer
-        scorer.seconds_per_token = scorer.seconds_per_pair = 1.0
+        expect(client, model, seconds=1.0)
         large = (await client.post("/similarity", json=body)).json()["results"]
     assert [r["raw_score"] for r in large] == pytest.approx([r["raw_score"] for r in small], abs=1e-6)
     assert [r["tokens"] for r in large] == [[1 + i % 7, 1] for i in range(40)]
