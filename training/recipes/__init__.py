@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from training.recipe import Recipe, TableRecipe
-from training.recipes import gran, malstm, pwim, sick, supervised, teacher, wieting2016, word_averaging
+from training.recipes import gran, malstm, mgim, pwim, sick, supervised, teacher, wieting2016, word_averaging
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
     make().name: make
@@ -84,6 +84,17 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         pwim.wikiqa_margin,
         pwim.trecqa,
         pwim.qa,
+        mgim.teacher,
+        mgim.sick,
+        mgim.sick_alone,
+        mgim.sick_printed,
+        mgim.tweets,
+        mgim.msrp,
+        mgim.msrp_alone,
+        mgim.msrp_printed,
+        mgim.msrp_conditional,
+        mgim.msrp_words,
+        mgim.msrp_random,
     )
 } | supervised.RECIPES
 TABLES: dict[str, TableRecipe] = {make().table.name: make().table for make in RECIPES.values()}

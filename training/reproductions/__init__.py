@@ -1,6 +1,6 @@
 """Tables by name: what `python -m training reproduce` knows."""
 
-from training.reproductions import gran, malstm, ours, supervised, wieting2016
+from training.reproductions import gran, malstm, mgim, ours, pwim, supervised, wieting2016
 from training.reproductions.table import PaperTable
 
 TABLES: dict[str, PaperTable] = {
@@ -18,6 +18,12 @@ TABLES: dict[str, PaperTable] = {
         supervised.GRAN_TABLE_8,
         malstm.SICK,
         malstm.ABLATIONS,
+        pwim.SICK,
+        pwim.ABLATIONS,
+        pwim.STS,
+        pwim.ANSWERS,
+        mgim.SICK,
+        mgim.MSRP,
         ours.TEACHER,
         ours.SICK_TEACHER,
         ours.SHIPPED,
