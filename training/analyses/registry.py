@@ -5,6 +5,7 @@ from training.analyses import (
     data_amount,
     disagreements,
     gate,
+    interactions,
     length,
     malstm_space,
     negatives,
@@ -15,7 +16,18 @@ from training.analyses.analysis import Analysis
 
 ANALYSES: dict[str, Analysis] = {
     module.ANALYSIS.name: module.ANALYSIS
-    for module in (malstm_space, gate, length, data_amount, norms, neighbours, disagreements, negatives, curves)
+    for module in (
+        malstm_space,
+        gate,
+        length,
+        data_amount,
+        norms,
+        neighbours,
+        disagreements,
+        negatives,
+        curves,
+        interactions,
+    )
 }
 
 

@@ -32,7 +32,21 @@ _XXL = "PARAGRAM-PHRASE-XXL (Wieting et al. 2016, Table 4)"
 _UNIVERSAL = "word averaging, universal (Wieting et al. 2016, Table 5)"
 _MALSTM = "MaLSTM (Mueller & Thyagarajan 2016)"
 _GRAN = "GRAN (Wieting & Gimpel 2017, Table 4)"
+_PWIM = "PWIM (He & Lin 2016)"
+_MGIM = "MGIM (Li et al. 2019)"
 _GRAN_AVG = "AVG, dropout, universal (Wieting & Gimpel 2017, Table 8)"
+
+
+def _pwim(corpus: str, split: str, metric: str, paper: float, *, lower_is_better: bool = False) -> Target:
+    return Target(corpus, split, metric, paper, paper, _PWIM, lower_is_better=lower_is_better)
+
+
+_WIKIQA = (_pwim("WikiQA", "test", "map", 0.7090), _pwim("WikiQA", "test", "mrr", 0.7234))
+_TRECQA = tuple(
+    _pwim("TrecQA", split, metric, paper)
+    for split in ("raw", "clean")
+    for metric, paper in (("map", 0.7588), ("mrr", 0.8219))
+)
 
 
 def _xxl(corpus: str, split: str, reach: float) -> Target:
@@ -57,6 +71,21 @@ TARGETS: dict[str, tuple[Target, ...]] = {
         Target("SICK", "test", "spearman", 0.797, 0.8345, _MALSTM),
         Target("SICK", "test", "mse", 0.256, 0.2286, _MALSTM, lower_is_better=True),
         Target("SICK", "test", "accuracy", 0.842, 0.842, "MaLSTM features and SVM (Mueller & Thyagarajan 2016)"),
+    ),
+    "pwim-sick": (
+        _pwim("SICK", "test", "pearson", 0.8784),
+        _pwim("SICK", "test", "spearman", 0.8199),
+        _pwim("SICK", "test", "mse", 0.2329, lower_is_better=True),
+    ),
+    "pwim-msrvid": (_pwim("STS 2012", "MSRvid", "pearson", 0.9112),),
+    "pwim-sts2014": (_pwim("STS 2014", "weighted mean", "pearson", 0.7666),),
+    "pwim-qa": (*_WIKIQA, *_TRECQA),
+    "pwim-wikiqa": _WIKIQA,
+    "pwim-trecqa": _TRECQA,
+    "mgim-sick": (Target("SICK", "test", "pearson", 0.870, 0.8993, _MGIM),),
+    "mgim-msrp": (
+        Target("MSRP", "test", "accuracy", 0.75, 0.788, _MGIM),
+        Target("MSRP", "test", "f1", 0.83, 0.848, _MGIM),
     ),
 }
 
