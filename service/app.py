@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache, partial
 from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
 
@@ -12,6 +13,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from service.dialects import Dialects
 from service.edge import Edge
 from service.errors import HttpError, InternalError, RequestError
 from service.json_endpoint import JsonEndpoint
@@ -22,7 +24,8 @@ from service.state import Service
 
 _DESCRIPTION = """
 Sentence similarity, answer ranking and entailment. Every error has one shape, and every answer carries an
-`X-Request-Id`: the caller's own, or a new one.
+`X-Request-Id`: the caller's own, or a new one. Besides our own routes there are those of TEI, Cohere, Jina, vLLM,
+OpenAI and the Open Inference Protocol, with their own errors.
 """
 
 
@@ -34,6 +37,7 @@ def create_app(settings: Settings) -> Edge:
     """
     service = Service(settings)
     scoring, operations = scoring_routes(service), operations_routes(service)
+    dialects = Dialects(service, [JsonEndpoint(route) for route in scoring.routes if isinstance(route, APIRoute)])
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -56,22 +60,33 @@ def create_app(settings: Settings) -> Edge:
     described = [Depends(HTTPBearer(auto_error=False))] if settings.api_key else []
     app.include_router(scoring, dependencies=described)
     app.include_router(operations, dependencies=described)
-    app.add_exception_handler(HTTPException, _framework_error)
-    app.add_exception_handler(Exception, _framework_error)
+    app.include_router(dialects.router, dependencies=described)
+    app.openapi = cache(partial(dialects.describe, app))  # type: ignore[method-assign]  # FastAPI's way to extend it
+
+    async def failed(request: Request, error: Exception) -> Response:
+        """What FastAPI's routes raise, in the words of who asked; the door logs what the framework raises again."""
+        ours = _as_request_error(error)
+        words = dialects.wording(request.url.path, b"")(ours, REQUEST_ID.get())
+        return Response(words.body, words.status, headers=dict(ours.headers), media_type="application/json")
+
+    for kind in (RequestError, HTTPException, Exception):
+        app.add_exception_handler(kind, failed)
+    get_paths = [route.path for route in operations.routes if isinstance(route, APIRoute)] + dialects.get_paths
     return Edge(
         app,
         service,
-        endpoints=[JsonEndpoint(route) for route in scoring.routes if isinstance(route, APIRoute)],
-        routes=[route.path for route in operations.routes if isinstance(route, APIRoute)] + ["/docs", "/openapi.json"],
+        endpoints=dialects.endpoints,
+        routes=[*get_paths, "/docs", "/openapi.json"],
+        wording=dialects.wording,
     )
 
 
-async def _framework_error(_: Request, error: Exception) -> Response:
-    """What the framework answers by itself, 404, 405 and 500, in our shape; the door logs what it raises again."""
-    ours: RequestError = InternalError()
-    if isinstance(error, HTTPException):
-        ours = HttpError(error.status_code, HTTPStatus(error.status_code).phrase, error.headers)
-    return Response(ours.body(REQUEST_ID.get()), ours.status, headers=dict(ours.headers), media_type="application/json")
+def _as_request_error(error: Exception) -> RequestError:
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, HTTPException):  # what the framework answers by itself: 404, 405
+        return HttpError(error.status_code, HTTPStatus(error.status_code).phrase, error.headers)
+    return InternalError()
 
 
 def _version() -> str:

@@ -1,20 +1,24 @@
 """The door: everything that every request meets, in one plain ASGI layer.
 
 Request id, API key, the body's size, the time-out, errors in one shape, the latency histogram, the access log.
-It stands before FastAPI, and calls the scoring routes itself (see `service/json_endpoint.py`), because FastAPI's
-own layers cost more than the scoring of a pair; all other routes go on to FastAPI.
+It stands before FastAPI, and calls the POST routes itself (see `service/json_endpoint.py` and
+`service/dialects/operation.py`), because FastAPI's own layers cost more than the scoring of a pair; all other
+routes go on to FastAPI.
 """
 
 import hmac
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.dialects.family import Wording
+from service.dialects.open_inference import HEALTH
+from service.dialects.operation import Endpoint
 from service.errors import (
     BodyTimeout,
     InternalError,
@@ -24,7 +28,6 @@ from service.errors import (
     Unauthorized,
     UnsupportedMedia,
 )
-from service.json_endpoint import JsonEndpoint
 from service.logs import REQUEST_ID, fields
 from service.state import Service
 from service.telemetry import NO_MODEL, OTHER_ROUTE
@@ -34,7 +37,7 @@ log = logging.getLogger(__name__)
 
 CLIENT_LEFT = 499
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
-_OPEN = frozenset({"/health/live", "/health/ready"})
+_OPEN = frozenset({"/health/live", "/health/ready", *HEALTH})
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 
 
@@ -46,18 +49,26 @@ class Edge:
     """The ASGI application that the server calls; FastAPI stands behind it."""
 
     def __init__(
-        self, app: ASGIApp, service: Service, *, endpoints: Iterable[JsonEndpoint], routes: Iterable[str]
+        self,
+        app: ASGIApp,
+        service: Service,
+        *,
+        endpoints: Iterable[Endpoint],
+        routes: Iterable[str],
+        wording: Callable[[str, bytes], Wording],
     ) -> None:
         """Stand before `app`.
 
         Args:
-            app: what answers all routes but the scoring ones.
+            app: what answers all routes but the POST ones.
             service: what the routes run on; tests swap its parts.
-            endpoints: the scoring routes.
+            endpoints: the POST routes.
             routes: paths of the other routes, which metrics may name.
+            wording: (path, body as far as it was read) -> how to tell the sender that the request failed.
         """
         self.app = app
         self.service = service
+        self._wording = wording
         self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
         self._routes = frozenset((*self._endpoints, *routes))
         settings = service.settings
@@ -101,16 +112,16 @@ class Edge:
         except RequestError as error:
             if error.status >= 500:
                 log.error(error.message, exc_info=error.__cause__, extra=fields(code=error.code))
-            await answer.fail(error)
+            await answer.fail(error, self._wording(path, answer.question))
         except ClientLeft:
             answer.status = CLIENT_LEFT
         except Exception:
             log.exception("unexpected error")
-            await answer.fail(InternalError())
+            await answer.fail(InternalError(), self._wording(path, answer.question))
         finally:
             self._in_flight -= 1
             seconds = perf_counter() - started
-            route = path if path in self._routes else OTHER_ROUTE
+            route = self._route(path, scope)
             self._telemetry.answered(route, answer.model, answer.status, seconds)
             if self._access_log:
                 log.info(
@@ -125,7 +136,7 @@ class Edge:
                 )
 
     async def _score(
-        self, endpoint: JsonEndpoint, headers: Mapping[bytes, bytes], receive: Receive, answer: "_Answer"
+        self, endpoint: Endpoint, headers: Mapping[bytes, bytes], receive: Receive, answer: "_Answer"
     ) -> None:
         content_type = headers.get(b"content-type")
         if content_type != b"application/json" and content_type is not None and not _JSON_TYPE(content_type):
@@ -135,7 +146,7 @@ class Edge:
         body = None
         try:
             with TimeLimit(self._timeout):
-                body = await self._read(headers, receive)
+                answer.question = body = await self._read(headers, receive)
                 answer.model, payload = await endpoint(body)
         except TimeoutError:
             if body is None:
@@ -167,13 +178,20 @@ class Edge:
             raise ClientLeft
         return b"".join(chunks)
 
+    def _route(self, path: str, scope: Scope) -> str:
+        """What metrics and logs call this path: one of a closed set."""
+        if path not in self._routes:  # FastAPI knows the route of a path with parameters
+            path = getattr(scope.get("route"), "path", path)
+        return path if path in self._routes else OTHER_ROUTE
+
     def _too_large(self) -> TooLarge:
         return TooLarge(f"a body of more than {self._max_body} bytes", limit=self._max_body)
 
     def _authorise(self, headers: Mapping[bytes, bytes]) -> None:
-        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
-        if scheme.lower() != b"bearer":
-            given = headers.get(b"x-api-key", b"")
+        authorization = headers.get(b"authorization", b"")
+        scheme, _, given = authorization.partition(b" ")
+        if scheme.lower() != b"bearer":  # some clients of TEI send the bare key as Authorization
+            given = headers.get(b"x-api-key", authorization)
         if not hmac.compare_digest(given.strip(), self._key or b""):
             raise Unauthorized("give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'")
 
@@ -181,13 +199,14 @@ class Edge:
 class _Answer:
     """What goes back, once; remembers what metrics want to know about it."""
 
-    __slots__ = ("_request_id", "_send", "_started", "model", "status")
+    __slots__ = ("_request_id", "_send", "_started", "model", "question", "status")
 
     def __init__(self, send: Send, request_id: bytes) -> None:
         self._send = send
         self._request_id = request_id
         self._started = False
         self.model = NO_MODEL
+        self.question = b""  # the body that is answered, once it is read
         self.status = 500
 
     async def send(self, message: Message) -> None:
@@ -203,13 +222,13 @@ class _Answer:
         self.status = 200
         await self._whole(payload)
 
-    async def fail(self, error: RequestError) -> None:
+    async def fail(self, error: RequestError, wording: Wording) -> None:
         """Answer with an error, unless an answer has begun already."""
         if self._started:
             return
-        self.status = error.status
+        self.status, body = wording(error, self._request_id.decode())
         extra = [(name.encode(), value.encode()) for name, value in error.headers.items()]
-        await self._whole(error.body(self._request_id.decode()), extra)
+        await self._whole(body, extra)
 
     async def _whole(self, payload: bytes, extra: Iterable[tuple[bytes, bytes]] = ()) -> None:
         self._started = True

@@ -38,12 +38,13 @@ class JsonEndpoint:
         try:
             request = self._parse(body)
         except ValidationError as error:
-            raise _what_is_wrong(body, error) from None
+            raise what_is_wrong(body, error) from None
         answer = await self._call(request)
         return answer["model"], self._serialise(answer)
 
 
-def _what_is_wrong(body: bytes, error: ValidationError) -> RequestError:
+def what_is_wrong(body: bytes, error: ValidationError) -> RequestError:
+    """The first thing that does not fit, and how many more there are."""
     problem = error.errors(include_url=False, include_input=False)[0]
     context = problem.get("ctx", {})
     if problem["type"] == "json_invalid":

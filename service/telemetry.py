@@ -20,7 +20,7 @@ from prometheus_client import (
 RedisFailure = Literal["error", "timeout", "garbage", "dropped"]
 NO_MODEL = "none"  # the request failed before a model was chosen, or the route has none
 OTHER_ROUTE = "other"
-STATUSES = (200, 400, 401, 404, 405, 408, 413, 415, 422, 429, 499, 500, 503)
+STATUSES = (200, 400, 401, 404, 405, 408, 413, 415, 422, 424, 429, 499, 500, 503)
 _SECONDS = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
 )  # fmt: skip

@@ -1,0 +1,128 @@
+"""Open Inference Protocol (KServe, Triton): health, readiness and metadata of models, for probes and routers.
+
+Inference itself is asked of the other dialects: the protocol's tensors have no place for what an answer here says.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from service.dialects.family import Family, told
+from service.dialects.scoring import Scoring
+from service.errors import InvalidRequest, RequestError, TooLarge
+
+HEALTH = ("/v2/health/live", "/v2/health/ready")
+
+
+class OpenInferenceError(TypedDict):
+    """The protocol's error body."""
+
+    error: str
+
+
+def _body(error: RequestError, _: int, __: str) -> Mapping[str, object]:
+    return {"error": told(error)}
+
+
+OPEN_INFERENCE = Family("Open Inference Protocol", _body, OpenInferenceError, {InvalidRequest: 400, TooLarge: 400})
+
+
+class ServerMetadata(TypedDict):
+    """What serves."""
+
+    name: Literal["semblance"]
+    version: str
+    extensions: list[str]
+
+
+class ServerLive(TypedDict):
+    """The process answers."""
+
+    live: Literal[True]
+
+
+class ServerReady(TypedDict):
+    """Whether requests should be sent here."""
+
+    ready: bool
+
+
+class ModelReady(TypedDict):
+    """Whether a model answers as published."""
+
+    name: str
+    ready: bool
+
+
+class Tensor(TypedDict):
+    """What goes in, or comes out."""
+
+    name: str
+    datatype: Literal["BYTES", "FP32", "FP64"]
+    shape: Annotated[list[int], Field(description="-1 where it varies")]
+
+
+class ModelMetadata(TypedDict):
+    """What a model reads and gives."""
+
+    name: str
+    platform: Literal["onnx_onnxv1"]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+
+
+def routes(scoring: Scoring) -> APIRouter:
+    """The GET routes of this family."""
+    router = APIRouter(tags=[OPEN_INFERENCE.name], responses=OPEN_INFERENCE.responses)
+    live, ready = HEALTH
+
+    @router.get("/v2", summary="What serves here")
+    async def server_metadata(request: Request) -> ServerMetadata:
+        return {"name": "semblance", "version": request.app.version, "extensions": []}
+
+    @router.get(live, summary="Does the process answer?")
+    async def server_live() -> ServerLive:
+        return {"live": True}
+
+    @router.get(ready, summary="Should requests be sent here?", responses={503: {"model": ServerReady}})
+    async def server_ready(response: Response) -> ServerReady:
+        is_ready = scoring.service.readiness()["status"] != "unready"
+        response.status_code = 200 if is_ready else 503
+        return {"ready": is_ready}
+
+    @router.get("/v2/models/{model}", summary="What a model reads and gives")
+    async def model_metadata(model: str) -> ModelMetadata:
+        found = scoring.find(model)
+        outputs: list[Tensor] = []
+        if "similarity" in found.capabilities:
+            outputs += [
+                {"name": "score", "datatype": "FP64", "shape": [-1]},
+                {"name": "raw_score", "datatype": "FP64", "shape": [-1]},
+            ]
+        if found.manifest.entailment is not None:
+            labels = len(found.manifest.entailment.labels)
+            outputs.append({"name": "probabilities", "datatype": "FP64", "shape": [-1, labels]})
+        if found.manifest.dim is not None:
+            outputs.append({"name": "embedding", "datatype": "FP32", "shape": [-1, found.manifest.dim]})
+        return {
+            "name": found.manifest.id,
+            "platform": "onnx_onnxv1",
+            "inputs": [{"name": name, "datatype": "BYTES", "shape": [-1]} for name in "ab"],
+            "outputs": outputs,
+        }
+
+    @router.get(
+        "/v2/models/{model}/ready",
+        summary="Does a model answer as published?",
+        responses={503: {"model": ModelReady}},
+    )
+    async def model_ready(model: str, response: Response) -> ModelReady:
+        found = scoring.find(model)
+        is_ready = found.problem() is None
+        response.status_code = 200 if is_ready else 503
+        return {"name": found.manifest.id, "ready": is_ready}
+
+    return router
