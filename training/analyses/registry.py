@@ -4,6 +4,7 @@ from training.analyses import (
     curves,
     data_amount,
     disagreements,
+    ensembles,
     gate,
     interactions,
     length,
@@ -27,6 +28,7 @@ ANALYSES: dict[str, Analysis] = {
         negatives,
         curves,
         interactions,
+        ensembles,
     )
 }
 
