@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from tests import toys
 from training.architectures import LSTMConfig, RNNConfig
 from training.export import export_encoder
+from training.layers import WordEmbedding
 from training.parity import ParityError, check_encoder
 from training.recurrent import LSTM, RNN, Steps
 
@@ -39,8 +40,8 @@ def sigmoid(x: Vector) -> Vector:
     return 1 / (1 + np.exp(-x))
 
 
-def lstm_by_hand(layer: LSTM, k: int, sentence: Vector) -> list[Vector]:
-    """The states of one sentence, from the equations of Wieting et al. (2016), section 3."""
+def lstm_by_hand(layer: LSTM, k: int, sentence: Vector, first_cell: Vector | None = None) -> tuple[Vector, Vector]:
+    """The states [T, H] and the last cell [H] of one sentence, from Wieting et al. (2016), section 3."""
     names = "iofc" if layer.output_gate else "ifc"
     size = layer.hidden
 
@@ -52,7 +53,8 @@ def lstm_by_hand(layer: LSTM, k: int, sentence: Vector) -> list[Vector]:
     p = dict.fromkeys("iof", np.zeros(size))
     if layer.peephole is not None:
         p = rows(layer.peephole, names[:-1])
-    h = c = np.zeros(size)
+    h = np.zeros(size)
+    c = h if first_cell is None else first_cell
     states = []
     for x in sentence:
         i = sigmoid(w["i"] @ x + u["i"] @ h + p["i"] * c + b["i"])
@@ -62,7 +64,7 @@ def lstm_by_hand(layer: LSTM, k: int, sentence: Vector) -> list[Vector]:
         o = sigmoid(w["o"] @ x + u["o"] @ h + p["o"] * c + b["o"]) if layer.output_gate else 1.0
         h = o * np.tanh(c)
         states.append(h)
-    return states
+    return np.stack(states), c
 
 
 @pytest.mark.parametrize("output_gate", [True, False])
@@ -77,14 +79,43 @@ def test_an_lstm_is_its_equations(output_gate: bool, peepholes: bool, bidirectio
     assert states.shape == (5, 8, 1 + bidirectional, H)
     for row, n in enumerate(LENGTHS.tolist()):
         sentence = x[row, :n].numpy()
-        forward = np.stack(lstm_by_hand(layer, 0, sentence))
+        forward, _ = lstm_by_hand(layer, 0, sentence)
         assert states[row, :n, 0].numpy() == pytest.approx(forward, abs=1e-6)
         assert last[row, 0].numpy() == pytest.approx(forward[-1], abs=1e-6)
         if bidirectional:
-            backward = np.stack(lstm_by_hand(layer, 1, sentence[::-1]))
+            backward, _ = lstm_by_hand(layer, 1, sentence[::-1])
             assert states[row, :n, 1].numpy() == pytest.approx(backward[::-1], abs=1e-6)
             assert last[row, 1].numpy() == pytest.approx(backward[-1], abs=1e-6)
         assert states[row, n:].abs().sum() == 0
+
+
+@pytest.mark.parametrize("output_gate", [True, False])
+@pytest.mark.parametrize("peepholes", [True, False])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_an_lstm_reads_on_from_given_cells(output_gate: bool, peepholes: bool, bidirectional: bool) -> None:
+    layer = LSTM(D, H, peepholes=peepholes, output_gate=output_gate, bidirectional=bidirectional)
+    disturbed(layer)
+    x, first = inputs(), torch.randn(1 + bidirectional, len(LENGTHS), H)
+    with torch.no_grad():
+        states, last, cells = layer.conditioned(x, LENGTHS, first)
+    assert cells.shape == first.shape
+    for row, n in enumerate(LENGTHS.tolist()):
+        for k in range(layer.directions):
+            sentence = x[row, :n].numpy()[:: 1 if k == 0 else -1]
+            expected, cell = lstm_by_hand(layer, k, sentence, first[k, row].numpy())
+            assert states[row, :n, k].numpy()[:: 1 if k == 0 else -1] == pytest.approx(expected, abs=1e-6)
+            assert last[row, k].numpy() == pytest.approx(expected[-1], abs=1e-6)
+            assert cells[k, row].numpy() == pytest.approx(cell, abs=1e-6)
+        assert states[row, n:].abs().sum() == 0
+
+
+def test_without_given_cells_it_starts_from_zero() -> None:
+    layer, x = disturbed(LSTM(D, H, bidirectional=True)), inputs()
+    states, last = layer(x, LENGTHS)
+    for first in (None, torch.zeros(2, len(LENGTHS), H)):
+        again, last_again, _ = layer.conditioned(x, LENGTHS, first)
+        assert torch.equal(states, again)
+        assert torch.equal(last, last_again)
 
 
 def test_without_peepholes_it_is_torchs_own_lstm() -> None:
@@ -133,6 +164,8 @@ def test_gradients_are_those_of_finite_differences() -> None:
     x = torch.randn(3, 3, 2, dtype=torch.float64, requires_grad=True)
     parameters = tuple(layer.parameters())
     assert torch.autograd.gradcheck(lambda *_: layer(x, lengths), (x, *parameters))
+    first = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda *_: layer.conditioned(x, lengths, first), (x, first, *parameters))
 
 
 def test_a_forget_bias_is_the_forget_gates_alone() -> None:
@@ -150,6 +183,42 @@ def test_packing_reads_every_real_token_once_and_unpacking_puts_it_back() -> Non
     for steps in (forward, backward):
         back = steps.unpack(steps.pack(values).split(steps.counts))
         assert back[:, :, 0].tolist() == [[0, 1, 0, 0], [4, 5, 6, 7], [8, 0, 0, 0]]
+    assert forward.at_end(forward.pack(values).split(forward.counts)).flatten().tolist() == [1, 7, 8]
+    assert backward.at_end(backward.pack(values).split(backward.counts)).flatten().tolist() == [0, 4, 8]
+
+
+class TwoReadings(nn.Module):
+    """A sentence, and again from the cells the first reading ended with."""
+
+    def __init__(self, embedding: nn.Module, **options: bool) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.first, self.second = (disturbed(LSTM(toys.DIM, H, **options)) for _ in range(2))
+
+    def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        words = self.embedding(input_ids_BT)
+        _, _, cells = self.first.conditioned(words, lengths_B)
+        _, last, cells = self.second.conditioned(words, lengths_B, cells)
+        return torch.cat([last.flatten(1), cells.transpose(0, 1).flatten(1)], dim=1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"bidirectional": True, "peepholes": False}, {"output_gate": False}],
+    ids=["both directions", "peepholes, no output gate"],
+)
+def test_cells_are_handed_on_in_a_graph(options: dict[str, bool], tmp_path: Path) -> None:
+    rows = toys.table().rows
+    module = TwoReadings(WordEmbedding(rows), **options)
+    path = tmp_path / "encoder.onnx"
+    export_encoder(module, path, "toy")
+    assert check_encoder(path, module, len(rows)) < 1e-5
+    model = onnx.load(path)
+    _, second = [node for node in model.graph.node if node.op_type == "LSTM"]
+    second.input[6] = ""
+    onnx.save(model, path)
+    with pytest.raises(ParityError, match="differs by"):
+        check_encoder(path, module, len(rows))
 
 
 # What an export can get wrong; each of these graphs runs, and must be refused.

@@ -1,7 +1,7 @@
 """MGIM: a conditional BiLSTM reads both sentences, and each word of the second attends to the words of the first.
 
 X. Li, C. Yao, Q. Zhang, G. Zhang, "Semantic Similarity Modeling Based on Multi-Granularity Interaction Matching",
-IJICIC 15(5), 2019, sections 3.2 to 4.2. Departures and scores: docs/papers/mgim.md.
+2019, sections 3.2 to 4.2. Departures and scores: docs/papers/mgim.md.
     Y, c    = BiLSTM(sentence a)                    outputs (forward + backward) and last cells
     h       = BiLSTM'(sentence b), its cells starting at c
     S_t     = tanh(W^y Y + W^h h_t)                                                                   (eq. 7)
@@ -36,7 +36,7 @@ class MGIMConfig:
     comparison: bool = False  # terms |h_N - r_N| and h_N * r_N inside spr (ours)
     first_word: bool = False  # h_N takes its backward state from the first word, which has read them all (ours)
     copied_start: bool = False  # the second BiLSTM starts as a copy of the first (ours)
-    forget_bias: float = 0.0  # where the forget gates' biases start
+    forget_bias: float = 1.0  # where the forget gates' biases start; the paper does not say
     limit: int | None = None  # tokens of a sentence, the paper's L; None: all
 
 
@@ -46,7 +46,7 @@ class MGIM(nn.Module):
     MATRICES: ClassVar[tuple[Matrix, ...]] = (
         Matrix(
             name="attention",
-            description="weight at which each word of b reads the words of a; a column sums to 1",
+            description="weight of the word of a while the word of b is read; each column sums to 1",
             range=(0.0, 1.0),
         ),
     )
