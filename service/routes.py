@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import numpy as np
 from fastapi import APIRouter, Request, Response
 from prometheus_client.exposition import choose_encoder
 
 from contract.manifest import EntailmentLabel
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
-from service.errors import TooLarge
+from service.errors import InvalidRequest, TooLarge
+from service.explaining import explain as explained
+from service.explaining import explanation_names
+from service.ranking import rank as rank_once
+from service.ranking import rank_twice
 from service.registry import Model
 from service.schemas import (
     EmbedRequest,
@@ -19,6 +22,8 @@ from service.schemas import (
     EntailmentResponse,
     EntailmentResult,
     ErrorResponse,
+    ExplainRequest,
+    ExplainResponse,
     Liveness,
     ModelInfo,
     ModelsResponse,
@@ -30,7 +35,10 @@ from service.schemas import (
     SimilarityResponse,
     SimilarityResult,
 )
+from service.scorer import Scorer
 from service.state import Service
+
+RERANK_TOP = 50  # candidates that a second stage orders, unless a request says how many
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "The body is not JSON"},
@@ -93,24 +101,45 @@ def scoring_routes(service: Service) -> APIRouter:
     @router.post("/rank", summary="Order candidates by their similarity to a query")
     async def rank(request: RankRequest) -> RankResponse:
         check_list("candidates", request.candidates, settings.max_candidates)
-        scorer = registry.pick(request.model or defaults["/rank"], "similarity")
+        first = registry.pick(request.model or defaults["/rank"], "similarity")
+        second = second_stage(request)
         check_text("query", request.query)
         for i, candidate in enumerate(request.candidates):
             check_text(f"candidates.{i}", candidate)
-        query, *candidates = await scorer.read(
-            [request.query, *request.candidates], lambda i: f"candidates.{i - 1}" if i else "query"
+        if second is None:
+            return await rank_once(first, request.query, request.candidates, request.top_k)
+        return await rank_twice(
+            first,
+            second,
+            request.query,
+            request.candidates,
+            rerank_top=request.rerank_top or RERANK_TOP,
+            top_k=request.top_k,
         )
-        answer = await scorer.similarity([query] * len(candidates), candidates)
-        best_first = np.argsort(-answer.raw_score, kind="stable")[: request.top_k].tolist()
-        scores = answer.score.tolist()
-        return {
-            "model": scorer.id,
-            "results": [{"index": i, "score": scores[i]} for i in best_first],
-            "truncated": {
-                "query": query.truncated,
-                "candidates": [i for i, candidate in enumerate(candidates) if candidate.truncated],
-            },
-        }
+
+    def second_stage(request: RankRequest) -> Scorer | None:
+        """Who orders the best again, if the request asks for that."""
+        if request.rerank_model is None and request.rerank_top is None:
+            return None
+        name = request.rerank_model or settings.default_rerank
+        if name is None:
+            able = ", ".join(registry.able("similarity"))
+            message = f"there is no default model for the second stage; name one of: {able}"
+            raise InvalidRequest(message, field="rerank_model")
+        return registry.pick(name, "similarity", field="rerank_model")
+
+    @router.post("/explain", summary="Show what made the score of two sentences")
+    async def explain(request: ExplainRequest) -> ExplainResponse:
+        scorer = registry.pick(request.model or defaults["/explain"], "explanation")
+        check_text("a", request.a)
+        check_text("b", request.b)
+        a, b = sentences = await scorer.read([request.a, request.b], lambda i: "ab"[i])
+        limit = settings.max_explained_tokens
+        for field, sentence in zip("ab", sentences, strict=True):
+            if len(sentence.ids) > limit:
+                message = f"{len(sentence.ids)} tokens to explain, the limit is {limit}"
+                raise TooLarge(message, field=field, limit=limit)
+        return await explained(scorer, a, b)
 
     @router.post("/entailment", summary="Label pairs of premise and hypothesis")
     async def entailment(request: EntailmentRequest) -> EntailmentResponse:
@@ -162,12 +191,14 @@ def operations_routes(service: Service) -> APIRouter:
         return {
             "models": [_describe(model, defaults) for model in registry.values()],
             "defaults": dict(defaults),
+            "rerank": {"default_model": settings.default_rerank, "default_top": RERANK_TOP},
             "limits": {
                 "max_body_bytes": settings.max_body_bytes,
                 "max_pairs": settings.max_pairs,
                 "max_candidates": settings.max_candidates,
                 "max_sentences": settings.max_sentences,
                 "max_text_chars": settings.max_text_chars,
+                "max_explained_tokens": settings.max_explained_tokens,
                 "request_timeout_seconds": settings.request_timeout,
             },
         }
@@ -203,6 +234,7 @@ def _describe(model: Model, defaults: Mapping[str, str]) -> ModelInfo:
         "dim": manifest.dim,
         "max_tokens": manifest.limits.max_tokens,
         "rating_scale": model.scorer.rating_scale,
+        "explanations": explanation_names(manifest),
         "provider": model.provider,
         "fingerprint": manifest.fingerprint,
         "figures": [

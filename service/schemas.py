@@ -54,7 +54,13 @@ class RankRequest(_Request):
                         "To choose a new password, follow the link on the sign-in page.",
                     ],
                     "top_k": 1,
-                }
+                },
+                {
+                    "query": "A man is playing a guitar.",
+                    "candidates": ["A dog sleeps.", "Someone plays an instrument.", "A man plays the flute."],
+                    "rerank_model": "avg-sick",
+                    "rerank_top": 2,
+                },
             ]
         }
     )
@@ -63,6 +69,15 @@ class RankRequest(_Request):
     candidates: list[str] = Field(min_length=1)
     top_k: int | None = Field(None, ge=1, description="how many of the best to return; all of them without it")
     model: ModelName = None
+    rerank_model: str | None = Field(
+        None, description="a second model, which orders the best again; any with similarity (see GET /models)"
+    )
+    rerank_top: int | None = Field(
+        None,
+        ge=1,
+        description="how many of the best the second model orders, 50 if only rerank_model is given; given alone, the "
+        "default second model orders them, where there is one",
+    )
 
 
 class PremiseAndHypothesis(_Request):
@@ -87,6 +102,16 @@ class EmbedRequest(_Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"sentences": _SENTENCES}]})
 
     sentences: list[str] = Field(min_length=1)
+    model: ModelName = None
+
+
+class ExplainRequest(_Request):
+    """Two sentences whose score is to be explained."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_PAIR]})
+
+    a: str
+    b: str
     model: ModelName = None
 
 
@@ -136,6 +161,9 @@ class RankResult(TypedDict):
 
     index: Annotated[int, Field(description="its position in the request")]
     score: Annotated[float, Field(ge=0, le=1, description="calibrated similarity to the query")]
+    stage: NotRequired[
+        Annotated[Literal[1, 2], Field(description="which of the two stages placed and scored it; absent in one stage")]
+    ]
 
 
 class RankTruncated(TypedDict):
@@ -153,17 +181,35 @@ class RankTruncated(TypedDict):
                     "model": "avg-paraphrase",
                     "results": [{"index": 1, "score": 0.63}],
                     "truncated": {"query": False, "candidates": []},
-                }
+                },
+                {
+                    "model": "avg-paraphrase",
+                    "results": [
+                        {"index": 1, "score": 0.7, "stage": 2},
+                        {"index": 2, "score": 0.41, "stage": 2},
+                        {"index": 0, "score": 0.08, "stage": 1},
+                    ],
+                    "truncated": {"query": False, "candidates": []},
+                    "rerank_model": "avg-sick",
+                    "rerank_truncated": {"query": False, "candidates": []},
+                },
             ]
         }
     )
 )
 class RankResponse(TypedDict):
-    """The candidates, best first; of equal ones the earlier first."""
+    """The candidates, best first; of equal ones the earlier first.
+
+    In two stages those that the second model ordered come first, then the others in the order of the first model.
+    """
 
     model: str
     results: list[RankResult]
     truncated: RankTruncated
+    rerank_model: NotRequired[Annotated[str, Field(description="who ordered the second stage; absent in one stage")]]
+    rerank_truncated: NotRequired[
+        Annotated[RankTruncated, Field(description="what was cut at that model's token limit, of what it read")]
+    ]
 
 
 class Probabilities(TypedDict):
@@ -230,6 +276,77 @@ class EmbedResponse(TypedDict):
     truncated: Annotated[list[bool], Field(description="whether each sentence was cut at the model's limit")]
 
 
+class TokensOfSentence(TypedDict):
+    """A sentence as the model read it."""
+
+    tokens: Annotated[
+        list[str],
+        Field(description="words; pieces of words, ## where one continues a word; <bucket n> for what no piece covers"),
+    ]
+    truncated: Annotated[bool, Field(description="whether it was cut at the model's limit")]
+
+
+class MatrixOfTokens(TypedDict):
+    """A number for each token of a with each token of b."""
+
+    name: str
+    description: str
+    range: NotRequired[Annotated[tuple[float, float], Field(description="the lowest and highest value there can be")]]
+    values: Annotated[list[list[float]], Field(description="rows are the tokens of a, columns those of b")]
+
+
+class VectorsOfTokens(TypedDict):
+    """A number for each token of a, and one for each of b."""
+
+    name: str
+    description: str
+    range: NotRequired[Annotated[tuple[float, float], Field(description="the lowest and highest value there can be")]]
+    a: list[float | None]
+    b: list[float | None]
+
+
+@with_config(
+    ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "avg-paraphrase",
+                    "score": 0.43,
+                    "raw_score": 0.64,
+                    "rating": 2.15,
+                    "rating_scale": [0.0, 5.0],
+                    "a": {"tokens": ["guitars"], "truncated": False},
+                    "b": {"tokens": ["some", "instruments"], "truncated": False},
+                    "matrices": [{"name": "contributions", "description": "...", "values": [[0.02, 0.62]]}],
+                    "vectors": [
+                        {"name": "contributions", "description": "...", "a": [0.64], "b": [0.02, 0.62]},
+                        {
+                            "name": "deletion",
+                            "description": "...",
+                            "range": [-2.0, 2.0],
+                            "a": [None],
+                            "b": [-0.03, 0.5],
+                        },
+                    ],
+                }
+            ]
+        }
+    )
+)
+class ExplainResponse(TypedDict):
+    """What made the score; docs/explaining.md says which model shows what."""
+
+    model: str
+    score: Annotated[float, Field(ge=0, le=1, description="calibrated similarity")]
+    raw_score: Annotated[float, Field(description="as the model gives it")]
+    rating: NotRequired[Annotated[float, Field(description="on the rating scale of the corpus, if the model has one")]]
+    rating_scale: NotRequired[tuple[float, float]]
+    a: TokensOfSentence
+    b: TokensOfSentence
+    matrices: list[MatrixOfTokens]
+    vectors: list[VectorsOfTokens]
+
+
 class FigureInfo(TypedDict):
     """One measured number."""
 
@@ -241,6 +358,13 @@ class FigureInfo(TypedDict):
     rows: int
 
 
+class ExplanationNames(TypedDict):
+    """What an explanation by a model holds."""
+
+    matrices: list[str]
+    vectors: list[str]
+
+
 class ModelInfo(TypedDict):
     """One model."""
 
@@ -248,11 +372,12 @@ class ModelInfo(TypedDict):
     title: str
     architecture: str
     family: Literal["siamese", "interaction"]
-    tasks: Annotated[list[str], Field(description="similarity, entailment, embedding")]
+    tasks: Annotated[list[str], Field(description="similarity, entailment, embedding, explanation")]
     default_for: Annotated[list[str], Field(description="routes that use it when no model is named")]
     dim: int | None
     max_tokens: int
     rating_scale: tuple[float, float] | None
+    explanations: Annotated[ExplanationNames, Field(description="what POST /explain shows of it")]
     provider: str
     fingerprint: str
     figures: list[FigureInfo]
@@ -266,7 +391,15 @@ class LimitsInfo(TypedDict):
     max_candidates: int
     max_sentences: int
     max_text_chars: int
+    max_explained_tokens: int
     request_timeout_seconds: float
+
+
+class RerankInfo(TypedDict):
+    """The second stage of /rank, for what a request leaves out."""
+
+    default_model: Annotated[str | None, Field(description="null: a request must name its rerank_model")]
+    default_top: int
 
 
 class ModelsResponse(TypedDict):
@@ -274,6 +407,7 @@ class ModelsResponse(TypedDict):
 
     models: list[ModelInfo]
     defaults: Annotated[dict[str, str], Field(description="route -> model")]
+    rerank: RerankInfo
     limits: LimitsInfo
 
 

@@ -33,9 +33,12 @@ class Settings(BaseSettings):
     # what to serve
     models_dir: Path = Path("models")
     default_similarity: str = Field(
-        default="avg-paraphrase", description="model of /similarity and /embed, when none is named"
+        default="avg-paraphrase", description="model of /similarity, /explain and /embed, when none is named"
     )
     default_rank: str = "avg-paraphrase"
+    default_rerank: str | None = Field(
+        default=None, description="second model of /rank, when a request asks for a second stage and names none"
+    )
     default_entailment: str = "avg-sick"
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(
         default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"
@@ -62,11 +65,14 @@ class Settings(BaseSettings):
     )
 
     # what a request may ask
-    max_body_bytes: int = Field(default=1_048_576, ge=1)
+    max_body_bytes: int = Field(default=4 * 1_048_576, ge=1, description="10,000 candidates of 400 characters")
     max_pairs: int = Field(default=256, ge=1)
-    max_candidates: int = Field(default=1000, ge=1)
+    max_candidates: int = Field(default=10_000, ge=1)
     max_sentences: int = Field(default=256, ge=1)
     max_text_chars: int = Field(default=100_000, ge=1)
+    max_explained_tokens: int = Field(
+        default=128, ge=1, description="tokens of each sentence of /explain: it scores the pair again without each"
+    )
     api_key: SecretStr | None = Field(default=None, description="when set, every route but /health asks for it")
 
     # what it says
@@ -79,10 +85,10 @@ class Settings(BaseSettings):
     def _name_by_name(cls, aliases: object) -> object:
         if not isinstance(aliases, str):
             return aliases
-        pairs = [tuple(map(str.strip, entry.split("="))) for entry in aliases.split(",") if entry.strip()]
-        if not all(len(pair) == 2 and all(pair) for pair in pairs):
+        entries = [[part.strip() for part in entry.split("=")] for entry in aliases.split(",") if entry.strip()]
+        if not all(len(entry) == 2 and all(entry) for entry in entries):
             raise ValueError("expected NAME=MODEL,NAME=MODEL")
-        return dict(pairs)
+        return {entry[0]: entry[1] for entry in entries}
 
     @field_validator("redis_url")
     @classmethod

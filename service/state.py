@@ -5,7 +5,7 @@ from typing import Literal
 
 from service.cache import EmbeddingCache
 from service.redis_cache import RedisCache
-from service.registry import Registry, open_models
+from service.registry import Capability, Registry, open_models
 from service.schemas import Readiness
 from service.settings import Settings
 from service.telemetry import Telemetry
@@ -42,15 +42,16 @@ class Service:
             "/rank": settings.default_rank,
             "/entailment": settings.default_entailment,
             "/embed": settings.default_similarity,
+            "/explain": settings.default_similarity,
         }
-        self.registry = Registry(
-            open_models(settings, telemetry, self.cache, self.workers),
-            {
-                "SEMBLANCE_DEFAULT_SIMILARITY": (settings.default_similarity, "similarity"),
-                "SEMBLANCE_DEFAULT_RANK": (settings.default_rank, "similarity"),
-                "SEMBLANCE_DEFAULT_ENTAILMENT": (settings.default_entailment, "entailment"),
-            },
-        )
+        wanted: dict[str, tuple[str, Capability]] = {
+            "SEMBLANCE_DEFAULT_SIMILARITY": (settings.default_similarity, "similarity"),
+            "SEMBLANCE_DEFAULT_RANK": (settings.default_rank, "similarity"),
+            "SEMBLANCE_DEFAULT_ENTAILMENT": (settings.default_entailment, "entailment"),
+        }
+        if settings.default_rerank is not None:
+            wanted["SEMBLANCE_DEFAULT_RERANK"] = (settings.default_rerank, "similarity")
+        self.registry = Registry(open_models(settings, telemetry, self.cache, self.workers), wanted)
 
     async def start(self) -> None:
         """Ask Redis once, so that the log says at once whether it answers."""

@@ -12,13 +12,17 @@ from onnx import TensorProto, helper, numpy_helper
 
 from contract.calibration import CentredIsotonic
 from contract.golden import GoldenPair, GoldenPairs
-from contract.graph import ENCODER, HEAD, OPSET, PAIR, GraphSpec
+from contract.graph import ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec
 from contract.manifest import (
     MANIFEST_NAME,
+    SHARED_NAME,
     EntailmentTask,
+    Explanation,
     Figure,
+    FileEntry,
     Limits,
     Manifest,
+    Matrix,
     Provenance,
     SimilarityTask,
     TrainingData,
@@ -59,6 +63,14 @@ GOLDEN = [
     ("a dog runs in the park", "a cat sleeps on the sofa"),
     ("running", "\u732b"),  # one word of pieces, one that only a bucket takes
 ]
+OUTSIDE = "words.npy"  # what holds the table of an interaction model, which its graphs leave outside
+EXPLAINED = Explanation(
+    graph="explanation.onnx",
+    matrices=(
+        Matrix(name="cosine", description="of the two words' rows", range=(-1.0, 1.0)),
+        Matrix(name="alike", description="whether the cosine is above 0", range=(0.0, 1.0)),
+    ),
+)
 _DTYPES = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
 
 
@@ -71,11 +83,13 @@ def table(seed: int = 0) -> np.ndarray[Any, np.dtype[np.float32]]:
     return np.random.default_rng(seed).normal(size=(len(tokenizer()), DIM)).astype(np.float32)
 
 
-def encoder_graph(path: Path, *, seed: int = 0, rows: np.ndarray | None = None) -> None:
-    """ENCODER: the mean of the words' rows."""
+def encoder_graph(path: Path, *, seed: int = 0, rows: np.ndarray | None = None, squared: bool = False) -> None:
+    """ENCODER: the mean of the words' rows, or its squares."""
     nodes = [
         *_mean("input_ids", "lengths", "mean"),
-        helper.make_node("Identity", ["mean"], ["sentence_embedding"]),
+        helper.make_node("Mul", ["mean", "mean"], ["sentence_embedding"])
+        if squared
+        else helper.make_node("Identity", ["mean"], ["sentence_embedding"]),
     ]
     _save(path, ENCODER, nodes, {"table": table(seed) if rows is None else rows}, {"dim": DIM})
 
@@ -91,10 +105,10 @@ def head_graph(path: Path, *, outputs: int, seed: int = 0, scale: float = 1.0) -
 
 
 def pair_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
-    """PAIR: both sentences' means, then the head, in one graph."""
+    """PAIR: both sentences' means, then the head, in one graph; the table lies outside."""
     random = np.random.default_rng(seed + 200)
     weights = {
-        "table": table(seed),
+        "table": table(),
         "w_difference": random.normal(size=(DIM, outputs)).astype(np.float32),
         "w_product": random.normal(size=(DIM, outputs)).astype(np.float32),
     }
@@ -103,11 +117,29 @@ def pair_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
         *_mean("input_ids_b", "lengths_b", "mean_b"),
         *_comparison("mean_a", "mean_b"),
     ]
-    _save(path, PAIR, nodes, weights, {"outputs": outputs})
+    _save(path, PAIR, nodes, weights, {"outputs": outputs}, outside="table")
+
+
+def explanation_graph(path: Path, *, scale: float = 1.0) -> None:
+    """EXPLANATION: the cosine of each pair of words' rows, and whether it is positive; the table lies outside."""
+    nodes = [
+        *_directions("input_ids_a", "a"),
+        *_directions("input_ids_b", "b"),
+        helper.make_node("Transpose", ["b_directions"], ["b_turned"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["a_directions", "b_turned"], ["unscaled"]),
+        helper.make_node("Mul", ["unscaled", "scale"], ["cosine"]),
+        helper.make_node("Greater", ["cosine", "nothing"], ["positive"]),
+        helper.make_node("Cast", ["positive"], ["alike"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["cosine", "axis_1"], ["cosine_1"]),
+        helper.make_node("Unsqueeze", ["alike", "axis_1"], ["alike_1"]),
+        helper.make_node("Concat", ["cosine_1", "alike_1"], ["matrices"], axis=1),
+    ]
+    weights = {"table": table(), "scale": np.array(scale, np.float32), "nothing": np.array(0, np.float32)}
+    _save(path, EXPLANATION, nodes, weights, {"matrices": 2}, outside="table")
 
 
 def cosine_model(folder: Path, name: str = "avg-paraphrase", *, seed: int = 0) -> Manifest:
-    """A siamese model with cosine similarity and nothing else."""
+    """A siamese model with the cosine of two means and nothing else."""
     folder.mkdir(parents=True)
     encoder_graph(folder / "encoder.onnx", seed=seed)
     task = SimilarityTask(
@@ -116,7 +148,7 @@ def cosine_model(folder: Path, name: str = "avg-paraphrase", *, seed: int = 0) -
         calibration=CentredIsotonic(x=(-1.0, 0.0, 1.0), y=(0.0, 0.2, 1.0)),
         symmetric=True,
     )
-    return publish(folder, name, encoder="encoder.onnx", similarity=task)
+    return publish(folder, name, encoder="encoder.onnx", similarity=task, additive=True)
 
 
 def graded_model(folder: Path, name: str = "avg-sick", *, seed: int = 1) -> Manifest:
@@ -140,11 +172,15 @@ def graded_model(folder: Path, name: str = "avg-sick", *, seed: int = 1) -> Mani
     )
 
 
-def interaction_model(folder: Path, name: str = "pair-sick", *, seed: int = 2) -> Manifest:
-    """An interaction model with both tasks."""
+def interaction_model(
+    folder: Path, name: str = "pair-sick", *, seed: int = 2, max_tokens: int = MAX_TOKENS
+) -> Manifest:
+    """An interaction model with both tasks and an explanation, its table and tokenizer among the shared files."""
     folder.mkdir(parents=True)
     pair_graph(folder / "relatedness.onnx", outputs=5, seed=seed)
     pair_graph(folder / "entailment.onnx", outputs=3, seed=seed + 1)
+    explanation_graph(folder / "explanation.onnx")
+    np.save(folder / OUTSIDE, table())
     return publish(
         folder,
         name,
@@ -156,6 +192,10 @@ def interaction_model(folder: Path, name: str = "pair-sick", *, seed: int = 2) -
             symmetric=True,
         ),
         entailment=EntailmentTask(graph="entailment.onnx", labels=("entailment", "neutral", "contradiction")),
+        explanation=EXPLAINED,
+        tensors={"table": OUTSIDE},
+        shared=(OUTSIDE, "tokenizer.json"),
+        max_tokens=max_tokens,
     )
 
 
@@ -167,13 +207,19 @@ def publish(
     similarity: SimilarityTask | None = None,
     entailment: EntailmentTask | None = None,
     golden: Sequence[GoldenPair] | None = None,
+    additive: bool = False,
+    explanation: Explanation | None = None,
+    tensors: dict[str, str] | None = None,
+    shared: Sequence[str] = (),
+    max_tokens: int = MAX_TOKENS,
 ) -> Manifest:
-    """Write tokenizer, golden pairs and manifest beside the graphs that lie in the folder."""
+    """Write tokenizer, golden pairs and manifest beside the graphs that lie in the folder; move what is shared."""
     tokenizer().save(folder / "tokenizer.json")
     graphs = [n for n in (encoder, similarity and similarity.graph, entailment and entailment.graph) if n]
-    runs = {graph: session(folder / graph) for graph in graphs}
+    outside = {name: np.load(folder / file) for name, file in (tensors or {}).items()}
+    runs = {graph: session(folder / graph, outside) for graph in graphs}
     if golden is None:
-        golden = [answer(a, b, runs, encoder, similarity, entailment) for a, b in GOLDEN]
+        golden = [answer(a, b, runs, encoder, similarity, entailment, max_tokens) for a, b in GOLDEN]
     GoldenPairs(pairs=tuple(golden)).save(folder / "golden.json")
     draft = Manifest(
         id=name,
@@ -184,11 +230,18 @@ def publish(
         encoder=encoder,
         tokenizer="tokenizer.json",
         golden="golden.json",
-        files={path.name: describe_file(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST_NAME},
+        files={
+            path.name: share(path) if path.name in shared else describe_file(path)
+            for path in sorted(folder.iterdir())
+            if path.name != MANIFEST_NAME
+        },
         fingerprint="0" * 64,
-        limits=Limits(max_tokens=MAX_TOKENS),
+        limits=Limits(max_tokens=max_tokens),
         similarity=similarity,
         entailment=entailment,
+        additive=additive,
+        explanation=explanation,
+        tensors=tensors or {},
         training_data=(TrainingData(name="none", use="none", rows=0, licence="CC0-1.0", source="made up"),),
         figures=(Figure(task="similarity", corpus="none", split="test", metric="pearson", value=0.5, rows=2),),
         provenance=Provenance(created=date(2025, 1, 2), recipe={}, commands=("none",), seed=0, environment={}),
@@ -198,9 +251,30 @@ def publish(
     return manifest
 
 
-def session(path: Path) -> Run:
+def share(path: Path) -> FileEntry:
+    """Move a file of a model to where shared ones lie; its entry in the manifest."""
+    entry = describe_file(path).model_copy(update={"shared": True})
+    folder = path.parent.parent / SHARED_NAME
+    folder.mkdir(exist_ok=True)
+    path.rename(folder / f"{entry.sha256}{path.suffix}")
+    return entry
+
+
+def runs_of(folder: Path) -> dict[str, Run]:
+    """All graphs of a published model, opened without the service."""
+    manifest = Manifest.load(folder)
+    outside = {name: np.load(manifest.path_of(folder, file)) for name, file in manifest.tensors.items()}
+    return {graph: session(folder / graph, outside) for graph in manifest.graphs}
+
+
+def session(path: Path, outside: dict[str, np.ndarray] | None = None) -> Run:
     """A graph file, opened without the service."""
-    opened = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    options = ort.SessionOptions()
+    if outside:
+        options.add_external_initializers(
+            list(outside), [ort.OrtValue.ortvalue_from_numpy(v) for v in outside.values()]
+        )
+    opened = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     return lambda feeds: opened.run(None, dict(feeds))[0]
 
 
@@ -211,9 +285,10 @@ def answer(
     encoder: str | None,
     scored: SimilarityTask | None,
     labelled: EntailmentTask | None,
+    max_tokens: int = MAX_TOKENS,
 ) -> GoldenPair:
     """What a model says of two sentences, computed by the contract alone."""
-    ids_a, ids_b = ([tokenizer().encode(text, MAX_TOKENS).ids] for text in (a, b))
+    ids_a, ids_b = ([tokenizer().encode(text, max_tokens).ids] for text in (a, b))
     if encoder:
         rows_a, rows_b = encode(runs[encoder], ids_a), encode(runs[encoder], ids_b)
 
@@ -256,6 +331,14 @@ def _mean(ids: str, lengths: str, output: str) -> list[onnx.NodeProto]:
     ]
 
 
+def _directions(ids: str, p: str) -> list[onnx.NodeProto]:
+    """The table's rows at length 1: [batch, tokens] -> [batch, tokens, DIM]."""
+    return [
+        helper.make_node("Gather", ["table", ids], [f"{p}_rows"]),
+        helper.make_node("LpNormalization", [f"{p}_rows"], [f"{p}_directions"], axis=-1, p=2),
+    ]
+
+
 def _comparison(a: str, b: str) -> list[onnx.NodeProto]:
     return [
         helper.make_node("Sub", [a, b], ["difference"]),
@@ -269,7 +352,12 @@ def _comparison(a: str, b: str) -> list[onnx.NodeProto]:
 
 
 def _save(
-    path: Path, spec: GraphSpec, nodes: list[onnx.NodeProto], weights: dict[str, np.ndarray], sizes: dict[str, int]
+    path: Path,
+    spec: GraphSpec,
+    nodes: list[onnx.NodeProto],
+    weights: dict[str, np.ndarray],
+    sizes: dict[str, int],
+    outside: str | None = None,
 ) -> None:
     constants = {
         "zero": np.array(0, np.int64),
@@ -288,8 +376,15 @@ def _save(
     initialisers = [
         numpy_helper.from_array(value, name) for name, value in (constants | weights).items() if name in used
     ]
+    for tensor in initialisers:
+        if tensor.name == outside:
+            tensor.ClearField("raw_data")
+            tensor.data_location = TensorProto.EXTERNAL
+            entry = tensor.external_data.add()
+            entry.key, entry.value = "location", OUTSIDE
     graph = helper.make_graph(nodes, "tiny", *sides, initializer=initialisers)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
     model.ir_version = 10
-    onnx.checker.check_model(model)
-    onnx.save(model, str(path))
+    if outside is None:  # the checker would look for the file
+        onnx.checker.check_model(model)
+    path.write_bytes(model.SerializeToString())

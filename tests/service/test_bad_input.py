@@ -14,8 +14,9 @@ GOOD = {
     "/rank": {"query": "a man", "candidates": ["a dog", "a man"]},
     "/entailment": {"pairs": [{"premise": "a man", "hypothesis": "a dog"}]},
     "/embed": {"sentences": ["a man"]},
+    "/explain": {"a": "a man", "b": "a dog"},
 }
-LIMITS = {"max_pairs": 2, "max_candidates": 2, "max_sentences": 2, "max_text_chars": 20}
+LIMITS = {"max_pairs": 2, "max_candidates": 2, "max_sentences": 2, "max_text_chars": 20, "max_explained_tokens": 3}
 
 
 async def refused(client: Client, path: str, **request: object) -> tuple[int, dict[str, object]]:
@@ -64,12 +65,18 @@ async def test_not_json(serve: Serve, path: str, body: bytes) -> None:
         ("/similarity", {"pairs": [PAIR], "model": 3}, 422, "invalid_request", "model", None),
         ("/rank", {"query": "a", "candidates": ["a"], "top_k": "1"}, 422, "invalid_request", "top_k", None),
         ("/rank", {"query": None, "candidates": ["a"]}, 422, "invalid_request", "query", None),
+        ("/rank", {"query": "a", "candidates": ["a"], "rerank_top": "9"}, 422, "invalid_request", "rerank_top", None),
+        ("/rank", {"query": "a", "candidates": ["a"], "rerank_model": 1}, 422, "invalid_request", "rerank_model", None),
         ("/entailment", {"pairs": [PAIR]}, 422, "invalid_request", "pairs.0.premise", None),
         ("/embed", {"sentences": {"a": 1}}, 422, "invalid_request", "sentences", None),
+        ("/explain", {"a": "man"}, 422, "invalid_request", "b", None),
+        ("/explain", {"pairs": [PAIR]}, 422, "invalid_request", "a", None),
+        ("/explain", {"a": "man", "b": ["dog"]}, 422, "invalid_request", "b", None),
         # below a limit
         ("/similarity", {"pairs": []}, 422, "invalid_request", "pairs", 1),
         ("/rank", {"query": "a", "candidates": []}, 422, "invalid_request", "candidates", 1),
         ("/rank", {"query": "a", "candidates": ["a"], "top_k": 0}, 422, "invalid_request", "top_k", 1),
+        ("/rank", {"query": "a", "candidates": ["a"], "rerank_top": 0}, 422, "invalid_request", "rerank_top", 1),
         ("/entailment", {"pairs": []}, 422, "invalid_request", "pairs", 1),
         ("/embed", {"sentences": []}, 422, "invalid_request", "sentences", 1),
         # no text
@@ -88,6 +95,7 @@ async def test_not_json(serve: Serve, path: str, body: bytes) -> None:
             None,
         ),
         ("/embed", {"sentences": ["a", ""]}, 422, "empty_text", "sentences.1", None),
+        ("/explain", {"a": "man", "b": "\u200b"}, 422, "empty_text", "b", None),
         # over a limit
         ("/similarity", {"pairs": [PAIR] * 3}, 413, "too_large", "pairs", 2),
         ("/rank", {"query": "a", "candidates": ["a"] * 3}, 413, "too_large", "candidates", 2),
@@ -98,10 +106,14 @@ async def test_not_json(serve: Serve, path: str, body: bytes) -> None:
         ("/rank", {"query": "x", "candidates": ["a", "x" * 21]}, 413, "too_large", "candidates.1", 20),
         ("/entailment", {"pairs": [{"premise": "x" * 21, "hypothesis": "a"}]}, 413, "too_large", "pairs.0.premise", 20),
         ("/embed", {"sentences": ["x" * 21]}, 413, "too_large", "sentences.0", 20),
+        ("/explain", {"a": "x" * 21, "b": "man"}, 413, "too_large", "a", 20),
+        ("/explain", {"a": "man", "b": "a a a a"}, 413, "too_large", "b", 3),
         # models
         ("/similarity", {"pairs": [PAIR], "model": "nope"}, 404, "unknown_model", "model", None),
         ("/entailment", {**GOOD["/entailment"], "model": "avg-paraphrase"}, 422, "unsupported_task", "model", None),
         ("/embed", {**GOOD["/embed"], "model": "pair-sick"}, 422, "unsupported_task", "model", None),
+        ("/rank", {**GOOD["/rank"], "rerank_model": "nope"}, 404, "unknown_model", "rerank_model", None),
+        ("/rank", {**GOOD["/rank"], "rerank_top": 1}, 422, "invalid_request", "rerank_model", None),
     ],
 )
 async def test_what_does_not_fit_is_named(serve: Serve, path, body, status, code, field, limit) -> None:

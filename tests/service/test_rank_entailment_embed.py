@@ -66,7 +66,7 @@ async def test_rank_says_what_was_cut(serve: Serve) -> None:
 @pytest.mark.parametrize("model", ["avg-sick", "pair-sick"])
 async def test_entailment_gives_each_label_its_probability(serve: Serve, models, model: str) -> None:
     manifest = Manifest.load(models / model)
-    runs = {graph: fakes.session(models / model / graph) for graph in manifest.graphs}
+    runs = fakes.runs_of(models / model)
     pairs = [("a man plays", "the man plays the guitar"), ("a dog", "a cat sleeps on the sofa"), ("not", "a . man")]
     async with serve() as client:
         body = {"pairs": [{"premise": p, "hypothesis": h} for p, h in pairs], "model": model}

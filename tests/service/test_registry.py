@@ -1,16 +1,21 @@
 """A model that is not whole, or not what it says, stops start-up with one line that names it."""
 
+import gc
 import hashlib
 import json
 import shutil
+import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contract.errors import ArtifactError
 from contract.golden import GoldenPair
-from contract.graph import ENCODER
-from contract.manifest import Manifest, SimilarityTask
+from contract.graph import ENCODER, PAIR
+from contract.manifest import SHARED_NAME, Manifest, SimilarityTask
+from contract.tensors import _load as load
+from contract.tokenizer import Tokenizer
 from service.app import create_app
 from service.errors import ModelError, ProviderError, StartupError
 from service.session import CPU, open_session, provider_order
@@ -198,3 +203,100 @@ def test_the_session_answers_as_plain_onnxruntime(models) -> None:
     np.testing.assert_array_equal(session(feeds), fakes.session(path)(feeds))
     assert session.provider == "cpu"
     assert session.sizes == {"dim": fakes.DIM}
+
+
+def table_of(models) -> Path:
+    """The file of the interaction model's table, among the shared ones."""
+    return Manifest.load(models / "pair-sick").path_of(models / "pair-sick", fakes.OUTSIDE)
+
+
+def test_the_folder_of_shared_files_is_no_model(models, tmp_path) -> None:
+    assert (models / SHARED_NAME).is_dir()
+    assert list(create_app(Settings(models_dir=models)).service.registry) == ["avg-paraphrase", "avg-sick", "pair-sick"]
+    (tmp_path / SHARED_NAME).mkdir()
+    assert f"{tmp_path} holds no model" in refusal(tmp_path)
+
+
+def test_what_several_models_share_is_read_once(own, monkeypatch) -> None:
+    fakes.interaction_model(own / "pair-again", "pair-again", seed=7)
+    read: list[str] = []
+
+    def noted(function):
+        return lambda path, *rest: read.append(path.suffix) or function(path, *rest)
+
+    monkeypatch.setattr("contract.tensors._load", noted(load))
+    monkeypatch.setattr(Tokenizer, "load", noted(Tokenizer.load))
+    registry = create_app(Settings(models_dir=own)).service.registry
+    assert sorted(read) == [".json", ".npy"]  # one tokenizer for all four models, one table for two
+    scores = [
+        registry[name].scorer.similarity_now(*[registry[name].scorer.tokenise([text]) for text in ("a man", "dog")])
+        for name in ("pair-sick", "pair-again")
+    ]
+    assert scores[0].raw_score != scores[1].raw_score  # two models all the same
+
+
+def test_a_corrupted_table_is_named_with_its_checksums(own) -> None:
+    path = table_of(own)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    message = refusal(own)
+    assert f"{path}: corrupted or replaced" in message
+    assert hashlib.sha256(content).hexdigest() in message
+
+
+def test_a_missing_table_is_named_with_its_checksum(own) -> None:
+    path = table_of(own)
+    path.unlink()
+    assert f"{path}: missing (or not a plain file), expected sha256 {path.stem}" in refusal(own)
+
+
+def test_a_table_of_another_shape_is_named(own) -> None:
+    folder = own / "pair-sick"
+    np.save(folder / fakes.OUTSIDE, fakes.table()[:-1])
+    old = Manifest.load(folder)
+    new = old.model_copy(update={"files": old.files | {fakes.OUTSIDE: fakes.share(folder / fakes.OUTSIDE)}})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    rows = len(fakes.table())
+    assert refusal(own) == (
+        f"{folder}/relatedness.onnx: expects tensor 'table' as float32 [{rows}, {fakes.DIM}], "
+        f"its file holds float32 [{rows - 1}, {fakes.DIM}]"
+    )
+
+
+def test_a_table_that_the_manifest_does_not_name(own) -> None:
+    folder = own / "pair-sick"
+    np.save(folder / fakes.OUTSIDE, fakes.table())  # where the graph says, but no one vouches for it
+    new = Manifest.load(folder).model_copy(update={"tensors": {}})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    assert "relatedness.onnx: leaves 'table' outside, which is not among the manifest's tensors: none" in refusal(own)
+
+
+def test_sessions_read_a_table_where_it_lies(tmp_path) -> None:
+    """Not in copies of their own: what is written into the array is what the next run reads."""
+    for name in ("one.onnx", "two.onnx"):
+        fakes.pair_graph(tmp_path / name, outputs=3)
+    rows = fakes.table()
+    sessions = [
+        open_session(tmp_path / name, PAIR, [CPU], threads=1, must_use_cuda=False, tensors={"table": rows})
+        for name in ("one.onnx", "two.onnx")
+    ]
+    feeds = {"input_ids_a": np.array([[1]]), "lengths_a": np.array([1])}
+    feeds |= {"input_ids_b": np.array([[2]]), "lengths_b": np.array([1])}
+    before = [session(feeds) for session in sessions]
+    rows[1] += 1
+    for session, output in zip(sessions, before, strict=True):
+        assert not np.allclose(session(feeds), output)
+
+
+def test_a_session_keeps_the_tables_it_reads(tmp_path) -> None:
+    fakes.pair_graph(tmp_path / "pair.onnx", outputs=3)
+    rows = fakes.table()
+    alive = weakref.ref(rows)
+    session = open_session(tmp_path / "pair.onnx", PAIR, [CPU], threads=1, must_use_cuda=False, tensors={"table": rows})
+    del rows
+    gc.collect()
+    assert alive() is not None
+    del session
+    gc.collect()
+    assert alive() is None
