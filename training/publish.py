@@ -31,6 +31,7 @@ from contract.manifest import (
 )
 from contract.tokenizer import Tokenizer
 from training.afterwards import OUT_OF_FOLD_NAME
+from training.architectures import WordAveragingConfig
 from training.calibrate import Floats, fit_centred_isotonic, fit_local_linear
 from training.card import write_card
 from training.corpora import sick, sst, sts, sts_split
@@ -184,6 +185,7 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
         limits=Limits(max_tokens=publication.max_tokens),
         similarity=_similarity_task(recipe, model),
         entailment=EntailmentTask(graph=ENTAILMENT, labels=LABELS) if "entailment" in model.heads else None,
+        additive=isinstance(recipe.architecture, WordAveragingConfig),
         training_data=training_data_for(recipe),
         figures=(),
         provenance=Provenance(

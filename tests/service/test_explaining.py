@@ -2,6 +2,7 @@
 
 import json
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -244,3 +245,21 @@ def test_a_matrix_outside_its_range(tmp_path) -> None:
 def test_another_number_of_matrices_than_described(tmp_path) -> None:
     message = with_explanation(tmp_path, matrices=fakes.EXPLAINED.matrices[:1])
     assert message.endswith("explanation.onnx: matrices is 2, explanation needs 1")
+
+
+@pytest.mark.artifacts
+async def test_shares_of_the_published_averaging_models_sum_to_their_scores(serve: Serve) -> None:
+    long = "the committee unlikely remembers seven zygomorphic guitars quickly and tuesday "
+    pairs = [
+        {"a": "A man is playing a guitar.", "b": "Someone plays an instrument."},
+        {"a": long * 8, "b": long},
+        {"a": "the " * 128, "b": "\u732b \U0001f600 the"},
+    ]
+    async with serve(models_dir=Path(__file__).parents[2] / "models") as client:
+        for pair in pairs:
+            answer = await explained(client, **pair, model="avg-paraphrase")
+            shares, matrix = named(answer["vectors"], "contributions"), named(answer["matrices"], "contributions")
+            for total in (sum(shares["a"]), sum(shares["b"]), np.sum(matrix["values"])):
+                assert total == pytest.approx(answer["raw_score"], abs=1e-6)
+        for name in ("avg-sick", "avg-sick-tuned"):
+            assert client.app.service.registry[name].manifest.additive
