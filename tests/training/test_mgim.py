@@ -284,30 +284,22 @@ def test_its_graph_is_equal_at_sizes_never_traced(config: MGIMConfig, tmp_path: 
     model = InteractionModel(network(config), both_orders=False)
     path = tmp_path / "pair.onnx"
     export_pair(model, path, "toy")
-    agreement = check_pair(path, model, len(toys.table().rows), LONGEST, tolerance=TOLERANCE)
+    vocabulary = len(toys.table().rows)
+    agreement = check_pair(path, model, vocabulary, LONGEST, tolerance=TOLERANCE)
     assert agreement.near_ties == 0  # nothing is chosen by an order
-    # Words that vary the answer, so that agreement says something.
-    with torch.no_grad():
-        assert model(*tensors(PAIRS)).std(dim=0).min() > 0.01
+    if config == PRINTED:  # that check would see a graph that forgets r_{t-1}
+        graph = onnx.load(path)
+        (node,) = [node for node in graph.graph.node if node.op_type == "RNN"]
+        assert node.input[1] == node.input[2]  # W^r stands in both places
+        (weight,) = [each for each in graph.graph.initializer if each.name == node.input[1]]
+        weight.CopyFrom(onnx.numpy_helper.from_array(np.zeros(weight.dims, dtype=np.float32), weight.name))
+        onnx.save(graph, path)
+        with pytest.raises(ParityError, match="differs by"):
+            check_pair(path, model, vocabulary, LONGEST)
 
 
-@pytest.mark.parametrize("config", [PRINTED, replace(PRINTED, limit=4)], ids=label)
-def test_the_graph_of_its_attention_is_equal_too(config: MGIMConfig, tmp_path: Path) -> None:
+def test_the_graph_of_its_attention_is_equal_too(tmp_path: Path) -> None:
     path = tmp_path / "explanation.onnx"
-    net = network(config)
+    net = network(PRINTED)
     export_explanation(net, path, "toy")
     assert check_explanation(path, net, len(toys.table().rows), LONGEST).near_ties == 0
-
-
-def test_a_graph_without_the_recurrence_over_attention_is_refused(tmp_path: Path) -> None:
-    model = InteractionModel(network(PRINTED), both_orders=False)
-    path = tmp_path / "pair.onnx"
-    export_pair(model, path, "toy")
-    graph = onnx.load(path)
-    (node,) = [node for node in graph.graph.node if node.op_type == "RNN"]
-    assert node.input[1] == node.input[2]  # W^r stands in both places
-    (weight,) = [each for each in graph.graph.initializer if each.name == node.input[2]]
-    weight.CopyFrom(onnx.numpy_helper.from_array(np.zeros(weight.dims, dtype=np.float32), weight.name))
-    onnx.save(graph, path)
-    with pytest.raises(ParityError, match="differs by"):
-        check_pair(path, model, len(toys.table().rows), LONGEST)
