@@ -3,9 +3,10 @@
 H. He, J. Lin, "Pairwise Word Interaction Modeling with Deep Neural Networks for Semantic Similarity Measurement", NAACL
 2016, Algorithm 2: walk the cells by descending similarity and take those whose row and column are both still free.
 
-Cell by cell that is a walk of hundreds of steps. Here every cell that is the best of its row and of its column is taken at
-once, then its row and column are closed, until nothing is free: the same cells, in about two rounds. (The best free
-cell of all is always among them; and of a cell that is best in its row and column no better neighbour can come first.)
+Cell by cell that is a walk of hundreds of steps. Here every cell that is the best of its row and of its column is
+taken at once, then its row and column are closed, until nothing is free: the same cells, in about two rounds. (The best
+free cell of all is always among them; and of a cell that is best in its row and column no better neighbour can come
+first.)
 Equal cells go to the lower row, then to the lower column, as `argmax` takes the first of equals.
 
 Shapes: B pairs, S tokens of the first sentence, T of the second.

@@ -1,7 +1,13 @@
-"""An exported graph against the module it came from: names, axes, shapes, values, at sizes never traced."""
+"""An exported graph against the module it came from: names, axes, shapes, values, at sizes never traced.
+
+A model that matches words by the order of their similarities can meet two that are equal but for rounding. Module and
+graph may then decide otherwise, and both are right. Such a pair is told from a fault by asking the module again under
+noise of the size of rounding: if that moves its answer as far, rounding decides it. They are counted, and few allowed.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,13 +15,24 @@ import torch
 from torch import Tensor, nn
 
 from contract.graph import GraphKind
-from contract.padding import PADDING_ID
+from contract.padding import PADDING_ID, pad
 from contract.scoring import Array, Run
+from training.architectures import InteractionNetwork
+from training.export import Matrices
+from training.models import InteractionModel
 from training.runtime import open_graph
 
 TOLERANCE = 1e-5  # largest absolute difference of any output value
+PAIR_TOLERANCE = 1e-4  # the same of PWIM's log-probabilities: the distance of nearly equal words magnifies rounding
 # (batch, longest): below, at and far above the exporter's example; single tokens and single sentences.
 SIZES = ((1, 1), (1, 7), (2, 3), (3, 1), (5, 40), (64, 12), (33, 129))
+# (batch, longest of a, longest of b), cut at the model's limit.
+PAIR_SIZES = ((1, 1, 1), (1, 7, 3), (2, 1, 9), (3, 5, 4), (5, 9, 1000), (5, 1000, 2), (64, 12, 9), (6, 1000, 1000))
+NEAR_TIES = 0.02  # the share of pairs that rounding may decide
+ROUNDING, DRAWS = (
+    1e-5,
+    16,
+)  # relative noise of word vectors: states and their cosines average it down to rounding's size
 
 
 class ParityError(Exception):
@@ -68,8 +85,161 @@ def check_head(path: Path, head: nn.Module, dim: int, *, seed: int = 0) -> float
     return _check_values(path, "head", head, example)
 
 
-def _open(path: Path, kind: GraphKind) -> Run:
-    run = open_graph(path, kind)
+class Agreement(NamedTuple):
+    """How close a graph is to its module."""
+
+    difference: float  # the largest absolute one, near ties aside
+    near_ties: int  # pairs that rounding decides, and that the graph decided otherwise
+    pairs: int  # all that were compared
+
+
+def check_pair(
+    path: Path,
+    model: InteractionModel,
+    vocabulary: int,
+    limit: int,
+    tensors: Mapping[str, Array] | None = None,
+    *,
+    tolerance: float = PAIR_TOLERANCE,
+    seed: int = 0,
+) -> Agreement:
+    """Hold a PAIR graph against its model on ragged pairs of random, equal, rearranged and repeated words.
+
+    Also: a pair alone gives what it gives in the batch, and ids in the padding move nothing.
+
+    Args:
+        path: the graph.
+        model: what it was exported from.
+        vocabulary: number of token ids.
+        limit: most tokens of a sentence.
+        tensors: what the graph leaves outside.
+        tolerance: of log-probabilities.
+        seed: of the pairs.
+
+    Raises:
+        GraphMismatchError: names, dtypes or axes.
+        ParityError: shapes or values, or sizes the graph cannot run.
+    """
+    return _check_pairs(path, "pair", model, _pairs(vocabulary, limit, seed), tensors, tolerance)
+
+
+def check_explanation(
+    path: Path,
+    network: InteractionNetwork,
+    vocabulary: int,
+    limit: int,
+    tensors: Mapping[str, Array] | None = None,
+    *,
+    seed: int = 0,
+) -> Agreement:
+    """Hold an EXPLANATION graph against its network, as `check_pair`; its matrices keep to the ranges they declare."""
+    pairs = _pairs(vocabulary, limit, seed)
+    agreement = _check_pairs(path, "explanation", Matrices(network), pairs, tensors, TOLERANCE)
+    run = _open(path, "explanation", tensors)
+    for what, feeds in pairs:
+        for matrix, values in zip(network.MATRICES, run(feeds).swapaxes(0, 1), strict=True):
+            low, high = matrix.range
+            if values.min() < low - TOLERANCE or values.max() > high + TOLERANCE:
+                raise ParityError(f"{path.name}: {what}: {matrix.name} leaves {low:g}..{high:g}")
+    return agreement
+
+
+def moved_by_rounding(module: nn.Module, feeds: Mapping[str, Array]) -> float:
+    """How far noise of the size of rounding, on the word vectors, moves the module's answer at most."""
+    embedding = module.get_submodule("network.embedding")
+    inputs = [torch.from_numpy(value) for value in feeds.values()]
+    generator = torch.Generator().manual_seed(0)
+
+    def noisy(_module: nn.Module, _inputs: object, words: Tensor) -> Tensor:
+        return words * (1 + ROUNDING * torch.randn(words.shape, generator=generator))
+
+    with torch.no_grad():
+        plain = module(*inputs)
+        handle = embedding.register_forward_hook(noisy)
+        try:
+            return max(float((module(*inputs) - plain).abs().max()) for _ in range(DRAWS))
+        finally:
+            handle.remove()
+
+
+def _pairs(vocabulary: int, limit: int, seed: int) -> list[tuple[str, dict[str, Array]]]:
+    """What a batch is, and its feeds: random words at all sizes, then words that tie."""
+    rng = np.random.default_rng(seed)
+
+    def feeds(a: list[Array], b: list[Array]) -> dict[str, Array]:
+        (ids_a, lengths_a), (ids_b, lengths_b) = (pad([row.tolist() for row in side]) for side in (a, b))
+        return {"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b}
+
+    def words(batch: int, longest: int, known: int = vocabulary) -> list[Array]:
+        lengths = rng.integers(1, longest + 1, batch)
+        lengths[rng.integers(batch)] = longest
+        return [rng.integers(1, known, length) for length in lengths]
+
+    batches = []
+    for batch, longest_a, longest_b in PAIR_SIZES:
+        longest_a, longest_b = min(longest_a, limit), min(longest_b, limit)
+        what = f"{batch} pairs of up to {longest_a} and {longest_b} tokens"
+        batches.append((what, feeds(words(batch, longest_a), words(batch, longest_b))))
+    same = words(8, min(20, limit))
+    short = min(8, limit)
+    batches.append(("equal sentences", feeds(same, same)))
+    batches.append(("rearranged words", feeds(same, [rng.permutation(row) for row in same])))
+    batches.append(("repeated words", feeds(words(8, short, min(6, vocabulary)), words(8, short, min(6, vocabulary)))))
+    return batches
+
+
+def _check_pairs(
+    path: Path,
+    kind: GraphKind,
+    module: nn.Module,
+    batches: list[tuple[str, dict[str, Array]]],
+    tensors: Mapping[str, Array] | None,
+    tolerance: float,
+) -> Agreement:
+    run = _open(path, kind, tensors)
+    module = module.cpu().eval()
+    worst, near_ties, pairs = 0.0, 0, 0
+
+    def compare(what: str, found: Array, expected: Array, feeds: dict[str, Array]) -> None:
+        nonlocal worst, near_ties, pairs
+        pairs += len(expected)
+        for row, difference in enumerate(_differences(path, what, found, expected)):
+            if difference <= tolerance:
+                worst = max(worst, difference)
+            elif moved_by_rounding(module, _one(feeds, row)) >= difference / 2:
+                near_ties += 1
+            else:  # NaN comes here too
+                raise ParityError(f"{path.name}: {what}: differs by {difference:.2e}, allowed {tolerance:.0e}")
+
+    for what, feeds in batches:
+        with torch.no_grad():
+            expected = module(*(torch.from_numpy(value) for value in feeds.values())).numpy()
+        together = run(feeds)
+        compare(what, together, expected, feeds)
+        dirty = {name: np.where(value == PADDING_ID, 1, value) for name, value in feeds.items()}  # no length is 0
+        compare(f"{what}, ids in the padding", run(dirty), together, feeds)
+        for row in range(0, len(expected), 3):
+            one = _one(feeds, row)
+            sizes = tuple(slice(len(one[name][0])) for name in ("input_ids_a", "input_ids_b"))
+            own = (slice(row, row + 1), slice(None), *(sizes if together.ndim == 4 else ()))
+            compare(f"{what}, a pair alone and in a batch", run(one), together[own], one)
+    if near_ties > NEAR_TIES * pairs:
+        raise ParityError(f"{path.name}: rounding decides {near_ties} of {pairs} pairs")
+    return Agreement(float(worst), near_ties, pairs)
+
+
+def _one(feeds: Mapping[str, Array], row: int) -> dict[str, Array]:
+    """A pair of a batch by itself, without padding."""
+    one = {}
+    for side in "ab":
+        length = feeds[f"lengths_{side}"][row]
+        one[f"input_ids_{side}"] = feeds[f"input_ids_{side}"][row : row + 1, :length]
+        one[f"lengths_{side}"] = feeds[f"lengths_{side}"][row : row + 1]
+    return one
+
+
+def _open(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None = None) -> Run:
+    run = open_graph(path, kind, tensors)
 
     def run_or_refuse(feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         try:
@@ -97,10 +267,16 @@ def _check_values(
     return worst
 
 
-def _require_close(path: Path, what: str, found: Array, expected: Array, tolerance: float) -> float:
+def _differences(path: Path, what: str, found: Array, expected: Array) -> npt.NDArray[np.float64]:
+    """The largest absolute difference of each row."""
     if found.shape != expected.shape:
         raise ParityError(f"{path.name}: {what}: shape {found.shape}, the module gives {expected.shape}")
-    difference = float(np.abs(found.astype(np.float64) - expected.astype(np.float64)).max())
+    differences = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+    return np.asarray(differences.reshape(len(differences), -1).max(axis=1))
+
+
+def _require_close(path: Path, what: str, found: Array, expected: Array, tolerance: float) -> float:
+    difference = float(np.max(_differences(path, what, found, expected)))
     if not difference <= tolerance:  # NaN fails too
         raise ParityError(f"{path.name}: {what}: differs by {difference:.2e}, allowed {tolerance:.0e}")
     return difference

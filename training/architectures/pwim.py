@@ -5,12 +5,13 @@ H. He, J. Lin, "Pairwise Word Interaction Modeling with Deep Neural Networks for
 thirteenth channel that marks real cells); a greedy one-to-one matching says which meetings matter; a convolutional
 network reads the weighted cube as an image. Departures and scores: docs/papers/pwim.md.
 
-Shapes: B pairs, S tokens of a, T of b, D word dimensions, H hidden, K outputs, C channels.
+Shapes: B pairs, S tokens of a, T of b, D word dimensions, H hidden, K outputs, C channels, R the three representations
+of a word in its context: forward state, backward state, their sum.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from itertools import pairwise
+from typing import ClassVar, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,12 +19,13 @@ from torch import Tensor, nn
 from contract.manifest import Matrix
 from training.focus import first_of_walk, greedy_matching
 from training.layers import width
-from training.recurrent import LSTM
+from training.recurrent import LSTM, Attributes
+
+Sizes = TypeVar("Sizes", int, Tensor)
 
 CHANNELS = 13
 COSINE, NEGATED_L2 = 9, 10  # of the sum of both directions: the paper's channels 10 and 11
 UNMATCHED = 0.1  # weight of real cells that the matching leaves
-MAPS = (128, 164, 192, 192, 128)
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class PWIMConfig:
     word_scale: float = 1.0  # word vectors are multiplied by this before the LSTM
     unit_words: bool = False  # word vectors are brought to length 1 before that
     dropout: float = 0.0  # of the last hidden layer (ours)
+    maps: tuple[int, ...] = (128, 164, 192, 192, 128)  # that each convolution makes
 
 
 class PWIM(nn.Module):
@@ -63,18 +66,17 @@ class PWIM(nn.Module):
         directions = {"bidirectional": not config.shared_directions, "peepholes": False}
         hidden = config.hidden
         self.lstm = LSTM(inputs, hidden, deviation=hidden**-0.5, **directions) if config.context else None
-        channels = (CHANNELS, *MAPS)
+        channels = (CHANNELS, *config.maps)
         self.convolutions = nn.ModuleList(
-            nn.Conv2d(before, after, kernel_size=3, padding=1)
-            for before, after in zip(channels, channels[1:], strict=False)
+            nn.Conv2d(before, after, kernel_size=3, padding=1) for before, after in pairwise(channels)
         )
         for convolution in self.convolutions:
             assert isinstance(convolution, nn.Conv2d)
             nn.init.kaiming_normal_(convolution.weight)
             assert convolution.bias is not None
             nn.init.zeros_(convolution.bias)
-        self.hidden = nn.Linear(MAPS[-1], MAPS[-1])
-        self.output = nn.Linear(MAPS[-1], outputs)
+        self.hidden = nn.Linear(channels[-1], channels[-1])
+        self.output = nn.Linear(channels[-1], outputs)
 
     def forward(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
@@ -105,16 +107,19 @@ class PWIM(nn.Module):
 
         Algorithm 1: for [both directions joined, forward, backward, their sum] the triple (cosine, negated L2, dot).
         """
-        forward_a, backward_a = self._states(input_ids_a_BS, lengths_a_B)
-        forward_b, backward_b = self._states(input_ids_b_BT, lengths_b_B)
-        forward, backward = Meeting.of(forward_a, forward_b), Meeting.of(backward_a, backward_b)
-        joined, added = forward + backward, Meeting.of(forward_a + backward_a, forward_b + backward_b)
+        a_BRSH = self._representations(input_ids_a_BS, lengths_a_B)
+        b_BRTH = self._representations(input_ids_b_BT, lengths_b_B)
+        similarities_BCST = _similarities(a_BRSH, b_BRTH)
         real_BST = (
             _real(lengths_a_B, input_ids_a_BS.shape[1])[:, :, None]
             & (_real(lengths_b_B, input_ids_b_BT.shape[1])[:, None, :])
         )
-        channels = [channel for meeting in (joined, forward, backward, added) for channel in meeting.channels()]
-        return torch.stack([*channels, torch.ones_like(channels[0])], dim=1), real_BST
+        return torch.cat([similarities_BCST, torch.ones_like(similarities_BCST[:, :1])], dim=1), real_BST
+
+    def _representations(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """Forward states, backward states and their sum [B, 3, T, H] of every word."""
+        forward_BTH, backward_BTH = self._states(input_ids_BT, lengths_B)
+        return torch.stack([forward_BTH, backward_BTH, forward_BTH + backward_BTH], dim=1)
 
     def _states(self, input_ids_BT: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
         """Forward and backward states [B, T, H] of every word."""
@@ -130,76 +135,67 @@ class PWIM(nn.Module):
         # One LSTM reads each sentence as it is and turned round: a batch of twice the size.
         turned_BTD = turned(words_BTD, lengths_B)
         states_BTKH, _ = self.lstm(torch.cat([words_BTD, turned_BTD]), torch.cat([lengths_B, lengths_B]))
-        forward_BTH, backward_BTH = states_BTKH[:, :, 0].chunk(2)
+        forward_BTH, backward_BTH = states_BTKH[:, :, 0].unflatten(0, (2, lengths_B.shape[0])).unbind(0)
         return forward_BTH, turned(backward_BTH, lengths_B)
 
     def _focus(self, cube_BCST: Tensor, real_BST: Tensor, both_lengths_B: Tensor) -> Tensor:
         """Weights [B, S, T]: 1 on cells matched by cosine or by L2, UNMATCHED on other real ones (Algorithm 2)."""
         if self.config.focus in ("none", "dropout"):
             return real_BST.float()
-        matched = torch.zeros_like(cube_BCST[:, 0])
-        for channel in (COSINE, NEGATED_L2):
-            similarity_BST, walked = cube_BCST[:, channel], real_BST
-            if self.config.focus == "bounded":
-                walked = first_of_walk(similarity_BST, real_BST, both_lengths_B)
-            matched = matched + greedy_matching(similarity_BST, walked)
-        return torch.where(matched > 0, 1.0, UNMATCHED) * real_BST.float()
+        # Both channels in one walk, as a batch of twice the size.
+        similarity_BST = cube_BCST[:, COSINE : NEGATED_L2 + 1].flatten(0, 1)
+        walked_BST = real_BST[:, None].expand(-1, 2, -1, -1).flatten(0, 1)
+        if self.config.focus == "bounded":
+            count_B = both_lengths_B[:, None].expand(-1, 2).flatten()
+            walked_BST = first_of_walk(similarity_BST, walked_BST, count_B)
+        matched_BST = greedy_matching(similarity_BST, walked_BST).unflatten(0, (-1, 2)).amax(1)
+        return torch.where(matched_BST > 0, 1.0, UNMATCHED) * real_BST.float()
 
     def _convolve(self, cube_BCST: Tensor, lengths_a_B: Tensor, lengths_b_B: Tensor) -> Tensor:
-        """The cube as an image -> features [B, 128] (Table 1 of the paper).
+        """The cube as an image -> features [B, last of the maps] (Table 1 of the paper).
 
-        The image of a pair is its own size rounded up to the grid; what lies beyond, for the sake of longer pairs of the
-        batch, is held at zero after every layer, as the border of an image of its own would be. So no batch mate matters.
-        The last pooling takes what is left of the image, 2x2 at the paper's 32 and 3x3 at its 48.
+        The image of a pair is its own size rounded up to the grid; what lies beyond, for the sake of longer pairs of
+        the batch, is held at zero after every layer, as the border of an image of its own would be. So no batch mate
+        matters. The last pooling takes what is left of the image, 2x2 at the paper's 32 and 3x3 at its 48.
         """
         grid = self.config.grid
-        image = _padded_to_grid(cube_BCST, grid).contiguous(memory_format=torch.channels_last)
-        rows_B, columns_B = (-(-lengths // grid) * grid for lengths in (lengths_a_B, lengths_b_B))
-        last = len(self.convolutions) - 1
-        for i, convolution in enumerate(self.convolutions):
-            image = convolution(image)
-            inside = (
-                _real(rows_B, image.shape[2])[:, None, :, None] & _real(columns_B, image.shape[3])[:, None, None, :]
-            )
+        image = _padded_to_grid(cube_BCST, grid)
+        rows_B, columns_B = _parts(lengths_a_B, grid) * grid, _parts(lengths_b_B, grid) * grid
+        inside_B1ST = (
+            _real(rows_B, image.shape[2])[:, None, :, None] & _real(columns_B, image.shape[3])[:, None, None, :]
+        ).float()
+        *earlier, last = self.convolutions
+        for convolution in earlier:
             # Pooled before the ReLU: the same result, for a quarter of the work.
-            if i == last:
-                return torch.relu(image.masked_fill(~inside, 0.0).amax(dim=(2, 3)))
-            image = torch.relu(nn.functional.max_pool2d(image.masked_fill(~inside, 0.0), 2, ceil_mode=True))
-            rows_B, columns_B = -(-rows_B // 2), -(-columns_B // 2)
-        raise AssertionError("there is a last convolution")
+            image = torch.relu(_pooled(convolution(image) * inside_B1ST))
+            inside_B1ST = _pooled(inside_B1ST)
+        return torch.relu((last(image) * inside_B1ST).amax(dim=(2, 3)))
 
 
-class Meeting:
-    """Dot products and squared lengths of every word of a with every word of b, in one representation."""
+def _similarities(a_BRSH: Tensor, b_BRTH: Tensor) -> Tensor:
+    """Cosine, negated Euclidean distance and dot product [B, 12, S, T]; larger is always more alike.
 
-    def __init__(self, dot: Tensor, square_a: Tensor, square_b: Tensor, distance: Tensor) -> None:
-        """Each [B, S, T] (the squares broadcast to it); `distance` is the squared Euclidean one."""
-        self.dot, self.square_a, self.square_b, self.distance = dot, square_a, square_b, distance
-
-    @classmethod
-    def of(cls, a_BSH: Tensor, b_BTH: Tensor) -> "Meeting":
-        """Of two sentences' states."""
-        dot = torch.bmm(a_BSH, b_BTH.transpose(1, 2))
-        return cls(dot, (a_BSH**2).sum(2)[:, :, None], (b_BTH**2).sum(2)[:, None], _squared_distance(a_BSH, b_BTH))
-
-    def __add__(self, other: "Meeting") -> "Meeting":
-        """The meeting of both representations joined."""
-        mine, others = vars(self).values(), vars(other).values()
-        return Meeting(*(x + y for x, y in zip(mine, others, strict=True)))
-
-    def channels(self) -> Sequence[Tensor]:
-        """Cosine, negated Euclidean distance, dot product; larger is always more alike."""
-        cosine = self.dot / torch.sqrt((self.square_a * self.square_b).clamp(min=1e-12))
-        # The root of zero has an infinite gradient: equal words would give it.
-        return cosine, -torch.sqrt(self.distance + 1e-10), self.dot
+    Of both directions joined (whose dot products and squares are the sums of theirs), then of each representation.
+    """
+    dot, distance = _joined(a_BRSH @ b_BRTH.transpose(2, 3)), _joined(_squared_distance(a_BRSH, b_BRTH))
+    squares_a, squares_b = (_joined((states**2).sum(3)) for states in (a_BRSH, b_BRTH))
+    cosine = dot / torch.sqrt((squares_a[:, :, :, None] * squares_b[:, :, None]).clamp(min=1e-12))
+    # The root of zero has an infinite gradient: equal words would give it.
+    return torch.stack([cosine, -torch.sqrt(distance + 1e-10), dot], dim=2).flatten(1, 2)
 
 
-def _squared_distance(a_BSH: Tensor, b_BTH: Tensor) -> Tensor:
-    """[B, S, T], term by term: the binomial form loses the distance of nearly equal words to rounding."""
-    if torch.onnx.is_in_onnx_export():
-        return ((a_BSH[:, :, None] - b_BTH[:, None]) ** 2).sum(3)
-    # Without the [B, S, T, H] in between: half of a training step went into that.
-    return torch.cdist(a_BSH, b_BTH, compute_mode="donot_use_mm_for_euclid_dist") ** 2
+def _joined(values_BRX: Tensor) -> Tensor:
+    """Sums over the two directions, before the values of each representation."""
+    return torch.cat([values_BRX[:, :1] + values_BRX[:, 1:2], values_BRX], dim=1)
+
+
+def _squared_distance(a_BRSH: Tensor, b_BRTH: Tensor) -> Tensor:
+    """[B, R, S, T], term by term: the binomial form loses the distance of nearly equal words to rounding."""
+    if torch.onnx.is_in_onnx_export():  # one representation after the other: [B, S, T, H] is large enough
+        pairs = zip(a_BRSH.unbind(1), b_BRTH.unbind(1), strict=True)
+        return torch.stack([((a_BSH[:, :, None] - b_BTH[:, None]) ** 2).sum(3) for a_BSH, b_BTH in pairs], dim=1)
+    # Without the [B, R, S, T, H] in between: half of a training step went into that.
+    return torch.cdist(a_BRSH, b_BRTH, compute_mode="donot_use_mm_for_euclid_dist") ** 2
 
 
 def turned(values_BTD: Tensor, lengths_B: Tensor) -> Tensor:
@@ -213,9 +209,28 @@ def _real(lengths_B: Tensor, size: int) -> Tensor:
     return torch.arange(size, device=lengths_B.device)[None, :] < lengths_B[:, None]
 
 
+def _parts(size: Sizes, step: int) -> Sizes:
+    """How many steps cover a size. Never of negative numbers: ONNX divides those towards zero, torch downwards."""
+    return (size + step - 1) // step
+
+
 def _padded_to_grid(cube_BCST: Tensor, grid: int) -> Tensor:
     """Zeros to the right and below, up to multiples of the grid."""
-    if grid == 1:
-        return cube_BCST
-    rows, columns = (-(-size // grid) * grid for size in cube_BCST.shape[2:])
-    return nn.functional.pad(cube_BCST, (0, columns - cube_BCST.shape[3], 0, rows - cube_BCST.shape[2]))
+    rows, columns = (_parts(size, grid) * grid for size in cube_BCST.shape[2:])
+    if torch.onnx.is_in_onnx_export():
+        # Padding by a symbolic number would have the exporter tie it to its example; choosing rows does not.
+        wide = nn.functional.pad(cube_BCST, (0, grid - 1, 0, grid - 1))
+        return wide.index_select(2, torch.arange(rows)).index_select(3, torch.arange(columns))
+    padded = nn.functional.pad(cube_BCST, (0, columns - cube_BCST.shape[3], 0, rows - cube_BCST.shape[2]))
+    return padded.contiguous(memory_format=torch.channels_last)
+
+
+def _pooled(image_BCST: Tensor) -> Tensor:
+    """The largest of every 2x2, what is left over at the ends included."""
+    if not torch.onnx.is_in_onnx_export():
+        return nn.functional.max_pool2d(image_BCST, 2, ceil_mode=True)
+    # torch asks of a symbolic size whether it is even; the operator itself does not care.
+    attributes: Attributes = {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}
+    batch, channels, rows, columns = image_BCST.shape
+    shape = [batch, channels, _parts(rows, 2), _parts(columns, 2)]
+    return torch.onnx.ops.symbolic("MaxPool", [image_BCST], attributes, dtype=image_BCST.dtype, shape=shape)
