@@ -1,0 +1,36 @@
+"""What every dated result has: the machine and the versions it was measured on, and a file of each kind."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.service_throughput import cpu_model
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def machine(*packages: str) -> str:
+    """Processor, Python and versions of packages, in one line."""
+    versions = ", ".join(f"{package} {version(package)}" for package in packages)
+    return f"{os.cpu_count()} cores ({cpu_model()}), Python {platform.python_version()}, {versions}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return [lines[0], "|" + "---|" * len(head), *lines[1:]]
+
+
+def write(out: Path, name: str, title: str, about: str, lines: Sequence[str], result: dict[str, object]) -> None:
+    """Print a result, and write it as `<date>-<name>.md`, and as `.json` with all digits."""
+    date = datetime.now(UTC).date()
+    text = "\n".join([f"# {title}, {date}", "", about, "", *lines]) + "\n"
+    print(text)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{date}-{name}.md").write_text(text, encoding="utf-8")
+    (out / f"{date}-{name}.json").write_text(json.dumps({"about": about, **result}, indent=1) + "\n", encoding="utf-8")
