@@ -61,7 +61,7 @@ def create_app(settings: Settings) -> Edge:
     app.include_router(scoring, dependencies=described)
     app.include_router(operations, dependencies=described)
     app.include_router(dialects.router, dependencies=described)
-    app.openapi = cache(partial(dialects.describe, app))  # type: ignore[method-assign]  # FastAPI's way to extend it
+    app.openapi = cache(partial(dialects.describe, app, described))  # type: ignore[method-assign]  # FastAPI's way to extend it
 
     async def failed(request: Request, error: Exception) -> Response:
         """What FastAPI's routes raise, in the words of who asked; the door logs what the framework raises again."""

@@ -4,15 +4,18 @@ Each module is one family: its requests, its answers, its errors. What they shar
 `operation` chooses by the body where families share a path, `family` words errors. `docs/dialects.md` has the table.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.params import Depends
 from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import Response
 
 from service.dialects import cohere, jina, open_inference, openai, tei
-from service.dialects.documentation import add_alternative
+from service.dialects.documentation import add_operation
 from service.dialects.family import Wording, own_words
 from service.dialects.operation import Choice, Endpoint, Operation
 from service.dialects.scoring import Scoring
@@ -43,16 +46,12 @@ class Dialects:
         for family in (jina, cohere, openai, tei):
             for operation in family.operations(scoring):
                 by_path.setdefault(operation.path, []).append(operation)
+        self._operations = [operation for operations in by_path.values() for operation in operations]
         self._choices = {path: Choice(operations, ours.get(path)) for path, operations in by_path.items()}
         self.endpoints: list[Endpoint] = [*(ours | self._choices).values()]
-        # FastAPI describes one operation of a path; `describe` adds the others.
         self.router = APIRouter()
-        self._also: list[APIRoute] = []
-        for path, operations in by_path.items():
-            routes = [operation.route() for operation in operations]
-            first = 0 if path in ours else 1
-            self.router.routes += routes[:first]
-            self._also += routes[first:]
+        for path in by_path.keys() - ours.keys():
+            self.router.add_route(path, _at_the_door, ["POST"], include_in_schema=False)
         getting = [family.routes(scoring) for family in (tei, openai, open_inference)]
         for router in getting:
             self.router.include_router(router)
@@ -67,9 +66,20 @@ class Dialects:
                 return family.words
         return own_words
 
-    def describe(self, app: FastAPI) -> dict[str, Any]:
-        """The application's OpenAPI, with everything that a shared path answers."""
+    def describe(self, app: FastAPI, dependencies: Sequence[Depends]) -> dict[str, Any]:
+        """The application's OpenAPI with the POST requests of all families; made when it is asked for, being slow.
+
+        Args:
+            app: whose routes FastAPI describes by itself.
+            dependencies: of every route here, such as a field for the API key.
+        """
         described = FastAPI.openapi(app)
-        for route in self._also:
-            add_alternative(described, get_openapi(title=app.title, version=app.version, routes=[route]))
+        for operation in self._operations:
+            routes = [operation.route(dependencies)]
+            add_operation(described, get_openapi(title=app.title, version=app.version, routes=routes))
         return described
+
+
+async def _at_the_door(_: Request) -> Response:
+    """For FastAPI to know that a path is there, and answer other methods with 405: POST does not come so far."""
+    raise AssertionError("the door calls the POST routes itself")

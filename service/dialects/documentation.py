@@ -1,18 +1,22 @@
-"""OpenAPI of paths that answer more than one kind of request: FastAPI describes one, the others are added here."""
+"""OpenAPI of paths that answer more than one kind of request, which FastAPI by itself does not describe."""
 
 from typing import Any
 
 Described = dict[str, Any]
 
 
-def add_alternative(described: Described, alternative: Described) -> None:
-    """Add the only operation of one OpenAPI document to the operation of the same path in another.
+def add_operation(described: Described, addition: Described) -> None:
+    """Add the only operation of one OpenAPI document to another.
 
-    Bodies and answers become "any of"; an error that the first describes may have the alternative's default shape.
+    Where that describes the path and method already, bodies and answers become "any of", and an error may have
+    the added operation's default shape.
     """
-    ((path, operations),) = alternative["paths"].items()
+    ((path, operations),) = addition["paths"].items()
     ((method, added),) = operations.items()
-    found = described["paths"][path][method]
+    described["components"]["schemas"] |= addition["components"]["schemas"]
+    found = described["paths"].setdefault(path, {}).setdefault(method, added)
+    if found is added:
+        return
     found["tags"] = [*found["tags"], *(tag for tag in added["tags"] if tag not in found["tags"])]
     found["summary"] = f"{found['summary']} / {added['summary']}"
     _either(found["requestBody"], added["requestBody"])
@@ -20,7 +24,6 @@ def add_alternative(described: Described, alternative: Described) -> None:
     for status, response in found["responses"].items():
         _either(response, added["responses"].get(status, default))
     found["responses"].setdefault("default", default)
-    described["components"]["schemas"] |= alternative["components"]["schemas"]
 
 
 def _either(part: Described, other: Described) -> None:

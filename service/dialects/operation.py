@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, get_args, get_type_hints
 
+from fastapi.params import Depends
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -74,7 +75,7 @@ class Operation:
         """Whether a body, read as JSON, is one of this operation's."""
         return isinstance(content, dict) and self._key in content and isinstance(content[self._key], self._kind)
 
-    def route(self) -> APIRoute:
+    def route(self, dependencies: Sequence[Depends]) -> APIRoute:
         """For the documentation: the door calls the operation itself."""
         return APIRoute(
             self.path,
@@ -84,6 +85,7 @@ class Operation:
             responses=self.family.responses,
             summary=self.summary,
             tags=[self.family.name],
+            dependencies=dependencies,
         )
 
 

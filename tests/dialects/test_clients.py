@@ -1,0 +1,291 @@
+"""The unmodified official clients, as `docs/dialects.md` points them at the service, against a real port."""
+
+import base64
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from contract.tokenizer import Tokenizer
+from tests import fakes
+from tests.dialects.conftest import ALIASES, Server, listening
+
+pytestmark = pytest.mark.clients
+DOCS = (Path(__file__).parents[2] / "docs/dialects.md").read_text(encoding="utf-8")
+SNIPPETS = dict(re.findall(r"^### (\w+)\n\n```python\n(.*?)^```$", DOCS, flags=re.DOTALL | re.MULTILINE))
+GUITAR, DOG = "a man plays the guitar", "a dog sleeps on the sofa"
+KEY = "correct-horse"
+
+
+def client_package(name: str) -> ModuleType:
+    """An official client, or a skipped test with a line that says why."""
+    found: ModuleType = pytest.importorskip(name, reason=f"no {name}: the extra `clients` is not installed")
+    return found
+
+
+def run_snippet(client: str, server: Server) -> dict[str, Any]:
+    """Run the documented lines, word for word but for the port; what they leave."""
+    code = SNIPPETS[client].replace("http://127.0.0.1:8000", server.url)
+    assert server.url in code
+    names: dict[str, Any] = {}
+    exec(compile(code, f"docs/dialects.md, {client}", "exec"), names)
+    return names
+
+
+def own(server: Server, path: str, body: dict[str, object]) -> dict[str, Any]:
+    """What our own route answers to the same question."""
+    response = httpx.post(server.url + path, json=body)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def embedding(server: Server, *texts: str) -> np.ndarray:
+    """Our own embeddings, divided by their lengths."""
+    rows = np.array(own(server, "/embed", {"sentences": texts})["embeddings"])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def tokens(*texts: str) -> int:
+    """How many tokens the fakes read of these."""
+    tokenizer: Tokenizer = fakes.tokenizer()
+    return sum(len(tokenizer.encode(text, fakes.MAX_TOKENS).ids) for text in texts)
+
+
+def test_the_documentation_shows_each_client() -> None:
+    assert set(SNIPPETS) == {"cohere", "openai", "huggingface_hub", "LangChain"}
+
+
+# cohere
+
+
+def test_cohere_as_documented(server: Server) -> None:
+    client_package("cohere")
+    left = run_snippet("cohere", server)
+    documents = ["A dog sleeps on the sofa.", "A man is playing a guitar."]
+    expected = own(server, "/rank", {"query": "Who plays the guitar?", "candidates": documents})["results"][0]
+    assert left["best"] == expected["index"]
+    assert len(left["answer"].results) == 1
+    assert left["answer"].results[0].relevance_score == expected["score"]
+    assert left["answer"].id
+
+
+def test_cohere_v2_ranks_all_with_counts(server: Server) -> None:
+    cohere = client_package("cohere")
+    with cohere.ClientV2(api_key="any", base_url=server.url) as client:
+        answer = client.rerank(model="avg-sick", query=GUITAR, documents=[DOG, GUITAR, "a cat"], max_tokens_per_doc=4)
+    order = own(server, "/rank", {"query": GUITAR, "candidates": ["a dog sleeps on", "a man plays the", "a cat"],
+                                  "model": "avg-sick"})["results"]  # fmt: skip
+    assert [(result.index, result.relevance_score) for result in answer.results] == [
+        (result["index"], pytest.approx(result["score"], abs=1e-6)) for result in order
+    ]
+    assert answer.meta.api_version.version == "2"
+    assert answer.meta.tokens.input_tokens == tokens(GUITAR) + 4 + 4 + 2
+    assert answer.meta.billed_units.search_units == 1
+    assert len(answer.meta.warnings) == 2
+
+
+def test_cohere_v1_returns_documents(server: Server) -> None:
+    cohere = client_package("cohere")
+    with cohere.Client(api_key="any", base_url=server.url) as client:
+        answer = client.rerank(
+            query=GUITAR,
+            documents=[{"text": DOG}, {"text": GUITAR, "title": "t"}, "a man"],
+            rank_fields=["text"],
+            return_documents=True,
+            top_n=2,
+        )
+        plain = client.rerank(query=GUITAR, documents=[DOG])
+    assert [result.index for result in answer.results] == [1, 2]
+    assert answer.results[0].relevance_score == pytest.approx(1.0)
+    assert [result.document.text for result in answer.results] == [GUITAR, "a man"]
+    assert answer.results[0].document.title == "t"
+    assert answer.meta.api_version.version == "1"
+    assert plain.results[0].document is None
+
+
+def test_cohere_raises_its_own_errors(models, server: Server) -> None:
+    cohere = client_package("cohere")
+    ask = {"query": GUITAR, "documents": [DOG]}
+    for make in (cohere.ClientV2, cohere.Client):
+        with make(api_key="any", base_url=server.url) as client:
+            with pytest.raises(cohere.NotFoundError) as unknown:
+                client.rerank(**ask, model="rerank-v9")
+            with pytest.raises(cohere.BadRequestError) as empty:
+                client.rerank(**(ask | {"documents": [DOG, " "]}), model="avg-paraphrase")
+        assert "rerank-v9" in unknown.value.body["message"]
+        assert unknown.value.body["id"] == unknown.value.headers["x-request-id"]
+        assert empty.value.body["message"] == "documents.1: the text has no visible character"
+    with listening(models, api_key=KEY, max_candidates=1) as locked:
+        with cohere.ClientV2(api_key="wrong", base_url=locked.url) as client, pytest.raises(cohere.UnauthorizedError):
+            client.rerank(**ask, model="avg-paraphrase")
+        with cohere.ClientV2(api_key=KEY, base_url=locked.url) as client:
+            assert client.rerank(**ask, model="avg-paraphrase").results
+            with pytest.raises(cohere.BadRequestError) as many:
+                client.rerank(query=GUITAR, documents=[DOG, DOG], model="avg-paraphrase")
+    assert many.value.body["message"] == "2 documents, the limit is 1 (SEMBLANCE_MAX_CANDIDATES)"
+
+
+def overload(server: Server) -> None:
+    """Every request is large, and none may wait."""
+    service = server.app.service
+    service.workers._limit = 0
+    service.registry["avg-paraphrase"].scorer.seconds_per_token = 1.0
+
+
+def test_cohere_is_told_when_to_come_again(models) -> None:
+    cohere = client_package("cohere")
+    with listening(models) as busy, cohere.ClientV2(api_key="any", base_url=busy.url) as client:
+        overload(busy)
+        with pytest.raises(cohere.TooManyRequestsError) as refused:
+            client.rerank(
+                model="avg-paraphrase", query=GUITAR, documents=[DOG], request_options={"max_retries": 0}
+            )  # fmt: skip
+    assert refused.value.headers["retry-after"] == "1"
+    assert set(refused.value.body) == {"id", "message"}
+
+
+# openai
+
+
+def test_openai_as_documented(server: Server) -> None:
+    client_package("openai")
+    left = run_snippet("openai", server)
+    assert left["names"] == ["avg-paraphrase", "avg-sick", "pair-sick", *ALIASES]
+    expected = embedding(server, "A man is playing a guitar.", "A dog sleeps.")
+    np.testing.assert_allclose([left["guitar"], left["dog"]], expected, atol=1e-6)
+
+
+def test_openai_default_is_base64_of_the_same_numbers(server: Server) -> None:
+    openai = client_package("openai")
+    ask = {"model": "text-embedding-3-small", "input": [GUITAR, DOG]}
+    with openai.OpenAI(api_key="any", base_url=f"{server.url}/v1") as client:
+        raw = client.embeddings.with_raw_response.create(**ask)
+        numbers = client.embeddings.create(**ask, encoding_format="float")
+        coded = client.embeddings.create(**ask, encoding_format="base64")
+        one = client.embeddings.create(model="avg-sick", input=GUITAR, dimensions=fakes.DIM, user="me")
+    assert b'"base64"' in raw.http_request.content  # the client's own choice
+    asked = [item.embedding for item in raw.parse().data]
+    assert asked == [item.embedding for item in numbers.data]
+    assert [np.frombuffer(base64.b64decode(item.embedding), "<f4").tolist() for item in coded.data] == asked
+    np.testing.assert_allclose(np.linalg.norm(asked, axis=1), 1, atol=1e-6)
+    assert numbers.usage.prompt_tokens == numbers.usage.total_tokens == tokens(GUITAR, DOG)
+    assert numbers.model == "avg-paraphrase"
+    assert (one.model, len(one.data), len(one.data[0].embedding)) == ("avg-sick", 1, fakes.DIM)
+
+
+def test_openai_knows_the_models(server: Server) -> None:
+    openai = client_package("openai")
+    with openai.OpenAI(api_key="any", base_url=f"{server.url}/v1") as client:
+        alias = client.models.retrieve("text-embedding-3-small")
+        with pytest.raises(openai.NotFoundError):
+            client.models.retrieve("gpt-9")
+    assert (alias.id, alias.object, alias.owned_by, alias.root) == (
+        "text-embedding-3-small", "model", "semblance", "avg-paraphrase"
+    )  # fmt: skip
+    assert alias.created == 1735776000  # the day on which the fakes say they were made
+
+
+@pytest.mark.parametrize(
+    ("ask", "kind", "param", "code", "words"),
+    [
+        ({"model": "text-embedding-9"}, "NotFoundError", "model", "model_not_found", "'text-embedding-9'"),
+        ({"model": "pair-sick"}, "BadRequestError", "model", "unsupported_task", "embedding"),
+        ({"input": ""}, "BadRequestError", "input", "empty_text", "no visible character"),
+        ({"input": [GUITAR, " "]}, "BadRequestError", "input.1", "empty_text", "no visible character"),
+        ({"input": []}, "BadRequestError", "input", "invalid_request", "at least one"),
+        ({"input": [1, 2]}, "BadRequestError", "input", "invalid_request", "check_embedding_ctx_length=False"),
+        ({"input": [[1, 2]]}, "BadRequestError", "input", "invalid_request", "check_embedding_ctx_length=False"),
+        ({"dimensions": 3}, "BadRequestError", "dimensions", "invalid_request", "8 dimensions"),
+        ({"input": [GUITAR] * 257}, "BadRequestError", "input", "too_large", "SEMBLANCE_MAX_SENTENCES"),
+        ({"input": "x" * 100_001}, "BadRequestError", "input", "too_large", "SEMBLANCE_MAX_TEXT_CHARS"),
+    ],
+)  # fmt: skip
+def test_openai_raises_its_own_errors(server: Server, ask, kind, param, code, words) -> None:
+    openai = client_package("openai")
+    with (
+        openai.OpenAI(api_key="any", base_url=f"{server.url}/v1") as client,
+        pytest.raises(getattr(openai, kind)) as refused,
+    ):
+        client.embeddings.create(**({"model": "avg-paraphrase", "input": GUITAR} | ask))
+    assert (refused.value.param, refused.value.code) == (param, code)
+    assert refused.value.type == "invalid_request_error"
+    assert words in refused.value.message
+    assert refused.value.request_id
+
+
+def test_openai_sends_its_key_and_is_told_when_to_come_again(models) -> None:
+    openai = client_package("openai")
+    with listening(models, api_key=KEY) as locked:
+        url = f"{locked.url}/v1"
+        with openai.OpenAI(api_key="wrong", base_url=url) as client, pytest.raises(openai.AuthenticationError) as who:
+            client.models.list()
+        assert who.value.code == "invalid_api_key"
+        with openai.OpenAI(api_key=KEY, base_url=url, max_retries=0) as client:
+            assert client.models.list().data
+            overload(locked)
+            with pytest.raises(openai.RateLimitError) as refused:
+                client.embeddings.create(model="avg-paraphrase", input=GUITAR)
+    assert (refused.value.type, refused.value.code) == ("rate_limit_error", "rate_limit_exceeded")
+    assert refused.value.response.headers["retry-after"] == "1"
+
+
+# huggingface_hub
+
+
+@pytest.fixture
+def online(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The hub's client, which refuses loopback too where an environment says that it is offline."""
+    monkeypatch.setattr(client_package("huggingface_hub.constants"), "HF_HUB_OFFLINE", False)
+    client_package("huggingface_hub.errors")
+    return client_package("huggingface_hub")
+
+
+def test_huggingface_hub_as_documented(server: Server, online: ModuleType) -> None:
+    left = run_snippet("huggingface_hub", server)
+    pairs = [{"a": "A man is playing a guitar.", "b": b} for b in ("A man plays.", "A dog sleeps.")]
+    expected = own(server, "/similarity", {"pairs": pairs})["results"]
+    assert left["scores"] == [result["score"] for result in expected]
+    assert left["embeddings"].dtype == np.float32
+    rows = embedding(server, "A man is playing a guitar.", "A dog sleeps.")
+    np.testing.assert_allclose(left["embeddings"], rows, atol=1e-6)
+
+
+def test_huggingface_hub_at_the_routes_of_tei(server: Server, online: ModuleType) -> None:
+    similar = online.InferenceClient(f"{server.url}/similarity").sentence_similarity(GUITAR, other_sentences=[GUITAR])
+    assert similar == [pytest.approx(1.0)]
+    client = online.InferenceClient(f"{server.url}/embed")
+    unit = client.feature_extraction(GUITAR, normalize=True, truncate=True, truncation_direction="right")
+    plain = client.feature_extraction(GUITAR, normalize=False)
+    np.testing.assert_allclose(unit, embedding(server, GUITAR), atol=1e-6)
+    np.testing.assert_allclose(plain, own(server, "/embed", {"sentences": [GUITAR]})["embeddings"], atol=1e-6)
+
+
+def test_huggingface_hub_shows_what_is_refused(models, server: Server, online: ModuleType) -> None:
+    client = online.InferenceClient(server.url)
+    with pytest.raises(online.errors.HfHubHTTPError, match=r"inputs: the text has no visible character"):
+        client.feature_extraction(" ")
+    with pytest.raises(online.errors.HfHubHTTPError, match=r"inputs\.1: a text of more than 12 tokens") as long:
+        client.feature_extraction([GUITAR, "man " * 13], truncate=False)
+    assert long.value.response.status_code == 422
+    with pytest.raises(online.errors.HfHubHTTPError, match="no prompts"):
+        client.feature_extraction(GUITAR, prompt_name="query")
+    with listening(models, api_key=KEY) as locked:
+        with pytest.raises(online.errors.HfHubHTTPError) as who:
+            online.InferenceClient(locked.url, token="wrong").feature_extraction(GUITAR)
+        assert who.value.response.status_code == 401
+        assert online.InferenceClient(locked.url, token=KEY).feature_extraction(GUITAR).shape == (1, fakes.DIM)
+
+
+# LangChain
+
+
+def test_langchain_as_documented(server: Server) -> None:
+    client_package("langchain_openai")
+    left = run_snippet("LangChain", server)
+    expected = embedding(server, "A man is playing a guitar.", "A man plays.", "A dog sleeps.")
+    np.testing.assert_allclose([left["vector"], *left["vectors"]], expected, atol=1e-6)

@@ -1,0 +1,248 @@
+"""Whatever goes wrong, each family is told in its own words: status, body, and when to come again."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+
+import httpx
+import numpy as np
+import pytest
+
+from tests import fakes
+from tests.service.conftest import Client, Serve
+from tests.service.test_bad_input import GOOD
+
+pytestmark = pytest.mark.anyio
+TEI, COHERE, OPENAI = {"error", "error_type"}, {"id", "message"}, {"error"}
+JINA = OPENAI | {"message", "detail"}
+OURS, OPEN_INFERENCE = OPENAI, OPENAI
+# A good body for every request of every family, and the fields of its errors.
+REQUESTS = {
+    "own similarity": ("/similarity", {"pairs": [{"a": "a man", "b": "a dog"}]}, OURS),
+    "own embed": ("/embed", {"sentences": ["a man"]}, OURS),
+    "TEI similarity": ("/similarity", {"inputs": {"source_sentence": "a man", "sentences": ["a dog"]}}, TEI),
+    "TEI embed": ("/embed", {"inputs": "a man"}, TEI),
+    "TEI predict": ("/predict", {"inputs": ["a man", "a dog"], "model": "avg-sick"}, TEI),
+    "TEI rerank": ("/rerank", {"query": "a man", "texts": ["a dog"]}, TEI),
+    "TEI bare URL": ("/", {"inputs": "a man"}, TEI),
+    "Jina rerank": ("/rerank", {"query": "a man", "documents": ["a dog"]}, JINA),
+    "Cohere v1": ("/v1/rerank", {"query": "a man", "documents": ["a dog"]}, JINA | COHERE),
+    "Cohere v2": ("/v2/rerank", {"query": "a man", "documents": ["a dog"]}, COHERE),
+    "vLLM score": ("/score", {"text_1": "a man", "text_2": "a dog"}, JINA),
+    "vLLM v1 score": ("/v1/score", {"text_1": "a man", "text_2": "a dog"}, JINA),
+    "OpenAI": ("/v1/embeddings", {"input": "a man"}, OPENAI),
+}
+POST_PATHS = {path for path, _, _ in REQUESTS.values()}
+
+
+def said(response: httpx.Response) -> str:
+    """The message, wherever the family keeps it."""
+    body = response.json()
+    error = body.get("error", body)
+    message: str = error["message"] if isinstance(error, dict) else error
+    return message
+
+
+async def ask_all(client: Client, **more: object) -> AsyncIterator[tuple[str, set[str], httpx.Response]]:
+    """Every request of every family: its path, the fields of its family's errors, and what is answered."""
+    for path, body, fields in REQUESTS.values():
+        yield path, fields, await client.post(path, json={**body, **more})
+
+
+async def test_a_good_body_is_answered_and_counted(serve: Serve) -> None:
+    async with serve() as client:
+        async for path, _, response in ask_all(client):
+            assert response.status_code == 200, path
+        for path in POST_PATHS:
+            asked = [body.get("model", "avg-paraphrase") for other, body, _ in REQUESTS.values() if other == path]
+            assert await client.metric("semblance_requests_total", route=path, status="200") == len(asked)
+            assert await client.metric("semblance_request_seconds_count", route=path, model=asked[0]) == len(asked)
+
+
+async def test_overload(serve: Serve) -> None:
+    async with serve() as client:
+        service = client.app.service
+        service.workers._limit = 0
+        for model in service.registry.values():
+            model.scorer.seconds_per_token = 1.0
+        async for path, fields, response in ask_all(client):
+            assert response.status_code == 429, path
+            assert set(response.json()) == fields, path
+            assert response.headers["retry-after"] == "1"
+            assert "waiting already" in said(response)
+            if fields == TEI:
+                assert response.json()["error_type"] == "Overloaded"
+            assert await client.metric("semblance_requests_total", route=path, status="429") >= 1
+
+
+async def test_no_answer_in_time(serve: Serve) -> None:
+    async with serve(request_timeout=0.02, cache_size=0) as client:
+        slow(client, 0.04, "avg-sick")
+        async for path, fields, response in ask_all(client, model="avg-sick"):
+            assert response.status_code == 503, path
+            assert set(response.json()) == fields, path
+            assert response.headers["retry-after"] == "1"
+            assert "no answer within 0.02 seconds" in said(response)
+
+
+def slow(client: Client, seconds: float, name: str) -> None:
+    """Make a model's encoder slow, and known to be."""
+    scorer = client.app.service.registry[name].scorer
+    fast = scorer._encoder
+
+    def encoder(feeds):
+        time.sleep(seconds)
+        return fast(feeds)
+
+    scorer._encoder = encoder
+    scorer.seconds_per_token = 1.0
+
+
+async def test_a_graph_that_fails(serve: Serve, caplog) -> None:
+    async with serve(cache_size=0) as client:
+        for model in client.app.service.registry.values():
+            if model.manifest.encoder:
+                encoder = model.scorer._watched("encoder.onnx", lambda _: np.full((1, fakes.DIM), np.nan, np.float32))
+                model.scorer._encoder = encoder
+        async for path, fields, response in ask_all(client):
+            assert response.status_code == (424 if fields == TEI else 500), path
+            assert set(response.json()) == fields, path
+            assert "not finite" in said(response)
+            if fields == TEI:
+                assert response.json()["error_type"] == "Backend"
+        assert await client.metric("semblance_requests_total", route="/predict", status="424") == 1
+    assert "not finite" in caplog.text
+
+
+async def test_a_mistake_of_ours(serve: Serve, caplog) -> None:
+    async with serve() as client:
+        for model in client.app.service.registry.values():
+            model.scorer.read = None
+        async for path, fields, response in ask_all(client):
+            assert response.status_code == 500, path
+            assert set(response.json()) == fields, path
+            assert "NoneType" not in response.text
+    assert "TypeError" in caplog.text
+
+
+async def test_every_post_path_of_a_dialect_is_asked_here(serve: Serve) -> None:
+    async with serve() as client:
+        assert set(client.app._endpoints) - set(GOOD) < POST_PATHS
+        assert set(BY_PATH) == POST_PATHS
+
+
+# Refused before the body is read, so by the path alone.
+BY_PATH = {
+    "/similarity": OURS,
+    "/embed": OURS,
+    "/predict": TEI,
+    "/": TEI,
+    "/rerank": JINA,
+    "/score": JINA,
+    "/v1/score": JINA,
+    "/v1/rerank": JINA | COHERE,
+    "/v2/rerank": COHERE,
+    "/v1/embeddings": OPENAI,
+}
+
+
+async def test_key_size_and_type(serve: Serve) -> None:
+    async with serve(api_key="correct horse", max_body_bytes=50) as client:
+        key = {"authorization": "Bearer correct horse"}
+        for path, fields in BY_PATH.items():
+            locked = await client.post(path, json={})
+            large = await client.post(path, content=b" " * 51, headers=key)
+            plain = await client.post(path, content=b"{}", headers=key | {"content-type": "text/plain"})
+            broken = await client.post(path, content=b"{", headers=key)
+            wrong = await client.put(path, headers=key)
+            for response, status in ((locked, 401), (large, 413), (plain, 415), (broken, 400), (wrong, 405)):
+                assert response.status_code == status
+                assert set(response.json()) == fields, path
+                assert response.headers["content-type"] == "application/json"
+                assert "correct horse" not in response.text
+            assert locked.headers["www-authenticate"] == "Bearer"
+            assert wrong.headers["allow"] == "POST"
+
+
+async def test_a_body_that_stays_away(serve: Serve) -> None:
+    async with serve(request_timeout=0.02) as client:
+        for path, fields in BY_PATH.items():
+            sent: list[dict] = []
+
+            async def receive() -> dict:
+                await asyncio.sleep(60)
+                raise AssertionError("given up long before")
+
+            async def send(message, sent=sent) -> None:
+                sent.append(message)
+
+            await client.app({"type": "http", "method": "POST", "path": path, "headers": []}, receive, send)
+            assert sent[0]["status"] == 408
+            assert set(json.loads(sent[1]["body"])) == fields, path
+
+
+async def test_keys_as_these_clients_send_them(serve: Serve) -> None:
+    async with serve(api_key="correct-horse") as client:
+        for headers, status in (
+            ({"authorization": "Bearer correct-horse"}, 200),
+            ({"authorization": "BEARER correct-horse"}, 200),
+            ({"authorization": "correct-horse"}, 200),  # LlamaIndex' TEI classes
+            ({"x-api-key": "correct-horse"}, 200),
+            ({"authorization": "Basic x", "x-api-key": "correct-horse"}, 200),
+            ({"authorization": "Basic correct-horse"}, 401),
+            ({"authorization": "correct-horse-battery"}, 401),
+            ({"authorization": "Bearer"}, 401),
+            ({"authorization": ""}, 401),
+            ({}, 401),
+        ):
+            for path, body, _ in REQUESTS.values():
+                assert (await client.post(path, json=body, headers=headers)).status_code == status, (path, headers)
+
+
+async def test_paths_that_are_nowhere(serve: Serve) -> None:
+    async with serve() as client:
+        for path, fields in (
+            ("/v1/chat/completions", OPENAI),
+            ("/v2/nothing", OPEN_INFERENCE),
+            ("/info/x", TEI),
+            ("/v1x", OURS),
+            ("/x", OURS),
+        ):
+            response = await client.get(path)
+            assert response.status_code == 404
+            assert set(response.json()) == fields, path
+        assert await client.metric("semblance_requests_total", route="other", status="404") == 5
+        openai = (await client.get("/v1/nothing")).json()["error"]
+        ours = (await client.get("/v1x")).json()["error"]
+        open_inference = (await client.get("/v2/nothing")).json()["error"]
+    assert openai == {"message": "Not Found", "type": "invalid_request_error", "param": None, "code": "not_found"}
+    assert ours["request_id"]
+    assert open_inference == "Not Found"
+
+
+async def test_routes_with_parameters_are_counted_under_one_name(serve: Serve) -> None:
+    async with serve() as client:
+        before = (await client.get("/metrics")).text.count("\n")
+        for name in ("avg-sick", "zanzibar", "zebra"):
+            await client.get(f"/v2/models/{name}/ready")
+            await client.get(f"/v1/models/{name}")
+        text = (await client.get("/metrics")).text
+        route = "/v2/models/{model}/ready"
+        assert await client.metric("semblance_requests_total", route=route, status="404") == 2
+        assert await client.metric("semblance_requests_total", route=route, status="200") == 1
+    assert "zanzibar" not in text
+    assert text.count("\n") == before
+
+
+async def test_a_lone_surrogate_is_refused_where_it_stands(serve: Serve) -> None:
+    async with serve() as client:
+        await _refuses(client, "/v1/rerank", rb'{"query":"a","documents":["man","\ud800"]}', 400, "documents.1")
+        await _refuses(client, "/predict", rb'{"inputs":["man","\ud800"]}', 422, "inputs.1")
+        await _refuses(client, "/v1/embeddings", rb'{"input":"\udfff"}', 400, "input")
+
+
+async def _refuses(client: Client, path: str, body: bytes, status: int, place: str) -> None:
+    response = await client.post(path, content=body, headers={"content-type": "application/json"})
+    assert response.status_code == status
+    assert said(response) == f"{place}: a lone surrogate is not a character"

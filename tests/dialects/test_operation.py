@@ -1,0 +1,90 @@
+"""Paths that several families share: who answers, and what /docs says of it."""
+
+import httpx
+import pytest
+
+from tests.service.conftest import Serve
+from tests.service.test_bad_input import GOOD, error_of
+
+pytestmark = pytest.mark.anyio
+RERANKED = {"id", "object", "created", "model", "results", "usage", "meta"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "keys"),
+    [
+        ("/similarity", {"pairs": [{"a": "a", "b": "a"}]}, {"model", "results"}),
+        ("/similarity", {"inputs": {"source_sentence": "a", "sentences": ["a"]}}, None),
+        ("/similarity", {"pairs": [{"a": 'the "inputs" of', "b": "a"}]}, {"model", "results"}),
+        ("/similarity", {"pairs": [{"a": "inputs", "b": "inputs"}]}, {"model", "results"}),
+        ("/embed", {"sentences": ["inputs"]}, {"model", "dim", "embeddings", "truncated"}),
+        ("/embed", {"inputs": ["sentences"]}, None),
+        ("/rerank", {"query": "a", "texts": ["documents"]}, None),
+        ("/rerank", {"query": "a", "documents": ["texts"]}, RERANKED),
+        ("/rerank", {"query": "a", "documents": ["a"], "texts": None}, RERANKED),
+    ],
+)  # fmt: skip
+def test_the_body_says_who_is_meant(limited: httpx.Client, path: str, body: object, keys: set[str] | None) -> None:
+    response = limited.post(path, json=body)
+    assert response.status_code == 200, response.text
+    if keys is None:
+        assert isinstance(response.json(), list)
+    else:
+        assert set(response.json()) == keys
+
+
+@pytest.mark.parametrize("path", ["/similarity", "/embed"])
+async def test_our_own_requests_stay_strict(serve: Serve, path: str) -> None:
+    async with serve() as client:
+        response = await client.post(path, json={**GOOD[path], "truncate": True})
+        assert response.status_code == 422
+        assert error_of(response)["field"] == "truncate"
+        for body in ({}, [], "inputs", 7, {"Inputs": 1}):
+            refused = await client.post(path, json=body)
+            assert refused.status_code == 422
+            assert error_of(refused)["code"] == "invalid_request"
+
+
+async def test_what_nobody_meant_is_told_by_the_first(serve: Serve) -> None:
+    async with serve() as client:
+        rerank = await client.post("/rerank", json={"query": "a"})
+        bare = await client.post("/", json={"query": "a"})
+    assert rerank.json()["detail"] == "documents: Field required"
+    assert bare.json() == {"error": "inputs: Field required", "error_type": "Validation"}
+
+
+async def test_the_documentation_shows_every_body_of_a_path(serve: Serve) -> None:
+    async with serve() as client:
+        api = (await client.get("/openapi.json")).json()
+        again = (await client.get("/openapi.json")).json()
+        schemas = api["components"]["schemas"]
+        asked = 0
+        for path, methods in api["paths"].items():
+            for request in bodies(methods.get("post"), schemas):
+                for example in request["examples"]:
+                    response = await client.post(path, json=example)
+                    assert response.status_code == 200, (path, example, response.text)
+                    asked += 1
+    assert again == api
+    assert asked >= 20
+    counts = {path: len(bodies(methods.get("post"), schemas)) for path, methods in api["paths"].items()}
+    assert {path for path, count in counts.items() if count > 1} == {"/similarity", "/embed", "/rerank", "/"}
+    assert counts["/"] == 3
+    similarity = api["paths"]["/similarity"]["post"]
+    assert similarity["tags"] == ["scoring", "TEI / Hugging Face"]
+    answers = similarity["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]
+    assert [answer.get("type", answer.get("$ref")) for answer in answers] == [
+        "#/components/schemas/SimilarityResponse", "array"
+    ]  # fmt: skip
+    errors = similarity["responses"]["422"]["content"]["application/json"]["schema"]["anyOf"]
+    assert [error["$ref"].rpartition("/")[2] for error in errors] == ["ErrorResponse", "TeiError"]
+    assert "422" not in api["paths"]["/v1/embeddings"]["post"]["responses"]  # FastAPI's own, which never comes
+    assert "HTTPValidationError" not in str(api["paths"])
+
+
+def bodies(operation, schemas) -> list[dict[str, object]]:
+    """The schemas of all that a path takes."""
+    if operation is None:
+        return []
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    return [schemas[one["$ref"].rpartition("/")[2]] for one in schema.get("anyOf", [schema])]

@@ -1,0 +1,125 @@
+"""Names that clients insist on, and answers that do not depend on who asks."""
+
+import pytest
+
+from contract.tokenizer import Encoded
+from service.app import create_app
+from service.dialects.scoring import Cutting, Texts
+from service.errors import InvalidRequest, ModelError, SettingsError, TooLarge
+from service.settings import Settings
+from tests.service.conftest import Serve
+
+ALIASES = {"rerank-v3.5": "avg-sick", "text-embedding-3-small": "avg-sick"}
+ASK = {
+    "/v2/rerank": {"query": "a man", "documents": ["a dog"]},
+    "/v1/embeddings": {"input": "a man"},
+    "/score": {"text_1": "a man", "text_2": "a dog"},
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", ASK)
+async def test_a_model_is_ours_an_alias_the_default_or_unknown(serve: Serve, path: str) -> None:
+    async with serve(model_aliases=ALIASES) as client:
+
+        async def model(**name: object) -> object:
+            return (await client.post(path, json={**ASK[path], **name})).json()["model"]
+
+        assert await model(model="rerank-v3.5") == "avg-sick"
+        assert await model(model="avg-sick") == "avg-sick"
+        assert [await model(), await model(model=None), await model(model="")] == ["avg-paraphrase"] * 3
+        response = await client.post(path, json={**ASK[path], "model": "rerank-v9"})
+        assert response.status_code == 404
+        assert "rerank-v9" in response.text
+        assert "avg-paraphrase" in response.text
+
+
+@pytest.mark.anyio
+async def test_the_default_is_that_of_our_nearest_route(serve: Serve) -> None:
+    async with serve(default_rank="pair-sick", default_similarity="avg-sick", default_entailment="pair-sick") as client:
+        assert (await client.post("/v2/rerank", json=ASK["/v2/rerank"])).json()["model"] == "pair-sick"
+        assert (await client.post("/v1/embeddings", json=ASK["/v1/embeddings"])).json()["model"] == "avg-sick"
+        assert (await client.post("/score", json=ASK["/score"])).json()["model"] == "avg-sick"
+        assert (await client.get("/info")).json()["model_id"] == "pair-sick"
+        await client.post("/predict", json={"inputs": ["a man", "a dog"]})
+        assert await client.metric("semblance_request_seconds_count", route="/predict", model="pair-sick") == 1
+
+
+@pytest.mark.anyio
+async def test_an_alias_is_none_in_our_own_routes(serve: Serve) -> None:
+    async with serve(model_aliases=ALIASES) as client:
+        response = await client.post("/embed", json={"sentences": ["a"], "model": "rerank-v3.5"})
+    assert response.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("aliases", "words"),
+    [
+        ({"x": "nope"}, "'x' stands for 'nope', which is not among avg-paraphrase"),
+        ({"avg-sick": "pair-sick"}, "'avg-sick' is a model's own name"),
+    ],
+)
+def test_an_alias_that_cannot_be_stops_the_start(models, aliases: dict[str, str], words: str) -> None:
+    with pytest.raises(ModelError, match=f"SEMBLANCE_MODEL_ALIASES: .*{words}"):
+        create_app(Settings(models_dir=models, model_aliases=aliases))
+
+
+@pytest.mark.parametrize(
+    ("value", "aliases"),
+    [
+        ("rerank-v3.5=avg-sick", {"rerank-v3.5": "avg-sick"}),
+        (" a = b , c=d,", {"a": "b", "c": "d"}),
+        ("", {}),
+        ("a", None),
+        ("a=b=c", None),
+        ("=b", None),
+        ("a=", None),
+    ],
+)
+def test_aliases_in_the_environment(monkeypatch, value: str, aliases: dict[str, str] | None) -> None:
+    monkeypatch.setenv("SEMBLANCE_MODEL_ALIASES", value)
+    if aliases is None:
+        with pytest.raises(SettingsError, match="SEMBLANCE_MODEL_ALIASES: expected NAME=MODEL,NAME=MODEL, found"):
+            Settings.from_environment()
+    else:
+        assert Settings.from_environment().model_aliases == aliases
+
+
+SHORT = Encoded((1, 2, 3), words=3, unknown=0, truncated=False)
+LONG = Encoded((1, 2, 3), words=9, unknown=0, truncated=True)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "cutting", "ids"),
+    [
+        (SHORT, Cutting(), (1, 2, 3)),
+        (SHORT, Cutting(allowed=False, keep_end=True), (1, 2, 3)),
+        (SHORT, Cutting(tokens=3), (1, 2, 3)),
+        (SHORT, Cutting(tokens=2), (1, 2)),
+        (LONG, Cutting(), (1, 2, 3)),
+        (LONG, Cutting(tokens=1), (1,)),
+    ],
+)
+def test_texts_are_cut_as_the_client_wants(sentence: Encoded, cutting: Cutting, ids: tuple[int, ...]) -> None:
+    cut = Texts.of("texts", ["x"], cutting).cut(sentence, 0)
+    assert cut.ids == ids
+    assert cut.truncated == (sentence.truncated or len(ids) < 3)
+
+
+@pytest.mark.parametrize(
+    ("cutting", "error"),
+    [
+        (Cutting(allowed=False), TooLarge),
+        (Cutting(keep_end=True), InvalidRequest),
+        (Cutting(allowed=False, tokens=2), TooLarge),
+    ],
+)
+def test_or_not_at_all(cutting: Cutting, error: type[Exception]) -> None:
+    with pytest.raises(error) as refused:
+        Texts.of("texts", ["x", "y"], cutting).cut(LONG, 1)
+    assert (refused.value.field, refused.value.limit) == ("texts.1", cutting.tokens or 3)
+
+
+def test_the_least_of_a_clients_limits_counts() -> None:
+    assert Cutting.to(None, 7, 5, keep_end=False).tokens == 5
+    assert Cutting.to(None, -1, 0, keep_end=True) == Cutting(keep_end=True)
