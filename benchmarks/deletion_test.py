@@ -186,9 +186,10 @@ def main() -> None:
     command = f"python benchmarks/deletion_test.py {' '.join(chosen)} --pairs {options.pairs} --seed {options.seed}"
     about = (
         f"`{command}`: {options.pairs} pairs of SICK test. Mean absolute move of the raw score when the k tokens that "
-        f"the explanation calls most important are left out of a sentence, and when k random ones are (up to "
-        f"{RANDOM_SETS} sets a sentence); the 95 % interval of the difference is from resampled pairs. Without an explanation, and so "
-        f"left out: {', '.join(sorted(set(opened) - set(able))) or 'none'}. {machine('onnxruntime', 'numpy')}."
+        "the explanation calls most important are left out of a sentence, and when k random ones are (up to "
+        f"{RANDOM_SETS} sets a sentence); the 95 % interval of the difference is from resampled pairs. Without an "
+        f"explanation, and so left out: {', '.join(sorted(set(opened) - set(able))) or 'none'}. "
+        f"{machine('onnxruntime', 'numpy')}."
     )
     lines = table(
         ["model", "importance", "k", "sentences", "important", "random", "ratio", "difference, 95 %", "moved more"],
