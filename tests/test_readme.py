@@ -28,12 +28,12 @@ def close(found: Any, printed: Any) -> bool:
     return bool(found == printed)
 
 
-def test_there_are_three_examples() -> None:
-    assert len(EXAMPLES) == 3
+def test_there_are_four_examples() -> None:
+    assert len(EXAMPLES) == 4
 
 
 @pytest.mark.artifacts
-@pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=["similarity", "rank", "entailment"])
+@pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=["similarity", "rank", "entailment", "rerank"])
 def test_an_example_answers_as_printed(command: str, answer: str) -> None:
     _, *arguments = shlex.split(command.replace("\\\n", " "))
     url = next(a for a in arguments if a.startswith("127.0.0.1:8000"))

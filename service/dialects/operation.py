@@ -97,6 +97,7 @@ class Choice:
         self.path = operations[0].path
         self._operations = operations
         self._own = own
+        self._markers = [operation.marker for operation in operations]
 
     def __call__(self, body: bytes) -> Awaitable[tuple[str, bytes]]:
         """See `Endpoint`."""
@@ -110,9 +111,12 @@ class Choice:
     def _meant(self, body: bytes) -> Operation | JsonEndpoint:
         if self._own is None and len(self._operations) == 1:
             return self._operations[0]
-        # Our own requests are the many: they are known without being parsed twice.
-        if self._own is not None and not any(operation.marker in body for operation in self._operations):
-            return self._own
+        if self._own is not None:  # our own requests are the many: they are known without being parsed twice
+            for marker in self._markers:
+                if marker in body:
+                    break
+            else:
+                return self._own
         try:
             content = from_json(body)
         except ValueError:
