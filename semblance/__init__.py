@@ -1,0 +1,29 @@
+"""A client of the service, over HTTP or in this process; and the command line (`semblance --help`).
+
+    from semblance import Client
+
+    with Client("http://127.0.0.1:8000") as client:
+        for result in client.similarity([("A man is playing a guitar.", "Someone plays an instrument.")]).results:
+            print(result.score)
+
+docs/client.md says more.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from semblance.extras import needs
+
+if TYPE_CHECKING:
+    from semblance.client import AsyncClient, Client
+    from semblance.retries import Retries
+
+__all__ = ["AsyncClient", "Client", "Retries"]
+
+
+def __getattr__(name: str) -> Any:
+    """The clients on their first use: the package itself needs no more than the base install."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with needs("the client", extra="cli"):
+        from semblance import client, retries
+    return getattr(retries if name == "Retries" else client, name)

@@ -1,0 +1,29 @@
+"""`semblance`, or `python -m semblance`: the command line, with every error in one line."""
+
+import sys
+
+from semblance.errors import SemblanceError
+from semblance.exits import USAGE, exit_code
+from semblance.extras import needs
+
+
+def main() -> int:
+    """Run the command line; see `semblance/exits.py` for what it returns or exits with."""
+    try:
+        with needs("the command line", extra="cli"):
+            from semblance.cli import app
+        app()
+    except SemblanceError as error:
+        return _say(str(error), exit_code(error))
+    except OSError as error:
+        return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), USAGE)
+    return 0
+
+
+def _say(message: str, code: int) -> int:
+    sys.stderr.write(f"semblance: {' '.join(message.split())}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

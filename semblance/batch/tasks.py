@@ -1,0 +1,291 @@
+"""What is asked of each row, from which columns, and what columns the answers become."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from semblance.batch.sources import Row
+from semblance.client import AsyncClient
+from semblance.errors import BatchError, RequestFailed
+from semblance.types import LimitsInfo, ModelInfo, Models
+
+Name = Literal["similarity", "entailment", "rank", "embed"]
+Kind = Literal["number", "text", "flag", "places", "numbers", "vector"]  # of an answer's column
+
+DEFAULT_COLUMNS: Mapping[Name, tuple[str, ...]] = {
+    "similarity": ("a", "b"),
+    "entailment": ("premise", "hypothesis"),
+    "rank": ("query", "candidates"),
+    "embed": ("sentence",),
+}
+# What a request's fields call the columns, to say which of them an error is about.
+_FIELDS: Mapping[Name, tuple[str, ...]] = {**DEFAULT_COLUMNS, "embed": ("sentences",)}
+_ROUTE_TASKS: Mapping[Name, str] = {
+    "similarity": "similarity",
+    "entailment": "entailment",
+    "rank": "similarity",
+    "embed": "embedding",
+}
+_OF_ONE_ROW = frozenset({"inference_failed", "timeout"})  # may be the doing of one row among many
+
+
+class BadRow(Exception):
+    """A row that gets no answer, and why."""
+
+    def __init__(self, code: str, reason: str, column: str | None = None) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+        self.column = column
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller chose."""
+
+    task: Name
+    columns: tuple[str, ...]
+    model: str | None = None
+    prefix: str = ""
+    top_k: int | None = None
+    rerank_model: str | None = None
+    rerank_top: int | None = None
+
+
+class Task(ABC):
+    """One kind of question, to one model; in two stages to two."""
+
+    second: ModelInfo | None = None
+
+    def __init__(self, options: Options, models: Models) -> None:
+        """Find the model, which answers from the first row to the last.
+
+        Raises:
+            BatchError: there is no such model, or it cannot do that; too many or too few columns.
+        """
+        wanted = DEFAULT_COLUMNS[options.task]
+        if len(options.columns) != len(wanted):
+            raise BatchError(
+                f"{options.task} reads {len(wanted)} columns ({', '.join(wanted)}), found {len(options.columns)}"
+            )
+        self.options = options
+        self.columns = options.columns
+        self.limits: LimitsInfo = models.limits
+        route = f"/{options.task}"
+        self.model = find_model(models, options.model or models.defaults[route], _ROUTE_TASKS[options.task])
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows one request carries, at most."""
+        return self.limits.max_pairs
+
+    @property
+    @abstractmethod
+    def adds(self) -> dict[str, Kind]:
+        """The columns of the answers, without the prefix."""
+
+    @abstractmethod
+    def item(self, row: Row) -> Any:
+        """What is sent of a row; raises BadRow."""
+
+    @abstractmethod
+    async def ask(self, client: AsyncClient, items: Sequence[Any]) -> list[Row]:
+        """The answers' cells, for each item."""
+
+    def text(self, row: Row, column: str) -> str:
+        """A cell that must be a text; raises BadRow."""
+        return self.check_text(row.get(column), column)
+
+    def check_text(self, value: object, column: str) -> str:
+        """A value that must be a text as the service takes them; raises BadRow."""
+        if value is None:
+            raise BadRow("missing", "there is none", column)
+        if not isinstance(value, str):
+            raise BadRow("not_text", f"expected text, found {type(value).__name__}", column)
+        if not value.strip():
+            raise BadRow("empty_text", "the text has no visible character", column)
+        if len(value) > (most := self.limits.max_text_chars):
+            raise BadRow("too_large", f"a text of {len(value)} characters, the limit is {most}", column)
+        return value
+
+    def blamed(self, error: RequestFailed) -> BadRow | None:
+        """The row's fault that an error means; None where it is about something else, such as the model."""
+        parts = (error.field or "").split(".")
+        fields = _FIELDS[self.options.task]
+        about_items = parts[0] in ("pairs", *fields) or (error.status == 413 and error.field is None)
+        if not about_items and error.code not in _OF_ONE_ROW:
+            return None
+        column = next((self.columns[fields.index(part)] for part in parts if part in fields), None)
+        return BadRow(error.code, error.message.removeprefix(f"{error.field}: "), column)
+
+
+class Similarity(Task):
+    """Columns a and b -> score, raw_score, rating where the model has one, truncated, unknown."""
+
+    @property
+    def adds(self) -> dict[str, Kind]:
+        """See `Task`."""
+        rating: dict[str, Kind] = {"rating": "number"} if self.model.rating_scale else {}
+        return {"score": "number", "raw_score": "number", **rating, "truncated": "flag", "unknown": "number"}
+
+    def item(self, row: Row) -> tuple[str, str]:
+        """See `Task`."""
+        a, b = self.columns
+        return self.text(row, a), self.text(row, b)
+
+    async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
+        """See `Task`."""
+        answer = await client.similarity(items, model=self.model.id)
+        rated = bool(self.model.rating_scale)
+        return [
+            {
+                "score": result.score,
+                "raw_score": result.raw_score,
+                **({"rating": result.rating} if rated else {}),
+                "truncated": any(result.truncated),
+                "unknown": max(result.unknown),
+            }
+            for result in answer.results
+        ]
+
+
+class Entailment(Task):
+    """Columns premise and hypothesis -> label, the probability of each label, truncated."""
+
+    @property
+    def adds(self) -> dict[str, Kind]:
+        """See `Task`."""
+        return {
+            "label": "text",
+            "entailment": "number",
+            "neutral": "number",
+            "contradiction": "number",
+            "truncated": "flag",
+        }
+
+    def item(self, row: Row) -> tuple[str, str]:
+        """See `Task`."""
+        premise, hypothesis = self.columns
+        return self.text(row, premise), self.text(row, hypothesis)
+
+    async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
+        """See `Task`."""
+        answer = await client.entailment(items, model=self.model.id)
+        return [
+            {
+                "label": result.label,
+                "entailment": result.probabilities.entailment,
+                "neutral": result.probabilities.neutral,
+                "contradiction": result.probabilities.contradiction,
+                "truncated": any(result.truncated),
+            }
+            for result in answer.results
+        ]
+
+
+class Embed(Task):
+    """Column sentence -> embedding, truncated."""
+
+    @property
+    def rows_at_once(self) -> int:
+        """See `Task`."""
+        return self.limits.max_sentences
+
+    @property
+    def adds(self) -> dict[str, Kind]:
+        """See `Task`."""
+        return {"embedding": "vector", "truncated": "flag"}
+
+    def item(self, row: Row) -> str:
+        """See `Task`."""
+        return self.text(row, self.columns[0])
+
+    async def ask(self, client: AsyncClient, items: Sequence[str]) -> list[Row]:
+        """See `Task`."""
+        answer = await client.embed(items, model=self.model.id)
+        return [
+            {"embedding": embedding, "truncated": truncated}
+            for embedding, truncated in zip(answer.embeddings.tolist(), answer.truncated, strict=True)
+        ]
+
+
+class Rank(Task):
+    """Columns query and candidates, a list of texts or its JSON -> ranking, their positions best first, and scores."""
+
+    def __init__(self, options: Options, models: Models) -> None:
+        """See `Task`."""
+        super().__init__(options, models)
+        if options.rerank_model is not None or options.rerank_top is not None:
+            name = options.rerank_model or models.rerank.default_model
+            if name is None:
+                raise BatchError("there is no default model for the second stage: name one with --rerank-model")
+            self.second = find_model(models, name, "similarity")
+
+    @property
+    def rows_at_once(self) -> int:
+        """One: each row is a request of its own."""
+        return 1
+
+    @property
+    def adds(self) -> dict[str, Kind]:
+        """See `Task`."""
+        return {"ranking": "places", "scores": "numbers", "truncated": "flag"}
+
+    def item(self, row: Row) -> tuple[str, list[str]]:
+        """See `Task`."""
+        query, column = self.columns
+        candidates = row.get(column)
+        if isinstance(candidates, str):  # CSV has no lists
+            try:
+                candidates = json.loads(candidates)
+            except ValueError:
+                raise BadRow("not_a_list", "expected a list of texts as JSON", column) from None
+        if not isinstance(candidates, list) or not candidates:
+            raise BadRow("not_a_list", "expected a list of texts, with at least one", column)
+        return self.text(row, query), [self.check_text(candidate, column) for candidate in candidates]
+
+    async def ask(self, client: AsyncClient, items: Sequence[tuple[str, list[str]]]) -> list[Row]:
+        """See `Task`."""
+        rows: list[Row] = []
+        for query, candidates in items:
+            answer = await client.rank(
+                query,
+                candidates,
+                top_k=self.options.top_k,
+                model=self.model.id,
+                rerank_model=self.second.id if self.second else None,
+                rerank_top=self.options.rerank_top,
+            )
+            cut = [answer.truncated, *([answer.rerank_truncated] if answer.rerank_truncated else [])]
+            rows.append(
+                {
+                    "ranking": [result.index for result in answer.results],
+                    "scores": [result.score for result in answer.results],
+                    "truncated": any(each.query or each.candidates for each in cut),
+                }
+            )
+        return rows
+
+
+_TASKS: Mapping[Name, type[Task]] = {
+    "similarity": Similarity,
+    "entailment": Entailment,
+    "rank": Rank,
+    "embed": Embed,
+}
+
+
+def make_task(options: Options, models: Models) -> Task:
+    """The task that the options name; raises BatchError."""
+    return _TASKS[options.task](options, models)
+
+
+def find_model(models: Models, name: str, able: str) -> ModelInfo:
+    """The model of that name, which must be able to do what is asked; raises BatchError."""
+    found = next((model for model in models.models if model.id == name), None)
+    if found is None or able not in found.tasks:
+        those = ", ".join(model.id for model in models.models if able in model.tasks) or "none"
+        raise BatchError(f"model {name!r} {'is not served' if found is None else f'has no {able}'}; for this: {those}")
+    return found

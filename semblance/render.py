@@ -1,0 +1,206 @@
+"""Answers for people: tables and colours of a terminal; where there are no colours the numbers say the same.
+
+Texts of callers are never read as markup.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from semblance.types import (
+    Entailments,
+    Explanation,
+    MatrixOfTokens,
+    Models,
+    Ranking,
+    Similarities,
+    TokensOfSentence,
+    VectorsOfTokens,
+)
+
+BAR = 20  # characters of a whole bar
+HALF_BAR = 8  # of one that goes either way
+
+
+def similarity(answer: Similarities) -> RenderableType:
+    """One pair's score, and what there is to know about the reading of it."""
+    (result,) = answer.results
+    rows = _pairs()
+    rows.add_row("score", f"{result.score:.4f}", _bar(result.score))
+    if result.rating is not None and result.rating_scale is not None:
+        low, high = result.rating_scale
+        rows.add_row("rating", f"{result.rating:.2f}", f"of {low:g} to {high:g}")
+    rows.add_row("raw score", f"{result.raw_score:.4f}")
+    rows.add_row("model", "", answer.model)
+    for name, tokens, truncated, unknown in zip("ab", result.tokens, result.truncated, result.unknown, strict=True):
+        notes = [f"{tokens} tokens", *_notes(truncated, unknown)]
+        rows.add_row(name, "", Text(", ".join(notes), style="yellow" if len(notes) > 1 else ""))
+    return rows
+
+
+def ranking(answer: Ranking, texts: Sequence[str]) -> RenderableType:
+    """Candidates, best first, with their position in what was given."""
+    table = Table("", "score", "", "candidate", "of", box=None, pad_edge=False)
+    cut = {*answer.truncated.candidates, *(answer.rerank_truncated.candidates if answer.rerank_truncated else [])}
+    for place, result in enumerate(answer.results, 1):
+        text = Text(texts[result.index])
+        if result.index in cut:
+            text.append(" (cut at the model's limit)", style="yellow")
+        table.add_row(f"{place}", f"{result.score:.4f}", _bar(result.score), text, f"{result.index}")
+    models = answer.model if answer.rerank_model is None else f"{answer.model}, then {answer.rerank_model}"
+    return Group(table, Text(models, style="dim"))
+
+
+def entailment(answer: Entailments) -> RenderableType:
+    """The label, and the probability of each."""
+    (result,) = answer.results
+    rows = _pairs()
+    for label in ("entailment", "neutral", "contradiction"):
+        probability: float = getattr(result.probabilities, label)
+        rows.add_row(
+            Text(label, style="bold" if label == result.label else ""), f"{probability:.4f}", _bar(probability)
+        )
+    rows.add_row("model", "", answer.model)
+    for name, truncated in zip(("premise", "hypothesis"), result.truncated, strict=True):
+        if truncated:
+            rows.add_row(name, "", Text("cut at the model's limit", style="yellow"))
+    return rows
+
+
+def explanation(answer: Explanation, width: int) -> RenderableType:
+    """Each token's numbers, then each matrix, in as many blocks of columns as the width takes.
+
+    Args:
+        answer: what the service said.
+        width: characters in a line.
+    """
+    rated = f", rating {answer.rating:.2f}" if answer.rating is not None else ""
+    parts: list[RenderableType] = [
+        Text(f"{answer.model}: score {answer.score:.4f}, raw score {answer.raw_score:.4f}{rated}", style="bold")
+    ]
+    if answer.vectors:
+        longest = max(map(cell_len, [*answer.a.tokens, *answer.b.tokens]), default=0)
+        wide = min(longest, width // 3)
+        parts += _tokens("a", answer.a, answer.vectors, [vector.a for vector in answer.vectors], wide)
+        parts += _tokens("b", answer.b, answer.vectors, [vector.b for vector in answer.vectors], wide)
+        parts += [Text(f"{vector.name}: {vector.description}", style="dim") for vector in answer.vectors]
+    for matrix in answer.matrices:
+        parts.append(Text())
+        parts.append(Text.assemble((matrix.name, "bold"), f": {matrix.description}"))
+        parts += _blocks(matrix, answer.a.tokens, answer.b.tokens, width)
+    return Group(*parts)
+
+
+def models(answer: Models) -> RenderableType:
+    """What is served."""
+    table = Table("model", "does", "answers by default", "dim", "tokens", "explains by", box=None, pad_edge=False)
+    for model in answer.models:
+        names = dict.fromkeys([*model.explanations.matrices, *model.explanations.vectors])
+        table.add_row(
+            Text(model.id, style="bold"),
+            ", ".join(model.tasks),
+            " ".join(model.default_for),
+            "" if model.dim is None else str(model.dim),
+            str(model.max_tokens),
+            ", ".join(names),
+        )
+    limits = answer.limits
+    return Group(
+        table,
+        Text(
+            f"a request: {limits.max_pairs} pairs, {limits.max_candidates} candidates, "
+            f"{limits.max_sentences} sentences, {limits.max_text_chars} characters a text, "
+            f"{limits.max_body_bytes} bytes",
+            style="dim",
+        ),
+    )
+
+
+def batch(summary: dict[str, object]) -> RenderableType:
+    """What a batch did."""
+    skipped = f", {summary['skipped']} skipped (see {summary['errors']})" if summary["skipped"] else ""
+    return Text(f"{summary['rows']} rows{skipped}: {summary['output']}")
+
+
+def _pairs() -> Table:
+    return Table("", "", "", box=None, show_header=False, pad_edge=False)
+
+
+def _notes(truncated: bool, unknown: float) -> Iterator[str]:
+    if truncated:
+        yield "cut at the model's limit"
+    if unknown:
+        yield f"{unknown:.0%} of the words unknown"
+
+
+def _bar(share: float) -> Text:
+    full = round(max(0.0, min(1.0, share)) * BAR)
+    return Text("█" * full, style="green").append("·" * (BAR - full), style="dim")
+
+
+def _tokens(
+    name: str,
+    sentence: TokensOfSentence,
+    vectors: Sequence[VectorsOfTokens],
+    numbers: Sequence[Sequence[float | None]],
+    wide: int,
+) -> Iterator[RenderableType]:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(name, min_width=wide)
+    for vector in vectors:
+        table.add_column(vector.name, justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True, overflow="crop")
+    # One scale for a and b, so that their bars can be compared.
+    largest = [max((abs(n) for n in [*vector.a, *vector.b] if n is not None), default=0.0) for vector in vectors]
+    for i, token in enumerate(sentence.tokens):
+        cells: list[RenderableType] = [Text(token)]
+        for column, most in zip(numbers, largest, strict=True):
+            number = column[i]
+            cells += ["-", ""] if number is None else [f"{number:+z.4f}", _two_way(number / most if most else 0.0)]
+        table.add_row(*cells)
+    yield table
+    if sentence.truncated:
+        yield Text(f"{name} was cut at the model's limit", style="yellow")
+
+
+def _two_way(share: float) -> Text:
+    """A bar to the left of the middle for less than nothing, to the right for more."""
+    size = round(min(1.0, abs(share)) * HALF_BAR)
+    if share < 0:
+        return Text(" " * (HALF_BAR - size)).append("█" * size, style="red").append("│" + " " * HALF_BAR)
+    return Text(" " * HALF_BAR + "│").append("█" * size, style="green").append(" " * (HALF_BAR - size))
+
+
+def _blocks(matrix: MatrixOfTokens, a: Sequence[str], b: Sequence[str], width: int) -> Iterator[Table]:
+    """The matrix, its columns cut into blocks that fit."""
+    low, high = matrix.range or (0.0, 0.0)
+    most = max(abs(low), abs(high)) or max((abs(value) for row in matrix.values for value in row), default=0.0)
+    room = width - max(map(cell_len, a), default=0)
+    start = 0
+    while start < len(b):
+        stop, used = start, 0
+        while stop < len(b) and (stop == start or used + _column_width(b[stop]) <= room):
+            used += _column_width(b[stop])
+            stop += 1
+        table = Table("", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+        for token in b[start:stop]:
+            table.add_column(Text(token), justify="right", no_wrap=True)
+        for token, values in zip(a, matrix.values, strict=True):
+            table.add_row(Text(token), *(_cell(value, most) for value in values[start:stop]))
+        yield table
+        start = stop
+
+
+def _column_width(token: str) -> int:
+    return 1 + max(cell_len(token), len("+0.00"))
+
+
+def _cell(value: float, most: float) -> Text:
+    """A number on the colour of its size: the stronger, the further from nothing."""
+    strength = round(200 * min(1.0, abs(value) / most)) if most else 0
+    faded = 255 - strength
+    background = f"rgb(255,{faded},{faded})" if value < 0 else f"rgb({faded},255,{faded})"
+    return Text(f"{value:+z.2f}", style=f"black on {background}")

@@ -1,0 +1,45 @@
+"""A service of tiny models: in this process for most tests, on a loopback port for those about the wire."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from semblance.__main__ import main
+from tests.service.conftest import anyio_backend, models, no_settings_from_outside  # noqa: F401 - fixtures
+from tests.service.test_process import running
+
+
+@pytest.fixture(scope="session")
+def url(models: Path) -> Iterator[str]:  # noqa: F811
+    """A real service on a port."""
+    with running(models) as (_, address):
+        yield address
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def semblance(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`semblance("score", "a man", "a dog")` as the shell would run it, 80 characters wide and without colours."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["semblance", *map(str, arguments)])
+        try:
+            code = main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return Ran(code, *capsys.readouterr())
+
+    return run

@@ -1,0 +1,217 @@
+"""The commands as the shell runs them: what they print, where, and with which exit code."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from semblance import Client, Retries
+from tests.client.alike import assert_alike
+from tests.client.conftest import Ran, Run
+from tests.service.conftest import NEEDED_SECONDS, free_port
+
+ROOT = Path(__file__).parents[2]
+PAIR = ("a man plays the guitar", "the man is playing a guitar .")
+
+
+@pytest.fixture
+def here(url: str, semblance: Run) -> Run:
+    """With the tiny models, of a service: opening them for each test would take longer."""
+
+    def run(command: str, *arguments: object) -> Ran:
+        return semblance(command, *arguments, "--url", url)
+
+    return run
+
+
+def test_a_score_for_people(here: Run) -> None:
+    code, out, err = here("score", *PAIR)
+    assert (code, err) == (0, "")
+    assert [line.split()[:2] for line in out.splitlines()] == [
+        ["score", "0.7510"],
+        ["raw", "score"],
+        ["model", "avg-paraphrase"],
+        ["a", "5"],
+        ["b", "7"],
+    ]
+
+
+def test_every_command_prints_the_services_answer_as_json(here: Run, url: str) -> None:
+    def said(path: str, **body: object) -> object:
+        return httpx.post(f"{url}{path}", json=body).json()
+
+    a, b = PAIR
+    candidates = ["a dog runs", "guitar"]
+    ranking = said("/rank", query=a, candidates=candidates, top_k=1, model="avg-sick")
+    for result in ranking["results"]:
+        result["text"] = candidates[result["index"]]
+    for arguments, expected in [
+        (("score", a, b), said("/similarity", pairs=[{"a": a, "b": b}])),
+        (("entail", a, b), said("/entailment", pairs=[{"premise": a, "hypothesis": b}])),
+        (("explain", a, b, "--model", "pair-sick"), said("/explain", a=a, b=b, model="pair-sick")),
+        (("rank", a, *candidates, "--top-k", 1, "--model", "avg-sick"), ranking),
+    ]:
+        code, out, err = here(*arguments, "--json")
+        assert (code, err) == (0, "")
+        assert out.count("\n") == 1
+        assert_alike(json.loads(out), expected)
+
+
+def test_with_a_url_the_service_there_is_asked(semblance: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = httpx.get(f"{url}/models").json()["defaults"]
+    monkeypatch.chdir("/")  # no models here
+    assert json.loads(semblance("models", "--url", url, "--json").out)["defaults"] == expected
+    monkeypatch.setenv("SEMBLANCE_URL", url)
+    assert json.loads(semblance("models", "--json").out)["defaults"] == expected
+    assert semblance("models", "--local").code == 3
+
+
+def test_without_a_url_the_models_are_opened_here(semblance: Run, url: str, models: Path) -> None:
+    found = semblance("score", *PAIR, "--models-dir", models)
+    assert (found.code, found.err) == (0, "")
+    assert found == semblance("score", *PAIR, "--url", url)
+
+
+def test_models_for_people(here: Run) -> None:
+    code, out, _ = here("models")
+    assert code == 0
+    for word in ("avg-paraphrase", "avg-sick", "pair-sick", "/entailment", "similarity,", "256 pairs"):
+        assert word in out
+
+
+def test_explain_for_people_shows_every_token_and_matrix(here: Run) -> None:
+    code, out, _ = here("explain", *PAIR, "--model", "pair-sick")
+    assert code == 0
+    for word in ("guitar", "playing", "deletion", "cosine: of the two words' rows", "alike: "):
+        assert word in out
+
+
+def test_candidates_from_a_file_and_from_standard_input(
+    here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "a dog runs\n\n  the guitar  \n"
+    (tmp_path / "lines.txt").write_text(lines)
+    from_file = json.loads(here("rank", "guitar", "--file", tmp_path / "lines.txt", "--json").out)
+    assert [(result["index"], result["text"]) for result in from_file["results"]] == [
+        (1, "the guitar"),
+        (0, "a dog runs"),
+    ]
+    for arguments in ((), ("--file", "-")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+        assert json.loads(here("rank", "guitar", *arguments, "--json").out) == from_file
+
+
+def test_two_stages(here: Run) -> None:
+    code, out, _ = here("rank", "a man", "a dog", "the man", "--rerank-model", "pair-sick", "--rerank-top", 1)
+    assert code == 0
+    assert "avg-paraphrase, then pair-sick" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("score", "a", " "), 1, "semblance: pairs.0.b: the text has no visible character (empty_text, request "),
+        (("score", "a", "b", "--model", "x"), 1, "semblance: model: no model 'x'; known models: "),
+        (("entail", "a", "b", "--model", "avg-paraphrase"), 1, "semblance: model: model avg-paraphrase has no "),
+        (("rank", "a", "b", "--rerank-top", "1"), 1, "semblance: rerank_model: there is no default model"),
+    ],
+)
+def test_a_refusal_is_one_line(here: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
+    found = here(*arguments)
+    assert (found.code, found.out, found.err.count("\n")) == (code, "", 1)
+    assert found.err.startswith(message)
+
+
+def test_no_service_is_one_line(semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("semblance.client.Retries", lambda _: Retries(0))
+    port = free_port()
+    for where, message in [
+        (("--url", f"http://127.0.0.1:{port}"), f"semblance: no answer from http://127.0.0.1:{port}: "),
+        (("--models-dir", tmp_path / "nowhere"), f"semblance: SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file"),
+    ]:
+        code, out, err = semblance("score", "a", "b", *where)
+        assert (code, out, err.count("\n")) == (3, "", 1)
+        assert err.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("score", "one"),
+        ("score", "a", "b", "--url", "host:80"),
+        ("rank", "q", "c", "--file", __file__),
+        ("rank", "q", "--file", "/nowhere"),
+        ("rank", "q", "c", "--top-k", "0"),
+        ("serve", "--set", "cache_sise=3"),
+        ("serve", "--set", "cache_size"),
+        ("batch", "x.jsonl", "y.jsonl", "--task", "guess"),
+        ("nothing",),
+    ],
+)
+def test_wrong_usage(semblance: Run, arguments: tuple[str, ...]) -> None:
+    code, out, err = semblance(*arguments)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+
+
+def test_a_terminal_is_not_read_for_candidates(semblance: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    assert semblance("rank", "q").code == 2
+
+
+def test_help_names_every_command(semblance: Run) -> None:
+    code, out, _ = semblance("--help")
+    assert code == 0
+    for command in ("score", "rank", "entail", "explain", "models", "serve", "batch"):
+        assert f" {command} " in out
+
+
+def test_serve_runs_the_service(models: Path) -> None:
+    port = free_port()
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "semblance",
+            "serve",
+            "--port",
+            str(port),
+            "--models-dir",
+            models,
+            "--set",
+            "max_pairs=7",
+        ],
+        cwd=ROOT,
+        env=os.environ,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        with Client(
+            f"http://127.0.0.1:{port}", retries=Retries(retries=60, first_wait=0.1, longest_wait=0.1)
+        ) as client:
+            assert client.models().limits.max_pairs == 7
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=NEEDED_SECONDS)
+        assert "Traceback" not in err
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_serve_says_what_does_not_fit(semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SEMBLANCE_PORT", "SEMBLANCE_MODELS_DIR"):
+        monkeypatch.setenv(name, "")  # so that what serve sets is taken back after the test
+    code, out, err = semblance("serve", "--port", "99999")
+    assert (code, out) == (2, "")
+    assert err.startswith("SEMBLANCE_PORT: ")

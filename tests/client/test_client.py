@@ -1,0 +1,271 @@
+"""Both clients against the real application with tiny models: in this process, and over a port."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from semblance import AsyncClient, Client
+from semblance.errors import (
+    InvalidRequest,
+    NoAnswer,
+    NotFound,
+    RequestFailed,
+    SemblanceError,
+    TooLarge,
+    Unauthorized,
+    UnexpectedAnswer,
+)
+from tests.client.alike import assert_alike
+from tests.service.conftest import free_port
+from tests.service.test_process import running
+
+PAIRS = [("a man plays the guitar", "the man is playing a guitar ."), ("a dog runs", "a cat sleeps"), ("cat", "\u732b")]
+CANDIDATES = ["a dog runs in the park", "the man is playing a guitar .", "a cat sleeps on the sofa", "guitar"]
+METHODS: dict[str, tuple[Any, ...]] = {
+    "similarity": (PAIRS,),
+    "entailment": (PAIRS,),
+    "rank": ("a man plays the guitar", CANDIDATES),
+    "embed": (CANDIDATES,),
+    "explain": PAIRS[0],
+    "models": (),
+    "health": (),
+}
+
+
+@pytest.fixture(scope="module")
+def client(models: Path) -> Iterator[Client]:
+    with Client.local(models) as opened:
+        yield opened
+
+
+def raw(url: str, path: str, **body: Any) -> Any:
+    """What the service says to a plain HTTP client."""
+    return httpx.post(f"{url}{path}", json=body).json()
+
+
+def test_every_answer_says_what_the_service_says(url: str) -> None:
+    with Client(url) as client:
+        found = client.similarity(PAIRS)
+        said = raw(url, "/similarity", pairs=[{"a": a, "b": b} for a, b in PAIRS])
+        assert found.model == said["model"] == "avg-paraphrase"
+        assert [(r.score, r.raw_score, list(r.tokens), list(r.truncated), list(r.unknown)) for r in found.results] == [
+            (r["score"], r["raw_score"], r["tokens"], r["truncated"], r["unknown"]) for r in said["results"]
+        ]
+        assert [r.rating for r in client.similarity(PAIRS, model="avg-sick").results] == [
+            r["rating"]
+            for r in raw(url, "/similarity", pairs=[{"a": a, "b": b} for a, b in PAIRS], model="avg-sick")["results"]
+        ]
+        labels = client.entailment(PAIRS)
+        said = raw(url, "/entailment", pairs=[{"premise": a, "hypothesis": b} for a, b in PAIRS])
+        assert [(r.label, dataclasses.asdict(r.probabilities)) for r in labels.results] == [
+            (r["label"], r["probabilities"]) for r in said["results"]
+        ]
+        ranking = client.rank("a man", CANDIDATES, top_k=3, rerank_model="pair-sick", rerank_top=2)
+        said = raw(url, "/rank", query="a man", candidates=CANDIDATES, top_k=3, rerank_model="pair-sick", rerank_top=2)
+        assert [(r.index, r.score, r.stage) for r in ranking.results] == [
+            (r["index"], r["score"], r["stage"]) for r in said["results"]
+        ]
+        assert (ranking.model, ranking.rerank_model) == (said["model"], said["rerank_model"])
+        embeddings = client.embed(CANDIDATES, model="avg-sick")
+        said = raw(url, "/embed", sentences=CANDIDATES, model="avg-sick")
+        assert embeddings.embeddings.dtype == np.float32
+        assert embeddings.embeddings.shape == (4, embeddings.dim)
+        np.testing.assert_array_equal(embeddings.embeddings, np.asarray(said["embeddings"], np.float32))
+        explanation = client.explain(*PAIRS[0], model="pair-sick")
+        said = raw(url, "/explain", a=PAIRS[0][0], b=PAIRS[0][1], model="pair-sick")
+        assert explanation.a.tokens == said["a"]["tokens"]
+        assert [(m.name, m.values, list(m.range or ())) for m in explanation.matrices] == [
+            (m["name"], m["values"], m["range"]) for m in said["matrices"]
+        ]
+        assert [(v.name, v.a, v.b) for v in explanation.vectors] == [
+            (v["name"], v["a"], v["b"]) for v in said["vectors"]
+        ]
+        served = client.models()
+        assert [model.id for model in served.models] == ["avg-paraphrase", "avg-sick", "pair-sick"]
+        assert served.limits.max_pairs == 256
+        assert client.health().status == "ready"
+
+
+def test_blocking_async_over_http_and_in_process_are_one(models: Path, url: str, client: Client) -> None:
+    async def ask(opened: AsyncClient) -> list[Any]:
+        async with opened:
+            return [await getattr(opened, method)(*arguments) for method, arguments in METHODS.items()]
+
+    expected = [getattr(client, method)(*arguments) for method, arguments in METHODS.items()]
+    with Client(url) as over_http:
+        assert_alike([getattr(over_http, method)(*arguments) for method, arguments in METHODS.items()], expected)
+    assert_alike(asyncio.run(ask(AsyncClient(url))), expected)
+    assert_alike(asyncio.run(ask(AsyncClient.local(models))), expected)
+
+
+def test_more_than_a_request_may_hold_gives_the_same(
+    models: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs, candidates = PAIRS * 5, [f"{text} {n}" for n in range(4) for text in CANDIDATES]
+
+    def ask(asked: Client) -> list[Any]:
+        return [
+            asked.similarity(pairs),
+            asked.entailment(pairs),
+            asked.rank("a man", candidates, top_k=7),
+            asked.rank("a man", candidates, rerank_model="pair-sick", rerank_top=5),
+            asked.embed(candidates),
+        ]
+
+    expected = ask(client)
+    for name, most in {"PAIRS": 4, "CANDIDATES": 3, "SENTENCES": 2}.items():
+        monkeypatch.setenv(f"SEMBLANCE_MAX_{name}", str(most))
+    with Client.local(models) as small:
+        assert small.models().limits.max_pairs == 4
+        assert_alike(ask(small), expected)
+
+    async def at_once() -> Any:
+        async with AsyncClient.local(models) as opened:
+            return await opened.similarity(pairs)
+
+    assert_alike(asyncio.run(at_once()), expected[0])
+
+
+def test_a_body_over_the_limit_is_halved(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_MAX_BODY_BYTES", "200")
+    with Client.local(models) as small:
+        assert len(small.similarity(PAIRS * 5).results) == 15
+        with pytest.raises(TooLarge) as caught:
+            small.similarity([("a man", "dog " * 60)])
+    assert caught.value.limit == 200
+
+
+@pytest.mark.parametrize(
+    ("ask", "kind", "field"),
+    [
+        (lambda c: c.similarity([*PAIRS, ("a", " ")]), InvalidRequest, "pairs.3.b"),
+        (lambda c: c.similarity([("a", "b")] * 300 + [("a", "")]), InvalidRequest, "pairs.300.b"),
+        (lambda c: c.similarity([("a", "b")] * 300 + [("a", 1)]), InvalidRequest, "pairs.300.b"),
+        (lambda c: c.similarity([("a", "\ud800")]), InvalidRequest, "pairs.0.b"),
+        (lambda c: c.similarity([]), InvalidRequest, "pairs"),
+        (lambda c: c.similarity(PAIRS, model="nobody"), NotFound, "model"),
+        (lambda c: c.entailment(PAIRS, model="avg-paraphrase"), InvalidRequest, "model"),
+        (lambda c: c.rank("", CANDIDATES), InvalidRequest, "query"),
+        (lambda c: c.rank("a", CANDIDATES, rerank_top=2), InvalidRequest, "rerank_model"),
+        (lambda c: c.embed(["a", "x" * 100_001]), TooLarge, "sentences.1"),
+    ],
+)
+def test_a_refusal_names_the_field(
+    client: Client, ask: Callable[[Client], Any], kind: type[RequestFailed], field: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        ask(client)
+    assert caught.value.field == field
+    assert caught.value.request_id
+
+
+def test_a_service_that_says_no_to_health_has_answered() -> None:
+    body = {"status": "unready", "reasons": ["model m: wrong"], "models": ["m"], "redis": "off"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(503, json=body))
+    with Client("http://service", transport=transport) as client:
+        assert client.health().reasons == ["model m: wrong"]
+
+
+def test_the_key_and_our_name_are_sent() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json={"status": "ready", "reasons": [], "models": [], "redis": "off"})
+
+    with Client("https://host/behind/a/path", api_key="s3cret", transport=httpx.MockTransport(answer)) as client:
+        client.health()
+    assert str(seen[0].url) == "https://host/behind/a/path/health/ready"
+    assert seen[0].headers["authorization"] == "Bearer s3cret"
+    assert seen[0].headers["user-agent"].startswith("semblance/")
+
+
+def test_the_wire(models: Path) -> None:
+    with running(models, api_key="s3cret") as (process, url):
+        with Client(url, api_key="s3cret") as client:
+            assert client.similarity(PAIRS).model == "avg-paraphrase"
+        with Client(url) as client:
+            assert client.health().status == "ready"
+            with pytest.raises(Unauthorized, match="give the API key as"):
+                client.similarity(PAIRS)
+        process.kill()
+        process.wait()
+        with Client(url, retries=0) as client, pytest.raises(NoAnswer, match=f"no answer from {url}: "):
+            client.similarity(PAIRS)
+
+
+def test_another_program_on_the_port_is_told_from_the_service() -> None:
+    page = httpx.MockTransport(lambda _: httpx.Response(200, text="<html>It works!</html>"))
+    with Client("http://service", transport=page) as client, pytest.raises(UnexpectedAnswer):
+        client.models()
+    moved = httpx.MockTransport(lambda _: httpx.Response(301, headers={"location": "https://elsewhere"}))
+    with Client("http://service", transport=moved) as client, pytest.raises(RequestFailed, match="Moved Permanently"):
+        client.models()
+    squeezed = httpx.MockTransport(
+        lambda _: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=httpx.ByteStream(b"not gzip"))
+    )
+    with (
+        Client("http://service", transport=squeezed) as client,
+        pytest.raises(UnexpectedAnswer, match="cannot be read"),
+    ):
+        client.models()
+
+
+def test_a_failed_part_ends_the_others(client: Client) -> None:
+    """Of an async call: what it had begun is cancelled, and nothing is left running."""
+    begun: list[str] = []
+    ended: list[str] = []
+    served = dataclasses.asdict(client.models())
+
+    class Slow(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            if request.method == "GET":
+                return httpx.Response(200, json=served)
+            begun.append("")
+            if len(begun) == 1:
+                await asyncio.sleep(0)
+                return httpx.Response(422, json={"error": {"code": "c", "message": "m", "field": "pairs.0.a"}})
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.append("")
+            raise AssertionError
+
+    async def ask() -> int:
+        async with AsyncClient("http://service", transport=Slow(), max_items=1) as client:
+            with pytest.raises(InvalidRequest):
+                await client.similarity(PAIRS)
+            await asyncio.sleep(0)
+            return len(asyncio.all_tasks())
+
+    assert asyncio.run(ask()) == 1
+    assert len(ended) == len(begun) - 1 == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"url": "localhost:8000"}, "expected a URL such as"),
+        ({"url": "http://"}, "expected a URL such as"),
+        ({"url": "http://host", "api_key": "two\nlines"}, "printable ASCII"),
+        ({"url": "http://host", "max_items": 0}, "max_items must be at least 1"),
+        ({"url": "http://host", "concurrency": 0}, "concurrency must be at least 1"),
+    ],
+)
+def test_arguments_that_cannot_be(arguments: dict[str, Any], message: str) -> None:
+    for kind in (AsyncClient,) if "concurrency" in arguments else (Client, AsyncClient):
+        with pytest.raises(ValueError, match=message):
+            kind(**arguments)
+
+
+def test_nobody_there() -> None:
+    with Client(f"http://127.0.0.1:{free_port()}", retries=0) as client, pytest.raises(SemblanceError) as caught:
+        client.health()
+    assert isinstance(caught.value, NoAnswer)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,129 @@
+"""The service inside the client's process: how it starts, fails to, and ends."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from semblance import AsyncClient, Client, local
+from semblance.errors import CannotStart, MissingExtra
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match=f"{tmp_path}/nowhere: No such file or directory") as caught:
+        Client.local(tmp_path / "nowhere")
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_that_do_not_fit_are_one_line(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_PORT", "http")
+    monkeypatch.setenv("SEMBLANCE_MAX_PAIRS", "none")
+    with pytest.raises(CannotStart, match=r"SEMBLANCE_PORT: .*; SEMBLANCE_MAX_PAIRS: "):
+        Client.local(models)
+
+
+def test_the_environment_names_the_models(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_MODELS_DIR", str(models))
+    with Client.local() as client:
+        assert [model.id for model in client.models().models] == ["avg-paraphrase", "avg-sick", "pair-sick"]
+
+
+def test_no_key_is_asked_for_where_nobody_else_is(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_API_KEY", "s3cret")
+    with Client.local(models) as client:
+        assert client.similarity([("a man", "a dog")]).results
+
+
+def test_closing_twice_and_without_a_request(models: Path) -> None:
+    client = Client.local(models)
+    client.close()
+    client.close()
+
+    async def never_asked() -> None:
+        await AsyncClient.local(models).aclose()
+
+    asyncio.run(never_asked())
+
+
+def test_the_application_starts_before_the_first_request_and_ends_with_the_client(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    opened = local.open_service(models)
+    service = opened.service
+    start, close = service.start, service.close
+
+    async def starting() -> None:
+        events.append("start")
+        await start()
+
+    async def closing() -> None:
+        events.append("close")
+        await close()
+
+    service.start, service.close = starting, closing
+    monkeypatch.setattr(local, "open_service", lambda _: opened)
+    with Client.local() as client:
+        assert events == []
+        client.health()
+        client.health()
+        assert events == ["start"]
+    assert events == ["start", "close"]
+
+
+def test_many_first_requests_start_it_once(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = local.open_service(models)
+    events: list[str] = []
+    start = opened.service.start
+
+    async def starting() -> None:
+        events.append("start")
+        await asyncio.sleep(0.01)
+        await start()
+
+    opened.service.start = starting
+    monkeypatch.setattr(local, "open_service", lambda _: opened)
+
+    async def ask() -> None:
+        async with AsyncClient.local() as client:
+            await asyncio.gather(*(client.similarity([("a man", "a dog")]) for _ in range(5)))
+
+    asyncio.run(ask())
+    assert events == ["start"]
+
+
+def test_an_application_that_does_not_start_says_why(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = local.open_service(models)
+
+    async def starting() -> None:
+        raise RuntimeError("the disk is gone")
+
+    opened.service.start = starting
+    monkeypatch.setattr(local, "open_service", lambda _: opened)
+    with Client.local() as client:
+        for _ in range(2):
+            with pytest.raises(CannotStart, match="the service does not start: the disk is gone"):
+                client.health()
+
+
+def test_a_client_nobody_closed_lets_the_interpreter_end(models: Path) -> None:
+    code = f"from semblance import Client; c = Client.local({str(models)!r}); print(c.health().status)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ready\n", "")
+
+
+def test_without_the_service_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "service"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    with pytest.raises(
+        MissingExtra, match=r"needs fastapi, which is not installed: pip install 'semblance\[service\]'"
+    ):
+        Client.local()

@@ -1,0 +1,185 @@
+"""Questions answered by hand: what is sent, in how many pieces, and what comes together again."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semblance.errors import InvalidRequest, UnexpectedAnswer
+from semblance.protocol import Call, Questions, Steps
+from semblance.types import Ranking
+
+LIMITS = {
+    "max_body_bytes": 10_000,
+    "max_pairs": 4,
+    "max_candidates": 4,
+    "max_sentences": 4,
+    "max_text_chars": 1000,
+    "max_explained_tokens": 10,
+    "request_timeout_seconds": 1.0,
+}
+Answer = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+
+def run(steps: Steps[Any], answer: Answer, **served: Any) -> tuple[Any, list[Call]]:
+    """Drive a question; GET /models is answered here."""
+    models = {
+        "models": [],
+        "defaults": {},
+        "rerank": {"default_model": served.pop("second", None), "default_top": 2},
+        "limits": LIMITS | served,
+    }
+    sent: list[Call] = []
+    try:
+        calls = next(steps)
+        while True:
+            sent += calls
+            found = [models if call.body is None else answer(call.path, json.loads(call.body)) for call in calls]
+            calls = steps.send([json.dumps(each).encode() for each in found])
+    except StopIteration as done:
+        return done.value, sent
+
+
+def lengths(_: str, body: dict[str, Any]) -> dict[str, Any]:
+    """A model whose score is the length of a."""
+    return {
+        "model": "m",
+        "results": [
+            {
+                "score": 0.5,
+                "raw_score": len(pair["a"]),
+                "tokens": [1, 1],
+                "truncated": [False, False],
+                "unknown": [0, 0],
+            }
+            for pair in body["pairs"]
+        ],
+    }
+
+
+def by_length(_: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Orders by length, the shortest first for the model `short`; cuts what is longer than 8."""
+    texts, sign = body["candidates"], -1 if body.get("model") == "short" else 1
+    best = sorted(range(len(texts)), key=lambda i: -sign * len(texts[i]))[: body.get("top_k")]
+    return {
+        "model": body.get("model", "m"),
+        "results": [{"index": i, "score": 0.5 + sign * len(texts[i]) / 100} for i in best],
+        "truncated": {"query": False, "candidates": [i for i, text in enumerate(texts) if len(text) > 8]},
+    }
+
+
+def rank(questions: Questions, candidates: list[str], **options: Any) -> Steps[Ranking]:
+    return questions.rank(
+        "q", candidates, **(dict.fromkeys(("top_k", "model", "rerank_model", "rerank_top")) | options)
+    )
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=40), st.integers(1, 9), st.integers(1, 400))
+def test_all_pairs_are_sent_once_in_order_within_the_limits(texts: list[str], most: int, room: int) -> None:
+    steps = Questions().similarity([(text, "b") for text in texts], "m")
+    found, sent = run(steps, lengths, max_pairs=most, max_body_bytes=room)
+    assert [result.raw_score for result in found.results] == [len(text) for text in texts]
+    posted = [call for call in sent if call.body is not None]
+    assert [place for call in posted for place in call.places] == list(range(len(texts)))
+    for call in posted:
+        assert len(call.places) <= most
+        assert len(call.body or b"") <= room or len(call.places) == 1
+
+
+def test_one_pair_asks_nothing_before() -> None:
+    _, sent = run(Questions().similarity([("a", "b")], None), lengths)
+    assert [(call.method, call.path, call.body) for call in sent] == [
+        ("POST", "/similarity", b'{"pairs":[{"a":"a","b":"b"}]}')
+    ]
+
+
+def test_limits_are_asked_once() -> None:
+    questions = Questions()
+    for _ in range(2):
+        found, sent = run(questions.similarity([("a", "b")] * 6, None), lengths)
+        assert len(found.results) == 6
+    assert [call.path for call in sent] == ["/similarity", "/similarity"]
+
+
+def test_a_caller_may_ask_for_smaller_requests() -> None:
+    _, sent = run(
+        Questions(max_items=3).embed(["x"] * 7, None),
+        lambda _, body: {
+            "model": "m",
+            "dim": 1,
+            "embeddings": [[1.0]] * len(body["sentences"]),
+            "truncated": [False] * len(body["sentences"]),
+        },
+    )
+    assert [len(call.places) for call in sent[1:]] == [3, 3, 1]
+
+
+def test_nothing_to_ask_is_for_the_service_to_refuse() -> None:
+    steps = Questions().similarity([], None)
+    assert next(steps) == [Call("/similarity", b'{"pairs":[]}', range(0))]
+
+
+def test_texts_travel_as_they_are_and_lone_surrogates_escaped() -> None:
+    (call,) = next(Questions().explain("\u732b", "b", None))
+    assert call.body == '{"a":"\u732b","b":"b"}'.encode()
+    (call,) = next(Questions().explain("\ud800", "b", None))
+    assert call.body == b'{"a":"\\ud800","b":"b"}'
+
+
+@pytest.mark.parametrize("top_k", [None, 1, 3, 50])
+def test_a_ranking_in_parts_is_the_ranking_of_all(top_k: int | None) -> None:
+    candidates = ["x" * n for n in (3, 9, 1, 7, 12, 5, 2, 8, 11, 4)]
+    whole, sent = run(rank(Questions(), candidates, top_k=top_k), by_length, max_candidates=100)
+    assert len(sent) == 2
+    parts, sent = run(rank(Questions(), candidates, top_k=top_k), by_length, max_candidates=3)
+    assert len(sent) == 5
+    assert parts == whole
+    assert parts.truncated.candidates == [1, 4, 8]
+
+
+def test_candidates_of_one_score_stay_in_their_order() -> None:
+    found, _ = run(rank(Questions(), ["xx"] * 10), by_length)
+    assert [result.index for result in found.results] == list(range(10))
+
+
+@pytest.mark.parametrize("top_k", [None, 2, 6])
+def test_the_second_stage_orders_the_best_of_all_parts(top_k: int | None) -> None:
+    candidates = ["x" * n for n in (3, 9, 1, 7, 12, 5, 2, 8, 11, 4)]
+    steps = rank(Questions(), candidates, rerank_model="short", rerank_top=5, top_k=top_k)
+    found, _ = run(steps, by_length)
+    stages = [(result.index, result.stage) for result in found.results]
+    #  12, 11, 9, 8, 7 are the five longest; the second model has the shortest of them first
+    assert stages == [(3, 2), (7, 2), (1, 2), (8, 2), (4, 2), (5, 1), (9, 1), (0, 1), (6, 1), (2, 1)][:top_k]
+    assert (found.model, found.rerank_model) == ("m", "short")
+    assert found.truncated.candidates == [1, 4, 8]
+    assert found.rerank_truncated.candidates == [1, 4, 8]
+
+
+def test_the_second_stage_has_defaults() -> None:
+    candidates = ["x" * n for n in range(1, 7)]
+    found, _ = run(rank(Questions(), candidates, rerank_top=3), by_length, second="short")
+    assert [result.index for result in found.results] == [3, 4, 5, 2, 1, 0]
+    found, _ = run(rank(Questions(), candidates, rerank_model="short"), by_length)
+    assert [result.index for result in found.results] == [4, 5, 3, 2, 1, 0]
+    with pytest.raises(InvalidRequest, match="rerank_model: there is no default model"):
+        run(rank(Questions(), candidates, rerank_top=3), by_length)
+
+
+@pytest.mark.parametrize("answer", [b"<html>", b"", b"[]", b'{"status": "fine"}'])
+def test_what_is_no_answer_of_this_service_is_said(answer: bytes) -> None:
+    steps = Questions().health()
+    next(steps)
+    with pytest.raises(UnexpectedAnswer, match="not an answer of this service: ") as caught:
+        steps.send([answer])
+    assert "\n" not in str(caught.value)
+
+
+def test_fields_of_a_newer_service_are_left_out() -> None:
+    steps = Questions().health()
+    next(steps)
+    with pytest.raises(StopIteration) as done:
+        steps.send([b'{"status":"ready","reasons":[],"models":["m"],"redis":"off","mood":"fine"}'])
+    assert done.value.value.models == ["m"]

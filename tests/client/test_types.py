@@ -1,0 +1,43 @@
+"""The client's answers against the service's own types: a field added there must be added here."""
+
+import dataclasses
+from typing import NotRequired, get_args, get_origin, get_type_hints
+
+import pytest
+
+from semblance import types
+from service import schemas
+
+SAME_NAME = ["SimilarityResult", "RankResult", "RankTruncated", "Probabilities", "EntailmentResult", "TokensOfSentence"]
+SAME_NAME += ["MatrixOfTokens", "VectorsOfTokens", "FigureInfo", "ExplanationNames", "ModelInfo", "LimitsInfo"]
+SAME_NAME += ["RerankInfo", "Readiness"]
+RENAMED = {
+    "Similarities": "SimilarityResponse",
+    "Ranking": "RankResponse",
+    "Entailments": "EntailmentResponse",
+    "Embeddings": "EmbedResponse",
+    "Explanation": "ExplainResponse",
+    "Models": "ModelsResponse",
+}
+PAIRS = [(name, name) for name in SAME_NAME] + list(RENAMED.items())
+
+
+@pytest.mark.parametrize(("ours", "theirs"), PAIRS)
+def test_every_field_of_an_answer_is_there(ours: str, theirs: str) -> None:
+    schema = get_type_hints(getattr(schemas, theirs), include_extras=True)
+    fields = {field.name: field for field in dataclasses.fields(getattr(types, ours))}
+    assert fields.keys() == schema.keys()
+    optional = {name for name, hint in schema.items() if get_origin(hint) is NotRequired}
+    assert {name for name, field in fields.items() if field.default is None} == optional
+
+
+def test_no_dataclass_is_left_out() -> None:
+    ours = {name for name, value in vars(types).items() if dataclasses.is_dataclass(value)}
+    assert ours == {name for name, _ in PAIRS}
+
+
+@pytest.mark.parametrize(("kind", "field"), [("EntailmentResult", "label"), ("Readiness", "status")])
+def test_closed_sets_are_the_same(kind: str, field: str) -> None:
+    ours, theirs = (get_args(get_type_hints(getattr(module, kind))[field]) for module in (types, schemas))
+    assert len(ours) == 3
+    assert ours == theirs
