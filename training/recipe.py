@@ -105,6 +105,8 @@ class TeacherAnswers:
     """Questions with their candidate answers, each pair's target the teacher's cosine (`training.teacher_answers`)."""
 
     corpora: tuple[Corpus, ...] = ("wikiqa", "trecqa")
+    limit: int | None = None  # so many pairs of each corpus at most, drawn at random
+    seed: int = 0  # of the draw
     selection: Corpus = "wikiqa"  # whose development part chooses the epoch
 
 

@@ -372,7 +372,7 @@ def pairwise_objective(
         case TeacherAnswers() as data:
             if teacher is None:
                 raise RunMissing("these answers need a teacher: give --teacher, the folder of a model")
-            learnt = tuple(teacher_answers(data.corpora, Teacher(teacher), runs / "teacher"))
+            learnt = tuple(teacher_answers(data, Teacher(teacher), runs / "teacher"))
             dev = pairwise.read(data.selection).dev
         case other:
             raise TypeError(f"{recipe.name}: {type(other).__name__} does not feed {type(recipe.objective).__name__}")

@@ -156,7 +156,7 @@ def answers() -> Recipe:
     """Pre-training for answer selection: a teacher's cosine of every question with every candidate."""
     return replace(
         _run("pwim-answers", "wikiqa", replace(QA, negatives=None), "a start for the others", architecture=ANSWERS),
-        data=TeacherAnswers(),
+        data=TeacherAnswers(limit=16_000),
         start="pwim-teacher",
         start_seed=1,
         schedule=Schedule(epochs=2, batch_size=32, decay="linear"),
