@@ -23,9 +23,9 @@ from service.settings import Settings
 from service.state import Service
 
 _DESCRIPTION = """
-Sentence similarity, answer ranking and entailment. Every error of our own routes has one shape, and every answer carries
-an `X-Request-Id`: the caller's own, or a new one. Besides our own routes there are those of TEI, Cohere, Jina, vLLM,
-OpenAI and the Open Inference Protocol, with their own errors.
+Sentence similarity, answer ranking and entailment. Every error of our own routes has one shape, and every answer
+carries an `X-Request-Id`: the caller's own, or a new one. Besides our own routes there are those of TEI, Cohere, Jina,
+vLLM, OpenAI and the Open Inference Protocol, with their own errors.
 """
 
 

@@ -82,6 +82,13 @@ async def test_the_documentation_shows_every_body_of_a_path(serve: Serve) -> Non
     assert "HTTPValidationError" not in str(api["paths"])
 
 
+async def test_the_documentation_has_a_field_for_the_key_when_one_is_asked_for(serve: Serve) -> None:
+    async with serve(api_key="correct horse") as client:
+        headers = {"x-api-key": "correct horse"}
+        paths = (await client.get("/openapi.json", headers=headers)).json()["paths"]
+    assert [path for path, methods in paths.items() for one in methods.values() if "security" not in one] == []
+
+
 def bodies(operation, schemas) -> list[dict[str, object]]:
     """The schemas of all that a path takes."""
     if operation is None:
