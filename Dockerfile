@@ -1,4 +1,4 @@
-# The service alone: contract, service and the published models. No torch, no compiler, no pip, no root.
+# The service alone: contract, service, the client's few files, the published models. No torch, no compiler, no pip, no root.
 # Another build of the base, or one pinned by digest, is chosen with --build-arg PYTHON_IMAGE=...
 ARG PYTHON_IMAGE=python:3.11-slim
 
@@ -12,6 +12,7 @@ RUN touch README.md LICENSE \
 COPY README.md LICENSE ./
 COPY contract contract
 COPY service service
+COPY semblance semblance
 RUN python -m pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --force-reinstall .
 
 FROM ${PYTHON_IMAGE}

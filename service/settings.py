@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from service.errors import SettingsError
 
 PREFIX = "SEMBLANCE_"
-_OTHERS = {"SEMBLANCE_DATA"}  # of the training half
+_OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL"}  # of the training half, and of the command line
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
