@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from contract.manifest import Manifest
+from contract.manifest import Manifest, SimilarityTask
 
 _HOW = {
     "cosine": "the cosine of the two sentence embeddings",
@@ -20,6 +20,12 @@ _WITH_ORDER = (
 )
 
 
+_TOGETHER = (
+    "- It reads both sentences together: nothing can be kept of one of them, and every pair costs a run of the model."
+)
+_DIRECTED = "- It reads the sentences in their order, question before answer: the other order gives another score."
+
+
 def write_card(manifest: Manifest, path: Path) -> None:
     """Write the model card in Markdown."""
     parts = [f"# {manifest.id}", f"{manifest.title}.", _summary(manifest), _figures(manifest), _data(manifest)]
@@ -29,20 +35,51 @@ def write_card(manifest: Manifest, path: Path) -> None:
 
 def _summary(manifest: Manifest) -> str:
     size = sum(entry.bytes for entry in manifest.files.values()) / 1e6
+    dim = f", {manifest.dim} dimensions" if manifest.dim is not None else ""
+    shared = sum(entry.bytes for entry in manifest.files.values() if entry.shared) / 1e6
+    alone = f", {shared:.1f} MB of them shared with every model of the same words" if shared else ""
     lines = [
-        f"- Architecture: `{manifest.architecture}` ({manifest.family}), {manifest.dim} dimensions, {size:.1f} MB.",
+        f"- Architecture: `{manifest.architecture}` ({manifest.family}){dim}, {size:.1f} MB{alone}.",
         f"- Tasks: {', '.join(manifest.tasks)}.",
     ]
     if (task := manifest.similarity) is not None:
-        how = _HOW[task.comparison] if task.comparison else f"`{task.graph}`, the expected rating over its classes"
+        how = _HOW[task.comparison] if task.comparison else f"`{task.graph}`, {_expected(task)}"
         scale = f", reported as a rating {task.label_scale[0]:g}..{task.label_scale[1]:g}" if task.label_scale else ""
         calibrated = f", calibrated ({task.calibration.kind.replace('_', ' ')})" if task.calibration else ""
         symmetry = "symmetric" if task.symmetric else "not symmetric"
         lines.append(f"- Similarity: {how}{calibrated}{scale}; {symmetry} in its two sentences.")
     if manifest.entailment is not None:
         lines.append(f"- Entailment: `{manifest.entailment.graph}`, labels {', '.join(manifest.entailment.labels)}.")
+    if manifest.family == "interaction":
+        lines += _reading(manifest)
+    if (explanation := manifest.explanation) is not None:
+        shown = "; ".join(f"`{matrix.name}`: {matrix.description}" for matrix in explanation.matrices)
+        lines.append(f"- Explanation: `{explanation.graph}`, for each word of one sentence and of the other {shown}.")
     lines.append(f"- Fingerprint: `{manifest.fingerprint}`.")
     return "\n".join(lines)
+
+
+def _expected(task: SimilarityTask) -> str:
+    """What the output of a graph is read as."""
+    if task.label_scale is None:
+        return "the probability of yes (a paraphrase, a right answer)"
+    return "the expected rating over its classes"
+
+
+def _reading(manifest: Manifest) -> list[str]:
+    """In which order an interaction model reads, and how large the image of a pair is, as its recipe has it."""
+    recipe = manifest.provenance.recipe
+    objective, architecture = recipe["objective"], recipe["architecture"]
+    assert isinstance(objective, dict)
+    assert isinstance(architecture, dict)
+    order = "the mean of the probabilities of (a, b) and (b, a)" if objective["both_orders"] else "a before b"
+    lines = [f"- Order: {order}."]
+    if (grid := architecture.get("grid")) is not None:
+        lines.append(
+            f"- Padding: the image of a pair is its own size rounded up to multiples of {grid}; no other pair of a "
+            "batch moves its score."
+        )
+    return lines
 
 
 def _figures(manifest: Manifest) -> str:
@@ -81,7 +118,14 @@ def _limits(manifest: Manifest) -> str:
         "## Limits\n\n"
         f"- English. Sentences over {manifest.limits.max_tokens} tokens are cut, and reported as truncated.\n"
         "- Words outside the vocabulary are read by their pieces or hashed; their share is reported as `unknown`.\n"
-        f"{_WITHOUT_ORDER if manifest.architecture in _ORDERLESS else _WITH_ORDER}\n"
+        f"{_weaknesses(manifest)}\n"
         "- Trained on captions, news, questions, tweets and encyclopaedia text; social biases of that text and of its "
         "authors are in the vectors."
     )
+
+
+def _weaknesses(manifest: Manifest) -> str:
+    if manifest.family == "interaction":
+        directed = manifest.similarity is not None and not manifest.similarity.symmetric
+        return "\n".join([_TOGETHER, *([_DIRECTED] if directed else [])])
+    return _WITHOUT_ORDER if manifest.architecture in _ORDERLESS else _WITH_ORDER

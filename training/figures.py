@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict
 from contract.manifest import Figure
 from contract.scores import to_unit
 from contract.scoring import most_likely
-from training.corpora import sick, transfer
-from training.metrics import graded, labelled
+from training.corpora import pairwise, sick, transfer
+from training.corpora.pairwise import Corpus
+from training.metrics import binary, graded, labelled, ranked
 from training.pairs import Pair
 from training.runtime import PublishedModel
 
@@ -99,6 +100,52 @@ def split_figures(model: PublishedModel, pairs: Sequence[Pair]) -> list[Figure]:
     figures = [_similarity(corpus, "test", metric, value, len(pairs)) for metric, value in graded(rating, gold).items()]
     sets = [graded(rating[groups == name], gold[groups == name])["pearson"] for name in np.unique(groups)]
     return [*figures, _similarity(corpus, "mean of sets", "pearson", float(np.mean(sets)), len(sets))]
+
+
+def pairwise_figures(model: PublishedModel, corpus: Corpus) -> list[Figure]:
+    """The measures of an interaction model's task on the test parts of its corpus, as the papers give them.
+
+    Ratings: Pearson r and Spearman rho; of SICK also MSE; of STS 2014 r of each set and, as the competition had it,
+    their mean weighted by pairs. Answers: MAP and MRR, and the number of questions behind them. Paraphrases: accuracy
+    and F1 of what is more probable than not.
+
+    Raises:
+        ValueError: the corpus has no test part.
+    """
+    if corpus == "sick":
+        return sick_figures(model)
+    tests = pairwise.read(corpus).test
+    if not tests:
+        raise ValueError(f"{corpus} has no test part to measure on")
+    figures: list[Figure] = []
+    for part, pairs in tests.items():
+        if corpus == "msrp":
+            predicted = (_raw_scores(model, pairs) > 0.5).tolist()
+            name, split, measured = "MSRP", part, binary(predicted, [p.label == "1" for p in pairs])
+        elif corpus in ("wikiqa", "trecqa", "answers"):
+            relevant, questions = [p.label == "1" for p in pairs], [p.group for p in pairs]
+            name, split = _ANSWERS[part if corpus == "answers" else f"{corpus}-{part}"]
+            measured = ranked(_raw_scores(model, pairs), relevant, questions)
+        else:
+            name, split = ("STS 2012", "MSRvid") if corpus == "msrvid" else ("STS 2014", part)
+            measured = graded(_raw_scores(model, pairs), _ratings(pairs))
+            del measured["mse"]
+        figures += [_similarity(name, split, metric, value, len(pairs)) for metric, value in measured.items()]
+    if corpus == "sts2014":
+        r = [(f.value, f.rows) for f in figures if f.metric == "pearson"]
+        total = sum(rows for _, rows in r)
+        mean = sum(value * rows for value, rows in r) / total
+        figures.append(_similarity("STS 2014", "weighted mean", "pearson", mean, total))
+    return figures
+
+
+# Parts of answer selection: corpus and split as figures name them.
+_ANSWERS = {
+    "wikiqa-test": ("WikiQA", "test"),
+    "wikiqa": ("WikiQA", "test"),
+    "trecqa-raw": ("TrecQA", "raw"),
+    "trecqa-clean": ("TrecQA", "clean"),
+}
 
 
 def _raw_scores(model: PublishedModel, pairs: Sequence[Pair]) -> np.ndarray:

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from contract.manifest import TrainingData
-from training.corpora import catalogue, malstm, mixtures, sst, sts, sts_split
+from training.corpora import catalogue, malstm, mixtures, pairwise, sst, sts, sts_split
+from training.corpora.pairwise import Corpus
 from training.glosses import glosses
 from training.objectives.manhattan import ManhattanConfig
 from training.recipe import (
+    CorpusPairs,
     ParaphrasePairs,
     Recipe,
     SentencesAndPairs,
@@ -15,6 +17,7 @@ from training.recipe import (
     SSTSentences,
     STSPairs,
     STSSplitPairs,
+    TeacherAnswers,
     TeacherPairs,
     TeacherSentences,
 )
@@ -83,6 +86,10 @@ def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
             used += _by_source(Counter(captions=data.captions), use)
             used.append(_entry("sick", use, len(supervised_pairs())))
             return tuple(used)
+        case CorpusPairs() as data:
+            return (*used, *_corpus_pairs(data.corpus))
+        case TeacherAnswers() as data:
+            return (*used, *_teacher_answers(data))
     rows = sum(map(len, sts.read_year("2016-test").values()))
     used.append(_entry("sts-2016", "choice of the epoch, calibration of the score", rows))
     return tuple(used)
@@ -100,6 +107,40 @@ def _sentences(data: TeacherSentences) -> Iterable[TrainingData]:
 def _pairs(data: ParaphrasePairs) -> Iterable[TrainingData]:
     pairs = mixtures.paraphrase_pairs(limit=data.limit, seed=data.seed)
     return _by_source(Counter(p.group.split(":")[0] for p in pairs), "paraphrase pairs of the margin loss")
+
+
+def _corpus_pairs(corpus: Corpus) -> Iterable[TrainingData]:
+    """What people said of the pairs of each corpus; all of them, the development part included."""
+    parts = pairwise.read(corpus)
+    rows = Counter(_catalogued(corpus, pair.group) for pair in parts.train)
+    chosen = "its development part" if corpus in ("sick", "wikiqa", "trecqa", "answers") else "pairs held out of it"
+    for name, count in rows.items():
+        yield _entry(name, f"train: {_SAID.get(corpus, 'ratings')}; {chosen}: choice of the epoch", count)
+
+
+def _teacher_answers(data: TeacherAnswers) -> Iterable[TrainingData]:
+    for corpus in data.corpora:
+        rows = len(pairwise.read(corpus).train)
+        use = "train: questions and candidates, without labels, graded by the teacher"
+        if corpus == data.selection:
+            use = f"{use}; development part: choice of the epoch"
+        yield _entry(corpus, use, rows if data.limit is None else min(rows, data.limit))
+
+
+def _catalogued(corpus: Corpus, group: str) -> str:
+    """The name in the catalogue of the corpus that a pair comes from."""
+    if corpus in ("msrvid", "sts2014"):
+        return f"sts-{group[:4]}"
+    return group.partition(":")[0] if corpus == "answers" else corpus
+
+
+_SAID: dict[Corpus, str] = {
+    "wikiqa": "answers or not",
+    "trecqa": "answers or not",
+    "answers": "answers or not",
+    "msrp": "paraphrases or not",
+    "twitter-labelled": "paraphrases or not",
+}
 
 
 def _wikipedia_counts() -> TrainingData:

@@ -8,6 +8,8 @@ import logging
 import platform
 import shutil
 import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +17,6 @@ from typing import cast
 
 import numpy as np
 import torch
-from torch import nn
 
 from contract.calibration import Calibration
 from contract.golden import GoldenPair, GoldenPairs
@@ -23,31 +24,35 @@ from contract.manifest import (
     EntailmentLabel,
     EntailmentTask,
     Figure,
+    FileEntry,
     Limits,
     Manifest,
     Provenance,
     SimilarityTask,
     describe_file,
 )
-from contract.tokenizer import Tokenizer
 from training.afterwards import OUT_OF_FOLD_NAME
 from training.architectures import WordAveragingConfig
 from training.calibrate import Floats, fit_centred_isotonic, fit_local_linear
 from training.card import write_card
 from training.corpora import sick, sst, sts, sts_split
+from training.corpora.pairwise import Corpus
 from training.export import export_encoder, export_head
-from training.figures import FigureFile, sick_figures, split_figures, transfer_figures
+from training.figures import FigureFile, pairwise_figures, sick_figures, split_figures, transfer_figures
 from training.golden import GOLDEN_TEXTS
-from training.layers import Float16Embedding, Int8Embedding
+from training.interaction_folder import hangs_on_rounding, write_folder
 from training.models import SiameseModel, output_dim
 from training.objectives.manhattan import ManhattanConfig
+from training.objectives.pairwise import PairwiseConfig
 from training.objectives.sentiment import LabelledSentences, SentimentConfig, sentiment_figures
 from training.objectives.supervised import LABELS, SupervisedConfig
 from training.parity import check_encoder, check_head
 from training.provenance import commands_for, training_data_for
-from training.recipe import Publication, Recipe, STSSplitPairs
-from training.run import load_run, run_folder, supervised_pairs, training_texts
+from training.recipe import CorpusPairs, Publication, Recipe, STSSplitPairs, TeacherAnswers
+from training.run import load_interaction_run, load_run, run_folder, supervised_pairs, training_texts
 from training.runtime import PublishedModel
+from training.shared import alone, install, sweep
+from training.storage import shrink, stored
 from training.tables import WordTable
 
 logger = logging.getLogger(__name__)
@@ -65,24 +70,29 @@ def publish(recipe: Recipe, runs: Path, models: Path, figures: Path, seed: int) 
         RunMissing: it was not trained.
         ParityError, GraphMismatchError: the export does not compute what was trained; nothing is published.
     """
-    if recipe.publication is None:
+    publication = recipe.publication
+    if publication is None:
         raise ValueError(f"recipe {recipe.name!r} is an experiment, it has no publication")
-    target = models / recipe.publication.model_id
+    target = models / publication.model_id
     with tempfile.TemporaryDirectory(prefix="publish-") as temporary:
-        folder = Path(temporary)
-        manifest = _assemble(recipe, recipe.publication, runs, folder, seed)
+        folder = Path(temporary) / publication.model_id
+        folder.mkdir()
+        manifest = _assemble(recipe, publication, runs, folder, seed)
         measured = _measure(PublishedModel(folder, manifest), recipe)
-        _figure_file(recipe, seed, recipe.publication.storage, "publish", measured).save(figures)
-        manifest = manifest.model_copy(update={"figures": tuple(measured)})
-        golden = _golden_pairs(PublishedModel(folder, manifest))
+        _figure_file(recipe, seed, publication.storage, "publish", measured).save(figures)
+        golden = _golden_pairs(PublishedModel(folder, manifest), _golden_texts(recipe, runs, seed, manifest))
         golden.save(folder / GOLDEN)
-        files = {path.name: describe_file(path) for path in sorted(folder.iterdir())}
-        manifest = manifest.model_copy(update={"files": files})
+        shared = {name: entry for name, entry in manifest.files.items() if entry.shared}
+        manifest = manifest.model_copy(update={"figures": tuple(measured), "files": _files(folder) | shared})
         manifest = manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()})
         manifest.save(folder)
         write_card(manifest, folder / CARD)
         Manifest.load(folder).verify(folder)
-        replace_folder(folder, target)
+        with alone(models):
+            # Shared files are there before the model that names them, and go after the last one that did.
+            install(folder.parent, models)
+            replace_folder(folder, target)
+            sweep(models)
     return target
 
 
@@ -114,11 +124,11 @@ def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: 
         return _figure_file(recipe, seed, storage, "evaluate --storage float32", _sentiment(recipe, runs, seed)).save(
             figures
         )
-    publication = Publication(recipe.name, recipe.name, storage=storage)
-    if recipe.publication is not None:
-        publication = Publication(recipe.name, recipe.name, storage=storage, keep_words=recipe.publication.keep_words)
+    publication = recipe.publication or Publication(recipe.name, recipe.name)
+    publication = replace(publication, model_id=recipe.name, title=recipe.name, storage=storage)
     with tempfile.TemporaryDirectory(prefix="evaluate-") as temporary:
-        folder = Path(temporary)
+        folder = Path(temporary) / "model"
+        folder.mkdir()
         manifest = _assemble(recipe, publication, runs, folder, seed)
         measured = _measure(PublishedModel(folder, manifest), recipe)
     return _figure_file(recipe, seed, storage, f"evaluate --storage {storage}", measured).save(figures)
@@ -147,14 +157,30 @@ def _sentiment(recipe: Recipe, runs: Path, seed: int) -> list[Figure]:
 
 
 def _measure(model: PublishedModel, recipe: Recipe) -> list[Figure]:
+    if isinstance(recipe.objective, PairwiseConfig):
+        return pairwise_figures(model, _corpus(recipe))
     if isinstance(recipe.data, STSSplitPairs):
         return split_figures(model, sts_split.read(recipe.data.seed).test)
     supervised = isinstance(recipe.objective, SupervisedConfig | ManhattanConfig)
     return sick_figures(model) if supervised else transfer_figures(model)
 
 
+def _corpus(recipe: Recipe) -> Corpus:
+    """Where an interaction model is measured; one that only a teacher taught, where its epoch was chosen."""
+    match recipe.data:
+        case CorpusPairs() as data:
+            return data.corpus
+        case TeacherAnswers() as answers:
+            return answers.selection
+        case _:
+            return "sick"
+
+
 def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path, seed: int) -> Manifest:
     """Export everything into a folder; the manifest still lacks its figures and golden pairs."""
+    GoldenPairs(pairs=()).save(folder / GOLDEN)
+    if isinstance(recipe.objective, PairwiseConfig):
+        return _assemble_interaction(recipe, publication, runs, folder, seed)
     model, table = load_run(recipe, runs, seed)
     table = WordTable(table.tokenizer, model.embedding.weight.detach().numpy())
     if publication.keep_words is not None:
@@ -170,7 +196,6 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
             export_head(model.heads[task], dim, folder / name, publication.model_id)
             difference = max(difference, check_head(folder / name, model.heads[task], dim))
     logger.info("%s: graphs equal their modules to %.1e", publication.model_id, difference)
-    GoldenPairs(pairs=()).save(folder / GOLDEN)
     manifest = Manifest(
         id=publication.model_id,
         title=publication.title,
@@ -180,7 +205,7 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
         encoder=ENCODER,
         tokenizer=TOKENIZER,
         golden=GOLDEN,
-        files={path.name: describe_file(path) for path in sorted(folder.iterdir())},
+        files=_files(folder),
         fingerprint="0" * 64,
         limits=Limits(max_tokens=publication.max_tokens),
         similarity=_similarity_task(recipe, model),
@@ -188,19 +213,48 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
         additive=isinstance(recipe.architecture, WordAveragingConfig),
         training_data=training_data_for(recipe),
         figures=(),
-        provenance=Provenance(
-            created=datetime.now(UTC).date(),
-            recipe=recipe.as_json(),
-            commands=commands_for(recipe, seed),
-            seed=seed,
-            environment=_environment(),
-        ),
+        provenance=_provenance(recipe, seed),
     )
     if manifest.similarity is not None and manifest.similarity.comparison is not None:
         raw, gold = _calibration_points(recipe, PublishedModel(folder, manifest), run_folder(runs, recipe, seed))
         calibrated = _calibrated(manifest.similarity, raw, gold)
         manifest = manifest.model_copy(update={"similarity": calibrated})
     return manifest
+
+
+def _assemble_interaction(recipe: Recipe, publication: Publication, runs: Path, folder: Path, seed: int) -> Manifest:
+    written = write_folder(recipe, publication, *load_interaction_run(recipe, runs, seed), folder)
+    return Manifest(
+        id=publication.model_id,
+        title=publication.title,
+        architecture=recipe.architecture.name,
+        family="interaction",
+        tokenizer=TOKENIZER,
+        golden=GOLDEN,
+        files=_files(folder) | written.shared,
+        fingerprint="0" * 64,
+        limits=Limits(max_tokens=written.max_tokens),
+        similarity=written.similarity,
+        explanation=written.explanation,
+        tensors=written.tensors,
+        training_data=training_data_for(recipe),
+        figures=(),
+        provenance=_provenance(recipe, seed),
+    )
+
+
+def _files(folder: Path) -> dict[str, FileEntry]:
+    return {path.name: describe_file(path) for path in sorted(folder.iterdir())}
+
+
+def _provenance(recipe: Recipe, seed: int) -> Provenance:
+    return Provenance(
+        created=datetime.now(UTC).date(),
+        recipe=recipe.as_json(),
+        commands=commands_for(recipe, seed),
+        seed=seed,
+        environment=_environment(),
+    )
 
 
 def _similarity_task(recipe: Recipe, model: SiameseModel) -> SimilarityTask | None:
@@ -243,35 +297,17 @@ def _calibrated(task: SimilarityTask, raw: Floats, gold: Floats) -> SimilarityTa
     return task.model_copy(update={"calibration": fit})
 
 
-def stored(rows: torch.Tensor, storage: str) -> nn.Module:
-    """An embedding that keeps the rows in that form.
-
-    Raises:
-        ValueError: no such storage.
-    """
-    if storage == "int8":
-        return Int8Embedding(rows)
-    if storage == "float16":
-        return Float16Embedding(rows)
-    if storage == "float32":
-        return nn.Embedding.from_pretrained(rows)
-    raise ValueError(f"storage is int8, float16 or float32, got {storage!r}")
+def _golden_texts(recipe: Recipe, runs: Path, seed: int, manifest: Manifest) -> list[tuple[str, str]]:
+    """The golden texts, but those whose answer hangs on rounding: on another machine it may honestly differ."""
+    if manifest.family == "siamese":
+        return list(GOLDEN_TEXTS)
+    model, table = load_interaction_run(recipe, runs, seed)
+    limit = manifest.limits.max_tokens
+    return [texts for texts in GOLDEN_TEXTS if not hangs_on_rounding(model, table.tokenizer, limit, texts)]
 
 
-def shrink(table: WordTable, keep: int, texts: list[str]) -> WordTable:
-    """The table with its first (most frequent) words only, those of `texts` always kept; pieces and buckets stay."""
-    tokenizer = table.tokenizer
-    words = len(tokenizer.words)
-    needed = {i for text in texts for i in tokenizer.encode(text, 10**6).ids if 0 < i <= words}
-    common = [i for i in range(1, words + 1) if i not in needed][: max(keep - len(needed), 0)]
-    kept = sorted([*needed, *common])
-    smaller = Tokenizer([tokenizer.words[i - 1] for i in kept], tokenizer.pieces, tokenizer.buckets)
-    rows = np.concatenate([table.rows[:1], table.rows[kept], table.rows[words + 1 :]])
-    return WordTable(smaller, rows)
-
-
-def _golden_pairs(model: PublishedModel) -> GoldenPairs:
-    a, b = [pair[0] for pair in GOLDEN_TEXTS], [pair[1] for pair in GOLDEN_TEXTS]
+def _golden_pairs(model: PublishedModel, texts: Sequence[tuple[str, str]]) -> GoldenPairs:
+    a, b = [pair[0] for pair in texts], [pair[1] for pair in texts]
     scores = model.similarity(a, b) if model.manifest.similarity is not None else None
     labels = model.entailment(a, b) if model.manifest.entailment is not None else None
     return GoldenPairs(

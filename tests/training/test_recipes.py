@@ -4,7 +4,9 @@ import pytest
 
 from tests import toys
 from training.architectures import GRANConfig, LSTMConfig, RNNConfig
+from training.interaction import build_interaction_model
 from training.layers import WordEmbedding
+from training.objectives.pairwise import PairwiseConfig
 from training.objectives.transfer import MarginConfig
 from training.provenance import commands_for
 from training.recipe import ParaphrasePairs, Recipe
@@ -24,7 +26,8 @@ PAPERS = [  # the transfer runs; pp-projection-1200 and -2400 are the starts of 
 def test_a_recipe_can_be_built_and_travels_as_json(name: str) -> None:
     recipe = find(name)
     assert recipe.table in TABLES.values()
-    model = build_model(recipe, toys.table(), seed=1)
+    build = build_interaction_model if isinstance(recipe.objective, PairwiseConfig) else build_model
+    model = build(recipe, toys.table(), seed=1)
     assert isinstance(model.embedding, WordEmbedding)
     content = recipe.as_json()
     assert content["architecture"]["kind"] == type(recipe.architecture).__name__

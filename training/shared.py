@@ -1,0 +1,64 @@
+"""Files that several models name: kept in `models/shared/`, called by their checksums, each stored once."""
+
+import fcntl
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from contract.errors import ManifestError
+from contract.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, Manifest, describe_file
+
+logger = logging.getLogger(__name__)
+
+
+def share(draft: Path, models: Path) -> FileEntry:
+    """Move a file among the shared ones of a folder of models; returns its entry for a manifest."""
+    entry = describe_file(draft).model_copy(update={"shared": True})
+    shared = models / SHARED_NAME
+    shared.mkdir(exist_ok=True)
+    draft.replace(shared / f"{entry.sha256}{draft.suffix}")
+    return entry
+
+
+def install(new: Path, models: Path) -> None:
+    """Copy the shared files of one folder of models into another's, those that are not there, or not whole."""
+    target = models / SHARED_NAME
+    for path in sorted((new / SHARED_NAME).glob("*")):
+        kept = target / path.name
+        if kept.is_file() and describe_file(kept) == describe_file(path):
+            continue
+        target.mkdir(parents=True, exist_ok=True)
+        arriving = target / f".{path.name}.new"
+        shutil.copyfile(path, arriving)
+        arriving.replace(kept)
+
+
+def sweep(models: Path) -> None:
+    """Remove the shared files that no manifest names; with a manifest that cannot be read, none."""
+    named = set()
+    for path in models.glob(f"*/{MANIFEST_NAME}"):
+        try:
+            manifest = Manifest.load(path.parent)
+        except ManifestError as error:
+            logger.warning("shared files stay, whoever needs them: %s", error)
+            return
+        named |= {manifest.path_of(path.parent, name).name for name, file in manifest.files.items() if file.shared}
+    for path in (models / SHARED_NAME).glob("*"):
+        if path.name not in named:
+            path.unlink()
+            logger.info("removed %s, which no model names any more", path)
+
+
+@contextmanager
+def alone(models: Path) -> Iterator[None]:
+    """Wait until no other process changes this folder of models, and keep others waiting."""
+    models.mkdir(parents=True, exist_ok=True)
+    folder = os.open(models, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
