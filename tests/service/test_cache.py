@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from service.cache import EmbeddingCache, Space
+from service.cache import REMOTE_MOST, EmbeddingCache, Space
 from service.telemetry import Telemetry
 
 pytestmark = pytest.mark.anyio
@@ -60,3 +60,14 @@ async def test_the_remote_tier_is_asked_only_for_what_memory_lacks() -> None:
     assert remote.asked == [[(2,), (3,)]]
     await cache.get_many(ONE, [(1,), (2,)])
     assert remote.asked == [[(2,), (3,)]]  # memory has kept what the remote tier gave
+
+
+@pytest.mark.parametrize(("count", "remotely"), [(REMOTE_MOST, True), (REMOTE_MOST + 1, False)])
+async def test_very_many_at_once_stay_in_memory(count: int, remotely: bool) -> None:
+    remote = Remote()
+    cache = EmbeddingCache(9999, Telemetry(), remote)
+    new = {(i,): embedding(i) for i in range(count)}
+    assert await cache.get_many(ONE, new) == {}
+    cache.put_many(ONE, new)
+    assert (bool(remote.asked), bool(remote.kept)) == (remotely, remotely)
+    assert (await cache.get_many(ONE, new)).keys() == new.keys()
