@@ -271,10 +271,10 @@ def _check_values(
 
 
 def _differences(path: Path, what: str, found: Array, expected: Array) -> npt.NDArray[np.float64]:
-    """The largest absolute difference of each row."""
+    """The largest difference of each row: absolute, of values beyond 1 (log-probabilities of the unlikely) relative."""
     if found.shape != expected.shape:
         raise ParityError(f"{path.name}: {what}: shape {found.shape}, the module gives {expected.shape}")
-    differences = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+    differences = np.abs(found.astype(np.float64) - expected.astype(np.float64)) / np.maximum(1.0, np.abs(expected))
     return np.asarray(differences.reshape(len(differences), -1).max(axis=1))
 
 

@@ -85,6 +85,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         pwim.trecqa,
         pwim.qa,
         mgim.teacher,
+        mgim.teacher_words,
         mgim.sick,
         mgim.sick_alone,
         mgim.sick_printed,
