@@ -1,6 +1,7 @@
 """The commands. Without a URL they open the models in this process; with one they ask the service there."""
 
 import asyncio
+import json
 import logging
 import os
 import sys
@@ -251,10 +252,13 @@ def batch(
     except KeyboardInterrupt:
         typer.echo("semblance: interrupted; the same command goes on from here", err=True)
         raise
-    summary = {"rows": done.rows, "skipped": done.skipped, "output": str(output)}
-    if done.skipped:
-        summary["errors"] = f"{output}.errors.jsonl"
-    _print(summary, as_json, render.batch)
+    errors_file = f"{output}.errors.jsonl"
+    if as_json:
+        summary = {"rows": done.rows, "skipped": done.skipped, "output": str(output)}
+        typer.echo(json.dumps(summary | ({"errors": errors_file} if done.skipped else {})))
+    else:
+        skipped = f", {done.skipped} skipped (see {errors_file})" if done.skipped else ""
+        typer.echo(f"{done.rows} rows{skipped}: {output}")
     if done.skipped:
         raise typer.Exit(SKIPPED)
 

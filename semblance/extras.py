@@ -20,4 +20,5 @@ def needs(what: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise MissingExtra(what, error.name or "a package", extra) from None
+        package = (error.name or "a package").partition(".")[0]
+        raise MissingExtra(what, package, extra) from None

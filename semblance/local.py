@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,10 @@ class BlockingInProcess(httpx.BaseTransport):
         """Open the models; see `open_service`."""
         self._inner = InProcess(models_dir)
         self._loop = asyncio.new_event_loop()
-        # A daemon, so that a client nobody closed does not keep the interpreter from ending.
-        self._thread = threading.Thread(target=self._loop.run_forever, name="semblance", daemon=True)
-        self._thread.start()
+        # A daemon: the interpreter waits for other threads before it ends clients that nobody closed.
+        thread = threading.Thread(target=self._loop.run_forever, name="semblance", daemon=True)
+        thread.start()
+        self._end = weakref.finalize(self, _end, self._inner, self._loop, thread)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer one request."""
@@ -80,11 +82,18 @@ class BlockingInProcess(httpx.BaseTransport):
 
     def close(self) -> None:
         """End the service and its thread."""
-        if not self._loop.is_closed():
-            asyncio.run_coroutine_threadsafe(self._inner.aclose(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        self._end()
+
+
+def _end(inner: InProcess, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """Called once: by `close`, or for a client that nobody closed."""
+    if threading.current_thread() is thread:  # collected there: it cannot wait for itself
+        loop.stop()
+        return
+    asyncio.run_coroutine_threadsafe(inner.aclose(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
 
 
 class _Lifespan:

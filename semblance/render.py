@@ -119,12 +119,6 @@ def models(answer: Models) -> RenderableType:
     )
 
 
-def batch(summary: dict[str, object]) -> RenderableType:
-    """What a batch did."""
-    skipped = f", {summary['skipped']} skipped (see {summary['errors']})" if summary["skipped"] else ""
-    return Text(f"{summary['rows']} rows{skipped}: {summary['output']}")
-
-
 def _pairs() -> Table:
     return Table("", "", "", box=None, show_header=False, pad_edge=False)
 

@@ -1,0 +1,615 @@
+"""`semblance batch`: files of every kind in and out, bad rows, interruptions."""
+
+import asyncio
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from semblance import AsyncClient, Client
+from semblance.batch import job
+from semblance.batch.job import run_batch
+from semblance.batch.sources import open_source
+from semblance.batch.stores import AppendOnly
+from semblance.batch.tasks import DEFAULT_COLUMNS, Options
+from semblance.errors import BatchError, NoAnswer, ServiceFailed
+from semblance.types import Similarities
+from tests.client.conftest import Ran, Run
+
+ROOT = Path(__file__).parents[2]
+WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa".split()  # noqa: SIM905
+SUFFIXES = [".jsonl", ".csv", ".tsv", ".parquet"]
+Batch = Callable[..., Ran]
+
+
+def sentences(n: int, seed: int = 0) -> list[str]:
+    chosen = random.Random(seed)
+    return [" ".join(chosen.choices(WORDS, k=chosen.randint(1, 8))) for _ in range(n)]
+
+
+def rows(n: int) -> list[dict[str, Any]]:
+    return [
+        {"id": str(i), "a": a, "b": b} for i, (a, b) in enumerate(zip(sentences(n, 1), sentences(n, 2), strict=True))
+    ]
+
+
+def write(path: Path, content: list[dict[str, Any]]) -> Path:
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(content), path)
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, content[0], delimiter="\t" if path.suffix == ".tsv" else ",")
+            writer.writeheader()
+            writer.writerows(content)
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
+def errors_of(output: Path) -> list[dict[str, Any]]:
+    return read(output.with_name(f"{output.name}.errors.jsonl").rename(output.with_name("errors.jsonl")))
+
+
+@pytest.fixture
+def batch(url: str, semblance: Run) -> Batch:
+    return lambda *arguments: semblance("batch", *arguments, "--url", url)
+
+
+@pytest.fixture(scope="module")
+def client(url: str) -> Iterator[Client]:
+    with Client(url) as opened:
+        yield opened
+
+
+# what comes out
+
+
+@pytest.mark.parametrize("out", SUFFIXES)
+@pytest.mark.parametrize("into", SUFFIXES)
+def test_every_kind_of_file_in_and_out(batch: Batch, client: Client, tmp_path: Path, into: str, out: str) -> None:
+    given = rows(20)
+    source, output = write(tmp_path / f"in{into}", given), tmp_path / f"out{out}"
+    assert batch(source, output) == Ran(0, f"20 rows: {output}\n", "")
+    found = read(output)
+    expected = client.similarity([(row["a"], row["b"]) for row in given]).results
+    assert [{name: row[name] for name in ("id", "a", "b")} for row in found] == given
+    assert list(found[0]) == ["id", "a", "b", "score", "raw_score", "truncated", "unknown"]
+    for row, result in zip(found, expected, strict=True):
+        assert float(row["score"]) == pytest.approx(result.score, abs=1e-6)
+        assert float(row["raw_score"]) == pytest.approx(result.raw_score, abs=1e-6)
+        assert row["truncated"] in (False, "false")
+        assert float(row["unknown"]) == max(result.unknown)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"in{into}", f"out{out}"]
+
+
+def test_entailment_and_names_of_columns(batch: Batch, client: Client, tmp_path: Path) -> None:
+    given = [{"first": row["a"], "second": row["b"], "score": 1} for row in rows(5)]
+    source, output = write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
+    options = ("--task", "entailment", "--column", "first", "--column", "second", "--model", "pair-sick")
+    assert batch(source, output, *options, "--prefix", "our_").code == 0
+    expected = client.entailment([(row["first"], row["second"]) for row in given], model="pair-sick").results
+    for row, result, before in zip(read(output), expected, given, strict=True):
+        assert {name: row[name] for name in before} == before
+        assert row["our_label"] == result.label
+        assert row["our_neutral"] == pytest.approx(result.probabilities.neutral, abs=1e-6)
+
+
+def test_a_rating_where_the_model_has_one(batch: Batch, tmp_path: Path) -> None:
+    source, output = write(tmp_path / "in.csv", rows(3)), tmp_path / "out.jsonl"
+    assert batch(source, output, "--model", "avg-sick").code == 0
+    assert all(1 <= row["rating"] <= 5 for row in read(output))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_rank(batch: Batch, client: Client, tmp_path: Path, suffix: str) -> None:
+    candidates = sentences(5)
+    cell: Any = json.dumps(candidates) if suffix in (".csv", ".tsv") else candidates
+    source = write(tmp_path / f"in{suffix}", [{"query": text, "candidates": cell} for text in sentences(40, 3)])
+    output = tmp_path / f"out{suffix}"
+    options = ("--task", "rank", "--top-k", 3, "--rerank-model", "pair-sick", "--rerank-top", 2)
+    assert batch(source, output, *options).code == 0
+    for row in read(output):
+        expected = client.rank(row["query"], candidates, top_k=3, rerank_model="pair-sick", rerank_top=2).results
+        ranking, scores = row["ranking"], row["scores"]
+        if isinstance(ranking, str):
+            ranking, scores = json.loads(ranking), json.loads(scores)
+        assert ranking == [result.index for result in expected]
+        assert scores == pytest.approx([result.score for result in expected], abs=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_embed(batch: Batch, client: Client, tmp_path: Path, suffix: str) -> None:
+    texts = sentences(6)
+    source, output = write(tmp_path / "in.jsonl", [{"sentence": text} for text in texts]), tmp_path / f"out{suffix}"
+    assert batch(source, output, "--task", "embed").code == 0
+    found = [row["embedding"] for row in read(output)]
+    vectors = [json.loads(cell) if isinstance(cell, str) else cell for cell in found]
+    for vector, expected in zip(vectors, client.embed(texts).embeddings.tolist(), strict=True):
+        assert vector == pytest.approx(expected, abs=1e-6)
+    if suffix == ".parquet":
+        assert pq.read_schema(output).field("embedding").type == pa.list_(pa.float32())
+
+
+def test_parquet_keeps_the_types_of_its_columns(batch: Batch, tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "when": pa.array([1, None, 3], pa.timestamp("ns", "UTC")),
+            "kind": pa.array(["x", "y", "x"]).dictionary_encode(),
+            "price": pa.array([1, 2, 3], pa.decimal128(9, 2)),
+            "raw": pa.array([b"\x00\xff", b"", None]),
+            "a": pa.array(["a man", "", "a dog"], pa.large_string()),
+            "b": pa.array(["a man", "a dog", "a cat"]),
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    assert batch(tmp_path / "in.parquet", tmp_path / "out.parquet").code == 4
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.select(table.column_names).cast(table.schema).equals(table.take([0, 2]))
+    assert found.schema.field("when").type == table.schema.field("when").type
+    assert found.schema.field("price").type == table.schema.field("price").type
+    assert found.schema.field("score").type == pa.float64()
+
+
+def test_rows_of_json_that_have_different_columns(batch: Batch, tmp_path: Path) -> None:
+    given = [
+        {"a": "a man", "b": "a dog", "n": 1},
+        {"a": "a man", "b": "a cat", "more": {"deep": [1, None]}, "n": 2.5},
+        {"b": "a cat", "a": "a dog", "n": None},
+    ]
+    source = write(tmp_path / "in.jsonl", given)
+    for suffix in (".jsonl", ".csv", ".parquet"):
+        assert batch(source, tmp_path / f"out{suffix}").code == 0
+    as_json, as_csv, as_parquet = (read(tmp_path / f"out{suffix}") for suffix in (".jsonl", ".csv", ".parquet"))
+    assert [{name: row[name] for name in before} for row, before in zip(as_json, given, strict=True)] == given
+    assert list(as_csv[0]) == ["a", "b", "n", "more", "score", "raw_score", "truncated", "unknown"]
+    assert [(row["n"], row["more"]) for row in as_csv] == [("1", ""), ("2.5", '{"deep": [1, null]}'), ("", "")]
+    assert [(row["n"], row["more"]) for row in as_parquet] == [(1.0, None), (2.5, {"deep": [1, None]}), (None, None)]
+
+
+def test_columns_whose_types_differ_from_chunk_to_chunk(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "ROWS_AT_ONCE", 1)
+    given = [{"a": "a man", "b": "a dog", "n": n} for n in (None, 1, 2.5)]
+    assert batch(write(tmp_path / "in.jsonl", given), tmp_path / "out.parquet").code == 0
+    assert [row["n"] for row in read(tmp_path / "out.parquet")] == [None, 1.0, 2.5]
+    given[1]["n"] = "one"
+    code, _, err = batch(write(tmp_path / "in.jsonl", given), tmp_path / "mixed.parquet")
+    assert code == 2
+    assert "write .jsonl instead" in err
+    assert err.count("\n") == 1
+
+
+def test_csv_as_spreadsheets_write_it(batch: Batch, tmp_path: Path) -> None:
+    text = '\ufeffa,b,note\r\n"a man, the dog","a\r\ncat","said ""no"""\r\n\r\na dog,a cat,\r\n'
+    (tmp_path / "in.csv").write_bytes(text.encode())
+    assert batch(tmp_path / "in.csv", tmp_path / "out.csv").code == 0
+    found = read(tmp_path / "out.csv")
+    assert [(row["a"], row["b"], row["note"]) for row in found] == [
+        ("a man, the dog", "a\r\ncat", 'said "no"'),
+        ("a dog", "a cat", ""),
+    ]
+
+
+def test_what_json_cannot_write_becomes_null(batch: Batch, tmp_path: Path) -> None:
+    table = pa.table({"a": ["a man"], "b": ["a dog"], "x": [float("nan")], "day": pa.array([1], pa.date32())})
+    pq.write_table(table, tmp_path / "in.parquet")
+    assert batch(tmp_path / "in.parquet", tmp_path / "out.jsonl").code == 0
+    (row,) = read(tmp_path / "out.jsonl")
+    assert (row["x"], row["day"]) == (None, "1970-01-02")
+    pq.write_table(table.append_column("raw", pa.array([b"\x00"])), tmp_path / "in.parquet")
+    found = batch(tmp_path / "in.parquet", tmp_path / "raw.jsonl")
+    assert (found.code, found.err) == (2, "semblance: JSON has nothing for bytes: write .parquet instead\n")
+
+
+@pytest.mark.parametrize("out", SUFFIXES)
+def test_an_input_without_rows(batch: Batch, tmp_path: Path, out: str) -> None:
+    (tmp_path / "in.csv").write_text("id,a,b\n")
+    assert batch(tmp_path / "in.csv", tmp_path / f"out{out}").out == f"0 rows: {tmp_path}/out{out}\n"
+    assert read(tmp_path / f"out{out}") == []
+    if out == ".parquet":
+        assert pq.read_schema(tmp_path / "out.parquet").names == ["score", "raw_score", "truncated", "unknown"]
+
+
+def test_a_summary_for_machines(batch: Batch, tmp_path: Path) -> None:
+    source, output = write(tmp_path / "in.jsonl", [*rows(2), {"a": "", "b": ""}]), tmp_path / "out.jsonl"
+    code, out, _ = batch(source, output, "--json")
+    assert code == 4
+    assert json.loads(out) == {"rows": 3, "skipped": 1, "output": str(output), "errors": f"{output}.errors.jsonl"}
+
+
+# bad rows
+
+
+def test_bad_rows_are_skipped_and_said(batch: Batch, tmp_path: Path) -> None:
+    good = json.dumps({"a": "a man", "b": "a dog"}).encode()
+    lines = [
+        good,
+        b'{"a": "a man", "b": "\\u200b"}',  # only the service knows that this is empty
+        b"not json",
+        b"",
+        b'{"a": "a man"}',
+        b'{"a": "a man", "b": 7}',
+        b'{"a": " ", "b": "x"}',
+        b'["a", "b"]',
+        b'{"a": "\xff", "b": "x"}',
+        b'{"a": "\\ud800", "b": "x"}',
+        b'{"a": "x", "b": "x", "score": 1}',
+        b'{"a": "x", "b": "x", "n": NaN}',
+        b'{"a": "%s", "b": "x"}' % (b"x" * 100_001),
+        good,
+    ]
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join(lines))
+    output = tmp_path / "out.jsonl"
+    code, out, err = batch(tmp_path / "in.jsonl", output)
+    assert (code, err) == (4, "")
+    assert out == f"14 rows, 11 skipped (see {output}.errors.jsonl): {output}\n"
+    assert [(row["a"], row["b"]) for row in read(output)] == [("a man", "a dog")] * 2
+    said = errors_of(output)
+    assert [(line["row"], line["code"], line["column"]) for line in said] == [
+        (2, "empty_text", "b"),
+        (3, "unreadable", None),
+        (5, "missing", "b"),
+        (6, "not_text", "b"),
+        (7, "empty_text", "a"),
+        (8, "unreadable", None),
+        (9, "unreadable", None),
+        (10, "invalid_request", "a"),
+        (11, "column_taken", "score"),
+        (12, "unreadable", None),
+        (13, "too_large", "a"),
+    ]
+    assert said[0]["reason"] == "the text has no visible character"
+    assert said[7]["reason"] == "a lone surrogate is not a character"
+
+
+def test_bad_records_of_csv(batch: Batch, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(b"a,b\na man,a dog\none\n1,2,3\n\xff,x\na\rb,x\n,x\na cat,a dog\n")
+    assert batch(tmp_path / "in.csv", tmp_path / "out.csv").code == 4
+    assert [row["a"] for row in read(tmp_path / "out.csv")] == ["a man", "a cat"]
+    assert [(line["row"], line["reason"].partition(" seen in ")[0]) for line in errors_of(tmp_path / "out.csv")] == [
+        (2, "1 cells, the header has 2"),
+        (3, "3 cells, the header has 2"),
+        (4, "not UTF-8"),
+        (5, "not CSV: new-line character"),
+        (6, "the text has no visible character"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "code", "column"),
+    [
+        ({"query": "", "candidates": ["x"]}, "empty_text", "query"),
+        ({"query": "q", "candidates": []}, "not_a_list", "candidates"),
+        ({"query": "q", "candidates": "x, y"}, "not_a_list", "candidates"),
+        ({"query": "q", "candidates": ["x", 1]}, "not_text", "candidates"),
+        ({"query": "q", "candidates": ["x", "\u200b"]}, "empty_text", "candidates"),
+    ],
+)
+def test_bad_rows_of_rank(batch: Batch, tmp_path: Path, row: dict[str, Any], code: str, column: str) -> None:
+    source = write(tmp_path / "in.jsonl", [row, {"query": "q", "candidates": ["x", "y"]}])
+    assert batch(source, tmp_path / "out.jsonl", "--task", "rank").code == 4
+    assert [(line["row"], line["code"], line["column"]) for line in errors_of(tmp_path / "out.jsonl")] == [
+        (1, code, column)
+    ]
+    assert len(read(tmp_path / "out.jsonl")) == 1
+
+
+class Stumbling(AsyncClient):
+    """Fails at requests that hold a certain text, without saying which of its rows that is."""
+
+    def __init__(self, inner: AsyncClient, text: str, code: str) -> None:
+        self._inner = inner
+        self._text = text
+        self._code = code
+        self.asked: list[int] = []
+
+    async def models(self) -> Any:
+        return await self._inner.models()
+
+    async def similarity(self, pairs: Any, *, model: str | None = None) -> Similarities:
+        self.asked.append(len(pairs))
+        if any(a == self._text for a, _ in pairs):
+            raise ServiceFailed(500 if self._code == "inference_failed" else 503, self._code, "it failed")
+        return await self._inner.similarity(pairs, model=model)
+
+
+@pytest.mark.parametrize("code", ["inference_failed", "timeout"])
+def test_a_row_that_the_service_stumbles_over_is_found(url: str, tmp_path: Path, code: str) -> None:
+    given = rows(64)
+    given[37]["a"] = "guitar guitar guitar"
+
+    async def ask() -> list[int]:
+        async with AsyncClient(url) as inner:
+            stumbling = Stumbling(inner, given[37]["a"], code)
+            await run_batch(stumbling, write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl", OPTIONS)
+            return stumbling.asked
+
+    asked = asyncio.run(ask())
+    assert len(asked) <= 2 * 6 + 1  # halves of 64
+    assert [row["id"] for row in read(tmp_path / "out.jsonl")] == [row["id"] for row in given if row != given[37]]
+    assert errors_of(tmp_path / "out.jsonl") == [{"row": 38, "column": None, "code": code, "reason": "it failed"}]
+
+
+# interruptions
+
+
+OPTIONS = Options("similarity", DEFAULT_COLUMNS["similarity"])
+# Kills itself, as `kill -9` would, after some chunks.
+CHILD = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from semblance import AsyncClient
+from semblance.batch import job
+from semblance.batch.tasks import Options
+source, output, url, every, kill = sys.argv[1:]
+job.ROWS_AT_ONCE = 16
+seen = 0
+def watch(done):
+    global seen
+    seen += 1
+    if seen == int(kill):
+        os.kill(os.getpid(), signal.SIGKILL)
+async def run():
+    async with AsyncClient(url) as client:
+        options = Options("similarity", ("a", "b"))
+        await job.run_batch(client, Path(source), Path(output), options, every=float(every), watch=watch)
+asyncio.run(run())
+"""
+
+
+def killed(source: Path, output: Path, url: str, every: float, kill: int) -> int:
+    arguments = [sys.executable, "-c", CHILD, source, output, url, every, kill]
+    done = subprocess.run(list(map(str, arguments)), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.returncode
+
+
+@pytest.mark.parametrize("out", [".jsonl", ".parquet"])
+def test_killed_it_goes_on_exactly(url: str, tmp_path: Path, out: str) -> None:
+    given = rows(100)
+    given[3]["a"] = given[60]["b"] = ""
+    source, output = write(tmp_path / "in.jsonl", given), tmp_path / f"out{out}"
+    assert killed(source, output, url, 0, 3) == -signal.SIGKILL
+    assert not output.exists()
+    checkpoint = json.loads((tmp_path / f"out{out}.checkpoint.json").read_text())
+    assert (checkpoint["rows"], checkpoint["skipped"]) == (48, 1)
+    assert killed(source, output, url, 3600, 2) == -signal.SIGKILL  # chunks that no checkpoint counts
+    partial = tmp_path / f"out{out}.partial"
+    with partial.open("ab") as file:
+        file.write(b'{"half a ro')
+    ask_all(url, source, output)
+    found = read(output)
+    assert [row["id"] for row in found] == [row["id"] for i, row in enumerate(given) if i not in (3, 60)]
+    assert [line["row"] for line in errors_of(output)] == [4, 61]
+    ask_all(url, source, tmp_path / f"whole{out}")
+    assert found == read(tmp_path / f"whole{out}")
+    assert not partial.exists()
+
+
+def ask_all(url: str, source: Path, output: Path, client: type[AsyncClient] = AsyncClient, **options: Any) -> Any:
+    async def run() -> Any:
+        async with client(url) as opened:
+            return await run_batch(opened, source, output, OPTIONS, **options)
+
+    return asyncio.run(run())
+
+
+class Leaving(AsyncClient):
+    """Answers twice, and is gone."""
+
+    asked = 0
+
+    async def similarity(self, pairs: Any, *, model: str | None = None) -> Similarities:
+        type(self).asked += 1
+        if type(self).asked > 2:
+            raise NoAnswer("gone")
+        return await super().similarity(pairs, model=model)
+
+
+def interrupted(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A batch of 40 rows that has answered 20 when the service goes."""
+    monkeypatch.setattr(job, "ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(Leaving, "asked", 0)
+    source, output = write(tmp_path / "in.jsonl", rows(40)), tmp_path / "out.jsonl"
+    with pytest.raises(NoAnswer, match="gone"):
+        ask_all(url, source, output, Leaving, concurrency=1)
+    return source, output
+
+
+def test_when_the_service_goes_what_is_done_stays_done(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, output = interrupted(url, tmp_path, monkeypatch)
+    seen = []
+    done = ask_all(url, source, output, watch=lambda progress: seen.append(progress.rows))
+    assert seen == [30, 40]
+    assert (done.rows, done.skipped) == (40, 0)
+    assert [row["id"] for row in read(output)] == [str(i) for i in range(40)]
+
+
+@pytest.mark.parametrize("step", ["replace_output", "unlink"])
+def test_killed_while_it_finishes_it_finishes(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    source, output = write(tmp_path / "in.jsonl", rows(10)), tmp_path / "out.csv"
+
+    def power_cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        if step == "replace_output":
+            patched.setattr("semblance.batch.stores.replace_output", power_cut)
+        else:
+            patched.setattr(Path, "unlink", power_cut)
+        with pytest.raises(KeyboardInterrupt):
+            ask_all(url, source, output)
+    assert json.loads((tmp_path / "out.csv.checkpoint.json").read_text())["complete"]
+    asked = []
+    ask_all(url, source, output, watch=asked.append)
+    assert asked == []
+    assert len(read(output)) == 10
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.csv"]
+
+
+@pytest.mark.parametrize("change", ["input", "model", "prefix", "fingerprint"])
+def test_another_batch_does_not_go_on_from_there(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    source, output = interrupted(url, tmp_path, monkeypatch)
+    options = OPTIONS
+    if change == "input":
+        with source.open("a") as file:
+            file.write("\n")
+    elif change == "fingerprint":
+        path = tmp_path / "out.jsonl.checkpoint.json"
+        path.write_text(path.read_text().replace('"fingerprints": [\n   "', '"fingerprints": [\n   "0'))
+    else:
+        options = replace(OPTIONS, **{change: "avg-sick"})
+    monkeypatch.setattr(sys.modules[__name__], "OPTIONS", options)
+    with pytest.raises(BatchError, match=f"is of another batch .*{change}.* was .*--overwrite begins again"):
+        ask_all(url, source, output)
+    ask_all(url, source, output, overwrite=True)
+    assert len(read(output)) == 40
+
+
+def test_a_partial_file_that_lost_rows_is_not_trusted(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, output = interrupted(url, tmp_path, monkeypatch)
+    os.truncate(tmp_path / "out.jsonl.partial", 100)
+    with pytest.raises(BatchError, match="100 bytes, the checkpoint says"):
+        ask_all(url, source, output)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "more": 1}'])
+def test_a_file_that_is_no_checkpoint(url: str, tmp_path: Path, content: str) -> None:
+    source, output = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.jsonl"
+    (tmp_path / "out.jsonl.checkpoint.json").write_text(content)
+    with pytest.raises(BatchError, match="not a checkpoint"):
+        ask_all(url, source, output)
+
+
+def test_an_output_is_not_replaced_unasked(batch: Batch, tmp_path: Path) -> None:
+    source, output = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.jsonl"
+    output.write_text("precious")
+    assert batch(source, output).err == f"semblance: {output} exists; --overwrite replaces it\n"
+    assert output.read_text() == "precious"
+    assert batch(source, output, "--overwrite").code == 0
+    assert len(read(output)) == 3
+
+
+def test_two_at_once_do_not_write_one_file(url: str, tmp_path: Path) -> None:
+    source, output = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.jsonl"
+
+    held = AppendOnly(tmp_path / "out.jsonl.partial", 0)
+    with pytest.raises(BatchError, match=r"out\.jsonl\.partial: another batch is writing it"):
+        ask_all(url, source, output)
+    held.close()
+    assert ask_all(url, source, output).rows == 3
+
+
+def test_interrupted_by_the_keyboard(url: str, tmp_path: Path) -> None:
+    source, output = write(tmp_path / "in.jsonl", rows(20_000)), tmp_path / "out.jsonl"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "semblance", "batch", source, output, "--url", url],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "out.jsonl.checkpoint.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, "")
+    assert err == "semblance: interrupted; the same command goes on from here\n"
+    assert json.loads((tmp_path / "out.jsonl.checkpoint.json").read_text())["rows"] < 20_000
+
+
+# what cannot be
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("missing.jsonl", "out.jsonl"), "missing.jsonl: No such file or directory"),
+        (("in.txt", "out.jsonl"), "in.txt: expected .jsonl, .ndjson, .csv, .tsv or .parquet"),
+        (("in.csv", "out.txt"), "out.txt: expected .jsonl"),
+        (("in.csv", "nowhere/out.jsonl"), "No such file or directory"),
+        (("empty.csv", "out.csv"), "empty.csv: there is no header"),
+        (("twice.csv", "out.csv"), "twice.csv: more than one column 'a'"),
+        (("broken.parquet", "out.csv"), "broken.parquet: "),
+        (("in.csv", "out.csv", "--column", "a"), "similarity reads 2 columns (a, b), found 1"),
+        (("in.csv", "out.csv", "--column", "a", "--column", "x"), "there is no column 'x', but 'id', 'a', 'b'"),
+        (("in.jsonl", "out.csv", "--column", "a", "--column", "x"), "there is no column 'x', but 'id', 'a', 'b'"),
+        (("taken.csv", "out.csv"), "the input has a column 'score' already: --prefix"),
+        (("in.csv", "out.csv", "--model", "nobody"), "model 'nobody' is not served; for this: avg-paraphrase"),
+        (("in.csv", "out.csv", "--model", "pair-sick", "--task", "embed", "--column", "a"), "has no embedding"),
+        (("rank.jsonl", "out.csv", "--task", "rank", "--rerank-top", "2"), "name one with --rerank-model"),
+    ],
+)
+def test_a_batch_that_cannot_be_says_why_in_a_line(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("in.csv"), rows(2))
+    write(Path("in.jsonl"), rows(2))
+    write(Path("rank.jsonl"), [{"query": "q", "candidates": ["x"]}])
+    write(Path("taken.csv"), [{"a": "x", "b": "y", "score": 1}])
+    Path("in.txt").write_text("a b")
+    Path("empty.csv").write_text("")
+    Path("twice.csv").write_text("a,a,b\n")
+    Path("broken.parquet").write_text("PAR1")
+    before = sorted(tmp_path.iterdir())
+    code, out, err = batch(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("semblance: ")
+    assert message in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_without_pyarrow_it_says_what_to_install(batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "semblance.batch.parquet", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    code, _, err = batch(write(tmp_path / "in.csv", rows(2)), tmp_path / "out.parquet")
+    assert code == 2
+    assert err == "semblance: Parquet needs pyarrow, which is not installed: pip install 'semblance[parquet]'\n"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("start", [0, 1, 9, 10, 11, 39, 40])
+def test_any_row_can_be_the_next_one(tmp_path: Path, suffix: str, start: int) -> None:
+    given = rows(40)
+    source = open_source(write(tmp_path / f"in{suffix}", given))
+    whole = list(source.chunks(0, 10))
+    assert [row for chunk in whole for row in chunk.rows] == given
+    assert whole[-1].position == source.total
+    found = list(source.chunks(start, 10))
+    assert [row for chunk in found for row in chunk.rows] == given[start:]
+    at = start
+    for chunk in found:
+        assert chunk.before == at
+        at += len(chunk.rows)
