@@ -1,6 +1,7 @@
 """`semblance`, or `python -m semblance`: the command line, with every error in one line."""
 
 import sys
+from io import TextIOWrapper
 
 from semblance.errors import SemblanceError
 from semblance.exits import USAGE, exit_code
@@ -9,6 +10,8 @@ from semblance.extras import needs
 
 def main() -> int:
     """Run the command line; see `semblance/exits.py` for what it returns or exits with."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # for terminals that cannot show a bar
     try:
         with needs("the command line", extra="cli"):
             from semblance.cli import app

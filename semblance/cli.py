@@ -7,6 +7,7 @@ import os
 import sys
 from contextlib import AbstractContextManager
 from enum import StrEnum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +35,8 @@ app = typer.Typer(
 Url = Annotated[str | None, typer.Option(envvar="SEMBLANCE_URL", help="service to ask, such as http://127.0.0.1:8000")]
 Local = Annotated[bool, typer.Option("--local", help="open the models here even if SEMBLANCE_URL is set")]
 ModelsDir = Annotated[
-    Path | None, typer.Option(help="folder of models to open here [default: SEMBLANCE_MODELS_DIR, or models]")
+    Path | None,
+    typer.Option(help="folder of models to open here, as --local [default: SEMBLANCE_MODELS_DIR, or models]"),
 ]
 ApiKey = Annotated[
     str | None,
@@ -74,7 +76,9 @@ def rank(
     candidates: Annotated[list[str] | None, typer.Argument(help="texts to order; without them see --file")] = None,
     file: Annotated[
         typer.FileText | None,
-        typer.Option(encoding="utf-8", help="candidates, one a line; - or nothing for standard input"),
+        typer.Option(
+            encoding="utf-8", errors="surrogateescape", help="candidates, one a line; - or nothing for standard input"
+        ),
     ] = None,
     top_k: TopK = None,
     model: ModelName = None,
@@ -92,6 +96,8 @@ def rank(
         raise typer.BadParameter("give candidates or --file, not both")
     if not candidates and file is None and sys.stdin.isatty():
         raise typer.BadParameter("give candidates, --file, or lines on standard input")
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")  # what is not text is for the service to refuse, by its place
     texts = candidates or [text for line in file or sys.stdin if (text := line.strip())]
     with _client(url, local, models_dir, api_key, timeout) as client:
         answer = client.rank(query, texts, top_k=top_k, model=model, rerank_model=rerank_model, rerank_top=rerank_top)
@@ -266,7 +272,7 @@ def batch(
 def _client(
     url: str | None, local: bool, models_dir: Path | None, api_key: str | None, timeout: float
 ) -> AbstractContextManager[Client]:
-    if url is None or local:
+    if url is None or local or models_dir is not None:
         _quiet()
         return Client.local(models_dir)
     try:
@@ -278,7 +284,7 @@ def _client(
 def _async_client(
     url: str | None, local: bool, models_dir: Path | None, api_key: str | None, timeout: float
 ) -> AsyncClient:
-    if url is None or local:
+    if url is None or local or models_dir is not None:
         _quiet()
         return AsyncClient.local(models_dir)
     try:

@@ -12,6 +12,7 @@ from semblance.errors import CannotStart
 from semblance.extras import needs
 
 IN_PROCESS = "http://in-process"
+_GUARDS = ("api_key", "rate_limit")  # how the names of their settings begin
 
 
 def open_service(models_dir: str | Path | None = None) -> Any:
@@ -28,8 +29,8 @@ def open_service(models_dir: str | Path | None = None) -> Any:
         from service.app import create_app
         from service.errors import StartupError
         from service.settings import Settings
-    # Nobody else can reach this service: a key that guards one on the network has nothing to guard here.
-    changed = {name: field.get_default() for name, field in Settings.model_fields.items() if name.startswith("api_key")}
+    # Nobody else can reach this service: what guards one on the network has nothing to guard here.
+    changed = {name: f.get_default() for name, f in Settings.model_fields.items() if name.startswith(_GUARDS)}
     if models_dir is not None:
         changed["models_dir"] = Path(models_dir)
     try:

@@ -70,6 +70,7 @@ def test_with_a_url_the_service_there_is_asked(semblance: Run, url: str, monkeyp
     monkeypatch.setenv("SEMBLANCE_URL", url)
     assert json.loads(semblance("models", "--json").out)["defaults"] == expected
     assert semblance("models", "--local").code == 3
+    assert semblance("models", "--models-dir", "/nowhere").code == 3
 
 
 def test_without_a_url_the_models_are_opened_here(semblance: Run, url: str, models: Path) -> None:
@@ -105,6 +106,24 @@ def test_candidates_from_a_file_and_from_standard_input(
     for arguments in ((), ("--file", "-")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
         assert json.loads(here("rank", "guitar", *arguments, "--json").out) == from_file
+
+
+def test_candidates_that_are_no_text_are_refused_by_their_place(
+    here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lines").write_bytes(b"a dog\n\xff\n")
+    expected = "semblance: candidates.1: a lone surrogate is not a character (invalid_request, request "
+    assert here("rank", "guitar", "--file", tmp_path / "lines").err.startswith(expected)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a dog\n\xff\n"), encoding="utf-8"))
+    assert here("rank", "guitar").err.startswith(expected)
+
+
+def test_a_terminal_without_bars(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    assert here("score", *PAIR).code == 0
+    out.flush()
+    assert b"score      0.7510  ???" in out.buffer.getvalue()
 
 
 def test_two_stages(here: Run) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_repository import imports
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -41,6 +43,13 @@ def test_a_command_line_without_its_packages_says_what_to_install(package: str) 
     assert done.stderr == (
         f"semblance: the command line needs {package}, which is not installed: pip install 'semblance[cli]'\n"
     )
+
+
+def test_imports_go_one_way() -> None:
+    of_client = {name for name, _ in imports("semblance")}
+    assert not of_client & {"torch", "training", "contract", "onnxruntime", "fastapi"}
+    for package in ("contract", "service", "training"):
+        assert "semblance" not in {name for name, _ in imports(package)}
 
 
 def test_there_are_no_other_names() -> None:
