@@ -180,8 +180,9 @@ def _similarities(a_BRSH: Tensor, b_BRTH: Tensor) -> Tensor:
     dot, distance = _joined(a_BRSH @ b_BRTH.transpose(2, 3)), _joined(_squared_distance(a_BRSH, b_BRTH))
     squares_a, squares_b = (_joined((states**2).sum(3)) for states in (a_BRSH, b_BRTH))
     cosine = dot / torch.sqrt((squares_a[:, :, :, None] * squares_b[:, :, None]).clamp(min=1e-12))
-    # The root of zero has an infinite gradient: equal words would give it.
-    return torch.stack([cosine, -torch.sqrt(distance + 1e-10), dot], dim=2).flatten(1, 2)
+    # -sqrt(distance + 1e-10): the root of zero has an infinite gradient, and equal words would give it. Written with a
+    # 1 because the exporter's optimiser takes an added 1e-10 for a zero and drops it.
+    return torch.stack([cosine, torch.sqrt(distance * 1e10 + 1.0) * -1e-5, dot], dim=2).flatten(1, 2)
 
 
 def _joined(values_BRX: Tensor) -> Tensor:
