@@ -47,7 +47,9 @@ fi
 docker info --format 'docker {{.ServerVersion}}, {{.Driver}}, cgroup v{{.CgroupVersion}}'
 
 API_PORT=$(free_port) PROMETHEUS_PORT=$(free_port)
-export API_PORT PROMETHEUS_PORT SEMBLANCE_API_KEY="check-$RANDOM$RANDOM"
+export API_PORT PROMETHEUS_PORT SEMBLANCE_API_KEY="check-$RANDOM$RANDOM$RANDOM$RANDOM"
+SEMBLANCE_API_KEYS=check:$(printf %s "$SEMBLANCE_API_KEY" | sha256sum | cut -d ' ' -f 1)
+export SEMBLANCE_API_KEYS
 api=http://127.0.0.1:$API_PORT prometheus=http://127.0.0.1:$PROMETHEUS_PORT
 
 compose config --quiet
@@ -110,7 +112,7 @@ compose stop --timeout 15 api >/dev/null 2>&1
 [ $((SECONDS - began)) -lt 10 ] || fail "stopping took $((SECONDS - began)) s"
 
 step "up again, without an API key"
-unset SEMBLANCE_API_KEY
+unset SEMBLANCE_API_KEY SEMBLANCE_API_KEYS
 up
 probe similarity "$api" >"$work/fourth.json"
 cmp "$work/first.json" "$work/fourth.json" || fail "the answer changed"

@@ -57,7 +57,7 @@ def create_app(settings: Settings) -> Edge:
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
     # Only described here, so that /docs offers a field for the key: the door checks it.
-    described = [Depends(HTTPBearer(auto_error=False))] if settings.api_key else []
+    described = [Depends(HTTPBearer(auto_error=False))] if settings.api_keys else []
     app.include_router(scoring, dependencies=described)
     app.include_router(operations, dependencies=described)
     app.include_router(dialects.router, dependencies=described)

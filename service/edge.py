@@ -1,12 +1,11 @@
 """The door: everything that every request meets, in one plain ASGI layer.
 
-Request id, API key, the body's size, the time-out, errors in one shape, the latency histogram, the access log.
-It stands before FastAPI, and calls the POST routes itself (see `service/json_endpoint.py` and
+Request id, API key, rate limit, the body's size, the time-out, errors in one shape, the latency histogram, headers of
+security, the access log. It stands before FastAPI, and calls the POST routes itself (see `service/json_endpoint.py` and
 `service/dialects/operation.py`), because FastAPI's own layers cost more than the scoring of a pair; all other
 routes go on to FastAPI.
 """
 
-import hmac
 import logging
 import os
 import re
@@ -14,21 +13,17 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from time import perf_counter
 
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.dialects.family import Wording
 from service.dialects.open_inference import HEALTH
 from service.dialects.operation import Endpoint
-from service.errors import (
-    BodyTimeout,
-    InternalError,
-    RequestError,
-    TookTooLong,
-    TooLarge,
-    Unauthorized,
-    UnsupportedMedia,
-)
+from service.errors import BodyTimeout, InternalError, RequestError, TookTooLong, TooLarge, UnsupportedMedia
+from service.guard import Guard
 from service.logs import REQUEST_ID, fields
+from service.pages import NOSNIFF, page_headers
+from service.rate_limit import RateLimit
 from service.state import Service
 from service.telemetry import NO_MODEL, OTHER_ROUTE
 from service.time_limit import TimeLimit
@@ -36,6 +31,9 @@ from service.time_limit import TimeLimit
 log = logging.getLogger(__name__)
 
 CLIENT_LEFT = 499
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_UNKNOWN_CLIENT = ("",)
+_EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")  # what a page's script may read
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
 _OPEN = frozenset({"/health/live", "/health/ready", *HEALTH})
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
@@ -74,9 +72,21 @@ class Edge:
         settings = service.settings
         self._max_body = settings.max_body_bytes
         self._timeout = settings.request_timeout
-        self._key = settings.api_key.get_secret_value().encode() if settings.api_key else None
         self._access_log = settings.access_log
         self._telemetry = telemetry = service.telemetry
+        self._guard: Guard | None = None
+        if settings.api_keys or settings.rate_limit:
+            rate = RateLimit(settings.rate_limit, telemetry) if settings.rate_limit else None
+            self._guard = Guard(settings.api_keys, rate)
+        self._answer: ASGIApp = self._respond
+        if settings.cors_origins:  # outside of the guard: a browser's question whether it may ask carries no key
+            self._answer = CORSMiddleware(
+                self._respond,
+                allow_origins=settings.cors_origins,
+                allow_methods=("GET", "POST"),
+                allow_headers=("*",),
+                expose_headers=_EXPOSED,
+            )
         self._in_flight = 0
         # Request ids are unique over processes by the prefix and within one by the number.
         self._id_prefix = os.urandom(8).hex().encode()
@@ -89,9 +99,12 @@ class Edge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        else:
             await self.app(scope, receive, send)
-            return
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = perf_counter()
         headers = dict(scope["headers"])
         request_id = headers.get(b"x-request-id", b"")
@@ -102,8 +115,8 @@ class Edge:
         answer = _Answer(send, request_id)
         self._in_flight += 1
         try:
-            if self._key is not None and path not in _OPEN:
-                self._authorise(headers)
+            if self._guard is not None and path not in _OPEN:
+                answer.caller = await self._guard.admit(headers, (scope.get("client") or _UNKNOWN_CLIENT)[0])
             endpoint = self._endpoints.get(path) if scope["method"] == "POST" else None
             if endpoint is None:
                 await self.app(scope, receive, answer.send)
@@ -124,14 +137,16 @@ class Edge:
             route = self._route(path, scope)
             self._telemetry.answered(route, answer.model, answer.status, seconds)
             if self._access_log:
+                caller = {} if answer.caller is None else {"caller": answer.caller}
                 log.info(
                     "request",
                     extra=fields(
-                        method=scope["method"],
+                        method=_method(scope["method"]),
                         route=route,
                         status=answer.status,
                         model=answer.model,
                         milliseconds=round(seconds * 1000, 3),
+                        **caller,
                     ),
                 )
 
@@ -187,34 +202,41 @@ class Edge:
     def _too_large(self) -> TooLarge:
         return TooLarge(f"a body of more than {self._max_body} bytes", limit=self._max_body)
 
-    def _authorise(self, headers: Mapping[bytes, bytes]) -> None:
-        authorization = headers.get(b"authorization", b"")
-        scheme, _, given = authorization.partition(b" ")
-        if scheme.lower() != b"bearer":  # some clients of TEI send the bare key as Authorization
-            given = headers.get(b"x-api-key", authorization)
-        if not hmac.compare_digest(given.strip(), self._key or b""):
-            raise Unauthorized("give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'")
+
+def _method(method: str) -> str:
+    """What logs call it: one of a closed set, for a client may make up its own."""
+    return method if method in _METHODS else "other"
 
 
 class _Answer:
-    """What goes back, once; remembers what metrics want to know about it."""
+    """What goes back, once; remembers what metrics and logs want to know about it."""
 
-    __slots__ = ("_request_id", "_send", "_started", "model", "question", "status")
+    __slots__ = ("_held", "_request_id", "_send", "_started", "caller", "model", "question", "status")
 
     def __init__(self, send: Send, request_id: bytes) -> None:
+        self._held: Message | None = None
         self._send = send
         self._request_id = request_id
         self._started = False
+        self.caller: str | None = None  # the name of the key
         self.model = NO_MODEL
         self.question = b""  # the body that is answered, once it is read
         self.status = 500
 
     async def send(self, message: Message) -> None:
-        """Pass on what FastAPI answers, with the request id."""
+        """Pass on what FastAPI answers, with headers of ours; a page's depend on the page."""
         if message["type"] == "http.response.start":
             self._started = True
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self._request_id)]
+            found = message.get("headers", ())
+            message["headers"] = [*found, (b"x-request-id", self._request_id), NOSNIFF]
+            if dict(found).get(b"content-type", b"").startswith(b"text/html"):
+                self._held = message
+                return
+        elif self._held is not None:
+            held, self._held = self._held, None
+            held["headers"] += page_headers(message.get("body", b""))
+            await self._send(held)
         await self._send(message)
 
     async def succeed(self, payload: bytes) -> None:
@@ -240,6 +262,7 @@ class _Answer:
                     (b"content-type", b"application/json"),
                     (b"content-length", b"%d" % len(payload)),
                     (b"x-request-id", self._request_id),
+                    NOSNIFF,
                     *extra,
                 ],
             }

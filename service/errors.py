@@ -16,6 +16,7 @@ ServiceError
     │   ├── EmptyText        422  empty_text
     │   └── UnsupportedTask  422  unsupported_task
     ├── Overloaded           429  overloaded
+    ├── RateLimited          429  rate_limited
     ├── InternalError        500  internal_error
     │   └── InferenceFailed  500  inference_failed
     ├── TookTooLong          503  timeout
@@ -26,9 +27,15 @@ The body is `{"error": {"code", "message", "field", "limit", "request_id"}}`, wh
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 
 _LONGEST_ECHO = 100  # what a client sent is quoted back only so far
+
+
+def come_again(seconds: float) -> dict[str, str]:
+    """When to ask again: in whole seconds, as HTTP has it, and in the milliseconds that official clients prefer."""
+    return {"retry-after": str(max(1, math.ceil(seconds))), "retry-after-ms": str(math.ceil(seconds * 1000))}
 
 
 class ServiceError(Exception):
@@ -150,7 +157,17 @@ class Overloaded(RequestError):
     """Too many large requests are waiting already."""
 
     status, code = 429, "overloaded"
-    headers: Mapping[str, str] = {"retry-after": "1"}
+    headers: Mapping[str, str] = come_again(1)
+
+
+class RateLimited(RequestError):
+    """This caller has asked too often."""
+
+    status, code = 429, "rate_limited"
+
+    def __init__(self, rate: str, limit: int, seconds: float) -> None:
+        super().__init__(f"more than {rate} requests of one caller (SEMBLANCE_RATE_LIMIT)", limit=limit)
+        self.headers = come_again(seconds)
 
 
 class InternalError(RequestError):
@@ -175,7 +192,7 @@ class TookTooLong(RequestError):
     """No answer within the request timeout."""
 
     status, code = 503, "timeout"
-    headers: Mapping[str, str] = {"retry-after": "1"}
+    headers: Mapping[str, str] = come_again(1)
 
 
 class HttpError(RequestError):

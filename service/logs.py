@@ -1,10 +1,12 @@
 """Structured logs: one JSON object (or one readable line) per event, carrying the request id.
 
-Texts, API keys and credentials are never logged.
+Texts, API keys and credentials are never logged. What an exception says may quote a request; so while one is
+answered only its kind, and where in the code it was raised, are.
 """
 
 import json
 import logging
+import traceback
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -43,9 +45,20 @@ def _event(formatter: logging.Formatter, record: logging.LogRecord) -> dict[str,
     if request_id := REQUEST_ID.get():
         event["request_id"] = request_id
     event |= getattr(record, "fields", {})
-    if record.exc_info:
-        event["exception"] = formatter.formatException(record.exc_info)
+    if record.exc_info and record.exc_info[1] is not None:
+        event["exception"] = (
+            _without_messages(record.exc_info[1]) if request_id else formatter.formatException(record.exc_info)
+        )
     return event
+
+
+def _without_messages(error: BaseException | None) -> str:
+    """The traces of an exception and of those that led to it, the first one first."""
+    traces: list[str] = []
+    while error is not None:
+        traces.append("".join(traceback.format_tb(error.__traceback__)) + type(error).__qualname__)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "\nwhich led to\n".join(reversed(traces))
 
 
 def configure(level: str, style: Literal["json", "text"]) -> None:

@@ -214,7 +214,10 @@ def _open_model(
     cache: EmbeddingCache,
     workers: Workers,
 ) -> Model:
+    _confine(settings.models_dir, folder / MANIFEST_NAME)
     manifest = Manifest.load(folder)
+    for name in manifest.files:
+        _confine(settings.models_dir, manifest.path_of(folder, name))
     manifest.verify(folder)
     of_tokenizer = manifest.files[manifest.tokenizer].sha256
     if of_tokenizer not in shared.tokenizers:
@@ -247,6 +250,17 @@ def _open_model(
     model = Model(scorer, golden, provider)
     model.prove()
     return model
+
+
+def _confine(root: Path, path: Path) -> None:
+    """Hold a path against the models' folder; a link, or a name that is a path, may lead out of it.
+
+    Raises:
+        ModelError: it does.
+    """
+    target = path.resolve()
+    if not target.is_relative_to(root.resolve()):
+        raise ModelError(f"{path}: leads out of SEMBLANCE_MODELS_DIR, to {target}")
 
 
 def _open_graph(

@@ -3,6 +3,7 @@
 A field `cache_size` is set by `SEMBLANCE_CACHE_SIZE`. An empty variable counts as not set.
 """
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -14,7 +15,12 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from service.errors import SettingsError
 
 PREFIX = "SEMBLANCE_"
-_OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL"}  # of the training half, and of the command line
+CLIENTS_KEY = "SEMBLANCE_API_KEY"
+_OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of the training half, and of the command line
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")  # of an API key
+DIGEST = re.compile(r"[0-9a-f]{64}")  # of an API key: SHA-256
+RATE = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
+_ORIGIN = re.compile(r"https?://[^/?#@\s*,]+")
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
@@ -73,7 +79,20 @@ class Settings(BaseSettings):
     max_explained_tokens: int = Field(
         default=128, ge=1, description="tokens of each sentence of /explain: it scores the pair again without each"
     )
-    api_key: SecretStr | None = Field(default=None, description="when set, every route but /health asks for it")
+
+    # who may ask, and how often; docs/security.md
+    api_keys: Annotated[dict[str, str], NoDecode] = Field(
+        default={},
+        repr=False,
+        description="NAME:SHA256,NAME:SHA256 of the keys, one of which every route but health then asks for; an entry "
+        "is made by `python -m service hash-key NAME`",
+    )
+    rate_limit: str | None = Field(
+        default=None, description="requests of one key, or without keys of one address: 100/second, 600/minute, 9/hour"
+    )
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), description="origins whose pages may ask: https://a.example,https://b.example, or * for any"
+    )
 
     # what it says
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -97,12 +116,45 @@ class Settings(BaseSettings):
             raise ValueError("expected redis://host:port/db, rediss://... or unix://path")
         return url
 
-    @field_validator("api_key")
+    @field_validator("api_keys", mode="before")
     @classmethod
-    def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
-        if key is not None and not (key.get_secret_value().isascii() and key.get_secret_value().isprintable()):
-            raise ValueError("expected printable ASCII, since it travels in a header")
-        return key
+    def _key_by_key(cls, keys: object) -> object:
+        if not isinstance(keys, str):
+            return keys
+        entries = [entry.strip().partition(":") for entry in keys.split(",") if entry.strip()]
+        if len({name for name, _, _ in entries}) != len(entries):
+            raise ValueError("each key has a name of its own")
+        return {name: digest for name, _, digest in entries}
+
+    @field_validator("api_keys")
+    @classmethod
+    def _only_hashes(cls, keys: dict[str, str]) -> dict[str, str]:
+        # What is wrong is not quoted: it may be a key.
+        if not all(NAME.fullmatch(name) and DIGEST.fullmatch(digest) for name, digest in keys.items()):
+            raise ValueError(
+                "expected NAME:SHA256,NAME:SHA256, not keys themselves; `python -m service hash-key NAME` reads a key "
+                "and writes its entry"
+            )
+        return keys
+
+    @field_validator("rate_limit")
+    @classmethod
+    def _known_rate(cls, rate: str | None) -> str | None:
+        if rate is not None and not RATE.fullmatch(rate):
+            raise ValueError("expected a number, a slash, and second, minute or hour, such as 100/second")
+        return rate
+
+    @field_validator("cors_origins", mode="before")
+    @classmethod
+    def _origin_by_origin(cls, origins: object) -> object:
+        return [part.strip() for part in origins.split(",") if part.strip()] if isinstance(origins, str) else origins
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _only_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(origin == "*" or _ORIGIN.fullmatch(origin) for origin in origins):
+            raise ValueError("expected https://host or https://host:port, with commas between them, or *")
+        return origins
 
     @property
     def redis_address(self) -> str | None:

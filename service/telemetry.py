@@ -43,6 +43,9 @@ class Telemetry:
             registry=registry,
         )
         self._requests = Counter("semblance_requests", "Answers", ["route", "status"], registry=registry)
+        self.rate_limited = Counter(
+            "semblance_rate_limited", "Requests refused because their caller asks too often", registry=registry
+        )
         self.in_flight = Gauge("semblance_requests_in_flight", "Requests being answered", registry=registry)
         self.workers_busy = Gauge(
             "semblance_workers_busy", "Large requests in a worker thread or waiting for one", registry=registry

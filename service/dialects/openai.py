@@ -16,12 +16,13 @@ from service.dialects.family import Family, told
 from service.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
 from service.dialects.operation import Operation
 from service.dialects.scoring import Scoring, Texts
-from service.errors import InvalidRequest, Overloaded, RequestError, TooLarge, Unauthorized, UnknownModel
+from service.errors import InvalidRequest, Overloaded, RateLimited, RequestError, TooLarge, Unauthorized, UnknownModel
 
 _CODES: dict[type[RequestError], str] = {
     Unauthorized: "invalid_api_key",
     UnknownModel: "model_not_found",
     Overloaded: "rate_limit_exceeded",
+    RateLimited: "rate_limit_exceeded",
 }
 
 

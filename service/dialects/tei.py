@@ -24,6 +24,7 @@ from service.errors import (
     InferenceFailed,
     InvalidRequest,
     Overloaded,
+    RateLimited,
     RequestError,
     TookTooLong,
     TooLarge,
@@ -34,6 +35,7 @@ from service.registry import Model
 _ERROR_TYPES: dict[type[RequestError], str] = {
     EmptyText: "Empty",
     Overloaded: "Overloaded",
+    RateLimited: "Overloaded",
     TookTooLong: "Unhealthy",
     Unauthorized: "Unauthorized",
 }

@@ -21,6 +21,7 @@ from semblance.errors import (
     Unauthorized,
     UnexpectedAnswer,
 )
+from service.guard import digest_of
 from tests.client.alike import assert_alike
 from tests.service.conftest import free_port
 from tests.service.test_process import running
@@ -187,7 +188,7 @@ def test_the_key_and_our_name_are_sent() -> None:
 
 
 def test_the_wire(models: Path) -> None:
-    with running(models, api_key="s3cret") as (process, url):
+    with running(models, api_keys=f"tests:{digest_of('s3cret')}") as (process, url):
         with Client(url, api_key="s3cret") as client:
             assert client.similarity(PAIRS).model == "avg-paraphrase"
         with Client(url) as client:

@@ -34,7 +34,7 @@ def test_the_environment_names_the_models(models: Path, monkeypatch: pytest.Monk
 
 
 def test_no_key_is_asked_for_where_nobody_else_is(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_API_KEY", "s3cret")
+    monkeypatch.setenv("SEMBLANCE_API_KEYS", "tests:" + "0" * 64)
     with Client.local(models) as client:
         assert client.similarity([("a man", "a dog")]).results
 

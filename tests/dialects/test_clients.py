@@ -13,6 +13,7 @@ import pytest
 from contract.tokenizer import Tokenizer
 from tests import fakes
 from tests.dialects.conftest import ALIASES, Server, listening
+from tests.service.conftest import let_in
 
 pytestmark = pytest.mark.clients
 DOCS = (Path(__file__).parents[2] / "docs/dialects.md").read_text(encoding="utf-8")
@@ -120,7 +121,7 @@ def test_cohere_raises_its_own_errors(models, server: Server) -> None:
         assert "rerank-v9" in unknown.value.body["message"]
         assert unknown.value.body["id"] == unknown.value.headers["x-request-id"]
         assert empty.value.body["message"] == "documents.1: the text has no visible character"
-    with listening(models, api_key=KEY, max_candidates=1) as locked:
+    with listening(models, api_keys=let_in(KEY), max_candidates=1) as locked:
         with cohere.ClientV2(api_key="wrong", base_url=locked.url) as client, pytest.raises(cohere.UnauthorizedError):
             client.rerank(**ask, model="avg-paraphrase")
         with cohere.ClientV2(api_key=KEY, base_url=locked.url) as client:
@@ -220,7 +221,7 @@ def test_openai_raises_its_own_errors(server: Server, ask, kind, param, code, wo
 
 def test_openai_sends_its_key_and_is_told_when_to_come_again(models) -> None:
     openai = client_package("openai")
-    with listening(models, api_key=KEY) as locked:
+    with listening(models, api_keys=let_in(KEY)) as locked:
         url = f"{locked.url}/v1"
         with openai.OpenAI(api_key="wrong", base_url=url) as client, pytest.raises(openai.AuthenticationError) as who:
             client.models.list()
@@ -274,7 +275,7 @@ def test_huggingface_hub_shows_what_is_refused(models, server: Server, online: M
     assert long.value.response.status_code == 422
     with pytest.raises(online.errors.HfHubHTTPError, match="no prompts"):
         client.feature_extraction(GUITAR, prompt_name="query")
-    with listening(models, api_key=KEY) as locked:
+    with listening(models, api_keys=let_in(KEY)) as locked:
         with pytest.raises(online.errors.HfHubHTTPError) as who:
             online.InferenceClient(locked.url, token="wrong").feature_extraction(GUITAR)
         assert who.value.response.status_code == 401

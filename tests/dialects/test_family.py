@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.service.conftest import Client, Serve, let_in
 from tests.service.test_bad_input import GOOD
 
 pytestmark = pytest.mark.anyio
@@ -70,6 +70,7 @@ async def test_overload(serve: Serve) -> None:
             assert response.status_code == 429, path
             assert set(response.json()) == fields, path
             assert response.headers["retry-after"] == "1"
+            assert response.headers["retry-after-ms"] == "1000"
             assert "waiting already" in said(response)
             if fields == TEI:
                 assert response.json()["error_type"] == "Overloaded"
@@ -83,7 +84,24 @@ async def test_no_answer_in_time(serve: Serve) -> None:
             assert response.status_code == 503, path
             assert set(response.json()) == fields, path
             assert response.headers["retry-after"] == "1"
+            assert response.headers["retry-after-ms"] == "1000"
             assert "no answer within 0.02 seconds" in said(response)
+
+
+async def test_too_often(serve: Serve) -> None:
+    async with serve(rate_limit="1/hour") as client:
+        assert (await client.get("/models")).status_code == 200
+        for path, fields in BY_PATH.items():
+            response = await client.post(path, json={})
+            assert response.status_code == 429, path
+            assert set(response.json()) == fields, path
+            assert 3590 < int(response.headers["retry-after"]) <= 3600
+            assert 3590_000 < int(response.headers["retry-after-ms"]) <= 3600_000
+            assert said(response) == "more than 1/hour requests of one caller (SEMBLANCE_RATE_LIMIT)"
+            if fields == TEI:
+                assert response.json()["error_type"] == "Overloaded"
+        openai = (await client.post("/v1/embeddings", json={})).json()["error"]
+        assert (openai["type"], openai["code"]) == ("rate_limit_error", "rate_limit_exceeded")
 
 
 def slow(client: Client, seconds: float, name: str) -> None:
@@ -148,7 +166,7 @@ BY_PATH = {
 
 
 async def test_key_size_and_type(serve: Serve) -> None:
-    async with serve(api_key="correct horse", max_body_bytes=50) as client:
+    async with serve(api_keys=let_in("correct horse"), max_body_bytes=50) as client:
         key = {"authorization": "Bearer correct horse"}
         for path, fields in BY_PATH.items():
             locked = await client.post(path, json={})
@@ -183,7 +201,7 @@ async def test_a_body_that_stays_away(serve: Serve) -> None:
 
 
 async def test_keys_as_these_clients_send_them(serve: Serve) -> None:
-    async with serve(api_key="correct-horse") as client:
+    async with serve(api_keys=let_in("correct-horse")) as client:
         for headers, status in (
             ({"authorization": "Bearer correct-horse"}, 200),
             ({"authorization": "BEARER correct-horse"}, 200),

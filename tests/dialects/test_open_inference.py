@@ -3,7 +3,7 @@
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Serve
+from tests.service.conftest import Serve, let_in
 
 pytestmark = pytest.mark.anyio
 
@@ -74,7 +74,7 @@ async def test_errors(serve: Serve, method: str, path: str, status: int, words: 
 
 
 async def test_health_needs_no_key_and_models_do(serve: Serve) -> None:
-    async with serve(api_key="correct horse") as client:
+    async with serve(api_keys=let_in("correct horse")) as client:
         assert (await client.get("/v2/health/live")).status_code == 200
         assert (await client.get("/v2/health/ready")).status_code == 200
         for path in ("/v2", "/v2/models/avg-sick", "/v2/models/avg-sick/ready"):

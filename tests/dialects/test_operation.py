@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.service.conftest import Serve
+from tests.service.conftest import Serve, let_in
 from tests.service.test_bad_input import GOOD, error_of
 
 pytestmark = pytest.mark.anyio
@@ -83,7 +83,7 @@ async def test_the_documentation_shows_every_body_of_a_path(serve: Serve) -> Non
 
 
 async def test_the_documentation_has_a_field_for_the_key_when_one_is_asked_for(serve: Serve) -> None:
-    async with serve(api_key="correct horse") as client:
+    async with serve(api_keys=let_in("correct horse")) as client:
         headers = {"x-api-key": "correct horse"}
         paths = (await client.get("/openapi.json", headers=headers)).json()["paths"]
     assert [path for path, methods in paths.items() for one in methods.values() if "security" not in one] == []

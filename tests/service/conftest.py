@@ -15,6 +15,7 @@ import redis
 
 from service.app import create_app
 from service.edge import Edge
+from service.guard import digest_of
 from service.settings import PREFIX, Settings
 from tests import fakes
 
@@ -33,6 +34,11 @@ class Client(httpx.AsyncClient):
         value = self.app.service.telemetry.registry.get_sample_value(name, labels)
         assert value is not None, f"no series {name}{labels}"
         return value
+
+
+def let_in(*keys: str) -> dict[str, str]:
+    """The setting that lets these keys in."""
+    return {f"key-{i}": digest_of(key) for i, key in enumerate(keys)}
 
 
 Serve = Callable[..., AbstractAsyncContextManager[Client]]

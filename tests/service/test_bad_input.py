@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from tests.service.conftest import Client, Serve
+from tests.service.conftest import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 PAIR = {"a": "a man", "b": "a dog"}
@@ -250,7 +250,7 @@ async def test_the_frameworks_own_errors_have_the_shape_too(serve: Serve, method
 
 
 async def test_a_key_is_asked_for_when_one_is_set(serve: Serve) -> None:
-    async with serve(api_key="correct horse") as client:
+    async with serve(api_keys=let_in("correct horse")) as client:
         for headers in (
             {},
             {"authorization": "Bearer wrong"},
@@ -275,6 +275,6 @@ async def test_a_key_is_asked_for_when_one_is_set(serve: Serve) -> None:
 
 
 async def test_health_needs_no_key(serve: Serve) -> None:
-    async with serve(api_key="correct horse") as client:
+    async with serve(api_keys=let_in("correct horse")) as client:
         assert (await client.get("/health/live")).status_code == 200
         assert (await client.get("/health/ready")).status_code == 200

@@ -9,7 +9,7 @@ import pytest
 from contract.manifest import Manifest
 from service import logs
 from tests import fakes
-from tests.service.conftest import Serve
+from tests.service.conftest import Serve, let_in
 from tests.service.test_bad_input import GOOD
 
 pytestmark = pytest.mark.anyio
@@ -202,7 +202,7 @@ async def test_request_ids_differ(serve: Serve) -> None:
 
 async def test_the_access_log_has_what_is_needed_and_no_text(serve: Serve, caplog) -> None:
     caplog.set_level(logging.DEBUG)
-    async with serve(access_log=True, api_key="correct horse") as client:
+    async with serve(access_log=True, api_keys=let_in("correct horse")) as client:
         headers = {"x-request-id": "abc", "x-api-key": "correct horse"}
         await client.post("/similarity", json={"pairs": [{"a": SECRET_TEXT, "b": "x"}]}, headers=headers)
         await client.get(f"/{SECRET_TEXT}?q={SECRET_TEXT}", headers=headers)
@@ -226,11 +226,20 @@ async def test_without_the_access_log_a_request_is_not_logged(serve: Serve, capl
     assert [record for record in caplog.records if record.name == "service.edge"] == []
 
 
-def test_a_log_line_carries_request_id_fields_and_trace() -> None:
+def failure() -> logging.LogRecord:
     try:
-        raise ValueError("why")
+        try:
+            raise KeyError(SECRET_TEXT)
+        except KeyError as error:
+            raise ValueError("why") from error
     except ValueError as error:
-        record = logging.LogRecord("x", logging.ERROR, "f", 1, "went %s", ("wrong",), (type(error), error, None))
+        return logging.LogRecord(
+            "x", logging.ERROR, "f", 1, "went %s", ("wrong",), (type(error), error, error.__traceback__)
+        )
+
+
+def test_a_log_line_carries_request_id_fields_and_trace() -> None:
+    record = failure()
     record.fields = {"model": "m"}
     token = logs.REQUEST_ID.set("abc")
     try:
@@ -239,9 +248,28 @@ def test_a_log_line_carries_request_id_fields_and_trace() -> None:
     finally:
         logs.REQUEST_ID.reset(token)
     assert event.pop("time").endswith("+00:00")
-    assert event.pop("exception") == "ValueError: why"
+    trace = event.pop("exception")
     assert event == {"level": "error", "logger": "x", "message": "went wrong", "model": "m", "request_id": "abc"}
-    assert "error   went wrong request_id=abc model=m\nValueError: why" in text
+    assert text.partition(" ")[2] == f"error   went wrong request_id=abc model=m\n{trace}"
+
+
+def test_a_trace_says_what_an_exception_says_unless_that_may_quote_a_request() -> None:
+    record = failure()
+    at_start = json.loads(logs.JsonFormatter().format(record))["exception"]
+    assert f"KeyError: '{SECRET_TEXT}'" in at_start
+    assert at_start.endswith("\nValueError: why")
+    token = logs.REQUEST_ID.set("abc")
+    try:
+        answering = json.loads(logs.JsonFormatter().format(record))["exception"]
+    finally:
+        logs.REQUEST_ID.reset(token)
+    first, led_to, last = answering.partition("\nwhich led to\n")
+    assert led_to
+    for part, kind in ((first, "KeyError"), (last, "ValueError")):
+        assert part.endswith(f"\n{kind}")
+        assert f'File "{__file__}"' in part
+    assert f"'{SECRET_TEXT}'" not in answering
+    assert "why" not in answering.replace('raise ValueError("why")', "")
 
 
 async def test_every_post_route_is_called_by_the_door(serve: Serve) -> None:

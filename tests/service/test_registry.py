@@ -300,3 +300,33 @@ def test_a_session_keeps_the_tables_it_reads(tmp_path) -> None:
     del session
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("what", ["avg-sick", "avg-sick/manifest.json", "avg-sick/encoder.onnx", "shared"])
+def test_a_link_out_of_the_models_folder_is_not_followed(own, tmp_path, what: str) -> None:
+    outside = tmp_path / "outside"
+    shutil.move(own / what, outside)
+    (own / what).symlink_to(outside)
+    message = refusal(own)
+    assert message.startswith(f"{own}/{what}")
+    assert f": leads out of SEMBLANCE_MODELS_DIR, to {outside}" in message
+
+
+def test_links_within_the_models_folder_are_followed(own) -> None:
+    (own / "avg-sick").rename(own / ".revision-1")
+    (own / "avg-sick").symlink_to(".revision-1")
+    link = own.parent / "current"
+    link.symlink_to(own)
+    assert "avg-sick" in create_app(Settings(models_dir=link)).service.registry
+
+
+@pytest.mark.parametrize(
+    "name", ["../avg-paraphrase/encoder.onnx", "..", "/etc/hostname", "sub/encoder.onnx", ".hidden", "a\\b", "a\0b"]
+)
+def test_a_manifest_names_files_and_no_paths(own, name: str) -> None:
+    path = own / "avg-sick" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"][name] = manifest["files"].pop("encoder.onnx")
+    manifest["encoder"] = name
+    path.write_text(json.dumps(manifest))
+    assert refusal(own).startswith(f"{path}: ")

@@ -7,6 +7,14 @@ import pytest
 from service.errors import SettingsError
 from service.settings import Settings
 
+DIGEST = "0123456789abcdef" * 4
+NO_HASHES = (
+    "SEMBLANCE_API_KEYS: expected NAME:SHA256,NAME:SHA256, not keys themselves; `python -m service hash-key NAME` "
+    "reads a key and writes its entry"
+)
+NO_RATE = "SEMBLANCE_RATE_LIMIT: expected a number, a slash, and second, minute or hour, such as 100/second"
+NO_ORIGIN = "SEMBLANCE_CORS_ORIGINS: expected https://host or https://host:port, with commas between them, or *"
+
 
 def test_the_defaults_serve_the_published_models_on_loopback() -> None:
     settings = Settings.from_environment()
@@ -15,7 +23,7 @@ def test_the_defaults_serve_the_published_models_on_loopback() -> None:
     assert (settings.default_similarity, settings.default_rank) == ("avg-paraphrase", "avg-paraphrase")
     assert settings.default_entailment == "avg-sick"
     assert settings.redis_url is None
-    assert settings.api_key is None
+    assert (settings.api_keys, settings.rate_limit, settings.cors_origins) == ({}, None, ())
     assert settings.redis_dtype == "float32"
     assert settings.access_log is False
 
@@ -24,12 +32,15 @@ def test_the_environment_is_read(monkeypatch) -> None:
     monkeypatch.setenv("SEMBLANCE_PORT", "9000")
     monkeypatch.setenv("SEMBLANCE_CACHE_SIZE", "0")
     monkeypatch.setenv("SEMBLANCE_ACCESS_LOG", "true")
-    monkeypatch.setenv("SEMBLANCE_API_KEY", "hush")
+    monkeypatch.setenv("SEMBLANCE_API_KEYS", f"alice:{DIGEST}, bob:{DIGEST[::-1]}")
+    monkeypatch.setenv("SEMBLANCE_RATE_LIMIT", "600/minute")
+    monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000")
     monkeypatch.setenv("SEMBLANCE_REDIS_URL", "")  # as docker compose passes on what is not set
     settings = Settings.from_environment()
     assert (settings.port, settings.cache_size, settings.access_log) == (9000, 0, True)
-    assert settings.api_key is not None
-    assert settings.api_key.get_secret_value() == "hush"
+    assert settings.api_keys == {"alice": DIGEST, "bob": DIGEST[::-1]}
+    assert settings.rate_limit == "600/minute"
+    assert settings.cors_origins == ("https://a.example", "http://localhost:3000")
     assert settings.redis_url is None
 
 
@@ -50,7 +61,17 @@ def test_the_environment_is_read(monkeypatch) -> None:
             "http://u:hush@h",
             "SEMBLANCE_REDIS_URL: expected redis://host:port/db, rediss://... or unix://path",
         ),
-        ("API_KEY", "h\u00fcsh", "SEMBLANCE_API_KEY: expected printable ASCII, since it travels in a header"),
+        ("API_KEYS", "hush", NO_HASHES),
+        ("API_KEYS", "alice:hush", NO_HASHES),
+        ("API_KEYS", f"alice:{DIGEST},hush", NO_HASHES),
+        ("API_KEYS", f"al ice:{DIGEST}", NO_HASHES),
+        ("API_KEYS", f"alice:{DIGEST},alice:{DIGEST}", "SEMBLANCE_API_KEYS: each key has a name of its own"),
+        ("RATE_LIMIT", "100", f"{NO_RATE}, found '100'"),
+        ("RATE_LIMIT", "0/second", f"{NO_RATE}, found '0/second'"),
+        ("RATE_LIMIT", "1/week", f"{NO_RATE}, found '1/week'"),
+        ("CORS_ORIGINS", "a.example", f"{NO_ORIGIN}, found 'a.example'"),
+        ("CORS_ORIGINS", "https://*.example", f"{NO_ORIGIN}, found 'https://*.example'"),
+        ("CORS_ORIGINS", "https://a.example/path", f"{NO_ORIGIN}, found 'https://a.example/path'"),
     ],
 )
 def test_what_does_not_fit_is_one_line(monkeypatch, name: str, value: str, line: str) -> None:
@@ -72,8 +93,9 @@ def test_every_mistake_has_its_line(monkeypatch) -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    settings = Settings(redis_url="redis://user:hush@cache.local:6380/1", api_key="hush")  # type: ignore[arg-type]
+    settings = Settings(redis_url="redis://user:hush@cache.local:6380/1", api_keys={"alice": DIGEST})  # type: ignore[arg-type]
     assert "hush" not in repr(settings)
+    assert DIGEST not in repr(settings)
     assert settings.redis_address == "cache.local:6380/1"
 
 
