@@ -1,7 +1,7 @@
 """An interaction model's files: its graphs, held against the model, and its words, which other models may share.
 
-Frozen words are those of the word table, and so the same in every model that froze them: they stay outside the graphs,
-in files called by their checksums (`training.shared`). Trained words are the model's own and go inside.
+The words stay outside the graphs, in files called by their checksums (`training.shared`): both graphs of a model use
+them, and so does every model that froze the same words, be it those of the word table or of the run it started from.
 """
 
 import copy
@@ -23,7 +23,7 @@ from training.export import export_explanation, export_pair
 from training.layers import Int8Embedding
 from training.models import InteractionModel
 from training.objectives.pairwise import YES_OR_NO, PairwiseConfig
-from training.parity import PAIR_TOLERANCE, TOLERANCE, check_explanation, check_pair, moved_by_rounding
+from training.parity import check_explanation, check_pair, moved_by_rounding
 from training.recipe import Publication, Recipe
 from training.recipes import find
 from training.shared import share
@@ -63,23 +63,24 @@ def write_folder(
     assert isinstance(recipe.objective, PairwiseConfig)
     assert isinstance(recipe.architecture, PWIMConfig | MGIMConfig)
     rows, factor = model.embedding.weight.detach().numpy(), row_scale(recipe)
-    frozen = np.array_equal(rows, table.rows * np.float32(factor))
-    words = table if frozen else WordTable(table.tokenizer, rows)
+    if np.array_equal(rows, table.rows * np.float32(factor)):
+        words = table
+    else:  # trained
+        words, factor = WordTable(table.tokenizer, rows), 1.0
     if publication.keep_words is not None:
         words = shrink(words, publication.keep_words, [])
     model = copy.deepcopy(model)
     network = model.network
     assert isinstance(network, PWIM | MGIM)
-    network.embedding = _embedding(words, publication.storage, factor if frozen else 1.0)
-    arrays = {}
-    if frozen:
-        values = (*network.embedding.named_parameters(), *network.embedding.named_buffers())
-        arrays = {f"network.embedding.{name}": value.numpy() for name, value in values}
+    embedding = network.embedding = _embedding(words, publication.storage, factor)
+    arrays = {
+        f"network.embedding.{name}": value.detach().numpy()
+        for name, value in (*embedding.named_parameters(), *embedding.named_buffers())
+    }
 
     limit, vocabulary = recipe.architecture.limit or publication.max_tokens, len(words.tokenizer)
-    tolerance = PAIR_TOLERANCE if isinstance(recipe.architecture, PWIMConfig) else TOLERANCE
     export_pair(model, folder / PAIR, publication.model_id, list(arrays))
-    found = [check_pair(folder / PAIR, model, vocabulary, limit, arrays, tolerance=tolerance)]
+    found = [check_pair(folder / PAIR, model, vocabulary, limit, arrays)]
     explanation = None
     if not isinstance(recipe.architecture, MGIMConfig) or recipe.architecture.attention:
         export_explanation(network, folder / EXPLANATION, publication.model_id, list(arrays))
@@ -91,13 +92,10 @@ def write_folder(
         )
 
     words.tokenizer.save(folder / TOKENIZER)
-    tensors, shared = {}, {}
-    for name, array in arrays.items():
-        file = f"{name.removeprefix('network.')}.npy"
-        np.save(folder / file, array, allow_pickle=False)
-        tensors[name] = file
-    for file in (*tensors.values(), TOKENIZER) if frozen else ():
-        shared[file] = share(folder / file, folder.parent)
+    tensors = {name: f"{name.removeprefix('network.')}.npy" for name in arrays}
+    for name, file in tensors.items():
+        np.save(folder / file, arrays[name], allow_pickle=False)
+    shared = {file: share(folder / file, folder.parent) for file in (*tensors.values(), TOKENIZER)}
     classes = recipe.objective.classes
     scale = (classes[0], classes[-1])
     similarity = SimilarityTask(

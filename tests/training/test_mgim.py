@@ -16,7 +16,7 @@ from training.export import export_explanation, export_pair
 from training.layers import WordEmbedding
 from training.losses import kl_to_target, sparse_target
 from training.models import InteractionModel
-from training.parity import TOLERANCE, ParityError, check_explanation, check_pair
+from training.parity import ParityError, check_explanation, check_pair
 from training.recurrent import LSTM
 
 PRINTED = MGIMConfig(hidden=5)
@@ -285,7 +285,7 @@ def test_its_graph_is_equal_at_sizes_never_traced(config: MGIMConfig, tmp_path: 
     path = tmp_path / "pair.onnx"
     export_pair(model, path, "toy")
     vocabulary = len(toys.table().rows)
-    agreement = check_pair(path, model, vocabulary, LONGEST, tolerance=TOLERANCE)
+    agreement = check_pair(path, model, vocabulary, LONGEST)
     assert agreement.near_ties == 0  # nothing is chosen by an order
     if config == PRINTED:  # that check would see a graph that forgets r_{t-1}
         graph = onnx.load(path)

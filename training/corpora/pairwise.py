@@ -63,8 +63,8 @@ def _read(folder: object, corpus: Corpus) -> Parts:
             return _parts(_answers(trecqa.read("train-all")), _answers(trecqa.read("dev-raw")), tests)
         case "answers":  # both
             wiki, trec = _named("wikiqa", read("wikiqa")), _named("trecqa", read("trecqa"))
-            tests = {"wikiqa": wiki.test["test"], **{f"trecqa-{part}": pairs for part, pairs in trec.test.items()}}
-            return Parts(wiki.train + trec.train, wiki.dev + trec.dev, tests)
+            of_trec = {f"trecqa-{part}": pairs for part, pairs in trec.test.items()}
+            return Parts(wiki.train + trec.train, wiki.dev + trec.dev, {"wikiqa": wiki.test["test"], **of_trec})
         case "msrp":
             train, dev = _drawn(_labelled(msrp.read("train")), HELD_OUT[corpus])
             return _parts(train, dev, {"test": _labelled(msrp.read("test"))})
