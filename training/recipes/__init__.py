@@ -80,6 +80,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         pwim.sts2014_alone,
         pwim.answers,
         pwim.wikiqa,
+        pwim.wikiqa_longer,
         pwim.wikiqa_alone,
         pwim.wikiqa_margin,
         pwim.trecqa,
