@@ -8,7 +8,7 @@ RUN python -m venv --without-pip /opt/venv
 # Dependencies first: this layer is made anew only when one of the two files changes.
 COPY pyproject.toml constraints.txt ./
 RUN touch README.md LICENSE \
-    && python -m pip --python /opt/venv/bin/python install --no-cache-dir -c constraints.txt ".[service]"
+    && python -m pip --python /opt/venv/bin/python install --no-cache-dir -c constraints.txt ".[service,tracing]"
 COPY README.md LICENSE ./
 COPY contract contract
 COPY service service

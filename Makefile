@@ -48,7 +48,7 @@ results: .venv/.development  ## analyses/RESULTS.md from the measured figures
 
 lock: .venv/.development  ## constraints.txt anew, at the newest versions pyproject.toml allows
 	@mkdir -p build
-	.venv/bin/python -m pip install -qq --dry-run --ignore-installed --report build/lock.json -e '.[service,training,distill,dev,clients,cli,parquet]' $(TEACHER) $(OLDER)
+	.venv/bin/python -m pip install -qq --dry-run --ignore-installed --report build/lock.json -e '.[service,training,distill,dev,clients,cli,parquet,tracing]' $(TEACHER) $(OLDER)
 	.venv/bin/python scripts/lock.py build/lock.json
 
 check-deploy:  ## build the image, bring the compose file up, ask it, take it down; ARGS=--stand-ins without a registry
@@ -68,7 +68,7 @@ OLDER := async-timeout
 	@touch $@
 
 .venv/.development: pyproject.toml constraints.txt
-	@sh scripts/install.sh .venv training,service,dev,clients,cli,parquet
+	@sh scripts/install.sh .venv training,service,dev,clients,cli,parquet,tracing
 	@touch $@
 
 .venv/.teacher: .venv/.development

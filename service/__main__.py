@@ -16,6 +16,8 @@ from service.app import create_app
 from service.errors import SettingsError, StartupError
 from service.guard import hash_key
 from service.settings import CLIENTS_KEY, PREFIX, Settings
+from service.tracing import open_tracing
+from service.version import version
 
 log = logging.getLogger("service")
 
@@ -55,6 +57,7 @@ def serve() -> int:
                 f"{CLIENTS_KEY} is what a client sends, and {PREFIX}API_KEYS, which is not set, whose keys the service "
                 "lets in: set that (`python -m service hash-key NAME` makes an entry), or unset this to serve everybody"
             )
+        tracing = open_tracing(os.environ, version())
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return EXIT_SETTINGS
@@ -62,7 +65,7 @@ def serve() -> int:
     for name in Settings.unknown(os.environ):
         log.warning("%s is not a setting; see service/settings.py", name)
     try:
-        app = create_app(settings)
+        app = create_app(settings, tracing)
     except StartupError as error:
         log.critical("cannot start: %s", error)
         return EXIT_MODELS
@@ -78,6 +81,7 @@ def serve() -> int:
             redis=settings.redis_address,
             api_keys=list(settings.api_keys),
             rate_limit=settings.rate_limit,
+            traces="sent" if tracing is not None else "off",
             seconds=round(perf_counter() - started, 3),
         ),
     )

@@ -1,10 +1,10 @@
 """The ASGI application: settings in, routes wired, resources opened and closed."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from http import HTTPStatus
-from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.routing import APIRoute
@@ -21,6 +21,8 @@ from service.logs import REQUEST_ID
 from service.routes import operations_routes, scoring_routes
 from service.settings import Settings
 from service.state import Service
+from service.tracing import Tracing
+from service.version import version
 
 _DESCRIPTION = """
 Sentence similarity, answer ranking and entailment. Every error of our own routes has one shape, and every answer
@@ -29,8 +31,12 @@ vLLM, OpenAI and the Open Inference Protocol, with their own errors.
 """
 
 
-def create_app(settings: Settings) -> Edge:
+def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
     """Open the models and build the application: FastAPI behind the door.
+
+    Args:
+        settings: of the service.
+        tracing: where traces go, if anywhere; closed with the application.
 
     Raises:
         StartupError: a model, a default or a provider is not as the settings say.
@@ -44,6 +50,8 @@ def create_app(settings: Settings) -> Edge:
         await service.start()
         yield
         await service.close()
+        if tracing is not None:
+            await asyncio.to_thread(tracing.close)
 
     # The pages of /docs come from this host, not from a CDN: they work where there is no internet.
     app = FastAPIOffline(
@@ -51,7 +59,7 @@ def create_app(settings: Settings) -> Edge:
         None,
         title="Semblance",
         description=_DESCRIPTION,
-        version=_version(),
+        version=version(),
         lifespan=lifespan,
         redirect_slashes=False,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
@@ -78,6 +86,7 @@ def create_app(settings: Settings) -> Edge:
         endpoints=dialects.endpoints,
         routes=[*get_paths, "/docs", "/openapi.json"],
         wording=dialects.wording,
+        tracing=tracing,
     )
 
 
@@ -87,10 +96,3 @@ def _as_request_error(error: Exception) -> RequestError:
     if isinstance(error, HTTPException):  # what the framework answers by itself: 404, 405
         return HttpError(error.status_code, HTTPStatus(error.status_code).phrase, error.headers)
     return InternalError()
-
-
-def _version() -> str:
-    try:
-        return version("semblance")
-    except PackageNotFoundError:  # run from a checkout that was not installed
-        return "0"

@@ -27,6 +27,8 @@ from service.rate_limit import RateLimit
 from service.state import Service
 from service.telemetry import NO_MODEL, OTHER_ROUTE
 from service.time_limit import TimeLimit
+from service.timings import TIMINGS, Timings
+from service.tracing import Tracing
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +56,7 @@ class Edge:
         endpoints: Iterable[Endpoint],
         routes: Iterable[str],
         wording: Callable[[str, bytes], Wording],
+        tracing: Tracing | None = None,
     ) -> None:
         """Stand before `app`.
 
@@ -63,10 +66,12 @@ class Edge:
             endpoints: the POST routes.
             routes: paths of the other routes, which metrics may name.
             wording: (path, body as far as it was read) -> how to tell the sender that the request failed.
+            tracing: where traces go, if anywhere.
         """
         self.app = app
         self.service = service
         self._wording = wording
+        self._tracing = tracing
         self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
         self._routes = frozenset((*self._endpoints, *routes))
         settings = service.settings
@@ -108,11 +113,11 @@ class Edge:
         started = perf_counter()
         headers = dict(scope["headers"])
         request_id = headers.get(b"x-request-id", b"")
-        if not _SANE_ID(request_id):
+        if not request_id or not _SANE_ID(request_id):
             request_id = b"%s%08x" % (self._id_prefix, next(self._id_numbers))
         REQUEST_ID.set(request_id.decode())
         path: str = scope["path"]
-        answer = _Answer(send, request_id)
+        answer = _Answer(send, request_id, started)
         self._in_flight += 1
         try:
             if self._guard is not None and path not in _OPEN:
@@ -133,9 +138,21 @@ class Edge:
             await answer.fail(InternalError(), self._wording(path, answer.question))
         finally:
             self._in_flight -= 1
-            seconds = perf_counter() - started
+            ended = perf_counter()
             route = self._route(path, scope)
-            self._telemetry.answered(route, answer.model, answer.status, seconds)
+            self._telemetry.answered(route, answer.model, answer.status, ended - started, answer.timings)
+            if self._tracing is not None and path not in _OPEN:
+                self._tracing.record(
+                    headers,
+                    answer.timings,
+                    method=_method(scope["method"]),
+                    route=route,
+                    status=answer.status,
+                    model=answer.model,
+                    request_id=request_id.decode(),
+                    began=started,
+                    ended=ended,
+                )
             if self._access_log:
                 caller = {} if answer.caller is None else {"caller": answer.caller}
                 log.info(
@@ -145,7 +162,7 @@ class Edge:
                         route=route,
                         status=answer.status,
                         model=answer.model,
-                        milliseconds=round(seconds * 1000, 3),
+                        milliseconds=round((ended - started) * 1000, 3),
                         **caller,
                     ),
                 )
@@ -158,6 +175,8 @@ class Edge:
             raise UnsupportedMedia("the body must be application/json")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
+        answer.timings = timings = Timings(spans=self._tracing is not None)
+        TIMINGS.set(timings)
         body = None
         try:
             with TimeLimit(self._timeout):
@@ -211,9 +230,12 @@ def _method(method: str) -> str:
 class _Answer:
     """What goes back, once; remembers what metrics and logs want to know about it."""
 
-    __slots__ = ("_held", "_request_id", "_send", "_started", "caller", "model", "question", "status")
+    __slots__ = (
+        "_began", "_held", "_request_id", "_send", "_started", "caller", "model", "question", "status", "timings",
+    )  # fmt: skip
 
-    def __init__(self, send: Send, request_id: bytes) -> None:
+    def __init__(self, send: Send, request_id: bytes, began: float) -> None:
+        self._began = began
         self._held: Message | None = None
         self._send = send
         self._request_id = request_id
@@ -222,6 +244,7 @@ class _Answer:
         self.model = NO_MODEL
         self.question = b""  # the body that is answered, once it is read
         self.status = 500
+        self.timings: Timings | None = None  # of a request that scores
 
     async def send(self, message: Message) -> None:
         """Pass on what FastAPI answers, with headers of ours; a page's depend on the page."""
@@ -242,7 +265,7 @@ class _Answer:
     async def succeed(self, payload: bytes) -> None:
         """Answer 200."""
         self.status = 200
-        await self._whole(payload)
+        await self._whole(payload, ())
 
     async def fail(self, error: RequestError, wording: Wording) -> None:
         """Answer with an error, unless an answer has begun already."""
@@ -252,19 +275,16 @@ class _Answer:
         extra = [(name.encode(), value.encode()) for name, value in error.headers.items()]
         await self._whole(body, extra)
 
-    async def _whole(self, payload: bytes, extra: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    async def _whole(self, payload: bytes, extra: Iterable[tuple[bytes, bytes]]) -> None:
         self._started = True
-        await self._send(
-            {
-                "type": "http.response.start",
-                "status": self.status,
-                "headers": [
-                    (b"content-type", b"application/json"),
-                    (b"content-length", b"%d" % len(payload)),
-                    (b"x-request-id", self._request_id),
-                    NOSNIFF,
-                    *extra,
-                ],
-            }
-        )
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(payload)),
+            (b"x-request-id", self._request_id),
+            NOSNIFF,
+            *extra,
+        ]
+        if self.timings is not None:
+            headers.append((b"server-timing", self.timings.header(perf_counter() - self._began)))
+        await self._send({"type": "http.response.start", "status": self.status, "headers": headers})
         await self._send({"type": "http.response.body", "body": payload})

@@ -33,7 +33,11 @@ class InteractionScorer(Scorer):
         """See `Scorer.similarity`."""
         task = self._similarity_task()
         assert task.graph is not None, "the manifest's own rule for interaction models"
-        return read_similarity(task, raw_scores(task, await self._raw_output(task.graph, self._to_score(a, b))))
+        raw = raw_scores(task, await self._raw_output(task.graph, self._to_score(a, b)))
+        answer = read_similarity(task, raw)
+        if cached:
+            self._telemetry.scored(answer.score)
+        return answer
 
     async def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """See `Scorer.entailment`."""

@@ -62,23 +62,25 @@ def scoring_routes(service: Service) -> APIRouter:
         if len(items) > limit:
             raise TooLarge(f"{len(items)} {field}, the limit is {limit}", field=field, limit=limit)
 
+    most = settings.max_text_chars
+
+    def too_long(field: str, text: str) -> TooLarge:
+        return TooLarge(f"a text of {len(text)} characters, the limit is {most}", field=field, limit=most)
+
     def check_text(field: str, text: str) -> None:
-        if len(text) > settings.max_text_chars:
-            raise TooLarge(
-                f"a text of {len(text)} characters, the limit is {settings.max_text_chars}",
-                field=field,
-                limit=settings.max_text_chars,
-            )
+        if len(text) > most:
+            raise too_long(field, text)
 
     @router.post("/similarity", summary="Score pairs of sentences")
     async def similarity(request: SimilarityRequest) -> SimilarityResponse:
         check_list("pairs", request.pairs, settings.max_pairs)
         scorer = registry.pick(request.model or defaults["/similarity"], "similarity")
         texts: list[str] = []
-        for i, pair in enumerate(request.pairs):
-            check_text(f"pairs.{i}.a", pair.a)
-            check_text(f"pairs.{i}.b", pair.b)
+        for pair in request.pairs:
             texts += pair.a, pair.b
+        for i, text in enumerate(texts):
+            if len(text) > most:
+                raise too_long(f"pairs.{i // 2}.{'ab'[i % 2]}", text)
         sentences = await scorer.read(texts, lambda i: f"pairs.{i // 2}.{'ab'[i % 2]}")
         a, b = sentences[::2], sentences[1::2]
         raw, ratings, scores = await scorer.similarity(a, b)

@@ -30,6 +30,7 @@ from service.batches import batched_by_cost, padded_tokens
 from service.cache import Embedding, EmbeddingCache, Ids, Space
 from service.errors import EmptyText, InferenceFailed
 from service.telemetry import ModelTelemetry
+from service.timings import CACHE, TIMINGS, TOKENISE
 from service.workers import Workers
 
 # What reading a character costs, about; only decides where it happens (see service/workers.py).
@@ -83,10 +84,12 @@ class Scorer(ABC):
             EmptyText: a text without a visible character.
         """
         if sum(map(len, texts)) <= _FEW_CHARS:
+            began = perf_counter()
             sentences = self.tokenise(texts)
+            TIMINGS.get().spent(TOKENISE, began, perf_counter())
         else:
             expected = sum(len(text) * (_ASCII_SECONDS if text.isascii() else _UNICODE_SECONDS) for text in texts)
-            sentences = await self._workers.run(expected, partial(self.tokenise, texts))
+            sentences = await self._workers.run(expected, partial(self.tokenise, texts), TOKENISE)
         words = unknown = truncated = 0
         for i, sentence in enumerate(sentences):
             if not sentence.words:
@@ -210,9 +213,12 @@ class SiameseScorer(Scorer):
     async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded], *, cached: bool = True) -> Similarities:
         """See `Scorer.similarity`."""
         rows = await self._embeddings(chain(a, b), cached=cached)
-        return await self._workers.run(
+        answer = await self._workers.run(
             len(a) * self.seconds_per_pair, lambda: self._compare_similarity(_join(rows, a), _join(rows, b))
         )
+        if cached:
+            self._telemetry.scored(answer.score)
+        return answer
 
     async def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """See `Scorer.entailment`."""
@@ -267,7 +273,11 @@ class SiameseScorer(Scorer):
     async def _embeddings(self, sentences: Iterable[Encoded], *, cached: bool = True) -> dict[Ids, Embedding]:
         """Each distinct sentence's embedding: from the cache, or from the encoder, once."""
         wanted = dict.fromkeys([sentence.ids for sentence in sentences])
-        found = await self._cache.get_many(self._space, wanted) if cached else {}
+        found: dict[Ids, Embedding] = {}
+        if cached:
+            began = perf_counter()
+            found = await self._cache.get_many(self._space, wanted)
+            TIMINGS.get().spent(CACHE, began, perf_counter())
         if len(found) < len(wanted):
             missing = [ids for ids in wanted if ids not in found]
             batches = batched_by_cost([len(ids) for ids in missing])

@@ -8,9 +8,12 @@ against an *expected* time that each scorer measures when it is opened.
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from time import perf_counter
 from typing import TypeVar
 
 from service.errors import Overloaded
+from service.timings import INFERENCE, QUEUE, TIMINGS
 
 INLINE_SECONDS = 0.001
 
@@ -26,17 +29,22 @@ class Workers:
         self._max_waiting = max_waiting
         self.busy = 0  # requests in the pool or waiting for it
 
-    async def run(self, expected_seconds: float, work: Callable[[], T]) -> T:
-        """Do one piece of work, here or in a thread.
+    async def run(self, expected_seconds: float, work: Callable[[], T], phase: int = INFERENCE) -> T:
+        """Do one piece of work, here or in a thread; its time is noted as that of a phase.
 
         Raises:
             Overloaded: too many requests are waiting already.
         """
         if expected_seconds <= INLINE_SECONDS:
-            return work()
-        return (await self.run_all(expected_seconds, [work]))[0]
+            began = perf_counter()
+            result = work()
+            TIMINGS.get().spent(phase, began, perf_counter())
+            return result
+        return (await self.run_all(expected_seconds, [work], phase))[0]
 
-    async def run_all(self, expected_seconds: float, pieces: Sequence[Callable[[], T]]) -> list[T]:
+    async def run_all(
+        self, expected_seconds: float, pieces: Sequence[Callable[[], T]], phase: int = INFERENCE
+    ) -> list[T]:
         """Do the pieces of one request, one after another, so that other requests' pieces come in between.
 
         A request that is given up is rid of the pieces not begun.
@@ -44,17 +52,35 @@ class Workers:
         Raises:
             Overloaded: too many requests are waiting already.
         """
+        timings = TIMINGS.get()
         if expected_seconds <= INLINE_SECONDS:
-            return [piece() for piece in pieces]
+            began = perf_counter()
+            results = [piece() for piece in pieces]
+            timings.spent(phase, began, perf_counter())
+            return results
         if self.busy >= self._limit:
             raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
         loop = asyncio.get_running_loop()
         self.busy += 1
+        results = []
         try:
-            return [await loop.run_in_executor(self._pool, piece) for piece in pieces]
+            for piece in pieces:
+                handed = perf_counter()
+                result, began, ended = await loop.run_in_executor(self._pool, partial(_timed, piece))
+                timings.spent(QUEUE, handed, began)
+                timings.spent(phase, began, ended)
+                results.append(result)
         finally:
             self.busy -= 1
+        return results
 
     def close(self) -> None:
         """Wait for the pieces that run, forget those that wait."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _timed(piece: Callable[[], T]) -> tuple[T, float, float]:
+    """What it gives, when it began, when it ended."""
+    began = perf_counter()
+    result = piece()
+    return result, began, perf_counter()

