@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 import torch
@@ -9,11 +10,27 @@ from onnx import helper
 from torch import Tensor, nn
 
 import training
-from contract.errors import GraphMismatchError
-from contract.graph import ENCODER, HEAD, OPSET, GraphSpec
+from contract.errors import ArtifactError, GraphMismatchError
+from contract.graph import ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec
 from tests import toys
-from training.export import _clean, export_encoder, export_head
+from training.architectures.mgim import MGIM, MGIMConfig
+from training.architectures.pwim import PWIM, PWIMConfig
+from training.export import (
+    _clean,
+    _graphs,
+    _leave_outside,
+    export_encoder,
+    export_explanation,
+    export_head,
+    export_pair,
+)
+from training.layers import Int8Embedding
+from training.models import InteractionModel
 from training.runtime import open_graph
+
+
+def opened(path: Path) -> onnx.ModelProto:
+    return onnx.load(path, load_external_data=False)
 
 
 def shapes(values: list[onnx.ValueInfoProto]) -> dict[str, list[str | int]]:
@@ -22,27 +39,53 @@ def shapes(values: list[onnx.ValueInfoProto]) -> dict[str, list[str | int]]:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an encoder and a head."""
+    """A folder with a graph of each kind; the words of those of pairs are outside."""
     folder = tmp_path_factory.mktemp("exported")
-    model = toys.model(heads=True)
-    export_encoder(model.encoder, folder / "encoder.onnx", "toy-model")
-    export_head(model.heads["similarity"], toys.DIM, folder / "head.onnx", "toy-model")
+    export_all(folder)
     return folder
 
 
-@pytest.mark.parametrize(("name", "spec"), [("encoder", ENCODER), ("head", HEAD)])
+def rows() -> torch.Tensor:
+    return torch.from_numpy(toys.table().rows)
+
+
+def mgim() -> MGIM:
+    torch.manual_seed(0)
+    return MGIM(MGIMConfig(hidden=3), Int8Embedding(rows()), outputs=5).eval()
+
+
+WORDS = {f"network.embedding.{name}": value.numpy() for name, value in Int8Embedding(rows()).named_buffers()}
+
+
+def export_all(folder: Path) -> None:
+    model, network = toys.model(heads=True), mgim()
+    export_encoder(model.encoder, folder / "encoder.onnx", "toy-model")
+    export_head(model.heads["similarity"], toys.DIM, folder / "head.onnx", "toy-model")
+    export_pair(InteractionModel(network, both_orders=False), folder / "pair.onnx", "toy-model", list(WORDS))
+    # PWIM's matching is a loop, and a loop has a graph of its own inside.
+    torch.manual_seed(0)
+    looping = PWIM(PWIMConfig(hidden=3, context=False, maps=(3,)), Int8Embedding(rows()), outputs=5)
+    export_explanation(looping, folder / "explanation.onnx", "toy-model", list(WORDS))
+
+
+NAMES = ("encoder", "head", "pair", "explanation")
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"), [("encoder", ENCODER), ("head", HEAD), ("pair", PAIR), ("explanation", EXPLANATION)]
+)
 def test_names_axes_and_opset_are_those_of_the_contract(exported: Path, name: str, spec: GraphSpec) -> None:
-    model = onnx.load(exported / f"{name}.onnx")
-    sizes = {"dim": toys.DIM, "outputs": 5}
+    model = opened(exported / f"{name}.onnx")
+    sizes = {"dim": toys.DIM, "outputs": 5, "matrices": 2}
     for values, tensors in ((model.graph.input, spec.inputs), (model.graph.output, spec.outputs)):
         assert shapes(values) == {n: [sizes.get(axis, axis) for axis in t.axes] for n, t in tensors.items()}
     assert [(o.domain, o.version) for o in model.opset_import] == [("", OPSET)]
-    open_graph(exported / f"{name}.onnx", spec.kind)
+    open_graph(exported / f"{name}.onnx", spec.kind, WORDS)
 
 
 def test_the_file_knows_its_model_and_contract(exported: Path) -> None:
-    for name in ("encoder", "head"):
-        model = onnx.load(exported / f"{name}.onnx")
+    for name in NAMES:
+        model = opened(exported / f"{name}.onnx")
         assert {p.key: p.value for p in model.metadata_props} == {
             "semblance.model": "toy-model",
             "semblance.contract": "1",
@@ -52,18 +95,16 @@ def test_the_file_knows_its_model_and_contract(exported: Path) -> None:
 
 def test_the_file_tells_nothing_of_the_machine_it_was_made_on(exported: Path) -> None:
     checkout = str(Path(training.__file__).parent.parent)
-    for name in ("encoder", "head"):
+    for name in NAMES:
         content = (exported / f"{name}.onnx").read_bytes()
         for trace in (checkout, "site-packages", ".py", "File ", "torch", "nn_module"):
             assert trace.encode() not in content
 
 
 def test_the_same_module_gives_the_same_bytes(exported: Path, tmp_path: Path) -> None:
-    model = toys.model(heads=True)
-    export_encoder(model.encoder, tmp_path / "encoder.onnx", "toy-model")
-    export_head(model.heads["similarity"], toys.DIM, tmp_path / "head.onnx", "toy-model")
-    for name in ("encoder.onnx", "head.onnx"):
-        assert (tmp_path / name).read_bytes() == (exported / name).read_bytes()
+    export_all(tmp_path)
+    for name in NAMES:
+        assert (tmp_path / f"{name}.onnx").read_bytes() == (exported / f"{name}.onnx").read_bytes()
 
 
 def test_dropout_is_not_exported(tmp_path: Path) -> None:
@@ -89,3 +130,54 @@ def test_a_frozen_output_axis_is_not_painted_over(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "head.onnx")
     with pytest.raises(GraphMismatchError, match=r"axis 'batch' of raw_output must be dynamic.*the graph has 3"):
         open_graph(tmp_path / "head.onnx", "head")
+
+
+def pair_feeds() -> dict[str, np.ndarray]:
+    ids = np.array([[1, 2, 3, 9], [4, 5, 0, 0]])
+    return {
+        "input_ids_a": ids,
+        "lengths_a": np.array([4, 2]),
+        "input_ids_b": ids[:, :3],
+        "lengths_b": np.array([3, 1]),
+    }
+
+
+def test_words_left_outside_are_given_when_the_graph_is_opened(exported: Path) -> None:
+    assert [path.name for path in exported.iterdir() if path.suffix != ".onnx"] == []  # nothing lies beside it
+    feeds = pair_feeds()
+    with torch.no_grad():
+        expected = mgim()(*(torch.from_numpy(value) for value in feeds.values()))
+    found = open_graph(exported / "pair.onnx", "pair", WORDS)(feeds)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    turned = {name: np.ascontiguousarray(value[::-1]) for name, value in WORDS.items()}
+    others = open_graph(exported / "pair.onnx", "pair", turned)(feeds)
+    assert np.abs(others - found).max() > 1e-3
+    # The arrays live as long as the graph that reads them.
+    run = open_graph(exported / "pair.onnx", "pair", {name: value.copy() for name, value in WORDS.items()})
+    np.testing.assert_array_equal(run(feeds), found)
+
+
+def test_a_graph_without_its_words_is_not_opened(exported: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"pair.onnx: leaves 'network.embedding.codes' outside, .* none$"):
+        open_graph(exported / "pair.onnx", "pair")
+
+
+def test_both_graphs_of_a_model_call_their_words_alike_and_hold_none_of_them(exported: Path) -> None:
+    for name in ("pair", "explanation"):
+        outside = [t for t in opened(exported / f"{name}.onnx").graph.initializer if t.external_data]
+        assert {t.name: (tuple(t.dims), t.raw_data) for t in outside} == {
+            name: (value.shape, b"") for name, value in WORDS.items()
+        }
+
+
+def test_what_is_not_in_the_graph_cannot_be_left_outside(exported: Path) -> None:
+    with pytest.raises(ValueError, match=r"^no initializer words to leave outside$"):
+        _leave_outside(opened(exported / "head.onnx").graph, ["words"])
+
+
+def test_every_initializer_is_read(exported: Path) -> None:
+    for name in NAMES:
+        for graph in _graphs(opened(exported / f"{name}.onnx").graph):
+            read = {each for inner in _graphs(graph) for node in inner.node for each in node.input}
+            assert {tensor.name for tensor in graph.initializer} <= read
+    assert len(list(_graphs(opened(exported / "explanation.onnx").graph))) == 2  # the loop was looked into

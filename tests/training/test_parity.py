@@ -5,7 +5,7 @@ The graphs are written node by node, for an exporter does not make these mistake
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import onnx
@@ -16,12 +16,14 @@ from torch import Tensor, nn
 
 from contract.errors import GraphMismatchError
 from contract.graph import ENCODER, HEAD, OPSET, GraphSpec
+from contract.manifest import Matrix
 from tests import toys
 from training.architectures import WordAveraging, WordAveragingConfig
-from training.export import export_encoder
+from training.export import export_encoder, export_explanation, export_pair
 from training.heads import PairHead
-from training.layers import WordEmbedding
-from training.parity import SIZES, ParityError, check_encoder, check_head
+from training.layers import WordEmbedding, masked_mean
+from training.models import InteractionModel
+from training.parity import SIZES, ParityError, check_encoder, check_explanation, check_head, check_pair
 
 ROWS = toys.table().rows
 VOCABULARY = len(ROWS)
@@ -250,3 +252,113 @@ def test_a_faithful_graph_of_a_leaking_module_is_refused(path: Path, module: typ
     export_encoder(leaking, path, "toy")
     with pytest.raises(ParityError, match=message):
         check_encoder(path, leaking, VOCABULARY)
+
+
+class Compared(nn.Module):
+    """Log-probability that two sentences' mean words are near; a quick stand-in for an interaction network."""
+
+    MATRICES: ClassVar[tuple[Matrix, ...]] = (Matrix(name="near", description="of the two words", range=(0.0, 1.0)),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = WordEmbedding(ROWS)
+        self.scale = 1.0
+
+    def forward(self, a: Tensor, lengths_a: Tensor, b: Tensor, lengths_b: Tensor) -> Tensor:
+        means = [masked_mean(self.embedding(ids), lengths) for ids, lengths in ((a, lengths_a), (b, lengths_b))]
+        return self.read((means[0] - means[1]) * self.scale)
+
+    def read(self, difference: Tensor) -> Tensor:
+        return torch.log_softmax(difference[:, :3], dim=1)
+
+    def matrices(self, a: Tensor, lengths_a: Tensor, b: Tensor, lengths_b: Tensor) -> Tensor:
+        near = torch.sigmoid(self.scale * self.embedding(a) @ self.embedding(b).transpose(1, 2))
+        rows, columns = (
+            torch.arange(ids.shape[1])[None, :] < lengths[:, None] for ids, lengths in ((a, lengths_a), (b, lengths_b))
+        )
+        return (near * rows[:, :, None] * columns[:, None])[:, None]
+
+
+def exported_pair(path: Path, network: nn.Module) -> InteractionModel:
+    model = InteractionModel(network, both_orders=False)
+    export_pair(model, path, "toy")
+    return model
+
+
+def test_an_equal_pair_graph_passes_and_a_wrong_one_does_not(path: Path) -> None:
+    model = exported_pair(path, Compared())
+    agreement = check_pair(path, model, VOCABULARY, 40)
+    assert 0 < agreement.difference < 1e-6
+    assert agreement.near_ties == 0
+    assert agreement.pairs > 200
+    model.network.scale = 1.001
+    with pytest.raises(ParityError, match=r"^graph\.onnx: .* pairs of up to .* tokens: differs by \d.*, allowed 1e-05"):
+        check_pair(path, model, VOCABULARY, 40)
+    model.network.scale = float("nan")
+    with pytest.raises(ParityError, match="differs by nan"):
+        check_pair(path, model, VOCABULARY, 40)
+
+
+class CentredPairs(Compared):
+    """An answer that depends on the batch."""
+
+    def read(self, difference: Tensor) -> Tensor:
+        return super().read(difference - difference.mean(0, keepdim=True))
+
+
+class UnmaskedPairs(Compared):
+    """An answer that counts the padding."""
+
+    def forward(self, a: Tensor, lengths_a: Tensor, b: Tensor, lengths_b: Tensor) -> Tensor:
+        return self.read(self.embedding(a).sum(1) - self.embedding(b).sum(1))
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [(CentredPairs, "a pair alone and in a batch: differs"), (UnmaskedPairs, "ids in the padding: differs")],
+)
+def test_a_faithful_graph_of_a_leaking_network_is_refused(path: Path, network: type[nn.Module], message: str) -> None:
+    model = exported_pair(path, network())
+    with pytest.raises(ParityError, match=message):
+        check_pair(path, model, VOCABULARY, 40)
+
+
+class Decided(Compared):
+    """Says which of the two is larger; of equal ones, what it was told to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first_of_equals = True
+
+    def read(self, difference: Tensor) -> Tensor:
+        larger = difference[:, :1] >= 0 if self.first_of_equals else difference[:, :1] > 0
+        return torch.log_softmax(torch.cat([larger.float(), difference[:, 1:2] * 0], dim=1), dim=1)
+
+
+def test_what_rounding_decides_is_counted_and_too_much_of_it_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = exported_pair(path, Decided())
+    # The same words in another order have the same mean, but for rounding.
+    assert 0 < check_pair(path, model, VOCABULARY, 40).near_ties <= 5
+    model.network.first_of_equals = False  # now the 8 equal sentences are decided otherwise too
+    with pytest.raises(ParityError, match=r"^graph\.onnx: rounding decides \d+ of \d+ pairs$"):
+        check_pair(path, model, VOCABULARY, 40)
+    monkeypatch.setattr("training.parity.NEAR_TIES", 0.1)
+    agreement = check_pair(path, model, VOCABULARY, 40)
+    assert 8 <= agreement.near_ties <= 0.1 * agreement.pairs
+    assert agreement.difference < 1e-6  # of the others
+
+
+def test_matrices_are_held_too_and_to_their_ranges(path: Path) -> None:
+    network = Compared()
+    export_explanation(network, path, "toy")
+    assert check_explanation(path, network, VOCABULARY, 40).difference < 1e-6
+    network.scale = 1.01
+    with pytest.raises(ParityError, match="differs by"):
+        check_explanation(path, network, VOCABULARY, 40)
+    network.scale = 1.0
+    narrow = Matrix(name="near", description="of the two words", range=(0.0, 0.6))
+    network.MATRICES = (narrow,)  # type: ignore[misc]
+    with pytest.raises(ParityError, match=r"^graph\.onnx: .*: near leaves 0..0\.6$"):
+        check_explanation(path, network, VOCABULARY, 40)
