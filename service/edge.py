@@ -139,7 +139,7 @@ class Edge:
         finally:
             self._in_flight -= 1
             ended = perf_counter()
-            route = self._route(path, scope)
+            route = path if path in self._routes else self._route_of(scope)
             self._telemetry.answered(route, answer.model, answer.status, ended - started, answer.timings)
             if self._tracing is not None and path not in _OPEN:
                 self._tracing.record(
@@ -175,7 +175,7 @@ class Edge:
             raise UnsupportedMedia("the body must be application/json")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
-        answer.timings = timings = Timings(spans=self._tracing is not None)
+        answer.timings = timings = Timings(self._tracing is not None)
         TIMINGS.set(timings)
         body = None
         try:
@@ -212,10 +212,9 @@ class Edge:
             raise ClientLeft
         return b"".join(chunks)
 
-    def _route(self, path: str, scope: Scope) -> str:
-        """What metrics and logs call this path: one of a closed set."""
-        if path not in self._routes:  # FastAPI knows the route of a path with parameters
-            path = getattr(scope.get("route"), "path", path)
+    def _route_of(self, scope: Scope) -> str:
+        """What metrics and logs call a path that is no route's by itself: one of a closed set."""
+        path = getattr(scope.get("route"), "path", "")  # FastAPI knows the route of a path with parameters
         return path if path in self._routes else OTHER_ROUTE
 
     def _too_large(self) -> TooLarge:

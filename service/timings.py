@@ -16,7 +16,7 @@ class Timings:
 
     __slots__ = ("seconds", "spans")
 
-    def __init__(self, *, spans: bool = False) -> None:
+    def __init__(self, spans: bool = False) -> None:
         """Start at nothing; with `spans`, remember also when each phase began and ended."""
         self.seconds = [0.0, 0.0, 0.0, 0.0]
         self.spans: list[tuple[int, float, float]] | None = [] if spans else None

@@ -8,6 +8,7 @@ import pytest
 from service.app import create_app
 from service.errors import SettingsError
 from service.settings import Settings
+from service.timings import Timings
 from service.tracing import Tracing, open_tracing
 from tests.service.conftest import Client, Serve
 from tests.service.test_bad_input import GOOD
@@ -62,18 +63,12 @@ async def test_a_failure_of_ours_is_an_error_and_a_clients_is_not(models, caplog
 
 async def test_without_an_endpoint_no_stretch_of_time_is_remembered(serve: Serve, monkeypatch) -> None:
     made = []
-    monkeypatch.setattr("service.edge.Timings", lambda **options: made.append(options) or _timings(**options))
+    monkeypatch.setattr("service.edge.Timings", lambda spans: made.append(Timings(spans)) or made[-1])
     async with serve() as client:
         assert (await client.post("/embed", json=GOOD["/embed"])).status_code == 200
-    assert made == [{"spans": False}]
+    assert [timings.spans for timings in made] == [None]
     assert open_tracing({}) is None
     assert open_tracing({"OTEL_EXPORTER_OTLP_ENDPOINT": ""}) is None
-
-
-def _timings(**options: bool):
-    from service.timings import Timings
-
-    return Timings(**options)
 
 
 def test_importing_the_service_imports_no_exporter() -> None:
