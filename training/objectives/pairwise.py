@@ -1,6 +1,6 @@
 """Interaction models: log-probabilities of classes for a pair, held against a rating, a label, or a correct answer.
 
-H. He, J. Lin (NAACL 2016), section 6: KL divergence to the sparse target distribution of a rating; max-margin loss over
+H. He, J. Lin (NAACL 2016), section 8: KL divergence to the sparse target distribution of a rating; max-margin loss over
 two classes for answer selection. Y. Li et al. (2019): the same KL, and cross-entropy, which is KL to a target with all
 its mass on one class.
 """
