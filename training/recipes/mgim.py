@@ -86,7 +86,7 @@ def sick() -> Recipe:
         sick_alone(),
         name="mgim-sick",
         reaches="r .87 on SICK test; 6 s an epoch on one core",
-        start="mgim-teacher",
+        start="mgim-teacher-words",
         start_seed=1,
         row_scale=1.0,  # the start has scaled its own
         optimiser=_adam(7e-4),
