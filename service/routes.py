@@ -123,7 +123,7 @@ def scoring_routes(service: Service) -> APIRouter:
         """Who orders the best again, if the request asks for that."""
         if request.rerank_model is None and request.rerank_top is None:
             return None
-        name = request.rerank_model or settings.default_rerank
+        name = request.rerank_model or service.reranker
         if name is None:
             able = ", ".join(registry.able("similarity"))
             message = f"there is no default model for the second stage; name one of: {able}"
@@ -193,7 +193,7 @@ def operations_routes(service: Service) -> APIRouter:
         return {
             "models": [_describe(model, defaults) for model in registry.values()],
             "defaults": dict(defaults),
-            "rerank": {"default_model": settings.default_rerank, "default_top": RERANK_TOP},
+            "rerank": {"default_model": service.reranker, "default_top": RERANK_TOP},
             "limits": {
                 "max_body_bytes": settings.max_body_bytes,
                 "max_pairs": settings.max_pairs,

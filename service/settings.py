@@ -43,7 +43,9 @@ class Settings(BaseSettings):
     )
     default_rank: str = "avg-paraphrase"
     default_rerank: str | None = Field(
-        default=None, description="second model of /rank, when a request asks for a second stage and names none"
+        default=None,
+        description="second model of /rank, when a request asks for a second stage and names none; "
+        "without it pwim-qa, where that is among the models",
     )
     default_entailment: str = "avg-sick"
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(

@@ -11,6 +11,8 @@ from service.settings import Settings
 from service.telemetry import Telemetry
 from service.workers import Workers
 
+USUAL_RERANKER = "pwim-qa"  # published for answer selection; a models folder need not have it
+
 
 class Service:
     """Models, cache, workers and metrics; passed to the routes, and swapped piecewise by tests."""
@@ -52,6 +54,8 @@ class Service:
         if settings.default_rerank is not None:
             wanted["SEMBLANCE_DEFAULT_RERANK"] = (settings.default_rerank, "similarity")
         self.registry = Registry(open_models(settings, telemetry, self.cache, self.workers), wanted)
+        usual = USUAL_RERANKER if USUAL_RERANKER in self.registry else None
+        self.reranker: str | None = settings.default_rerank or usual
 
     async def start(self) -> None:
         """Ask Redis once, so that the log says at once whether it answers."""

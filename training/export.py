@@ -112,6 +112,7 @@ def _clean(model: onnx.ModelProto, spec: GraphSpec, model_id: str) -> None:
         for owner in (graph, *graph.node, *graph.input, *graph.output, *graph.value_info, *graph.initializer):
             del owner.metadata_props[:]
             owner.doc_string = ""
+        _merge_equal(graph)
         _drop_unused(graph)
     model.doc_string = ""
     model.producer_name, model.producer_version = "semblance", ""
@@ -133,6 +134,23 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
                 yield from _graphs(attribute.g)
+
+
+def _merge_equal(graph: GraphProto) -> None:
+    """Have readers of equal initializers read one of them: runtimes merge nodes only where all inputs are the same.
+
+    A model that reads a pair in both orders would run each of its LSTMs twice, for their biases are folded one by one.
+    """
+    first: dict[bytes, str] = {}
+    renamed = {}
+    for tensor in graph.initializer:
+        name, tensor.name = tensor.name, ""
+        renamed[name] = first.setdefault(tensor.SerializeToString(deterministic=True), name)
+        tensor.name = name
+    for inner in _graphs(graph):
+        for node in inner.node:
+            for i, name in enumerate(node.input):
+                node.input[i] = renamed.get(name, name)
 
 
 def _drop_unused(graph: GraphProto) -> None:

@@ -1,5 +1,8 @@
 """`/rank` with a second model: it decides over the first about the best, and every answer says who placed what."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from tests import fakes
@@ -46,6 +49,20 @@ async def test_the_second_model_orders_the_best_and_the_first_the_rest(serve: Se
     for result in both["results"]:
         assert result["score"] == pytest.approx(by_stage[result["stage"]][result["index"]], abs=1e-6)
     assert (both["model"], both["rerank_model"]) == ("avg-paraphrase", "pair-sick")
+
+
+async def test_the_published_reranker_is_the_default_where_it_is_served(
+    serve: Serve, models: Path, tmp_path: Path
+) -> None:
+    async with serve() as client:
+        assert (await client.get("/models")).json()["rerank"]["default_model"] is None
+    more = shutil.copytree(models, tmp_path / "models")
+    fakes.interaction_model(more / "pwim-qa", "pwim-qa")
+    async with serve(models_dir=more) as client:
+        assert (await ranked(client, rerank_top=2))["rerank_model"] == "pwim-qa"
+        assert (await client.get("/models")).json()["rerank"]["default_model"] == "pwim-qa"
+    async with serve(models_dir=more, default_rerank="pair-sick") as client:
+        assert (await ranked(client, rerank_top=2))["rerank_model"] == "pair-sick"
 
 
 async def test_without_the_second_stage_an_answer_has_the_shape_it_had(serve: Serve) -> None:

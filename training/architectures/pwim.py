@@ -194,7 +194,9 @@ def _squared_distance(a_BRSH: Tensor, b_BRTH: Tensor) -> Tensor:
     """[B, R, S, T], term by term: the binomial form loses the distance of nearly equal words to rounding."""
     if torch.onnx.is_in_onnx_export():  # one representation after the other: [B, S, T, H] is large enough
         pairs = zip(a_BRSH.unbind(1), b_BRTH.unbind(1), strict=True)
-        return torch.stack([((a_BSH[:, :, None] - b_BTH[:, None]) ** 2).sum(3) for a_BSH, b_BTH in pairs], dim=1)
+        differences = (a_BSH[:, :, None] - b_BTH[:, None] for a_BSH, b_BTH in pairs)
+        # A product is twice as fast there as a power.
+        return torch.stack([(each_BSTH * each_BSTH).sum(3) for each_BSTH in differences], dim=1)
     # Without the [B, R, S, T, H] in between: half of a training step went into that.
     return torch.cdist(a_BRSH, b_BRTH, compute_mode="donot_use_mm_for_euclid_dist") ** 2
 

@@ -198,6 +198,6 @@ def trecqa() -> Recipe:
 def qa() -> Recipe:
     """Both corpora of answer selection, after the teacher: what /rank asks in its second stage."""
     return replace(
-        _selection("pwim-qa", "answers", "the paper's figures of both", 4),
+        _selection("pwim-qa", "answers", "the paper's figures of both", 2),
         publication=Publication("pwim-qa", "Pairwise word interaction, answer selection"),
     )
