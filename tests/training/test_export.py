@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from onnx import helper
+from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 import training
@@ -19,6 +19,7 @@ from training.export import (
     _clean,
     _graphs,
     _leave_outside,
+    _merge_equal,
     export_encoder,
     export_explanation,
     export_head,
@@ -181,3 +182,24 @@ def test_every_initializer_is_read(exported: Path) -> None:
             read = {each for inner in _graphs(graph) for node in inner.node for each in node.input}
             assert {tensor.name for tensor in graph.initializer} <= read
     assert len(list(_graphs(opened(exported / "explanation.onnx").graph))) == 2  # the loop was looked into
+
+
+def test_equal_initializers_become_one_and_others_stay() -> None:
+    values = {"a": np.ones(3, np.float32), "b": np.ones(3, np.float32), "c": np.zeros(3, np.float32)}
+    values |= {"d": np.ones((3, 1), np.float32), "e": np.ones(3, np.float64)}
+    inside = helper.make_graph([helper.make_node("Add", ["b", "x"], ["z"])], "inside", [], [])
+    nodes = [helper.make_node("Sum", list(values), ["y"]), helper.make_node("Loop", ["", "x"], ["z"], body=inside)]
+    graph = helper.make_graph(
+        nodes, "by-hand", [], [], initializer=[numpy_helper.from_array(value, name) for name, value in values.items()]
+    )
+    _merge_equal(graph)
+    assert list(graph.node[0].input) == ["a", "a", "c", "d", "e"]
+    assert list(graph.node[1].attribute[0].g.node[0].input) == ["a", "x"]
+    assert [tensor.name for tensor in graph.initializer] == list(values)  # `_drop_unused` comes next
+
+
+def test_no_graph_holds_the_same_numbers_twice(exported: Path) -> None:
+    for name in NAMES:
+        held = [(t.data_type, *t.dims, t.raw_data) for t in opened(exported / f"{name}.onnx").graph.initializer]
+        inside = [each for each in held if each[-1]]  # words outside have no data here
+        assert len(set(inside)) == len(inside)
