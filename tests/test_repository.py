@@ -102,7 +102,8 @@ def test_models_stay_small() -> None:
         parts = path.relative_to(ROOT).parts
         if parts[0] == "models":
             sizes[parts[1]] = sizes.get(parts[1], 0) + path.stat().st_size
-    assert {name: size for name, size in sizes.items() if size > 20 * MB} == {}
+    # What several models share is stored once, and counts in the sum.
+    assert {name: size for name, size in sizes.items() if name != "shared" and size > 20 * MB} == {}
     assert sum(sizes.values()) <= 120 * MB
 
 
