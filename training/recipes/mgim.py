@@ -16,6 +16,7 @@ from training.recipe import CorpusPairs, Publication, Recipe, TeacherPairs
 from training.recipes.word_averaging import MINILM
 
 GLOVE_NORM = 6.0
+TOKENS = 128  # that are served of a sentence: attention holds tokens x tokens x hidden values for each pair
 PRINTED = MGIMConfig(hidden=100, dropout=0.1)
 DEPARTED = replace(PRINTED, comparison=True, first_word=True, copied_start=True)
 SICK = PairwiseConfig(RATINGS_OF_SICK, "pearson", both_orders=True, swap=True)
@@ -91,7 +92,9 @@ def sick() -> Recipe:
         row_scale=1.0,  # the start has scaled its own
         optimiser=_adam(7e-4),
         schedule=SHORT,
-        publication=Publication("mgim-sick", "Multi-granularity interaction matching, SICK relatedness"),
+        publication=Publication(
+            "mgim-sick", "Multi-granularity interaction matching, SICK relatedness", max_tokens=TOKENS
+        ),
     )
 
 
@@ -155,5 +158,7 @@ def msrp() -> Recipe:
         architecture=replace(DEPARTED, dropout=0.3),
         optimiser=_adam(5e-4),
         schedule=replace(SHORT, epochs=8),
-        publication=Publication("mgim-msrp", "Multi-granularity interaction matching, paraphrase identification"),
+        publication=Publication(
+            "mgim-msrp", "Multi-granularity interaction matching, paraphrase identification", max_tokens=TOKENS
+        ),
     )
