@@ -1,33 +1,21 @@
 """Tables of Li et al. (2019), Multi-granularity interaction matching: MSRP, SICK, and the components."""
 
-from collections.abc import Mapping
-
 from training.reproductions.papers import MSE, RHO, SICK_COLUMNS, R
-from training.reproductions.table import Column, Order, PaperFigure, PaperTable, Row
+from training.reproductions.table import Column, Order, PaperFigure, PaperTable, published_row
 
 _SICK = {R: PaperFigure(0.8993), RHO: PaperFigure(0.8151), MSE: PaperFigure(0.2529)}
 _NOTE = "Both orders averaged; the paper reads one. The words are the distilled table, frozen: docs/papers/mgim.md."
-
-
-def _row(
-    recipe: str,
-    label: str,
-    paper: Mapping[str, PaperFigure] | None = None,
-    note: str = "",
-    seeds: tuple[int, ...] = (1,),
-) -> Row:
-    """Measured as published, the words quantised: one table that all of them share."""
-    return Row(recipe, label, paper or {}, note, seeds=seeds, storage="int8")
-
 
 SICK = PaperTable(
     name="mgim-sick",
     title="Li et al. (2019): SICK",
     columns=SICK_COLUMNS[:3],
     rows=(
-        _row("mgim-sick", "MGIM, departures, teacher pre-training", _SICK, "the shipped model", seeds=(1, 2, 3)),
-        _row("mgim-sick-alone", "MGIM, departures, labels alone", _SICK),
-        _row("mgim-sick-printed", "MGIM as printed", _SICK),
+        published_row(
+            "mgim-sick", "MGIM, departures, teacher pre-training", _SICK, "the shipped model", seeds=(1, 2, 3)
+        ),
+        published_row("mgim-sick-alone", "MGIM, departures, labels alone", _SICK),
+        published_row("mgim-sick-printed", "MGIM as printed", _SICK),
     ),
     note=_NOTE,
     orders=(Order("mgim-sick-alone", "mgim-sick-printed", R), Order("mgim-sick", "mgim-sick-alone", R)),
@@ -40,12 +28,12 @@ MSRP = PaperTable(
     title="Li et al. (2019): MSRP and its components",
     columns=(Column(ACCURACY, "MSRP", "test", "accuracy"), Column(F1, "MSRP", "test", "f1")),
     rows=(
-        _row("mgim-msrp", "MGIM, departures, teacher and tweets", _MSRP, "the shipped model", seeds=(1, 2, 3)),
-        _row("mgim-msrp-alone", "MGIM, departures, labels alone", _MSRP),
-        _row("mgim-msrp-printed", "MGIM as printed", _MSRP),
-        _row("mgim-msrp-conditional", "without attention", {ACCURACY: PaperFigure(76.3)}),
-        _row("mgim-msrp-words", "and without conditional encoding", {ACCURACY: PaperFigure(75.1)}),
-        _row("mgim-msrp-random", "and random words", {ACCURACY: PaperFigure(70.3)}),
+        published_row("mgim-msrp", "MGIM, departures, teacher and tweets", _MSRP, "the shipped model", seeds=(1, 2, 3)),
+        published_row("mgim-msrp-alone", "MGIM, departures, labels alone", _MSRP),
+        published_row("mgim-msrp-printed", "MGIM as printed", _MSRP),
+        published_row("mgim-msrp-conditional", "without attention", {ACCURACY: PaperFigure(76.3)}),
+        published_row("mgim-msrp-words", "and without conditional encoding", {ACCURACY: PaperFigure(75.1)}),
+        published_row("mgim-msrp-random", "and random words", {ACCURACY: PaperFigure(70.3)}),
     ),
     note=_NOTE,
     orders=(

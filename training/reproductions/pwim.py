@@ -1,21 +1,7 @@
 """Tables of He & Lin (2016), Pairwise word interaction modeling: every corpus, and the ablations."""
 
-from collections.abc import Mapping
-
 from training.reproductions.papers import MSE, RHO, SICK_COLUMNS, R
-from training.reproductions.table import Column, Order, PaperFigure, PaperTable, Row
-
-
-def _row(
-    recipe: str,
-    label: str,
-    paper: Mapping[str, PaperFigure] | None = None,
-    note: str = "",
-    seeds: tuple[int, ...] = (1,),
-) -> Row:
-    """Measured as published, the words quantised: one table that all of them share."""
-    return Row(recipe, label, paper or {}, note, seeds=seeds, storage="int8")
-
+from training.reproductions.table import Column, Order, PaperFigure, PaperTable, published_row
 
 RATED = SICK_COLUMNS[:3]
 _SICK = {R: PaperFigure(0.8784), RHO: PaperFigure(0.8199), MSE: PaperFigure(0.2329)}
@@ -26,11 +12,15 @@ SICK = PaperTable(
     title="He & Lin (2016), Table 3: SICK",
     columns=RATED,
     rows=(
-        _row("pwim-sick", "PWIM, teacher pre-training, both orders", _SICK, "the shipped model", seeds=(1, 2, 3)),
-        _row("pwim-sick-alone", "PWIM, labels alone, both orders", _SICK),
-        _row("pwim-sick-one-order", "PWIM, labels alone, one order", _SICK),
-        _row("pwim-sick-paper", "PWIM as released", _SICK, "RMSProp, batch 1, fixed 32x32; 8 epochs of the paper's 35"),
-        _row("pwim-sick-tuned-words", "PWIM, labels alone, words trained too"),
+        published_row(
+            "pwim-sick", "PWIM, teacher pre-training, both orders", _SICK, "the shipped model", seeds=(1, 2, 3)
+        ),
+        published_row("pwim-sick-alone", "PWIM, labels alone, both orders", _SICK),
+        published_row("pwim-sick-one-order", "PWIM, labels alone, one order", _SICK),
+        published_row(
+            "pwim-sick-paper", "PWIM as released", _SICK, "RMSProp, batch 1, fixed 32x32; 8 epochs of the paper's 35"
+        ),
+        published_row("pwim-sick-tuned-words", "PWIM, labels alone, words trained too"),
     ),
     note=_WORDS,
 )
@@ -45,11 +35,11 @@ ABLATIONS = PaperTable(
     title="He & Lin (2016), ablations on SICK",
     columns=RATED,
     rows=(
-        _row("pwim-sick-alone", "the full model, labels alone", _SICK),
-        _row("pwim-sick-no-context", "without context modelling", _ablated(0.1225)),
-        _row("pwim-sick-no-focus", "without the focus layer", _ablated(0.0083)),
-        _row("pwim-sick-focus-dropout", "dropout in place of the focus", _ablated(0.0314)),
-        _row("pwim-sick-bounded", "the walk bounded at |a| + |b| cells", note="as Algorithm 2 prints it"),
+        published_row("pwim-sick-alone", "the full model, labels alone", _SICK),
+        published_row("pwim-sick-no-context", "without context modelling", _ablated(0.1225)),
+        published_row("pwim-sick-no-focus", "without the focus layer", _ablated(0.0083)),
+        published_row("pwim-sick-focus-dropout", "dropout in place of the focus", _ablated(0.0314)),
+        published_row("pwim-sick-bounded", "the walk bounded at |a| + |b| cells", note="as Algorithm 2 prints it"),
     ),
     note=_WORDS,
     orders=tuple(
@@ -72,14 +62,16 @@ STS = PaperTable(
     title="He & Lin (2016), Tables 4 and 5: MSRvid and STS 2014",
     columns=(VIDEO, MEAN, *(Column(name, "STS 2014", name, "pearson", scale=1, digits=4) for name in _SETS)),
     rows=(
-        _row("pwim-msrvid", "MSRvid, teacher pre-training", {VIDEO.name: PaperFigure(0.9112)}, seeds=(1, 2, 3)),
-        _row("pwim-msrvid-alone", "MSRvid, labels alone", {VIDEO.name: PaperFigure(0.9112)}),
-        _row(
+        published_row(
+            "pwim-msrvid", "MSRvid, teacher pre-training", {VIDEO.name: PaperFigure(0.9112)}, seeds=(1, 2, 3)
+        ),
+        published_row("pwim-msrvid-alone", "MSRvid, labels alone", {VIDEO.name: PaperFigure(0.9112)}),
+        published_row(
             "pwim-sts2014",
             "STS 2014, teacher pre-training",
             {MEAN.name: PaperFigure(0.7666), **{name: PaperFigure(value) for name, value in _SETS.items()}},
         ),
-        _row("pwim-sts2014-alone", "STS 2014, labels alone", {MEAN.name: PaperFigure(0.7666)}),
+        published_row("pwim-sts2014-alone", "STS 2014, labels alone", {MEAN.name: PaperFigure(0.7666)}),
     ),
     note=f"STS 2014 is trained on the pairs of 2012 and 2013 without SMT 2013, which cannot be had. {_WORDS}",
 )
@@ -100,12 +92,14 @@ ANSWERS = PaperTable(
     title="He & Lin (2016), Tables 6 and 7: answer selection",
     columns=_ANSWERS,
     rows=(
-        _row("pwim-qa", "both corpora, after the teacher", {**_WIKI, **_TREC}, "the shipped model", seeds=(1, 2, 3)),
-        _row("pwim-wikiqa", "WikiQA, after the teacher", _WIKI),
-        _row("pwim-wikiqa-longer", "WikiQA, after the teacher, twice as long", _WIKI),
-        _row("pwim-wikiqa-alone", "WikiQA, labels alone", _WIKI),
-        _row("pwim-wikiqa-margin", "WikiQA, labels alone, the paper's max-margin loss", _WIKI),
-        _row("pwim-trecqa", "TrecQA, after the teacher", _TREC),
+        published_row(
+            "pwim-qa", "both corpora, after the teacher", {**_WIKI, **_TREC}, "the shipped model", seeds=(1, 2, 3)
+        ),
+        published_row("pwim-wikiqa", "WikiQA, after the teacher", _WIKI),
+        published_row("pwim-wikiqa-longer", "WikiQA, after the teacher, twice as long", _WIKI),
+        published_row("pwim-wikiqa-alone", "WikiQA, labels alone", _WIKI),
+        published_row("pwim-wikiqa-margin", "WikiQA, labels alone, the paper's max-margin loss", _WIKI),
+        published_row("pwim-trecqa", "TrecQA, after the teacher", _TREC),
     ),
     note=(
         "MAP and MRR by trec_eval over the questions with a right answer: WikiQA 243; TrecQA 89 raw and 68 clean. "

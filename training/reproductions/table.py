@@ -52,6 +52,17 @@ class Row:
         return (self.recipe, *self.others)
 
 
+def published_row(
+    recipe: str,
+    label: str,
+    paper: Mapping[str, PaperFigure] | None = None,
+    note: str = "",
+    seeds: tuple[int, ...] = (1,),
+) -> Row:
+    """A row measured as it is published: the words quantised, one table that several models share."""
+    return Row(recipe, label, paper or {}, note, seeds=seeds, storage="int8")
+
+
 @dataclass(frozen=True)
 class Order:
     """A claim of a paper, that one row is better than another; held against the means of our seeds."""
