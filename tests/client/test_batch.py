@@ -538,6 +538,8 @@ def test_interrupted_by_the_keyboard(url: str, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        # A test run in the background has it ignored, and hands that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 20
     while not (tmp_path / "out.jsonl.checkpoint.json").exists() and time.monotonic() < deadline:
