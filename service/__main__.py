@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from getpass import getpass
 from time import perf_counter
 
@@ -85,7 +86,7 @@ def serve() -> int:
             seconds=round(perf_counter() - started, 3),
         ),
     )
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
@@ -99,6 +100,10 @@ def serve() -> int:
         proxy_headers=False,
         timeout_graceful_shutdown=settings.shutdown_grace_seconds,
     )
+    server = uvicorn.Server(config)
+    app.pending = lambda: len(server.server_state.tasks)
+    with suppress(KeyboardInterrupt):  # what Ctrl-C is again, once all that was under way is finished
+        server.run()
     return 0
 
 

@@ -70,6 +70,9 @@ class Edge:
         """
         self.app = app
         self.service = service
+        # Requests received and not yet answered, those that wait for their turn of the event loop included: only the
+        # server knows, which sets this.
+        self.pending: Callable[[], int] = lambda: 0
         self._wording = wording
         self._tracing = tracing
         self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
