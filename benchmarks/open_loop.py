@@ -36,6 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 # What happened to a request that has no status.
 TIMED_OUT, CLOSED, REFUSED = "timed out", "closed", "refused"
+BARE = "429 without its headers"
 SPIN_BELOW = 0.0015  # seconds: the event loop's timers count milliseconds, so shorter waits are spent looking
 
 
@@ -54,6 +55,7 @@ class Plan:
     timeout: float = 30.0  # seconds after which an answer no longer counts, from the moment the request was due
     seed: int = 1
     spin: bool = True  # punctual to microseconds; it takes a whole core, so not on the server's
+    refusals_need: tuple[str, ...] = ()  # headers; a 429 without one of them is a `BARE`
 
 
 @dataclass(frozen=True)
@@ -162,10 +164,13 @@ class _Connection(asyncio.Protocol):
             self.close()
 
     def on_message_complete(self) -> None:
-        status = str(self._parser.get_status_code())
+        status = self.status()
         if not self._parser.should_keep_alive():  # closed first, or it would be given the next request
             self.close()
         self._answered(self, status)
+
+    def status(self) -> str:
+        return str(self._parser.get_status_code())
 
     def close(self) -> None:
         if self.transport is not None:
@@ -173,6 +178,22 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._lost(self)
+
+
+class _HeaderReader(_Connection):
+    """Reads the headers too, which costs the generator time."""
+
+    needed: frozenset[bytes]
+
+    def on_message_begin(self) -> None:
+        self._seen: set[bytes] = set()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._seen.add(name.lower())
+
+    def status(self) -> str:
+        status = super().status()
+        return BARE if status == "429" and not self.needed <= self._seen else status
 
 
 class _Run:
@@ -280,9 +301,7 @@ class _Run:
         """Open a connection. While there is none at all, what is due is refused, as its sender would be."""
         while not self.stopping:
             try:
-                _, connection = await self.loop.create_connection(
-                    lambda: _Connection(self.answered, self.lost), "127.0.0.1", self.plan.port
-                )
+                _, connection = await self.loop.create_connection(self.connection, "127.0.0.1", self.plan.port)
             except OSError:
                 if not self.start:
                     return
@@ -293,6 +312,13 @@ class _Run:
             self.live.add(connection)
             self.free(connection)
             return
+
+    def connection(self) -> _Connection:
+        if not self.plan.refusals_need:
+            return _Connection(self.answered, self.lost)
+        reader = _HeaderReader(self.answered, self.lost)
+        reader.needed = frozenset(name.lower().encode() for name in self.plan.refusals_need)
+        return reader
 
     async def expire(self) -> None:
         """Give up on what takes too long: the connection is closed, for a late answer would be taken for the next."""
@@ -356,6 +382,8 @@ def start(plan: Plan, prefix: Sequence[str] = ()) -> Running:
             command += [part for key, text in value for part in ("--header", f"{key}: {text}")]
         elif name == "spin":
             command += [] if value else ["--no-spin"]
+        elif name == "refusals_need":
+            command += [part for header in value for part in ("--refusals-need", header)]
         elif name != "bodies":
             command += [f"--{name}", str(value)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -372,6 +400,7 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--path", default="/similarity")
     parser.add_argument("--header", action="append", default=[], metavar="NAME: VALUE")
+    parser.add_argument("--refusals-need", action="append", default=[], metavar="NAME", help="a header of every 429")
     parser.add_argument("--arrivals", choices=("poisson", "constant"), default="poisson")
     parser.add_argument("--timeout", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
@@ -391,6 +420,7 @@ def main() -> None:
         timeout=options.timeout,
         seed=options.seed,
         spin=not options.no_spin,
+        refusals_need=tuple(options.refusals_need),
     )
     try:
         outcome = uvloop.run(load(plan))

@@ -6,7 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.open_loop import CLOSED, REFUSED, TIMED_OUT, Outcome, Plan, load, prepare, quantiles, schedule, start
+from benchmarks.open_loop import (
+    BARE,
+    CLOSED,
+    REFUSED,
+    TIMED_OUT,
+    Outcome,
+    Plan,
+    load,
+    prepare,
+    quantiles,
+    schedule,
+    start,
+)
 
 Reply = Callable[[int, asyncio.StreamWriter], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -128,6 +140,17 @@ def test_statuses_are_counted_by_the_second_their_requests_were_due_in() -> None
     assert outcome.summary()["latency_ms"]["p50"] > 0
 
 
+def test_refusals_without_the_headers_they_need_are_told_apart() -> None:
+    whole = BUSY.replace(b"\r\n\r\n", b"\r\nRetry-After: 1\r\nretry-after-ms: 1000\r\n\r\n")
+
+    async def in_turn(i: int, writer: asyncio.StreamWriter) -> None:
+        writer.write((OK, whole, BUSY)[i % 3])
+
+    outcome, _ = run(in_turn, refusals_need=("retry-after", "Retry-After-Ms"), connections=1)
+    assert outcome.statuses == {"200": 20, "429": 20, BARE: 20}
+    assert run(in_turn, connections=1)[0].statuses == {"200": 20, "429": 40}
+
+
 def test_a_connection_the_server_closes_is_opened_again() -> None:
     async def hang_up(i: int, writer: asyncio.StreamWriter) -> None:
         if i % 10 == 3:
@@ -190,7 +213,8 @@ def test_no_server_at_all_is_an_error() -> None:
 def test_a_process_of_its_own_reports_the_same() -> None:
     async def both() -> dict[str, Any]:
         server, port, asked = await serving(at_once)
-        plan = Plan(port=port, bodies=[b"[1]", b"[2]"], rate=100, seconds=0.3, connections=3, headers=(("X-A", "b"),))
+        own: Any = {"headers": (("X-A", "b"),), "refusals_need": ("retry-after",)}
+        plan = Plan(port=port, bodies=[b"[1]", b"[2]"], rate=100, seconds=0.3, connections=3, **own)
         running = start(plan)
         result = await asyncio.to_thread(running.result)
         server.close()
