@@ -34,8 +34,8 @@ fix: .venv/.development  ## format, and mend what ruff can mend
 
 setup: .venv/.teacher  ## .venv for tests, training and distillation from a sentence-transformers teacher
 
-bench: .venv/.teacher  ## throughput as ratios, into benchmarks/results (needs wrk)
-	.venv/bin/python benchmarks/service_throughput.py $(ARGS)
+bench: .venv/.teacher  ## throughput, latency and memory beside an echo and MiniLM, into benchmarks/results (needs wrk); ARGS=--quick
+	.venv/bin/python benchmarks/throughput.py $(ARGS)
 
 reproduce: .venv/.teacher  ## train and measure what is missing of a paper's table: TABLE=gran-table2
 	.venv/bin/python -m training reproduce $(or $(TABLE),--list) $(ARGS)

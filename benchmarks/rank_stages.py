@@ -25,7 +25,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the repository is not installed
-from benchmarks.service_throughput import free_port, serving  # noqa: E402
+from benchmarks.servers import free_port, serving  # noqa: E402
 from training.corpora import trecqa, wikiqa  # noqa: E402
 from training.metrics import ranked  # noqa: E402
 from training.pairs import Pair  # noqa: E402

@@ -3,15 +3,20 @@
 import json
 import os
 import platform
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.service_throughput import cpu_model
-
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+
+
+def cpu_model() -> str:
+    """The processor's name, where the system tells."""
+    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return found[1] if found else platform.processor()
 
 
 def machine(*packages: str) -> str:

@@ -1,0 +1,199 @@
+"""The servers of a throughput run, and the loads each is put under."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks import workloads
+from benchmarks.measurements import CLOSED, Key
+from benchmarks.minilm_folder import folder as minilm_folder
+from benchmarks.targets import BOTH_CORES, DEFAULT, ECHO, PEER
+from contract.manifest import MANIFEST_NAME, Manifest
+
+MODELS = Path(__file__).resolve().parent.parent / "models"
+ENTAILMENT = "avg-sick"  # the service does not start without a model for /entailment
+ALL = "all models"
+UVICORN = ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
+SHARES = (0.5, 0.8)  # of its saturation, at which a server is loaded in the open loop
+# 1,000 pairs are over the default limit, and 64 connections of them at once wait longer than users would.
+LIMITS = {"SEMBLANCE_MAX_PAIRS": "1000", "SEMBLANCE_MAX_WAITING": "1024", "SEMBLANCE_REQUEST_TIMEOUT": "60"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One load."""
+
+    items: int  # pairs, or candidates, a request
+    connections: int
+    cache: str = ""  # warm, cold, redis; nothing where there is none
+    shares: tuple[float, ...] = ()
+    rank: bool = False
+    least_seconds: float = 0.0  # for servers that answer few requests a second
+
+    def key(self, app: str, share: float | None = None) -> Key:
+        """What its measurements are filed under."""
+        load = CLOSED if share is None else f"open, {share:.0%}"
+        return Key(app, "rank" if self.rank else "similarity", self.items, self.cache, self.connections, load)
+
+
+@dataclass(frozen=True)
+class App:
+    """A server, and its loads."""
+
+    name: str
+    command: Callable[[int], list[str]]  # port -> command
+    cells: Sequence[Cell] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    path: str = "/similarity"
+    shape: workloads.Shape = workloads.pairs
+    ours: bool = True
+    both_cores: bool = False
+    redis: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How much is measured."""
+
+    connections: tuple[int, ...]
+    items: tuple[int, ...]
+    rounds: int
+    seconds: float
+    small: bool = False  # of each model only what targets and plot need
+
+
+FULL = Grid((1, 16, 64), (1, 64, 1000), rounds=3, seconds=3)
+QUICK = Grid((16, 64), (1, 64), rounds=1, seconds=2, small=True)
+
+
+def _service(port: int) -> list[str]:
+    return [sys.executable, "-m", "service"]
+
+
+def _uvicorn(target: str, python: str, port: int) -> list[str]:
+    return [python, "-m", "uvicorn", target, "--port", str(port), *UVICORN]
+
+
+def line_up(grid: Grid, models: Sequence[str], folder: Path) -> list[App]:
+    """The echo and ours, in the order in which they take turns.
+
+    Args:
+        grid: how much is measured.
+        models: ids of published models.
+        folder: where each model gets a models folder of its own, to know its memory.
+    """
+    found = [App(ECHO, partial(_uvicorn, "benchmarks.echo_app:app", sys.executable), _cells(grid, ""), ours=False)]
+    for model in models:
+        family = Manifest.load(MODELS / model).family
+        cells = _of_every_model(grid, 5.0 if family == "interaction" else 0.0)
+        if model == DEFAULT:
+            rank = Cell(1000, 1, "cold", rank=True)
+            own = dict.fromkeys([*_cells(grid, "warm"), *cells[:2], *_cells(grid, "cold"), *cells[2:], rank])
+            found += [_of(model, folder, list(own)), *_of_default(grid, folder)]
+        else:
+            found.append(_of(model, folder, cells))
+    return [*found, App(ALL, _service)]
+
+
+def _cells(grid: Grid, cache: str) -> list[Cell]:
+    """What the default model, and beside it the echo, is put through."""
+    shared = (1, 64) if cache and not grid.small else (1,)
+    return [
+        Cell(items, connections, cache, SHARES if connections == 64 and items in shared else ())
+        for items in grid.items
+        for connections in grid.connections
+    ]
+
+
+def _of_every_model(grid: Grid, least_seconds: float) -> list[Cell]:
+    """Few large requests at a time: more of them would only queue."""
+    warm = [Cell(1, 16, "warm"), *([] if grid.small else [Cell(64, 2, "warm")])]
+    cold = [*([] if grid.small else [Cell(1, 16, "cold")]), Cell(64, 2, "cold", least_seconds=least_seconds)]
+    return [*warm, *cold]
+
+
+def _of(model: str, folder: Path, cells: Sequence[Cell], name: str | None = None, **more: Any) -> App:
+    environment = {
+        **LIMITS,
+        "SEMBLANCE_MODELS_DIR": str(_alone(model, folder)),
+        "SEMBLANCE_DEFAULT_SIMILARITY": model,
+        "SEMBLANCE_DEFAULT_RANK": model,
+        "SEMBLANCE_CACHE_SIZE": str(workloads.CACHE_SIZE),
+        **more.pop("environment", {}),
+    }
+    return App(name or model, _service, cells, environment, **more)
+
+
+def _of_default(grid: Grid, folder: Path) -> list[App]:
+    """The default model with Redis alone to remember, and on as many cores as the peer."""
+    nothing = {"SEMBLANCE_CACHE_SIZE": "0", "SEMBLANCE_CACHE": "redis"}
+    redis = [Cell(items, 16, "redis") for items in grid.items]
+    both = [Cell(64, connections, cache) for cache in ("warm", "cold") for connections in (2, 4)]
+    return [
+        _of(DEFAULT, folder, redis, f"{DEFAULT}, Redis", environment=nothing, redis=True),
+        _of(DEFAULT, folder, both, BOTH_CORES, both_cores=True),
+    ]
+
+
+def _alone(model: str, folder: Path) -> Path:
+    """A models folder with one model, and the one without which the service does not start."""
+    target = folder / f"only-{model}"
+    for name in (model, ENTAILMENT):
+        manifest = Manifest.load(MODELS / name)
+        files = [manifest.path_of(MODELS / name, file) for file in manifest.files]
+        for path in [MODELS / name / MANIFEST_NAME, *files]:
+            copy = target / path.resolve().relative_to(MODELS.resolve())
+            if not copy.exists():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
+    return target
+
+
+def peer(kind: str, python: Path, grid: Grid, threads: int) -> tuple[App, str]:
+    """A server of MiniLM on every core, and what it is in words.
+
+    Args:
+        kind: infinity, or fastapi for sentence-transformers behind it.
+        python: the interpreter that has its packages.
+        grid: how much is measured.
+        threads: that its matrix products share.
+
+    Raises:
+        SystemExit: the interpreter lacks a package.
+    """
+    small, large = ((16,), (2,)) if grid.small else ((1, 16, 64), (1, 2))
+    cells = [Cell(1, c, shares=SHARES if c == 64 else (), least_seconds=4.0) for c in small]
+    cells += [Cell(64, c, least_seconds=10.0) for c in large]  # some four requests a second
+    environment = {"OMP_NUM_THREADS": str(threads), "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
+    more: dict[str, Any] = {"environment": environment, "ours": False, "both_cores": True}
+    if kind == "fastapi":
+        what = (
+            f"sentence-transformers behind FastAPI ({_versions(python, 'sentence-transformers', 'torch', 'fastapi')})"
+        )
+        app = App(PEER, partial(_uvicorn, "benchmarks.minilm_app:app", str(python)), cells, **more)
+    else:
+        what = f"infinity-emb ({_versions(python, 'infinity-emb', 'sentence-transformers', 'torch')})"
+        begin = [str(python.with_name("infinity_emb")), "v2", "--model-id", str(minilm_folder())]
+        begin += ["--served-model-name", "minilm", "--engine", "torch", "--device", "cpu", "--no-bettertransformer"]
+        begin += ["--no-model-warmup"]  # it measures itself, at length; our own first load warms it
+        begin += ["--log-level", "warning", "--host", "127.0.0.1", "--port"]
+        command = partial(_at_port, begin)
+        app = App(PEER, command, cells, path="/embeddings", shape=workloads.embeddings, **more)
+    return app, f"all-MiniLM-L6-v2 by {what}, {threads} threads"
+
+
+def _at_port(begin: Sequence[str], port: int) -> list[str]:
+    return [*begin, str(port)]
+
+
+def _versions(python: Path, *names: str) -> str:
+    code = f"from importlib.metadata import version\nprint(*(f'{{n}} {{version(n)}}' for n in {names}), sep=', ')"
+    ran = subprocess.run([str(python), "-c", code], capture_output=True, text=True)
+    if ran.returncode:
+        sys.exit(f"the peer needs {', '.join(names)} in {python}: {ran.stderr.strip().splitlines()[-1]}")
+    return ran.stdout.strip()

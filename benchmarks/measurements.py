@@ -1,0 +1,75 @@
+"""What a load test found: values by server and load, round by round; medians of them, and of ratios within a round."""
+
+import statistics
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+CLOSED = "closed"
+
+
+class Key(NamedTuple):
+    """One load on one server."""
+
+    app: str
+    route: str  # similarity, rank
+    items: int  # pairs, or candidates, a request
+    cache: str  # warm, cold, redis; nothing where there is none
+    connections: int
+    load: str = CLOSED  # or the share of its saturation that came in the open loop
+
+    @property
+    def words(self) -> str:
+        """For people to read."""
+        what = f"{self.items:,} candidate" if self.route == "rank" else f"{self.items:,} pair"
+        plural = "s" if self.items != 1 else ""
+        cache = f", {self.cache}" if self.cache else ""
+        connections = f"{self.connections} connection{'s' if self.connections != 1 else ''}"
+        return f"{self.app}: {what}{plural}{cache}, {connections}, {self.load}"
+
+
+class Measurements:
+    """Values of every round, by key."""
+
+    def __init__(self) -> None:
+        self._found: dict[Key, dict[int, Mapping[str, Any]]] = {}
+
+    def add(self, round_: int, key: Key, values: Mapping[str, Any]) -> None:
+        """Note what a round gave."""
+        self._found.setdefault(key, {})[round_] = values
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._found
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._found)
+
+    def rounds(self, key: Key) -> Mapping[int, Mapping[str, Any]]:
+        """All that was found."""
+        return self._found[key]
+
+    def median(self, key: Key, name: str) -> float | None:
+        """Over the rounds that have this value."""
+        values = [found[name] for found in self._found.get(key, {}).values() if found.get(name) is not None]
+        return statistics.median(values) if values else None
+
+    def ratio(self, key: Key, base: Key, name: str = "rate") -> float | None:
+        """The median of the ratios within each round that has both."""
+        ours, theirs = self._found.get(key, {}), self._found.get(base, {})
+        ratios = [ours[i][name] / theirs[i][name] for i in ours.keys() & theirs.keys() if theirs[i][name]]
+        return statistics.median(ratios) if ratios else None
+
+    def quotient(self, key: Key, name: str, by: str) -> float | None:
+        """The median over the rounds of one value by another of the same load."""
+        found = self._found.get(key, {}).values()
+        ratios = [values[name] / values[by] for values in found if values.get(name) is not None and values.get(by)]
+        return statistics.median(ratios) if ratios else None
+
+    def hits(self, key: Key) -> dict[str, float]:
+        """The median share found in each tier of the cache."""
+        tiers = {tier for values in self._found[key].values() for tier in values.get("hits", {})}
+        return {
+            tier: statistics.median(
+                values["hits"][tier] for values in self._found[key].values() if tier in values.get("hits", {})
+            )
+            for tier in sorted(tiers)
+        }
