@@ -115,7 +115,8 @@ async def moves(scorer: Scorer, a: Encoded, b: Encoded, rng: random.Random) -> d
                 shorter = sentence._replace(ids=kept)
                 variants.append((shorter, b) if side == 0 else (a, shorter))
             places.append((k, len(sets)))
-    raw = (await scorer.similarity([x for x, _ in variants], [y for _, y in variants], cached=False)).raw_score
+    answer = await scorer.similarity([x for x, _ in variants], [y for _, y in variants], cached=False)
+    raw = np.array(answer.raw)
     moved = np.abs(raw[1:] - raw[0])
     found: dict[int, list[tuple[float, float]]] = {k: [] for k in DROPPED}
     at = 0

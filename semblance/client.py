@@ -104,9 +104,17 @@ class Client:
         """
         return cls(IN_PROCESS, max_items=max_items, transport=BlockingInProcess(models_dir))
 
-    def similarity(self, pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> Similarities:
-        """Score pairs of sentences; any number of them, sent in as many requests as it takes."""
-        return self._run(self._shared.questions.similarity(pairs, model))
+    def similarity(
+        self, pairs: Iterable[tuple[str, str]], *, model: str | None = None, tell_cached: bool = False
+    ) -> Similarities:
+        """Score pairs of sentences; any number of them, sent in as many requests as it takes.
+
+        Args:
+            pairs: (a, b).
+            model: who scores them.
+            tell_cached: whether to say of each sentence if what the model made of it was in a cache.
+        """
+        return self._run(self._shared.questions.similarity(pairs, model, tell_cached=tell_cached))
 
     def rank(
         self,
@@ -117,6 +125,7 @@ class Client:
         model: str | None = None,
         rerank_model: str | None = None,
         rerank_top: int | None = None,
+        tell_cached: bool = False,
     ) -> Ranking:
         """Order candidates by their similarity to a query.
 
@@ -128,20 +137,29 @@ class Client:
             model: who orders them.
             rerank_model: a second model, which orders the best of them again.
             rerank_top: how many it orders.
+            tell_cached: whether to say of each candidate if what the models made of it was in a cache.
         """
         return self._run(
             self._shared.questions.rank(
-                query, candidates, top_k=top_k, model=model, rerank_model=rerank_model, rerank_top=rerank_top
+                query,
+                candidates,
+                top_k=top_k,
+                model=model,
+                rerank_model=rerank_model,
+                rerank_top=rerank_top,
+                tell_cached=tell_cached,
             )
         )
 
-    def entailment(self, pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> Entailments:
+    def entailment(
+        self, pairs: Iterable[tuple[str, str]], *, model: str | None = None, tell_cached: bool = False
+    ) -> Entailments:
         """Label pairs of premise and hypothesis; any number of them."""
-        return self._run(self._shared.questions.entailment(pairs, model))
+        return self._run(self._shared.questions.entailment(pairs, model, tell_cached=tell_cached))
 
-    def embed(self, sentences: Iterable[str], *, model: str | None = None) -> Embeddings:
+    def embed(self, sentences: Iterable[str], *, model: str | None = None, tell_cached: bool = False) -> Embeddings:
         """Embed sentences; any number of them."""
-        return self._run(self._shared.questions.embed(sentences, model))
+        return self._run(self._shared.questions.embed(sentences, model, tell_cached=tell_cached))
 
     def explain(self, a: str, b: str, *, model: str | None = None) -> Explanation:
         """What made the score of two sentences."""
@@ -231,9 +249,11 @@ class AsyncClient:
         """Open the models in this process; see `Client.local`."""
         return cls(IN_PROCESS, max_items=max_items, concurrency=concurrency, transport=InProcess(models_dir))
 
-    async def similarity(self, pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> Similarities:
+    async def similarity(
+        self, pairs: Iterable[tuple[str, str]], *, model: str | None = None, tell_cached: bool = False
+    ) -> Similarities:
         """See `Client.similarity`."""
-        return await self._run(self._shared.questions.similarity(pairs, model))
+        return await self._run(self._shared.questions.similarity(pairs, model, tell_cached=tell_cached))
 
     async def rank(
         self,
@@ -244,21 +264,32 @@ class AsyncClient:
         model: str | None = None,
         rerank_model: str | None = None,
         rerank_top: int | None = None,
+        tell_cached: bool = False,
     ) -> Ranking:
         """See `Client.rank`."""
         return await self._run(
             self._shared.questions.rank(
-                query, candidates, top_k=top_k, model=model, rerank_model=rerank_model, rerank_top=rerank_top
+                query,
+                candidates,
+                top_k=top_k,
+                model=model,
+                rerank_model=rerank_model,
+                rerank_top=rerank_top,
+                tell_cached=tell_cached,
             )
         )
 
-    async def entailment(self, pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> Entailments:
+    async def entailment(
+        self, pairs: Iterable[tuple[str, str]], *, model: str | None = None, tell_cached: bool = False
+    ) -> Entailments:
         """See `Client.entailment`."""
-        return await self._run(self._shared.questions.entailment(pairs, model))
+        return await self._run(self._shared.questions.entailment(pairs, model, tell_cached=tell_cached))
 
-    async def embed(self, sentences: Iterable[str], *, model: str | None = None) -> Embeddings:
+    async def embed(
+        self, sentences: Iterable[str], *, model: str | None = None, tell_cached: bool = False
+    ) -> Embeddings:
         """See `Client.embed`."""
-        return await self._run(self._shared.questions.embed(sentences, model))
+        return await self._run(self._shared.questions.embed(sentences, model, tell_cached=tell_cached))
 
     async def explain(self, a: str, b: str, *, model: str | None = None) -> Explanation:
         """See `Client.explain`."""

@@ -8,7 +8,7 @@ in the same order, and returns what they say together. What is too large for one
 import heapq
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -83,24 +83,31 @@ class Questions:
         self._max_items = max_items
         self._served: Models | None = None
 
-    def similarity(self, pairs: Iterable[tuple[str, str]], model: str | None) -> Steps[Similarities]:
+    def similarity(
+        self, pairs: Iterable[tuple[str, str]], model: str | None, *, tell_cached: bool = False
+    ) -> Steps[Similarities]:
         """Score pairs."""
         items = [{"a": a, "b": b} for a, b in pairs]
-        calls = yield from self._split("/similarity", "pairs", items, {"model": model}, lambda limits: limits.max_pairs)
+        fixed = {"model": model, "tell_cached": tell_cached or None}
+        calls = yield from self._split("/similarity", "pairs", items, fixed, lambda limits: limits.max_pairs)
         parts = [_parse(Similarities, answer) for answer in (yield calls)]
         return Similarities(parts[0].model, [result for part in parts for result in part.results])
 
-    def entailment(self, pairs: Iterable[tuple[str, str]], model: str | None) -> Steps[Entailments]:
+    def entailment(
+        self, pairs: Iterable[tuple[str, str]], model: str | None, *, tell_cached: bool = False
+    ) -> Steps[Entailments]:
         """Label pairs of premise and hypothesis."""
         items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in pairs]
-        calls = yield from self._split("/entailment", "pairs", items, {"model": model}, lambda limits: limits.max_pairs)
+        fixed = {"model": model, "tell_cached": tell_cached or None}
+        calls = yield from self._split("/entailment", "pairs", items, fixed, lambda limits: limits.max_pairs)
         parts = [_parse(Entailments, answer) for answer in (yield calls)]
         return Entailments(parts[0].model, [result for part in parts for result in part.results])
 
-    def embed(self, sentences: Iterable[str], model: str | None) -> Steps[Embeddings]:
+    def embed(self, sentences: Iterable[str], model: str | None, *, tell_cached: bool = False) -> Steps[Embeddings]:
         """Embed sentences."""
+        fixed = {"model": model, "tell_cached": tell_cached or None}
         calls = yield from self._split(
-            "/embed", "sentences", list(sentences), {"model": model}, lambda limits: limits.max_sentences
+            "/embed", "sentences", list(sentences), fixed, lambda limits: limits.max_sentences
         )
         parts = [_parse(_Embeddings, answer) for answer in (yield calls)]
         return Embeddings(
@@ -108,6 +115,7 @@ class Questions:
             parts[0].dim,
             np.concatenate([np.asarray(part.embeddings, dtype=np.float32) for part in parts]),
             [truncated for part in parts for truncated in part.truncated],
+            [cached for part in parts for cached in part.cached or ()] if tell_cached else None,
         )
 
     def explain(self, a: str, b: str, model: str | None) -> Steps[Explanation]:
@@ -135,6 +143,7 @@ class Questions:
         model: str | None,
         rerank_model: str | None,
         rerank_top: int | None,
+        tell_cached: bool = False,
     ) -> Steps[Ranking]:
         """Order candidates.
 
@@ -142,7 +151,7 @@ class Questions:
         then orders the best of all parts.
         """
         given = list(candidates)
-        fixed = {"query": query, "model": model, "top_k": top_k}
+        fixed = {"query": query, "model": model, "top_k": top_k, "tell_cached": tell_cached or None}
         second = {"rerank_model": rerank_model, "rerank_top": rerank_top}
         calls = yield from self._rank_calls(given, fixed | second)
         if len(calls) == 1:
@@ -158,9 +167,9 @@ class Questions:
         kept = None if top_k is None else max(top_k, rerank_top)
         coarse = yield from self._merged(given, range(len(given)), fixed | {"top_k": kept})
         best = [result.index for result in coarse.results[:rerank_top]]
-        fine = yield from self._merged(given, best, {"query": query, "model": rerank_model, "top_k": None})
-        results = [RankResult(result.index, result.score, stage=2) for result in fine.results]
-        results += [RankResult(result.index, result.score, stage=1) for result in coarse.results[rerank_top:]]
+        fine = yield from self._merged(given, best, fixed | {"model": rerank_model, "top_k": None})
+        results = [replace(result, stage=2) for result in fine.results]
+        results += [replace(result, stage=1) for result in coarse.results[rerank_top:]]
         return Ranking(coarse.model, results[:top_k], coarse.truncated, fine.model, fine.truncated)
 
     def _merged(self, given: Sequence[str], places: Sequence[int], fixed: Mapping[str, Any]) -> Steps[Ranking]:
@@ -171,7 +180,7 @@ class Questions:
         truncated: list[int] = []
         for call, part in zip(calls, parts, strict=True):  # the places of a call are positions in our own `places`
             at = [places[i] for i in call.places]
-            ordered.append([RankResult(at[result.index], result.score) for result in part.results])
+            ordered.append([replace(result, index=at[result.index]) for result in part.results])
             truncated += [at[i] for i in part.truncated.candidates]
         merged = heapq.merge(*ordered, key=lambda result: -result.score)  # of equal ones the earlier part first
         return Ranking(
@@ -218,6 +227,7 @@ class _Embeddings:
     dim: int
     embeddings: list[list[float]]
     truncated: list[bool]
+    cached: list[bool] | None = None
 
 
 def _fitting(

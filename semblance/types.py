@@ -24,6 +24,7 @@ class SimilarityResult:
     unknown: tuple[float, float]  # share of the words that the model does not know
     rating: float | None = None  # on the scale of the model's corpus
     rating_scale: Range | None = None
+    cached: tuple[bool, bool] | None = None  # where tell_cached asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class RankResult:
     index: int  # its position among the candidates given
     score: float  # 0..1, calibrated similarity to the query
     stage: Literal[1, 2] | None = None  # which of two stages placed it
+    cached: bool | None = None  # where tell_cached asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class EntailmentResult:
     label: EntailmentLabel
     probabilities: Probabilities
     truncated: tuple[bool, bool]
+    cached: tuple[bool, bool] | None = None  # where tell_cached asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class Embeddings:
     dim: int
     embeddings: npt.NDArray[np.float32]  # [sentences, dim]
     truncated: list[bool]
+    cached: list[bool] | None = None  # where tell_cached asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,7 @@ class ModelInfo:
     rating_scale: Range | None
     explanations: ExplanationNames
     provider: str
+    cache: list[str]  # memory, redis
     fingerprint: str
     figures: list[FigureInfo]
 

@@ -3,18 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import cache
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.routing import APIRoute
-from fastapi.security import HTTPBearer
+from fastapi.security import APIKeyHeader, HTTPBearer
 from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from service.dialects import Dialects
-from service.edge import Edge
+from service.edge import OPEN, Edge
 from service.errors import HttpError, InternalError, RequestError
 from service.json_endpoint import JsonEndpoint
 from service.logs import REQUEST_ID
@@ -65,11 +66,20 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
     # Only described here, so that /docs offers a field for the key: the door checks it.
-    described = [Depends(HTTPBearer(auto_error=False))] if settings.api_keys else []
-    app.include_router(scoring, dependencies=described)
-    app.include_router(operations, dependencies=described)
-    app.include_router(dialects.router, dependencies=described)
-    app.openapi = cache(partial(dialects.describe, app, described))  # type: ignore[method-assign]  # FastAPI's way to extend it
+    ways = (HTTPBearer(auto_error=False), APIKeyHeader(name="X-API-Key", auto_error=False))
+    keys = [Depends(way) for way in ways] if settings.api_keys else []
+    for router in (scoring, operations, dialects.router):
+        app.include_router(router, dependencies=keys)
+
+    @cache
+    def described() -> dict[str, Any]:
+        description = dialects.describe(app, keys)
+        for path in OPEN:
+            for operation in description["paths"][path].values():
+                operation.pop("security", None)
+        return description
+
+    app.openapi = described  # type: ignore[method-assign]  # FastAPI's way to extend it
 
     async def failed(request: Request, error: Exception) -> Response:
         """What FastAPI's routes raise, in the words of who asked; the door logs what the framework raises again."""

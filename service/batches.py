@@ -1,62 +1,65 @@
 """Which sentences, and which pairs of them, go through a graph together: alike in size, and never too many."""
 
 from collections.abc import Iterable, Sequence
+from math import prod
+from typing import NamedTuple
 
-BATCH_TOKENS = 4096  # padded tokens in one run of an encoder: keeps a run's memory at some megabytes
+Shape = tuple[int, ...]  # tokens: of a sentence, or of one sentence and of the other
+
+
+class Padding(NamedTuple):
+    """A batch as a graph sees it: every sentence as long as the longest."""
+
+    longest: Shape
+    items: int
+
+    @property
+    def size(self) -> int:
+        """Padded cost: longest x count for sentences, longest of a x longest of b x count for pairs."""
+        return prod(self.longest) * self.items
+
+    def with_(self, other: "Padding") -> "Padding":
+        """Both batches in one."""
+        return Padding(tuple(map(max, self.longest, other.longest)), self.items + other.items)
+
+
+class Budget(NamedTuple):
+    """What one run may hold, so that its memory stays at some megabytes."""
+
+    size: int  # padded
+    items: int
+
+    def holds(self, padding: Padding) -> bool:
+        """Whether such a batch stays within it."""
+        return padding.size <= self.size and padding.items <= self.items
+
+
+SENTENCES = Budget(4096, 4096)
 # A graph of pairs makes many numbers of each pair of tokens, and may pad within itself to a size of its own.
-BATCH_PAIRS = 32
-BATCH_CELLS = BATCH_PAIRS * 32 * 32  # padded pairs of tokens in one run
+PAIRS = Budget(32 * 32 * 32, 32)
 
 
-def batched_by_cost(lengths: Sequence[int], budget: int = BATCH_TOKENS) -> list[list[int]]:
-    """Positions, shortest first, in batches whose padded cost (longest x count) stays within the budget.
+def padded(shapes: Iterable[Shape]) -> Padding:
+    """At least one sentence, or pair, as one batch."""
+    rows = list(shapes)
+    return Padding(tuple(map(max, zip(*rows, strict=True))), len(rows))
 
-    One sentence longer than the budget makes a batch alone.
+
+def batched(shapes: Sequence[Shape], budget: Budget) -> list[list[int]]:
+    """Positions in batches within the budget, the smallest first.
+
+    What is larger than the budget by itself makes a batch alone.
     """
-    if sum(lengths) <= budget and max(lengths) * len(lengths) <= budget:  # the common case
-        return [list(range(len(lengths)))]
-    batches: list[list[int]] = [[]]
-    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batches[-1] and lengths[i] * (len(batches[-1]) + 1) > budget:
-            batches.append([])
-        batches[-1].append(i)
-    return batches
-
-
-def batched_by_cells(
-    shapes: Sequence[tuple[int, int]], budget: int = BATCH_CELLS, most: int = BATCH_PAIRS
-) -> list[list[int]]:
-    """Positions of pairs, those of the fewest cells first, in batches within the budget and of at most `most`.
-
-    Args:
-        shapes: of each pair, the tokens of the one sentence and of the other.
-        budget: padded cells of a batch (longest of a x longest of b x count); a larger pair makes a batch alone.
-        most: pairs in a batch.
-    """
+    if budget.holds(padded(shapes)):  # the common case
+        return [list(range(len(shapes)))]
     batches: list[list[int]] = []
-    rows = columns = 0
-    for i in sorted(range(len(shapes)), key=lambda i: shapes[i][0] * shapes[i][1]):
-        rows, columns = max(rows, shapes[i][0]), max(columns, shapes[i][1])
-        if not batches or len(batches[-1]) == most or rows * columns * (len(batches[-1]) + 1) > budget:
+    batch = Padding((), 0)
+    for i in sorted(range(len(shapes)), key=lambda i: prod(shapes[i])):
+        alone = Padding(shapes[i], 1)
+        joined = batch.with_(alone) if batches else alone
+        if not batches or not budget.holds(joined):
             batches.append([])
-            rows, columns = shapes[i]
+            joined = alone
+        batch = joined
         batches[-1].append(i)
     return batches
-
-
-def padded_tokens(lengths: Iterable[int]) -> int:
-    """What sentences of these lengths cost together: longest x count."""
-    count = longest = 0
-    for length in lengths:
-        count += 1
-        longest = max(longest, length)
-    return count * longest
-
-
-def padded_cells(shapes: Iterable[tuple[int, int]]) -> int:
-    """What pairs of these shapes cost together: longest of a x longest of b x count."""
-    count = rows = columns = 0
-    for a, b in shapes:
-        count += 1
-        rows, columns = max(rows, a), max(columns, b)
-    return count * rows * columns

@@ -1,89 +1,166 @@
-"""Sentence embeddings kept in memory, and behind them, when there is one, in Redis.
+"""Vectors that graphs computed, kept in memory, and behind that, where there is one, in Redis.
 
-A key is the model's fingerprint and the token ids, so an embedding found is the one the model would compute;
-without any cache the answers are the same, only later.
+What is kept is the embedding of a sentence, or what an interaction model says of a pair. A key is the model's
+fingerprint (which digests its tokenizer too) and the token ids, so a vector found is the one the model would compute;
+without any cache the answers are the same, only later. Nothing is ever found by likeness: "not" would be overheard.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from service.telemetry import Telemetry
 
-# Of more new sentences at once the remote tier is not asked: the answer would outlast its time limit (1,000 take Redis
+# Of more new keys at once the remote tier is not asked: the answer would outlast its time limit (1,000 take Redis
 # some 25 ms to miss and 75 ms to keep), and count as its failure.
 REMOTE_MOST = 500
+# A key costs Redis and us about 70 us to find, and 75 us more to keep, in this process' share of a round trip: where
+# a graph needs less than this, it is asked instead.
+REMOTE_PAYS_SECONDS = 250e-6
 
 Ids = tuple[int, ...]
-Embedding = npt.NDArray[np.float32]  # [1, dim]: rows are joined by np.concatenate
+Pair = tuple[Ids, Ids]
+Key = Ids | Pair
+Vector = npt.NDArray[np.float32]  # [1, dim]: rows are joined by np.concatenate
+Policy = Literal["auto", "memory", "redis", "off"]
+K = TypeVar("K", bound=Key)
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
-    """What an embedding belongs to."""
+class Space(NamedTuple):
+    """What a vector belongs to."""
 
-    fingerprint: str
+    fingerprint: str  # of the model
     dim: int
+    graph: str = ""  # of a pair: an interaction model may have several graphs
+
+
+class Tiers(NamedTuple):
+    """Which tiers a model uses."""
+
+    memory: bool
+    redis: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Those in use, as people are told."""
+        return [name for name, used in zip(self._fields, self, strict=True) if used]
 
 
 class RemoteCache(Protocol):
     """A second tier, shared between processes. It never raises: what it cannot do is a miss."""
 
-    async def get_many(self, space: Space, ids: Sequence[Ids]) -> dict[Ids, Embedding]:
-        """The embeddings it has."""
+    async def get_many(self, space: Space, keys: Sequence[K]) -> dict[K, Vector]:
+        """The vectors it has."""
 
-    def put_many(self, space: Space, embeddings: Mapping[Ids, Embedding]) -> None:
+    def put_many(self, space: Space, vectors: Mapping[K, Vector]) -> None:
         """Keep these, in its own time."""
 
 
-class EmbeddingCache:
-    """Least-recently-used embeddings in memory, then the remote tier."""
+class VectorCache:
+    """Least-recently-used vectors in memory, then the remote tier; shared by all models."""
 
     def __init__(self, size: int, telemetry: Telemetry, remote: RemoteCache | None = None) -> None:
+        """Start empty.
+
+        Args:
+            size: vectors kept in memory.
+            telemetry: counts hits and misses.
+            remote: the second tier, if there is one.
+        """
         self.size = size
-        self._entries: OrderedDict[tuple[str, Ids], Embedding] = OrderedDict()
-        self._hits, self._misses = telemetry.cache_counters("memory")
         self.remote = remote
+        self._entries: OrderedDict[tuple[Space, Key], Vector] = OrderedDict()
+        self._telemetry = telemetry
+        self._hits, self._misses = telemetry.cache_counters("memory")
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    async def get_many(self, space: Space, wanted: Iterable[Ids]) -> dict[Ids, Embedding]:
-        """Those of the wanted embeddings that are kept somewhere."""
-        found: dict[Ids, Embedding] = {}
-        missing: list[Ids] = []
-        for ids in wanted:
-            key = (space.fingerprint, ids)
-            embedding = self._entries.get(key)
-            if embedding is None:
-                missing.append(ids)
+    def tiers(self, policy: Policy, seconds: float) -> Tiers:
+        """What a policy means for a graph that needs so many seconds for one key."""
+        memory = self.size > 0 and policy != "off"
+        pays = policy == "redis" or (policy == "auto" and seconds >= REMOTE_PAYS_SECONDS)
+        return Tiers(memory, self.remote is not None and pays)
+
+    def of_scores(self) -> "ScoreCache":
+        """A cache for one model's scores, of the same size."""
+        return ScoreCache(self.size, self._telemetry)
+
+    def find(self, space: Space, wanted: Iterable[K]) -> dict[K, Vector]:
+        """Those of the wanted vectors that are in memory."""
+        found: dict[K, Vector] = {}
+        missing = 0
+        for key in wanted:
+            vector = self._entries.get((space, key))
+            if vector is None:
+                missing += 1
             else:
-                self._entries.move_to_end(key)
-                found[ids] = embedding
+                self._entries.move_to_end((space, key))
+                found[key] = vector
         if found:
             self._hits.inc(len(found))
         if missing:
-            self._misses.inc(len(missing))
-            if self.remote is not None and len(missing) <= REMOTE_MOST:
-                distant = await self.remote.get_many(space, missing)
-                self._keep(space, distant)
-                found |= distant
+            self._misses.inc(missing)
         return found
 
-    def put_many(self, space: Space, embeddings: Mapping[Ids, Embedding]) -> None:
-        """Keep new embeddings in both tiers, very many only in memory; they must be finite, and own their memory."""
-        self._keep(space, embeddings)
-        if self.remote is not None and len(embeddings) <= REMOTE_MOST:
-            self.remote.put_many(space, embeddings)
+    async def fetch(self, space: Space, wanted: Sequence[K], tiers: Tiers) -> dict[K, Vector]:
+        """Those that the remote tier has; they are kept in memory from then on."""
+        if self.remote is None or not tiers.redis or len(wanted) > REMOTE_MOST:
+            return {}
+        found = await self.remote.get_many(space, wanted)
+        if tiers.memory:
+            self._keep(space, found)
+        return found
 
-    def _keep(self, space: Space, embeddings: Mapping[Ids, Embedding]) -> None:
-        if not self.size:
-            return
-        for ids, embedding in embeddings.items():
-            self._entries[space.fingerprint, ids] = embedding
+    def keep(self, space: Space, vectors: Mapping[K, Vector], tiers: Tiers) -> None:
+        """Keep new vectors, very many only in memory; they must be finite, and own their memory."""
+        if tiers.memory:
+            self._keep(space, vectors)
+        if self.remote is not None and tiers.redis and len(vectors) <= REMOTE_MOST:
+            self.remote.put_many(space, vectors)
+
+    def _keep(self, space: Space, vectors: Mapping[K, Vector]) -> None:
+        for key, vector in vectors.items():
+            self._entries[space, key] = vector
         while len(self._entries) > self.size:
+            self._entries.popitem(last=False)
+
+
+class Score(NamedTuple):
+    """Of one pair, as it is answered."""
+
+    raw: float
+    rating: float | None
+    score: float
+
+
+class ScoreCache:
+    """Least-recently-used scores of one model's pairs: a pair asked again costs one look-up."""
+
+    def __init__(self, size: int, telemetry: Telemetry) -> None:
+        """Start empty; of size 0 it stays so."""
+        self._size = size
+        self._entries: OrderedDict[Pair, Score] = OrderedDict()
+        self._hits, self._misses = telemetry.cache_counters("scores")
+
+    def find(self, pairs: Collection[Pair]) -> list[Score] | None:
+        """The scores, if all of them are kept."""
+        entries = self._entries
+        try:
+            found = [entries[pair] for pair in pairs]
+        except KeyError:
+            self._misses.inc(len(pairs))
+            return None
+        for pair in pairs:
+            entries.move_to_end(pair)
+        self._hits.inc(len(found))
+        return found
+
+    def keep(self, pairs: Iterable[Pair], scores: Iterable[Score]) -> None:
+        """Keep these."""
+        self._entries.update(zip(pairs, scores, strict=True))
+        while len(self._entries) > self._size:
             self._entries.popitem(last=False)

@@ -37,7 +37,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _UNKNOWN_CLIENT = ("",)
 _EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")  # what a page's script may read
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
-_OPEN = frozenset({"/health/live", "/health/ready", *HEALTH})
+OPEN = frozenset({"/health/live", "/health/ready", *HEALTH})  # to everybody, with a key or without
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 
 
@@ -123,7 +123,7 @@ class Edge:
         answer = _Answer(send, request_id, started)
         self._in_flight += 1
         try:
-            if self._guard is not None and path not in _OPEN:
+            if self._guard is not None and path not in OPEN:
                 answer.caller = await self._guard.admit(headers, (scope.get("client") or _UNKNOWN_CLIENT)[0])
             endpoint = self._endpoints.get(path) if scope["method"] == "POST" else None
             if endpoint is None:
@@ -144,7 +144,7 @@ class Edge:
             ended = perf_counter()
             route = path if path in self._routes else self._route_of(scope)
             self._telemetry.answered(route, answer.model, answer.status, ended - started, answer.timings)
-            if self._tracing is not None and path not in _OPEN:
+            if self._tracing is not None and path not in OPEN:
                 self._tracing.record(
                     headers,
                     answer.timings,

@@ -154,10 +154,13 @@ class UnsupportedTask(InvalidRequest):
 
 
 class Overloaded(RequestError):
-    """Too many large requests are waiting already."""
+    """Too much is waiting already."""
 
     status, code = 429, "overloaded"
-    headers: Mapping[str, str] = come_again(1)
+
+    def __init__(self, message: str, *, limit: int | None = None, seconds: float = 1.0) -> None:
+        super().__init__(message, limit=limit)
+        self.headers = come_again(seconds)
 
 
 class RateLimited(RequestError):

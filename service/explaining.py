@@ -26,8 +26,8 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     without_a, without_b = deletions(a), deletions(b)
     left = [a, *without_a, *[a] * len(without_b)]
     right = [b, *[b] * len(without_a), *without_b]
-    raw, ratings, scores = await scorer.similarity(left, right, cached=False)
-    moved: list[float | None] = (raw[0] - raw[1:]).tolist()
+    raw, ratings, scores, _ = await scorer.similarity(left, right, cached=False)
+    moved: list[float | None] = [raw[0] - without for without in raw[1:]]
     task = scorer.manifest.similarity
     assert task is not None, "the registry lets no model be asked what it cannot do"
     width = task.raw_range[1] - task.raw_range[0]
@@ -61,15 +61,15 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     )
     answer: ExplainResponse = {
         "model": scorer.id,
-        "score": float(scores[0]),
-        "raw_score": float(raw[0]),
+        "score": scores[0],
+        "raw_score": raw[0],
         "a": {"tokens": scorer.tokens(a), "truncated": a.truncated},
         "b": {"tokens": scorer.tokens(b), "truncated": b.truncated},
         "matrices": matrices,
         "vectors": vectors,
     }
     if ratings is not None and task.label_scale is not None:
-        answer["rating"] = float(ratings[0])
+        answer["rating"] = ratings[0]
         answer["rating_scale"] = task.label_scale
     return answer
 

@@ -1,24 +1,27 @@
 """Texts in, calibrated answers out, for *interaction* models: one graph that reads both sentences together.
 
-There is no embedding to cache, but a pair that stands in a request twice is scored once, and where the order of its
-sentences does not matter, so is the pair turned round.
+There is no embedding to keep, but what a graph says of a pair is kept, and where the order of its sentences does not
+matter, the pair turned round is the same one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
+from contract.manifest import Manifest
 from contract.padding import pad
-from contract.scoring import Similarities, entailment, raw_scores, read_similarity
-from contract.tokenizer import Encoded
-from service.batches import batched_by_cells, padded_cells
-from service.cache import Ids
-from service.scorer import Scorer, best_time
+from contract.scoring import Run, Similarities, entailment, raw_scores, read_similarity
+from contract.tokenizer import Encoded, Tokenizer
+from service.batches import PAIRS
+from service.batching import Batcher
+from service.cache import Key, Pair, Policy, Space, Tiers, Vector, VectorCache
+from service.scorer import Scorer
+from service.telemetry import ModelTelemetry
+from service.vectors import Vectors
+from service.workers import Workers
 
-Pair = tuple[Ids, Ids]
 Floats = npt.NDArray[np.float32]
 
 _RANGE_TOLERANCE = 1e-4  # of what a matrix may be outside its range: rounding
@@ -27,43 +30,75 @@ _RANGE_TOLERANCE = 1e-4  # of what a matrix may be outside its range: rounding
 class InteractionScorer(Scorer):
     """One graph for each task, and one that explains."""
 
-    seconds_per_cell = 1e-3  # until `measure` knows better
+    def __init__(
+        self,
+        manifest: Manifest,
+        tokenizer: Tokenizer,
+        runs: Mapping[str, Run],
+        telemetry: ModelTelemetry,
+        workers: Workers,
+        cache: VectorCache,
+    ) -> None:
+        """See `Scorer`."""
+        super().__init__(manifest, tokenizer, runs, telemetry, workers, cache)
+        outputs: dict[str, int] = {}
+        if manifest.similarity is not None:
+            assert manifest.similarity.graph is not None, "the manifest's own rule for interaction models"
+            outputs[manifest.similarity.graph] = len(manifest.similarity.classes or (0,))
+        if manifest.entailment is not None:
+            outputs[manifest.entailment.graph] = len(manifest.entailment.labels)
+        self.outputs = {
+            graph: Vectors(
+                Batcher(workers, partial(self._rows, graph), _shape, PAIRS),
+                cache,
+                Space(manifest.fingerprint, width, graph),
+            )
+            for graph, width in outputs.items()
+        }
 
-    async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded], *, cached: bool = True) -> Similarities:
-        """See `Scorer.similarity`."""
+    async def _similarity(self, pairs: Sequence[Pair], *, cached: bool) -> tuple[Similarities, Collection[Key]]:
         task = self._similarity_task()
         assert task.graph is not None, "the manifest's own rule for interaction models"
-        raw = raw_scores(task, await self._raw_output(task.graph, self._to_score(a, b)))
-        answer = read_similarity(task, raw)
-        if cached:
-            self._telemetry.scored(answer.score)
-        return answer
+        rows, computed = await self.outputs[task.graph].get(pairs, cached=cached)
+        return read_similarity(task, raw_scores(task, _join(rows, pairs))), computed
 
-    async def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
+    async def entailment(
+        self, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> tuple[list[dict[str, float]], Collection[Key]]:
         """See `Scorer.entailment`."""
         task = self._entailment_task()
-        return entailment(task, await self._raw_output(task.graph, _pairs(a, b)))
+        pairs = _as_given(a, b)
+        rows, computed = await self.outputs[task.graph].get(pairs)
+        return entailment(task, _join(rows, pairs)), computed
+
+    def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
+        """See `Scorer.were_cached`; a pair is found whole or not at all."""
+        found = (a.ids, b.ids) not in computed and not (self._symmetric and (b.ids, a.ids) in computed)
+        return found, found
 
     def similarity_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> Similarities:
         """See `Scorer.similarity_now`."""
         task = self._similarity_task()
         assert task.graph is not None, "the manifest's own rule for interaction models"
-        return read_similarity(task, raw_scores(task, self._run_pairs(task.graph, self._to_score(a, b))))
+        return read_similarity(task, raw_scores(task, self._run_pairs(task.graph, self._pairs(a, b))))
 
     def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """See `Scorer.entailment_now`."""
         task = self._entailment_task()
-        return entailment(task, self._run_pairs(task.graph, _pairs(a, b)))
+        return entailment(task, self._run_pairs(task.graph, _as_given(a, b)))
 
     async def matrices(self, a: Encoded, b: Encoded) -> Floats:
         """The model's own explanation of a pair: [matrices, tokens of a, tokens of b]. The model must have one.
 
         Raises:
             InferenceFailed: the graph raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
         """
         assert self.manifest.explanation is not None, "asked only of models that have one"
         graph, pairs = self.manifest.explanation.graph, [(a.ids, b.ids)]
-        found = await self._workers.run(self._expected([pairs]), partial(self._run_pairs, graph, pairs))
+        # About what a score costs: it is the same graph but for its end.
+        expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
+        found = await self._workers.run(expected, partial(self._run_pairs, graph, pairs))
         return np.asarray(found[0])
 
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
@@ -71,7 +106,7 @@ class InteractionScorer(Scorer):
         explanation = self.manifest.explanation
         if explanation is None:
             return None
-        for left, right in _pairs(a, b):
+        for left, right in _as_given(a, b):
             found = self._run_pairs(explanation.graph, [(left, right)])
             expected = (1, len(explanation.matrices), len(left), len(right))
             if found.shape != expected:
@@ -82,37 +117,21 @@ class InteractionScorer(Scorer):
                     return f"matrix {matrix.name} holds {values.min():g} to {values.max():g}, outside {low:g}..{high:g}"
         return None
 
-    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> None:
+    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
         """See `Scorer.measure`."""
-        pairs = _pairs(a, b)
-        smallest = min(pairs, key=lambda pair: padded_cells([_shape(pair)]))
-        graphs = [task.graph for task in (self.manifest.similarity, self.manifest.entailment) if task is not None]
-        work = [partial(self._run_pairs, graph) for graph in graphs if graph is not None]
-        # A graph may pad to a size of its own, so that its cost is more of a pair's than of its cells.
-        self.seconds_per_pair = max(best_time(partial(run, [smallest])) for run in work)
-        cells = padded_cells(map(_shape, pairs))
-        self.seconds_per_cell = max(best_time(partial(run, pairs)) for run in work) / cells
+        pairs = list(dict.fromkeys(_as_given(a, b)))
+        tiers = Tiers(memory=False, redis=False)
+        for vectors in self.outputs.values():
+            vectors.measure(pairs, policy)
+            tiers = Tiers(tiers.memory or vectors.tiers.memory, tiers.redis or vectors.tiers.redis)
+        if not tiers.memory:
+            self._scores = None
+        return tiers
 
-    def _to_score(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
-        """The pairs, the shorter sentence first where the order does not move the score."""
-        pairs = _pairs(a, b)
-        if self._similarity_task().symmetric:
-            return [(y, x) if (len(y), y) < (len(x), x) else (x, y) for x, y in pairs]
-        return pairs
-
-    async def _raw_output(self, graph: str, pairs: Sequence[Pair]) -> Floats:
-        """The graph's output [n, outputs], each pair's row in its place; of equal pairs one is run."""
-        distinct = list(dict.fromkeys(pairs))
-        batches = [[distinct[i] for i in batch] for batch in batched_by_cells([_shape(pair) for pair in distinct])]
-        work = [partial(self._run_pairs, graph, batch) for batch in batches]
-        outputs = np.concatenate(await self._workers.run_all(self._expected(batches), work))
-        row_of = {pair: row for row, pair in enumerate(chain.from_iterable(batches))}
-        return np.asarray(outputs[[row_of[pair] for pair in pairs]])
-
-    def _expected(self, batches: Sequence[Sequence[Pair]]) -> float:
-        pairs = sum(map(len, batches))
-        cells = sum(padded_cells(map(_shape, batch)) for batch in batches)
-        return max(self.seconds_per_pair * pairs, self.seconds_per_cell * cells)
+    def _rows(self, graph: str, pairs: Sequence[Pair]) -> list[Vector]:
+        outputs = self._run_pairs(graph, pairs)
+        # Copies: a cached row must not keep its whole batch in memory.
+        return [outputs[i : i + 1].copy() for i in range(len(pairs))]
 
     def _run_pairs(self, graph: str, pairs: Sequence[Pair]) -> Floats:
         ids_a, lengths_a = pad([a for a, _ in pairs])
@@ -122,9 +141,13 @@ class InteractionScorer(Scorer):
         )
 
 
-def _pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
-    return [(left.ids, right.ids) for left, right in zip(a, b, strict=True)]
+def _as_given(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
+    return [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
 
 
 def _shape(pair: Pair) -> tuple[int, int]:
     return len(pair[0]), len(pair[1])
+
+
+def _join(rows: Mapping[Pair, Vector], pairs: Sequence[Pair]) -> Floats:
+    return np.concatenate([rows[pair] for pair in pairs])

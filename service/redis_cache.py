@@ -1,8 +1,8 @@
 """The shared tier of the cache: one MGET and one pipeline of SETs a request, in a Redis that may fail at any time.
 
-A key is `semblance:1:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format,
-the embedding in little-endian floats, and a CRC-32 over the key and all that stands before it: so garbage, a
-value cut short, another model's size and an answer to another request's key are all told from an embedding.
+A key is `semblance:2:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format,
+the vector in little-endian floats, and a CRC-32 over the key and all that stands before it: so garbage, a
+value cut short, another model's size and an answer to another request's key are all told from a vector.
 
 Whatever Redis does, a request is answered: a failure or a wait over the timeout counts as a miss, and for
 `RETRY_SECONDS` nobody asks again (a circuit breaker), so that a hanging Redis delays a few requests, not all.
@@ -16,6 +16,7 @@ import struct
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 
-from service.cache import Embedding, Ids, Space
+from service.cache import K, Key, Space, Vector
 from service.logs import fields
 from service.telemetry import RedisFailure, Telemetry
 
@@ -76,7 +77,7 @@ class Breaker:
 
 
 class RedisCache:
-    """Embeddings in Redis; a `service.cache.RemoteCache`."""
+    """Vectors in Redis; a `service.cache.RemoteCache`."""
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class RedisCache:
             address: the same without them, for the log.
             telemetry: counts hits, misses and failures.
             timeout_seconds: how long a request may wait for Redis.
-            ttl_seconds: how long Redis keeps an embedding.
+            ttl_seconds: how long Redis keeps a vector.
             dtype: how it is stored there.
             clock: seconds that never run backwards.
         """
@@ -114,9 +115,9 @@ class RedisCache:
         self._timeout = timeout_seconds
         self._ttl = ttl_seconds
         self._marker, self._dtype = _FORMATS[dtype]
-        self._link = Breaker("redis answers", "redis does not answer; embeddings are computed instead", address, clock)
+        self._link = Breaker("redis answers", "redis does not answer; vectors are computed instead", address, clock)
         # A Redis that is full answers, and only refuses what would fill it further.
-        self._taker = Breaker("redis takes embeddings", "redis refuses to keep embeddings", address, clock)
+        self._taker = Breaker("redis takes vectors", "redis refuses to keep vectors", address, clock)
         self._writes: set[asyncio.Task[None]] = set()
 
     @property
@@ -128,36 +129,36 @@ class RedisCache:
         """Find out whether Redis answers, so that the log and `/health/ready` can say so."""
         await self._attempt(self._redis.ping, self._link)
 
-    async def get_many(self, space: Space, ids: Sequence[Ids]) -> dict[Ids, Embedding]:
-        """The embeddings that Redis has; none of them when it does not answer."""
-        keys = [key_of(space, sentence) for sentence in ids]
-        values = await self._attempt(lambda: self._redis.mget(keys), self._link)
+    async def get_many(self, space: Space, keys: Sequence[K]) -> dict[K, Vector]:
+        """The vectors that Redis has; none of them when it does not answer."""
+        names = [name_of(space, key) for key in keys]
+        values = await self._attempt(lambda: self._redis.mget(names), self._link)
         if values is None:
             return {}
         if not isinstance(values, list) or len(values) != len(keys):  # whatever answers there, it is no Redis
             self._telemetry.redis_failed("garbage")
             return {}
-        found: dict[Ids, Embedding] = {}
-        for sentence, key, value in zip(ids, keys, values, strict=True):
+        found: dict[K, Vector] = {}
+        for key, name, value in zip(keys, names, values, strict=True):
             if value is None:
                 continue
-            embedding = self._decode(key, value, space.dim)
-            if embedding is None:
+            vector = self._decode(name, value, space.dim)
+            if vector is None:
                 self._telemetry.redis_failed("garbage")
             else:
-                found[sentence] = embedding
+                found[key] = vector
         self._hits.inc(len(found))
-        self._misses.inc(len(ids) - len(found))
+        self._misses.inc(len(keys) - len(found))
         return found
 
-    def put_many(self, space: Space, embeddings: Mapping[Ids, Embedding]) -> None:
-        """Write embeddings in the background: no answer waits for it."""
-        if not embeddings or not self.up:
+    def put_many(self, space: Space, vectors: Mapping[K, Vector]) -> None:
+        """Write vectors in the background: no answer waits for it."""
+        if not vectors or not self.up:
             return  # the next miss asks whether it is back
         if len(self._writes) >= MAX_WRITES:
             self._telemetry.redis_failed("dropped")
             return
-        task = asyncio.get_running_loop().create_task(self._write(space, embeddings))
+        task = asyncio.get_running_loop().create_task(self._write(space, vectors))
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
 
@@ -167,11 +168,11 @@ class RedisCache:
             await asyncio.wait(self._writes, timeout=self._timeout)
         await self._redis.aclose()
 
-    async def _write(self, space: Space, embeddings: Mapping[Ids, Embedding]) -> None:
+    async def _write(self, space: Space, vectors: Mapping[K, Vector]) -> None:
         pipeline = self._redis.pipeline(transaction=False)
-        for sentence, embedding in embeddings.items():
-            key = key_of(space, sentence)
-            pipeline.set(key, self._encode(key, embedding), ex=self._ttl)
+        for key, vector in vectors.items():
+            name = name_of(space, key)
+            pipeline.set(name, self._encode(name, vector), ex=self._ttl)
         await self._attempt(pipeline.execute, self._taker)
 
     async def _attempt(self, command: Callable[[], Awaitable[T]], asked: Breaker) -> T | None:
@@ -188,10 +189,12 @@ class RedisCache:
                 answer = await command()
         except TimeoutError:
             self._failed("timeout", self._link, f"no answer within {self._timeout * 1000:.0f} ms")
+            await self._disconnect()
         except ResponseError as error:
             self._failed("error", asked, type(error).__name__)
         except Exception as error:  # what the client, the event loop or the network raises: no request fails by it
             self._failed("error", self._link, type(error).__name__)
+            await self._disconnect()
         else:
             self._link.succeeded()
             asked.succeeded()
@@ -199,26 +202,33 @@ class RedisCache:
             return answer
         return None
 
+    async def _disconnect(self) -> None:
+        """Close the connections nobody uses: after a restart of Redis each of them would fail once."""
+        with suppress(Exception):
+            await self._redis.connection_pool.disconnect(inuse_connections=False)
+
     def _failed(self, kind: RedisFailure, breaker: Breaker, reason: str) -> None:
         self._telemetry.redis_failed(kind)
         breaker.failed(reason)
         self._telemetry.redis_up.set(self.up)
 
-    def _encode(self, key: bytes, embedding: Embedding) -> bytes:
-        content = bytes((self._marker,)) + embedding.astype(self._dtype).tobytes()
-        return content + struct.pack("<I", zlib.crc32(content, zlib.crc32(key)))
+    def _encode(self, name: bytes, vector: Vector) -> bytes:
+        content = bytes((self._marker,)) + vector.astype(self._dtype).tobytes()
+        return content + struct.pack("<I", zlib.crc32(content, zlib.crc32(name)))
 
-    def _decode(self, key: bytes, value: object, dim: int) -> Embedding | None:
+    def _decode(self, name: bytes, value: object, dim: int) -> Vector | None:
         if not isinstance(value, bytes) or len(value) != 1 + dim * self._dtype.itemsize + 4:
             return None
         content, checksum = value[:-4], value[-4:]
-        if content[0] != self._marker or struct.pack("<I", zlib.crc32(content, zlib.crc32(key))) != checksum:
+        if content[0] != self._marker or struct.pack("<I", zlib.crc32(content, zlib.crc32(name))) != checksum:
             return None
-        embedding = np.frombuffer(content, self._dtype, offset=1).astype(np.float32)[None]
-        return embedding if np.isfinite(embedding).all() else None
+        vector = np.frombuffer(content, self._dtype, offset=1).astype(np.float32)[None]
+        return vector if np.isfinite(vector).all() else None
 
 
-def key_of(space: Space, ids: Ids) -> bytes:
-    """The Redis key of a sentence's embedding."""
-    digest = hashlib.blake2b(struct.pack(f"<{len(ids)}I", *ids), digest_size=16).hexdigest()
-    return f"semblance:1:{space.fingerprint[:16]}:{digest}".encode()
+def name_of(space: Space, key: Key) -> bytes:
+    """The name in Redis of what belongs to a sentence, or to a pair."""
+    digest = hashlib.blake2b(space.graph.encode() + b"\0", digest_size=16)
+    for ids in (key,) if isinstance(key[0], int) else key:
+        digest.update(struct.pack(f"<{1 + len(ids)}I", len(ids), *ids))
+    return f"semblance:2:{space.fingerprint[:16]}:{digest.hexdigest()}".encode()

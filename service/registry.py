@@ -14,7 +14,7 @@ from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 from contract.scoring import Array, Run
 from contract.tensors import load_tensors
 from contract.tokenizer import Tokenizer
-from service.cache import EmbeddingCache
+from service.cache import Policy, Tiers, VectorCache
 from service.errors import InferenceFailed, ModelError, UnknownModel, UnsupportedTask
 from service.interaction import InteractionScorer
 from service.logs import fields
@@ -45,6 +45,7 @@ class Model:
         self.scorer = scorer
         self.manifest = scorer.manifest
         self.provider = provider
+        self.tiers = Tiers(memory=False, redis=False)  # of the cache; chosen by `prove`
         self._golden = golden.pairs
 
     @property
@@ -57,8 +58,11 @@ class Model:
             found.append("explanation")
         return tuple(found)
 
-    def prove(self) -> None:
+    def prove(self, policy: Policy) -> None:
         """Ask every golden pair, hold the manifest's other claims against them, and learn what a run costs here.
+
+        Args:
+            policy: of the cache; `auto` is decided by what a run costs.
 
         Raises:
             ModelError: an answer differs from the published one, or a claim does not hold.
@@ -74,7 +78,7 @@ class Model:
             problem = error.message
         if problem:
             raise ModelError(f"model {self.manifest.id} is not what its manifest says: {problem}")
-        self.scorer.measure(a, b)
+        self.tiers = self.scorer.measure(a, b, policy)
 
     def problem(self) -> str | None:
         """What is wrong with it at this moment: its first golden pair is asked again."""
@@ -165,7 +169,7 @@ class Registry(Mapping[str, Model]):
         return scorer
 
 
-def open_models(settings: Settings, telemetry: Telemetry, cache: EmbeddingCache, workers: Workers) -> dict[str, Model]:
+def open_models(settings: Settings, telemetry: Telemetry, cache: VectorCache, workers: Workers) -> dict[str, Model]:
     """Open and prove every model of the folder.
 
     Raises:
@@ -199,6 +203,7 @@ def open_models(settings: Settings, telemetry: Telemetry, cache: EmbeddingCache,
                 tasks=model.manifest.tasks,
                 provider=model.provider,
                 fingerprint=model.manifest.fingerprint[:16],
+                cache=model.tiers.names,
                 seconds=round(perf_counter() - started, 3),
             ),
         )
@@ -211,7 +216,7 @@ def _open_model(
     settings: Settings,
     providers: list[str],
     telemetry: Telemetry,
-    cache: EmbeddingCache,
+    cache: VectorCache,
     workers: Workers,
 ) -> Model:
     _confine(settings.models_dir, folder / MANIFEST_NAME)
@@ -246,9 +251,9 @@ def _open_model(
     if manifest.family == "siamese":
         scorer = SiameseScorer(manifest, tokenizer, runs, series, workers, cache)
     else:
-        scorer = InteractionScorer(manifest, tokenizer, runs, series, workers, texts_kept=cache.size)
+        scorer = InteractionScorer(manifest, tokenizer, runs, series, workers, cache)
     model = Model(scorer, golden, provider)
-    model.prove()
+    model.prove(settings.model_cache.get(manifest.id, settings.cache))
     return model
 
 

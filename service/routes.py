@@ -44,12 +44,20 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "The body is not JSON"},
     401: {"model": ErrorResponse, "description": "The API key is missing or another one"},
     404: {"model": ErrorResponse, "description": "No such model"},
+    408: {"model": ErrorResponse, "description": "The body did not arrive in time"},
     413: {"model": ErrorResponse, "description": "The body, a list or a text is over its limit"},
     415: {"model": ErrorResponse, "description": "The body is not declared as JSON"},
     422: {"model": ErrorResponse, "description": "A field does not fit, a text is empty, or the model lacks the task"},
-    429: {"model": ErrorResponse, "description": "Too many large requests are waiting"},
+    429: {"model": ErrorResponse, "description": "Too much is waiting, or this caller asks too often"},
     500: {"model": ErrorResponse, "description": "The service failed"},
     503: {"model": ErrorResponse, "description": "No answer in time"},
+}
+_GUARDED = {status: _ERRORS[status] for status in (401, 429, 500)}  # what may come of a GET route
+_METRICS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {"text/plain": {}, "application/openmetrics-text": {}},
+        "description": "OpenMetrics if the Accept header asks for that, or else the older text format",
+    }
 }
 
 
@@ -83,7 +91,7 @@ def scoring_routes(service: Service) -> APIRouter:
                 raise too_long(f"pairs.{i // 2}.{'ab'[i % 2]}", text)
         sentences = await scorer.read(texts, lambda i: f"pairs.{i // 2}.{'ab'[i % 2]}")
         a, b = sentences[::2], sentences[1::2]
-        raw, ratings, scores = await scorer.similarity(a, b)
+        raw, ratings, scores, computed = await scorer.similarity(a, b)
         results: list[SimilarityResult] = [
             {
                 "score": score,
@@ -92,12 +100,15 @@ def scoring_routes(service: Service) -> APIRouter:
                 "truncated": (left.truncated, right.truncated),
                 "unknown": (left.unknown_ratio, right.unknown_ratio),
             }
-            for score, raw_score, left, right in zip(scores.tolist(), raw.tolist(), a, b, strict=True)
+            for score, raw_score, left, right in zip(scores, raw, a, b, strict=True)
         ]
         if ratings is not None and (scale := scorer.rating_scale) is not None:
-            for result, rating in zip(results, ratings.tolist(), strict=True):
+            for result, rating in zip(results, ratings, strict=True):
                 result["rating"] = rating
                 result["rating_scale"] = scale
+        if request.tell_cached:
+            for result, left, right in zip(results, a, b, strict=True):
+                result["cached"] = scorer.were_cached(left, right, computed)
         return {"model": scorer.id, "results": results}
 
     @router.post("/rank", summary="Order candidates by their similarity to a query")
@@ -109,7 +120,9 @@ def scoring_routes(service: Service) -> APIRouter:
         for i, candidate in enumerate(request.candidates):
             check_text(f"candidates.{i}", candidate)
         if second is None:
-            return await rank_once(first, request.query, request.candidates, request.top_k)
+            return await rank_once(
+                first, request.query, request.candidates, request.top_k, tell_cached=request.tell_cached
+            )
         return await rank_twice(
             first,
             second,
@@ -117,6 +130,7 @@ def scoring_routes(service: Service) -> APIRouter:
             request.candidates,
             rerank_top=request.rerank_top or RERANK_TOP,
             top_k=request.top_k,
+            tell_cached=request.tell_cached,
         )
 
     def second_stage(request: RankRequest) -> Scorer | None:
@@ -154,7 +168,7 @@ def scoring_routes(service: Service) -> APIRouter:
             texts += pair.premise, pair.hypothesis
         sentences = await scorer.read(texts, lambda i: f"pairs.{i // 2}.{('premise', 'hypothesis')[i % 2]}")
         premises, hypotheses = sentences[::2], sentences[1::2]
-        answers = await scorer.entailment(premises, hypotheses)
+        answers, computed = await scorer.entailment(premises, hypotheses)
         results: list[EntailmentResult] = [
             {
                 "label": cast(EntailmentLabel, most_likely(probabilities)),
@@ -163,6 +177,9 @@ def scoring_routes(service: Service) -> APIRouter:
             }
             for probabilities, premise, hypothesis in zip(answers, premises, hypotheses, strict=True)
         ]
+        if request.tell_cached:
+            for result, premise, hypothesis in zip(results, premises, hypotheses, strict=True):
+                result["cached"] = scorer.were_cached(premise, hypothesis, computed)
         return {"model": scorer.id, "results": results}
 
     @router.post("/embed", summary="Embed sentences")
@@ -172,13 +189,16 @@ def scoring_routes(service: Service) -> APIRouter:
         for i, sentence in enumerate(request.sentences):
             check_text(f"sentences.{i}", sentence)
         sentences: list[Encoded] = await scorer.read(request.sentences, lambda i: f"sentences.{i}")
-        matrix = await scorer.embed(sentences)
-        return {
+        matrix, computed = await scorer.embed(sentences)
+        answer: EmbedResponse = {
             "model": scorer.id,
             "dim": matrix.shape[1],
             "embeddings": matrix.tolist(),
             "truncated": [sentence.truncated for sentence in sentences],
         }
+        if request.tell_cached:
+            answer["cached"] = [sentence.ids not in computed for sentence in sentences]
+        return answer
 
     return router
 
@@ -188,7 +208,7 @@ def operations_routes(service: Service) -> APIRouter:
     router = APIRouter(tags=["operations"])
     settings, registry, defaults = service.settings, service.registry, service.defaults
 
-    @router.get("/models", summary="What is served here", responses={401: _ERRORS[401]})
+    @router.get("/models", summary="What is served here", responses=_GUARDED)
     async def models() -> ModelsResponse:
         return {
             "models": [_describe(model, defaults) for model in registry.values()],
@@ -216,7 +236,7 @@ def operations_routes(service: Service) -> APIRouter:
             response.status_code = 503
         return readiness
 
-    @router.get("/metrics", summary="Prometheus metrics", response_class=Response)
+    @router.get("/metrics", summary="Prometheus metrics", response_class=Response, responses=_GUARDED | _METRICS)
     async def metrics(request: Request) -> Response:
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(service.telemetry.registry), media_type=content_type)
@@ -238,6 +258,7 @@ def _describe(model: Model, defaults: Mapping[str, str]) -> ModelInfo:
         "rating_scale": model.scorer.rating_scale,
         "explanations": explanation_names(manifest),
         "provider": model.provider,
+        "cache": model.tiers.names,
         "fingerprint": manifest.fingerprint,
         "figures": [
             {

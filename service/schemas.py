@@ -16,6 +16,9 @@ ModelName = Annotated[
     str | None, Field(description="which model answers; without it, the default one (see GET /models)")
 ]
 Ratio = Annotated[float, Field(ge=0, le=1)]
+TellCached = Annotated[
+    bool, Field(description="whether to say of each text if what the model made of it was in a cache already")
+]
 _PAIR: JsonValue = {"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}
 _PREMISE: JsonValue = {"premise": "Two dogs are running through a field.", "hypothesis": "Some animals are outdoors."}
 _SENTENCES: JsonValue = ["A man is playing a guitar.", "Someone plays an instrument."]
@@ -39,6 +42,7 @@ class SimilarityRequest(_Request):
 
     pairs: list[SentencePair] = Field(min_length=1)
     model: ModelName = None
+    tell_cached: TellCached = False
 
 
 class RankRequest(_Request):
@@ -78,6 +82,7 @@ class RankRequest(_Request):
         description="how many of the best the second model orders, 50 if only rerank_model is given; given alone, the "
         "default second model orders them, where there is one",
     )
+    tell_cached: TellCached = False
 
 
 class PremiseAndHypothesis(_Request):
@@ -94,6 +99,7 @@ class EntailmentRequest(_Request):
 
     pairs: list[PremiseAndHypothesis] = Field(min_length=1)
     model: ModelName = None
+    tell_cached: TellCached = False
 
 
 class EmbedRequest(_Request):
@@ -103,6 +109,7 @@ class EmbedRequest(_Request):
 
     sentences: list[str] = Field(min_length=1)
     model: ModelName = None
+    tell_cached: TellCached = False
 
 
 class ExplainRequest(_Request):
@@ -127,6 +134,7 @@ class SimilarityResult(TypedDict):
     unknown: Annotated[
         tuple[Ratio, Ratio], Field(description="share of the words of a and of b outside the model's vocabulary")
     ]
+    cached: NotRequired[Annotated[tuple[bool, bool], Field(description="of a and of b, where tell_cached asked")]]
 
 
 @with_config(
@@ -164,6 +172,7 @@ class RankResult(TypedDict):
     stage: NotRequired[
         Annotated[Literal[1, 2], Field(description="which of the two stages placed and scored it; absent in one stage")]
     ]
+    cached: NotRequired[Annotated[bool, Field(description="by the stage that scored it, where tell_cached asked")]]
 
 
 class RankTruncated(TypedDict):
@@ -226,6 +235,9 @@ class EntailmentResult(TypedDict):
     label: Annotated[EntailmentLabel, Field(description="the most probable one")]
     probabilities: Probabilities
     truncated: Annotated[tuple[bool, bool], Field(description="whether premise and hypothesis were cut")]
+    cached: NotRequired[
+        Annotated[tuple[bool, bool], Field(description="of premise and hypothesis, where tell_cached asked")]
+    ]
 
 
 @with_config(
@@ -274,6 +286,7 @@ class EmbedResponse(TypedDict):
     dim: int
     embeddings: list[list[float]]
     truncated: Annotated[list[bool], Field(description="whether each sentence was cut at the model's limit")]
+    cached: NotRequired[Annotated[list[bool], Field(description="of each sentence, where tell_cached asked")]]
 
 
 class TokensOfSentence(TypedDict):
@@ -379,6 +392,9 @@ class ModelInfo(TypedDict):
     rating_scale: tuple[float, float] | None
     explanations: Annotated[ExplanationNames, Field(description="what POST /explain shows of it")]
     provider: str
+    cache: Annotated[
+        list[str], Field(description="where vectors are kept: memory, redis; docs/caching.md")
+    ]
     fingerprint: str
     figures: list[FigureInfo]
 

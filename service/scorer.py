@@ -1,15 +1,16 @@
 """Texts in, calibrated answers out: what both families of model share, and the *siamese* one; nothing knows a paper.
 
-A siamese model embeds each sentence alone, so its embeddings are cached and each distinct sentence of a request is
-encoded once. The other family is in `service/interaction.py`. What an answer does not depend on: the other
-sentences of its batch, and whether the cache knew it.
+A siamese model embeds each sentence alone, so each distinct sentence is encoded once, and its embedding kept. The
+other family is in `service/interaction.py`. What an answer does not depend on: the other sentences of its batch,
+whose request they came with, and whether a cache knew it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, repeat
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +27,30 @@ from contract.scoring import (
     similarity,
 )
 from contract.tokenizer import Encoded, Tokenizer
-from service.batches import batched_by_cost, padded_tokens
-from service.cache import Embedding, EmbeddingCache, Ids, Space
+from service.batches import SENTENCES
+from service.batching import Batcher, best_time
+from service.cache import Ids, Key, Pair, Policy, Score, ScoreCache, Space, Tiers, Vector, VectorCache
 from service.errors import EmptyText, InferenceFailed
 from service.telemetry import ModelTelemetry
-from service.timings import CACHE, TIMINGS, TOKENISE
+from service.timings import TIMINGS, TOKENISE
+from service.vectors import Vectors
 from service.workers import Workers
 
 # What reading a character costs, about; only decides where it happens (see service/workers.py).
 _ASCII_SECONDS, _UNICODE_SECONDS = 6e-8, 1e-6
 _FEW_CHARS = 1000  # read at once, and worth remembering
+_FEW_PAIRS = 16  # whose scores are remembered one by one; more are compared faster than they are found
 _ADDITIVE_TOLERANCE = 1e-5  # of an embedding's largest component: float32 sums of many tokens stay far below
+_NOTHING: Collection[Key] = ()
+
+
+class Scores(NamedTuple):
+    """Answers for n pairs, and what graphs had to run for."""
+
+    raw: list[float]
+    rating: list[float] | None
+    score: list[float]
+    computed: Collection[Key]
 
 
 class Scorer(ABC):
@@ -49,7 +63,7 @@ class Scorer(ABC):
         runs: Mapping[str, Run],
         telemetry: ModelTelemetry,
         workers: Workers,
-        texts_kept: int,
+        cache: VectorCache,
     ) -> None:
         """Join a model's parts.
 
@@ -59,17 +73,19 @@ class Scorer(ABC):
             runs: its graphs, by file name.
             telemetry: its series.
             workers: where its runs take place.
-            texts_kept: how many short texts' ids to remember.
+            cache: of all models; its size says how many short texts' ids to remember, too.
         """
         self.manifest = manifest
         self.id = manifest.id
         self.rating_scale = manifest.similarity.label_scale if manifest.similarity else None
+        self._symmetric = manifest.similarity is not None and manifest.similarity.symmetric
         self._token = tokenizer.token
         self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
-        self._tokenise_again = lru_cache(texts_kept)(self._tokenise)
+        self._tokenise_again = lru_cache(cache.size)(self._tokenise)
         self._runs = {name: self._watched(name, run) for name, run in runs.items()}
         self._telemetry = telemetry
         self._workers = workers
+        self._scores: ScoreCache | None = cache.of_scores()
         # An expected time, until `measure` knows better: large, so that nothing runs in the event loop by mistake.
         self.seconds_per_pair = 1e-3
 
@@ -108,8 +124,7 @@ class Scorer(ABC):
         """The sentence as the model reads it: words, pieces of words, buckets of unknown ones."""
         return [self._token(i) for i in sentence.ids]
 
-    @abstractmethod
-    async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded], *, cached: bool = True) -> Similarities:
+    async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded], *, cached: bool = True) -> Scores:
         """Score n pairs. The model must have the task.
 
         Args:
@@ -119,15 +134,48 @@ class Scorer(ABC):
 
         Raises:
             InferenceFailed: a graph raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
         """
+        pairs = self._pairs(a, b)
+        remembered = self._scores if cached and len(pairs) <= _FEW_PAIRS else None
+        if remembered is not None and (known := remembered.find(pairs)) is not None:
+            raw, ratings, scores = map(list, zip(*known, strict=True))
+            self._telemetry.scored(scores)
+            return Scores(raw, None if self.rating_scale is None else ratings, scores, _NOTHING)
+        answer, computed = await self._similarity(pairs, cached=cached)
+        found = Scores(
+            answer.raw_score.tolist(),
+            None if answer.rating is None else answer.rating.tolist(),
+            answer.score.tolist(),
+            computed,
+        )
+        if cached:
+            self._telemetry.scored(found.score)
+        if remembered is not None:
+            remembered.keep(pairs, map(Score, found.raw, found.rating or repeat(None), found.score))
+        return found
 
     @abstractmethod
-    async def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
-        """Label n pairs of premise and hypothesis: the probability of each label. The model must have the task.
+    async def _similarity(self, pairs: Sequence[Pair], *, cached: bool) -> tuple[Similarities, Collection[Key]]:
+        """Score n pairs, and say what graphs had to run for."""
+
+    @abstractmethod
+    async def entailment(
+        self, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> tuple[list[dict[str, float]], Collection[Key]]:
+        """Label n pairs of premise and hypothesis. The model must have the task.
+
+        Returns:
+            The probability of each label for each pair, and what graphs had to run for.
 
         Raises:
             InferenceFailed: a graph raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
         """
+
+    @abstractmethod
+    def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
+        """Whether what a pair's answer needed of each sentence was kept, if graphs had to run for `computed`."""
 
     @abstractmethod
     def similarity_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> Similarities:
@@ -142,8 +190,15 @@ class Scorer(ABC):
         """What the manifest says of the model beyond its scores, and n pairs disprove."""
 
     @abstractmethod
-    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> None:
-        """Learn what work costs here, on n >= 1 pairs; warms the graphs as well."""
+    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
+        """Learn what work costs here, on n >= 1 pairs, and choose the cache's tiers; warms the graphs as well."""
+
+    def _pairs(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
+        """The pairs to score, the shorter sentence first where the order does not move the score."""
+        pairs = [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
+        if self._symmetric:
+            return [(y, x) if (len(y), y) < (len(x), x) else (x, y) for x, y in pairs]
+        return pairs
 
     def _similarity_task(self) -> SimilarityTask:
         assert self.manifest.similarity is not None, "the registry lets no model be asked what it cannot do"
@@ -182,58 +237,67 @@ class SiameseScorer(Scorer):
         runs: Mapping[str, Run],
         telemetry: ModelTelemetry,
         workers: Workers,
-        cache: EmbeddingCache,
+        cache: VectorCache,
     ) -> None:
-        """Join a model's parts; `cache` keeps its embeddings, and says how many texts to remember."""
-        super().__init__(manifest, tokenizer, runs, telemetry, workers, texts_kept=cache.size)
+        """See `Scorer`."""
+        super().__init__(manifest, tokenizer, runs, telemetry, workers, cache)
         assert manifest.encoder is not None, "the manifest's own rule for siamese models"
         assert manifest.dim is not None, "the manifest's own rule for siamese models"
-        self.seconds_per_token = 1e-3
         self._encoder = self._runs[manifest.encoder]
-        self._space = Space(manifest.fingerprint, manifest.dim)
-        self._cache = cache
+        batcher = Batcher(workers, self._encode, _shape, SENTENCES)
+        self.embeddings = Vectors(batcher, cache, Space(manifest.fingerprint, manifest.dim))
 
-    async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:
-        """Sentences -> [n, dim].
+    async def embed(self, sentences: Sequence[Encoded]) -> tuple[Embeddings, Collection[Key]]:
+        """Sentences -> [n, dim], and those that the encoder had to run for.
 
         Raises:
             InferenceFailed: the encoder raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
         """
-        return _join(await self._embeddings(sentences), sentences)
+        ids = [sentence.ids for sentence in sentences]
+        rows, computed = await self.embeddings.get(ids)
+        return _join(rows, ids), computed
 
     async def embed_tokens(self, sentence: Encoded) -> Embeddings:
         """Each token of a sentence as if it were one: [tokens, dim]; past the cache.
 
         Raises:
             InferenceFailed: the encoder raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
         """
-        alone = [sentence._replace(ids=(i,)) for i in sentence.ids]
-        return _join(await self._embeddings(alone, cached=False), alone)
+        alone = [(i,) for i in sentence.ids]
+        rows, _ = await self.embeddings.get(alone, cached=False)
+        return _join(rows, alone)
 
-    async def similarity(self, a: Sequence[Encoded], b: Sequence[Encoded], *, cached: bool = True) -> Similarities:
-        """See `Scorer.similarity`."""
-        rows = await self._embeddings(chain(a, b), cached=cached)
+    async def _similarity(self, pairs: Sequence[Pair], *, cached: bool) -> tuple[Similarities, Collection[Key]]:
+        rows, computed = await self.embeddings.get(chain.from_iterable(pairs), cached=cached)
         answer = await self._workers.run(
-            len(a) * self.seconds_per_pair, lambda: self._compare_similarity(_join(rows, a), _join(rows, b))
+            len(pairs) * self.seconds_per_pair, lambda: self._compare_similarity(*_sides(rows, pairs))
         )
-        if cached:
-            self._telemetry.scored(answer.score)
-        return answer
+        return answer, computed
 
-    async def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
+    async def entailment(
+        self, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> tuple[list[dict[str, float]], Collection[Key]]:
         """See `Scorer.entailment`."""
-        rows = await self._embeddings(chain(a, b))
-        return await self._workers.run(
-            len(a) * self.seconds_per_pair, lambda: self._compare_entailment(_join(rows, a), _join(rows, b))
+        pairs = [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
+        rows, computed = await self.embeddings.get(chain.from_iterable(pairs))
+        answer = await self._workers.run(
+            len(pairs) * self.seconds_per_pair, lambda: self._compare_entailment(*_sides(rows, pairs))
         )
+        return answer, computed
+
+    def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
+        """See `Scorer.were_cached`."""
+        return a.ids not in computed, b.ids not in computed
 
     def similarity_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> Similarities:
         """See `Scorer.similarity_now`."""
-        return self._compare_similarity(*self._embeddings_now(a, b))
+        return self._compare_similarity(*self._embeddings_now(self._pairs(a, b)))
 
     def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """See `Scorer.entailment_now`."""
-        return self._compare_entailment(*self._embeddings_now(a, b))
+        return self._compare_entailment(*self._embeddings_now([(x.ids, y.ids) for x, y in zip(a, b, strict=True)]))
 
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """See `Scorer.false_claim`: is an embedding the mean of its tokens' where it should be?"""
@@ -247,11 +311,11 @@ class SiameseScorer(Scorer):
                 return f"additive, but an embedding is not the mean of those of its tokens: off by {gap:.1e}"
         return None
 
-    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> None:
+    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
         """See `Scorer.measure`."""
-        ids = [sentence.ids for sentence in chain(a, b)]
-        self.seconds_per_token = best_time(lambda: encode(self._encoder, ids)) / padded_tokens(map(len, ids))
-        rows = self._embeddings_now(a, b)
+        pairs = [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
+        self.embeddings.measure(list(dict.fromkeys(chain.from_iterable(pairs))), policy)
+        rows = self._embeddings_now(pairs)
         work = [
             partial(task, *rows)
             for task, has_it in (
@@ -261,6 +325,9 @@ class SiameseScorer(Scorer):
             if has_it is not None
         ]
         self.seconds_per_pair = max(map(best_time, work)) / len(a)
+        if not self.embeddings.tiers.memory:
+            self._scores = None
+        return self.embeddings.tiers
 
     def _compare_similarity(self, a: Embeddings, b: Embeddings) -> Similarities:
         task = self._similarity_task()
@@ -270,48 +337,27 @@ class SiameseScorer(Scorer):
         task = self._entailment_task()
         return entailment(task, compare(self._runs[task.graph], a, b))
 
-    async def _embeddings(self, sentences: Iterable[Encoded], *, cached: bool = True) -> dict[Ids, Embedding]:
-        """Each distinct sentence's embedding: from the cache, or from the encoder, once."""
-        wanted = dict.fromkeys([sentence.ids for sentence in sentences])
-        found: dict[Ids, Embedding] = {}
-        if cached:
-            began = perf_counter()
-            found = await self._cache.get_many(self._space, wanted)
-            TIMINGS.get().spent(CACHE, began, perf_counter())
-        if len(found) < len(wanted):
-            missing = [ids for ids in wanted if ids not in found]
-            batches = batched_by_cost([len(ids) for ids in missing])
-            expected = self.seconds_per_token * sum(padded_tokens(len(missing[i]) for i in batch) for batch in batches)
-            work = [partial(self._encode, [missing[i] for i in batch]) for batch in batches]
-            for new in await self._workers.run_all(expected, work):
-                found |= new
-            if cached:
-                self._cache.put_many(self._space, {ids: found[ids] for ids in missing})
-        return found
+    def _embeddings_now(self, pairs: Sequence[Pair]) -> tuple[Embeddings, Embeddings]:
+        rows: dict[Ids, Vector] = {}
+        for ids in chain.from_iterable(pairs):
+            rows[ids] = encode(self._encoder, [ids])
+        return _sides(rows, pairs)
 
-    def _embeddings_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[Embeddings, Embeddings]:
-        rows: dict[Ids, Embedding] = {}
-        for sentence in chain(a, b):
-            rows |= self._encode([sentence.ids])
-        return _join(rows, a), _join(rows, b)
-
-    def _encode(self, ids: Sequence[Ids]) -> dict[Ids, Embedding]:
-        matrix = encode(self._encoder, ids)
+    def _encode(self, sentences: Sequence[Ids]) -> list[Vector]:
+        matrix = encode(self._encoder, sentences)
         # Copies: a cached row must not keep its whole batch in memory.
-        return {sentence: matrix[i : i + 1].copy() for i, sentence in enumerate(ids)}
+        return [matrix[i : i + 1].copy() for i in range(len(sentences))]
 
 
-def _join(rows: Mapping[Ids, Embedding], sentences: Sequence[Encoded]) -> Embeddings:
-    if len(sentences) == 1:
-        return rows[sentences[0].ids]
-    return np.concatenate([rows[sentence.ids] for sentence in sentences])
+def _shape(ids: Ids) -> tuple[int]:
+    return (len(ids),)
 
 
-def best_time(work: Callable[[], object]) -> float:
-    """Seconds of the fastest of a few tries: the first ones warm up."""
-    times = []
-    for _ in range(3):
-        started = perf_counter()
-        work()
-        times.append(perf_counter() - started)
-    return min(times)
+def _sides(rows: Mapping[Ids, Vector], pairs: Sequence[Pair]) -> tuple[Embeddings, Embeddings]:
+    return _join(rows, [a for a, _ in pairs]), _join(rows, [b for _, b in pairs])
+
+
+def _join(rows: Mapping[Ids, Vector], ids: Sequence[Ids]) -> Embeddings:
+    if len(ids) == 1:
+        return rows[ids[0]]
+    return np.concatenate([rows[each] for each in ids])

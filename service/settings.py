@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from service.cache import Policy
 from service.errors import SettingsError
 
 PREFIX = "SEMBLANCE_"
@@ -56,15 +57,29 @@ class Settings(BaseSettings):
     providers: Literal["auto", "cuda", "cpu"] = "auto"
     ort_threads: int = Field(default=1, ge=1, le=256, description="threads inside one graph run")
     worker_threads: int = Field(default=2, ge=1, le=256, description="graph runs outside the event loop at a time")
+    max_in_flight: int = Field(
+        default=1024, ge=1, description="requests received and not yet answered; more are refused (429)"
+    )
     max_waiting: int = Field(
-        default=64, ge=0, description="large requests that may wait for a worker; more are refused (429)"
+        default=64, ge=0, description="large requests that may wait for a worker thread; more are refused (429)"
+    )
+    max_queue_seconds: float = Field(
+        default=2.0,
+        gt=0,
+        description="seconds that what waits for the worker threads may be expected to take; more is refused (429)",
     )
     request_timeout: float = Field(
         default=10.0, gt=0, description="seconds a request may take, its body's arrival included"
     )
 
-    # sentence embeddings kept
-    cache_size: int = Field(default=20_000, ge=0, description="embeddings kept in memory; 0 keeps none")
+    # vectors kept: embeddings of sentences, and what interaction models say of pairs; docs/caching.md
+    cache: Policy = Field(
+        default="auto", description="auto keeps them in memory, and in Redis where that costs less than the model"
+    )
+    model_cache: Annotated[dict[str, Policy], NoDecode] = Field(
+        default={}, description="of single models: MODEL=memory,MODEL=redis (memory too),MODEL=off"
+    )
+    cache_size: int = Field(default=20_000, ge=0, description="vectors kept in memory; 0 keeps none")
     redis_url: SecretStr | None = None
     redis_ttl_seconds: int = Field(default=7 * 24 * 3600, ge=1)
     redis_timeout_ms: int = Field(default=50, ge=1)
@@ -104,12 +119,12 @@ class Settings(BaseSettings):
     @field_validator("model_aliases", mode="before")
     @classmethod
     def _name_by_name(cls, aliases: object) -> object:
-        if not isinstance(aliases, str):
-            return aliases
-        entries = [[part.strip() for part in entry.split("=")] for entry in aliases.split(",") if entry.strip()]
-        if not all(len(entry) == 2 and all(entry) for entry in entries):
-            raise ValueError("expected NAME=MODEL,NAME=MODEL")
-        return {entry[0]: entry[1] for entry in entries}
+        return _pairs_of(aliases, "NAME=MODEL,NAME=MODEL")
+
+    @field_validator("model_cache", mode="before")
+    @classmethod
+    def _model_by_model(cls, policies: object) -> object:
+        return _pairs_of(policies, "MODEL=POLICY,MODEL=POLICY")
 
     @field_validator("redis_url")
     @classmethod
@@ -183,6 +198,20 @@ class Settings(BaseSettings):
         """Variables with our prefix that are no setting: most likely misspelt."""
         known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS
         return sorted(name for name in environment if name.upper().startswith(PREFIX) and name.upper() not in known)
+
+
+def _pairs_of(value: object, form: str) -> object:
+    """A variable of `NAME=VALUE` entries as a dict; what is no text passes.
+
+    Raises:
+        ValueError: it is not of this form.
+    """
+    if not isinstance(value, str):
+        return value
+    entries = [[part.strip() for part in entry.split("=")] for entry in value.split(",") if entry.strip()]
+    if not all(len(entry) == 2 and all(entry) for entry in entries):
+        raise ValueError(f"expected {form}")
+    return {entry[0]: entry[1] for entry in entries}
 
 
 def _lines(error: ValidationError) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from service.cache import EmbeddingCache
+from service.cache import VectorCache
 from service.redis_cache import RedisCache
 from service.registry import Capability, Registry, open_models
 from service.schemas import Readiness
@@ -35,10 +35,11 @@ class Service:
                 ttl_seconds=settings.redis_ttl_seconds,
                 dtype=settings.redis_dtype,
             )
-        self.cache = EmbeddingCache(settings.cache_size, telemetry, self.redis)
-        self.workers = Workers(settings.worker_threads, settings.max_waiting)
+        self.cache = VectorCache(settings.cache_size, telemetry, self.redis)
+        self.workers = Workers(settings.worker_threads, settings.max_waiting, settings.max_queue_seconds)
         telemetry.watch(telemetry.cache_entries, lambda: len(self.cache))
         telemetry.watch(telemetry.workers_busy, lambda: self.workers.busy)
+        telemetry.watch(telemetry.queue_seconds, lambda: self.workers.queue_seconds)
         self.defaults: Mapping[str, str] = {
             "/similarity": settings.default_similarity,
             "/rank": settings.default_rank,
@@ -72,7 +73,7 @@ class Service:
         """Ask each model its first golden pair; a Redis that is down degrades, but does not stop."""
         problems = [f"model {name}: {problem}" for name, model in self.registry.items() if (problem := model.problem())]
         redis: Literal["off", "up", "down"] = "off" if self.redis is None else "up" if self.redis.up else "down"
-        reasons = [*problems, *(["redis does not answer: embeddings are computed instead"] if redis == "down" else [])]
+        reasons = [*problems, *(["redis does not answer: vectors are computed instead"] if redis == "down" else [])]
         return {
             "status": "unready" if problems else "degraded" if reasons else "ready",
             "reasons": reasons,

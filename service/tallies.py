@@ -64,12 +64,13 @@ class Distribution:
         self.counts[bisect_left(self._bounds, value)] += 1
         self.total += value
 
-    def observe_all(self, values: npt.NDArray[np.float64]) -> None:
+    def observe_all(self, values: Sequence[float] | npt.NDArray[np.float64]) -> None:
         """Count many values."""
         if len(values) <= _FEW:
-            for value in values.tolist():
+            for value in values:
                 self.observe(value)
             return
+        values = np.asarray(values, np.float64)
         places = np.searchsorted(self._bounds, values, side="left")
         new = np.bincount(places, minlength=len(self.counts)).tolist()
         self.counts = [old + more for old, more in zip(self.counts, new, strict=True)]

@@ -3,11 +3,10 @@
 Every series exists from the first scrape, so that a rate over it is never missing its beginning.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -23,6 +22,7 @@ from service.tallies import Count, Counts, Distribution, Distributions
 from service.timings import PHASES, Timings
 
 RedisFailure = Literal["error", "timeout", "garbage", "dropped"]
+CacheTier = Literal["scores", "memory", "redis"]
 NO_MODEL = "none"  # the request failed before a model was chosen, or the route has none
 OTHER_ROUTE = OTHER_STATUS = "other"
 STATUSES = (200, 400, 401, 404, 405, 408, 413, 415, 422, 424, 429, 499, 500, 503)
@@ -65,6 +65,11 @@ class Telemetry:
         self.workers_busy = Gauge(
             "semblance_workers_busy", "Large requests in a worker thread or waiting for one", registry=registry
         )
+        self.queue_seconds = Gauge(
+            "semblance_queue_seconds",
+            "What the work let in and not done is expected to take, in seconds of one worker thread",
+            registry=registry,
+        )
         self._inference_seconds = Histogram(
             "semblance_inference_seconds",
             "One graph run, those of golden pairs and health checks included",
@@ -93,9 +98,9 @@ class Telemetry:
         self._unknown_words = Counts(
             "semblance_words_unknown", "Words read that are outside the model's vocabulary", ["model"], registry
         )
-        self._cache_hits = Counts("semblance_cache_hits", "Embeddings found", ["tier"], registry)
-        self._cache_misses = Counts("semblance_cache_misses", "Embeddings not found", ["tier"], registry)
-        self.cache_entries = Gauge("semblance_cache_entries", "Embeddings in memory", registry=registry)
+        self._cache_hits = Counts("semblance_cache_hits", "Vectors, or scores, found", ["tier"], registry)
+        self._cache_misses = Counts("semblance_cache_misses", "Vectors, or scores, not found", ["tier"], registry)
+        self.cache_entries = Gauge("semblance_cache_entries", "Vectors in memory", registry=registry)
         self._redis_failures = Counter(
             "semblance_redis_failures",
             "Redis errors and timeouts, values that are no embedding, writes dropped in a rush",
@@ -104,7 +109,7 @@ class Telemetry:
         )
         self.redis_up = Gauge("semblance_redis_up", "Redis answered the last time it was asked", registry=registry)
         self._model_info = Info("semblance_model", "Models served", ["model"], registry=registry)
-        for tier in ("memory", "redis"):
+        for tier in get_args(CacheTier):
             self.cache_counters(tier)
         for kind in get_args(RedisFailure):
             self._redis_failures.labels(kind)
@@ -139,7 +144,7 @@ class Telemetry:
                     phase.observe_all(seconds)
                 waiting.clear()
 
-    def cache_counters(self, tier: Literal["memory", "redis"]) -> tuple[Count, Count]:
+    def cache_counters(self, tier: CacheTier) -> tuple[Count, Count]:
         """Hits and misses of one tier."""
         return self._cache_hits.labels(tier), self._cache_misses.labels(tier)
 
@@ -198,7 +203,7 @@ class ModelTelemetry:
         if truncated:
             self._truncated.inc(truncated)
 
-    def scored(self, scores: npt.NDArray[np.float64]) -> None:
+    def scored(self, scores: Sequence[float]) -> None:
         """Count the scores of pairs; in the event loop's thread."""
         self._scores.observe_all(scores)
 

@@ -14,12 +14,13 @@ _HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "tota
 class Timings:
     """Seconds of one request in each of the phases."""
 
-    __slots__ = ("seconds", "spans")
+    __slots__ = ("admitted", "seconds", "spans")
 
     def __init__(self, spans: bool = False) -> None:
         """Start at nothing; with `spans`, remember also when each phase began and ended."""
         self.seconds = [0.0, 0.0, 0.0, 0.0]
         self.spans: list[tuple[int, float, float]] | None = [] if spans else None
+        self.admitted = False  # whether the workers have let the request in (see `service/workers.py`)
 
     def spent(self, phase: int, began: float, ended: float) -> None:
         """Note a stretch of time, as `perf_counter` tells it."""
@@ -33,5 +34,5 @@ class Timings:
         return _HEADER % (tokenise * 1e3, queue * 1e3, cache * 1e3, inference * 1e3, total * 1e3)
 
 
-# Outside of requests, at start-up and in health checks, what is noted is nobody's.
-TIMINGS: ContextVar[Timings] = ContextVar("timings", default=Timings())  # noqa: B039  # meant to be shared
+NOBODYS = Timings()  # outside of requests, at start-up and in health checks, what is noted is nobody's
+TIMINGS: ContextVar[Timings] = ContextVar("timings", default=NOBODYS)  # meant to be shared

@@ -3,84 +3,193 @@
 A hop to a thread costs about 0.1 ms, which is more than most requests take altogether; but work of several
 milliseconds in the event loop makes every other caller wait. `INLINE_SECONDS` is the line between them, held
 against an *expected* time that each scorer measures when it is opened.
+
+Work waits with its source, and a source is asked for its next batch only when a thread is free: so a batch holds
+whatever has come in until then, and sources take turns.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
-from typing import TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from service.errors import Overloaded
-from service.timings import INFERENCE, QUEUE, TIMINGS
+from service.timings import INFERENCE, NOBODYS, QUEUE, TIMINGS, Timings
 
 INLINE_SECONDS = 0.001
 
 T = TypeVar("T")
 
 
-class Workers:
-    """Runs pieces of work, never more than `threads` outside the event loop, and never a long queue of them."""
+class Batch(NamedTuple):
+    """Work for one thread."""
 
-    def __init__(self, threads: int, max_waiting: int) -> None:
+    expected_seconds: float
+    work: Callable[[], None]  # does it; must not raise
+    done: Callable[[float, float], None]  # called in the event loop: when it began, when it ended
+
+
+class Source(Protocol):
+    """Where work waits."""
+
+    def take(self) -> Batch | None:
+        """The next batch; None when all who waited have left."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is more."""
+
+
+class Workers:
+    """Runs batches, never more than `threads` outside the event loop, and never a long queue of them."""
+
+    def __init__(self, threads: int, max_waiting: int, max_queue_seconds: float = float("inf")) -> None:
+        """Start the threads.
+
+        Args:
+            threads: batches outside the event loop at a time.
+            max_waiting: requests that may wait for one.
+            max_queue_seconds: what the work that is let in may be expected to take, for all threads together, before
+                another request is refused.
+        """
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="scorer")
+        self._threads = threads
         self._limit = threads + max_waiting
         self._max_waiting = max_waiting
-        self.busy = 0  # requests in the pool or waiting for it
+        self._max_queue_seconds = max_queue_seconds
+        self._sources: deque[Source] = deque()
+        self._running = 0
+        self._called = False
+        self.busy = 0  # requests let in: their work runs or waits
+        self.queue_seconds = 0.0  # what that is expected to take
+
+    @property
+    def saturated(self) -> bool:
+        """Whether every thread is busy."""
+        return self._running >= self._threads
+
+    @contextmanager
+    def admitted(self, expected_seconds: float) -> Iterator[Timings]:
+        """Let a request's work in; a request that was let in once is not turned away half way.
+
+        Raises:
+            Overloaded: too much is waiting already.
+        """
+        timings = TIMINGS.get()
+        if not timings.admitted:
+            if self.busy >= self._limit:
+                raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
+            if self.queue_seconds > self._max_queue_seconds * self._threads:
+                raise Overloaded(
+                    f"work for more than {self._max_queue_seconds:g} seconds is waiting already",
+                    seconds=self.queue_seconds / self._threads - self._max_queue_seconds,
+                )
+            timings.admitted = timings is not NOBODYS
+        self.busy += 1
+        self.queue_seconds += expected_seconds
+        try:
+            yield timings
+        finally:
+            self.busy -= 1
+            # Sums of floats drift; with nothing let in there is nothing to wait for.
+            self.queue_seconds = max(0.0, self.queue_seconds - expected_seconds) if self.busy else 0.0
+
+    def offer(self, source: Source) -> None:
+        """Tell of a source that has work, and had none before.
+
+        It is asked in the event loop's next turn: what other requests of this turn bring comes into the same batch.
+        """
+        self._sources.append(source)
+        self._call()
 
     async def run(self, expected_seconds: float, work: Callable[[], T], phase: int = INFERENCE) -> T:
         """Do one piece of work, here or in a thread; its time is noted as that of a phase.
 
         Raises:
-            Overloaded: too many requests are waiting already.
+            Overloaded: too much is waiting already.
         """
         if expected_seconds <= INLINE_SECONDS:
             began = perf_counter()
             result = work()
             TIMINGS.get().spent(phase, began, perf_counter())
             return result
-        return (await self.run_all(expected_seconds, [work], phase))[0]
-
-    async def run_all(
-        self, expected_seconds: float, pieces: Sequence[Callable[[], T]], phase: int = INFERENCE
-    ) -> list[T]:
-        """Do the pieces of one request, one after another, so that other requests' pieces come in between.
-
-        A request that is given up is rid of the pieces not begun.
-
-        Raises:
-            Overloaded: too many requests are waiting already.
-        """
-        timings = TIMINGS.get()
-        if expected_seconds <= INLINE_SECONDS:
-            began = perf_counter()
-            results = [piece() for piece in pieces]
-            timings.spent(phase, began, perf_counter())
-            return results
-        if self.busy >= self._limit:
-            raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
-        loop = asyncio.get_running_loop()
-        self.busy += 1
-        results = []
-        try:
-            for piece in pieces:
-                handed = perf_counter()
-                result, began, ended = await loop.run_in_executor(self._pool, partial(_timed, piece))
-                timings.spent(QUEUE, handed, began)
-                timings.spent(phase, began, ended)
-                results.append(result)
-        finally:
-            self.busy -= 1
-        return results
+        with self.admitted(expected_seconds) as timings:
+            piece = _Piece(expected_seconds, work, timings, phase)
+            self.offer(piece)
+            return await piece.future
 
     def close(self) -> None:
-        """Wait for the pieces that run, forget those that wait."""
+        """Wait for the batches that run, forget those that wait."""
+        self._sources.clear()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
+    def _call(self) -> None:
+        if not self._called:
+            self._called = True
+            asyncio.get_running_loop().call_soon(self._turn)
 
-def _timed(piece: Callable[[], T]) -> tuple[T, float, float]:
-    """What it gives, when it began, when it ended."""
+    def _turn(self) -> None:
+        self._called = False
+        while self._sources and not self.saturated:
+            source = self._sources.popleft()
+            batch = source.take()
+            if source.waits:
+                self._sources.append(source)
+            if batch is None:
+                continue
+            if batch.expected_seconds <= INLINE_SECONDS:
+                batch.done(*_timed(batch.work))
+                if self._sources:  # after whatever else the event loop has to do
+                    self._call()
+                return
+            self._running += 1
+            running = asyncio.get_running_loop().run_in_executor(self._pool, partial(_timed, batch.work))
+            running.add_done_callback(partial(self._ended, batch))
+
+    def _ended(self, batch: Batch, running: "asyncio.Future[tuple[float, float]]") -> None:
+        self._running -= 1
+        if not running.cancelled():  # it is where the pool was closed
+            batch.done(*running.result())
+            if self._sources:
+                self._call()
+
+
+class _Piece(Generic[T]):
+    """A source of one batch, which is one request's."""
+
+    def __init__(self, expected_seconds: float, work: Callable[[], T], timings: Timings, phase: int) -> None:
+        self.future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._expected_seconds = expected_seconds
+        self._work = work
+        self._timings = timings
+        self._phase = phase
+        self._handed = perf_counter()
+        self._finish: Callable[[], object] = self.future.cancel
+        self.waits = True
+
+    def take(self) -> Batch | None:
+        self.waits = False
+        return None if self.future.done() else Batch(self._expected_seconds, self._do, self._done)
+
+    def _do(self) -> None:
+        try:
+            self._finish = partial(self.future.set_result, self._work())
+        except Exception as error:  # it belongs to who waits
+            self._finish = partial(self.future.set_exception, error)
+
+    def _done(self, began: float, ended: float) -> None:
+        if not self.future.done():
+            self._timings.spent(QUEUE, self._handed, began)
+            self._timings.spent(self._phase, began, ended)
+            self._finish()
+
+
+def _timed(work: Callable[[], None]) -> tuple[float, float]:
+    """When it began, when it ended."""
     began = perf_counter()
-    result = piece()
-    return result, began, perf_counter()
+    work()
+    return began, perf_counter()

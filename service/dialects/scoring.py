@@ -174,9 +174,8 @@ class Scoring:
         if len(left) == 1:
             left = left * len(right)
         answer = await scorer.similarity(left, right)
-        scores = answer.raw_score if raw else answer.score
-        order: list[int] = np.argsort(-answer.raw_score, kind="stable").tolist()
-        return Comparison(scorer.id, scores.tolist(), order, reading.tokens, reading.warnings)
+        order: list[int] = np.argsort(-np.array(answer.raw), kind="stable").tolist()
+        return Comparison(scorer.id, answer.raw if raw else answer.score, order, reading.tokens, reading.warnings)
 
     async def entail(self, model: str | None, premises: Texts, hypotheses: Texts) -> tuple[str, list[dict[str, float]]]:
         """Label pairs: the model that answered, and for each pair the probability of each label.
@@ -186,7 +185,8 @@ class Scoring:
         """
         scorer = self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
         reading = await self._read(scorer, premises, hypotheses)
-        return scorer.id, await scorer.entailment(*reading.groups)
+        answers, _ = await scorer.entailment(*reading.groups)
+        return scorer.id, answers
 
     async def embed(self, model: str | None, texts: Texts, *, unit: bool, dimensions: int | None) -> Embedded:
         """Embed texts.
@@ -208,7 +208,7 @@ class Scoring:
                 f"model {scorer.id} has {dim} dimensions, and no others", field="dimensions", limit=dim
             )
         reading = await self._read(scorer, texts)
-        embeddings = await scorer.embed(reading.groups[0])
+        embeddings, _ = await scorer.embed(reading.groups[0])
         if unit:
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
             lengths[lengths == 0] = 1  # nothing but zeros stays that

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import Manifest
-from service.batches import BATCH_TOKENS
+from service.batches import SENTENCES
 from service.dialects.family import Family, told
 from service.dialects.fields import ForeignRequest, ModelName, OneOrMany, OnePairOrMany
 from service.dialects.operation import Operation
@@ -273,7 +273,7 @@ def _info(model: Model, scoring: Scoring, version: str) -> TeiInfo:
         "model_type": _model_type(manifest),
         "max_concurrent_requests": settings.worker_threads + settings.max_waiting,
         "max_input_length": manifest.limits.max_tokens,
-        "max_batch_tokens": BATCH_TOKENS,
+        "max_batch_tokens": SENTENCES.size,
         "max_batch_requests": None,
         "max_client_batch_size": min(settings.max_pairs, settings.max_candidates, settings.max_sentences),
         "auto_truncate": True,

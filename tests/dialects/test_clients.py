@@ -13,7 +13,7 @@ import pytest
 from contract.tokenizer import Tokenizer
 from tests import fakes
 from tests.dialects.conftest import ALIASES, Server, listening
-from tests.service.conftest import let_in
+from tests.service.conftest import expect, let_in
 
 pytestmark = pytest.mark.clients
 DOCS = (Path(__file__).parents[2] / "docs/dialects.md").read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ def overload(server: Server) -> None:
     """Every request is large, and none may wait."""
     service = server.app.service
     service.workers._limit = 0
-    service.registry["avg-paraphrase"].scorer.seconds_per_token = 1.0
+    expect(service.registry["avg-paraphrase"].scorer, 1.0)
 
 
 def test_cohere_is_told_when_to_come_again(models) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve, let_in
+from tests.service.conftest import Client, Serve, expect, let_in
 from tests.service.test_bad_input import GOOD
 
 pytestmark = pytest.mark.anyio
@@ -65,7 +65,7 @@ async def test_overload(serve: Serve) -> None:
         service = client.app.service
         service.workers._limit = 0
         for model in service.registry.values():
-            model.scorer.seconds_per_token = 1.0
+            expect(model.scorer, 1.0)
         async for path, fields, response in ask_all(client):
             assert response.status_code == 429, path
             assert set(response.json()) == fields, path
@@ -114,7 +114,7 @@ def slow(client: Client, seconds: float, name: str) -> None:
         return fast(feeds)
 
     scorer._encoder = encoder
-    scorer.seconds_per_token = 1.0
+    expect(scorer, 1.0)
 
 
 async def test_a_graph_that_fails(serve: Serve, caplog) -> None:

@@ -6,16 +6,20 @@ import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 import redis
+from anyio.from_thread import start_blocking_portal
 
 from service.app import create_app
+from service.batching import Cost
 from service.edge import Edge
 from service.guard import digest_of
+from service.scorer import Scorer, SiameseScorer
 from service.settings import PREFIX, Settings
 from tests import fakes
 
@@ -41,7 +45,17 @@ def let_in(*keys: str) -> dict[str, str]:
     return {f"key-{i}": digest_of(key) for i, key in enumerate(keys)}
 
 
+def expect(scorer: Scorer, seconds: float) -> None:
+    """Make a model believe that each batch, and each comparison, takes so long."""
+    found = [scorer.embeddings] if isinstance(scorer, SiameseScorer) else scorer.outputs.values()  # type: ignore[attr-defined]
+    for vectors in found:
+        vectors.batcher.cost = Cost(seconds, 0.0)
+    scorer.seconds_per_pair = seconds
+
+
 Serve = Callable[..., AbstractAsyncContextManager[Client]]
+Ask = Callable[[str, object], httpx.Response]
+ServeAside = Callable[..., AbstractContextManager[Ask]]
 
 
 @pytest.fixture
@@ -49,10 +63,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(autouse=True)
-def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(PREFIX)]:
-        monkeypatch.delenv(name)
+@pytest.fixture(autouse=True, scope="module")
+def no_settings_from_outside() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as environment:
+        for name in [name for name in os.environ if name.startswith(PREFIX)]:
+            environment.delenv(name)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +81,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def serve(models: Path) -> Serve:
     """`async with serve(max_pairs=2) as client:` runs the service with these settings."""
 
@@ -74,6 +90,18 @@ def serve(models: Path) -> Serve:
         app = create_app(Settings(**({"models_dir": models} | settings)))  # type: ignore[arg-type]
         async with app.app.router.lifespan_context(app.app), Client(app) as client:  # type: ignore[attr-defined]
             yield client
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def serve_aside(serve: Serve) -> ServeAside:
+    """`with serve_aside() as ask: ask("/similarity", body)`, the service in another thread: for tests of hypothesis."""
+
+    @contextmanager
+    def run(**settings: object) -> Iterator[Ask]:
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(serve(**settings)) as client:
+            yield lambda path, body: portal.call(partial(client.post, path, json=body))
 
     return run
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.service.conftest import Client, Serve, expect
 from tests.service.test_bad_input import error_of
 
 pytestmark = pytest.mark.anyio
@@ -104,7 +104,7 @@ def slow(client: Client, seconds: float) -> None:
         return fast(feeds)
 
     scorer._encoder = encoder
-    scorer.seconds_per_token = 1.0
+    expect(scorer, 1.0)
 
 
 async def test_work_over_the_time_limit_is_given_up(serve: Serve) -> None:

@@ -14,7 +14,7 @@ import pytest
 from contract.manifest import Manifest
 from service import redis_cache
 from service.cache import Space
-from service.redis_cache import RedisCache, key_of
+from service.redis_cache import RedisCache, name_of
 from service.telemetry import Telemetry
 from tests import fakes
 from tests.service.conftest import Client, RedisServer, Serve, free_port
@@ -55,7 +55,7 @@ async def plain(serve: Serve) -> bytes:
 
 async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, plain: bytes, caplog) -> None:
     caplog.set_level(logging.INFO, "service.redis_cache")
-    async with serve(redis_url=f"redis://user:hush@127.0.0.1:{free_port()}/0", cache_size=0) as client:
+    async with serve(cache="redis", redis_url=f"redis://user:hush@127.0.0.1:{free_port()}/0", cache_size=0) as client:
         started = time.perf_counter()
         for _ in range(50):
             assert await ask(client) == plain
@@ -67,14 +67,14 @@ async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, 
     assert ready.status_code == 200
     assert ready.json()["status"] == "degraded"
     assert ready.json()["redis"] == "down"
-    assert [record.message for record in caplog.records] == ["redis does not answer; embeddings are computed instead"]
+    assert [record.message for record in caplog.records] == ["redis does not answer; vectors are computed instead"]
     assert "hush" not in str(caplog.records[0].__dict__)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 async def test_a_value_says_when_it_is_not_whole(dtype) -> None:
     cache = RedisCache("redis://127.0.0.1:1", "", Telemetry(), timeout_seconds=1, ttl_seconds=1, dtype=dtype)
-    key = key_of(SPACE, IDS)
+    key = name_of(SPACE, IDS)
     embedding = np.array([[0.5, -2.0, 3.25, 0.0]], np.float32)
     value = cache._encode(key, embedding)
     assert len(value) == 1 + 4 * (4 if dtype == "float32" else 2) + 4
@@ -83,7 +83,7 @@ async def test_a_value_says_when_it_is_not_whole(dtype) -> None:
         assert cache._decode(key, value[:position] + bytes([value[position] ^ 1]) + value[position + 1 :], 4) is None
     assert cache._decode(key, value[:-1], 4) is None
     assert cache._decode(key, value, 5) is None
-    assert cache._decode(key_of(SPACE, (1, 2)), value, 4) is None  # another sentence's
+    assert cache._decode(name_of(SPACE, (1, 2)), value, 4) is None  # another sentence's
     assert cache._decode(key, b"", 4) is None
     assert cache._decode(key, "text", 4) is None
     for bad in (np.nan, np.inf):
@@ -98,7 +98,7 @@ async def test_a_value_of_the_other_precision_is_a_miss() -> None:
         RedisCache("redis://127.0.0.1:1", "", Telemetry(), timeout_seconds=1, ttl_seconds=1, dtype=dtype)
         for dtype in ("float32", "float16")
     )
-    key = key_of(SPACE, IDS)
+    key = name_of(SPACE, IDS)
     embedding = np.ones((1, 4), np.float32)
     assert exact._decode(key, half._encode(key, embedding), 4) is None
     assert exact._decode(key, half._encode(key, np.ones((1, 8), np.float32)), 4) is None  # of the very same length
@@ -107,13 +107,14 @@ async def test_a_value_of_the_other_precision_is_a_miss() -> None:
     await half.close()
 
 
-def test_keys_differ_by_sentence_and_model() -> None:
-    keys = {
-        key_of(space, ids) for space in (SPACE, Space("e" * 64, 4)) for ids in ((1, 2), (2, 1), (1,), (258,), (1, 2, 0))
-    }
-    assert len(keys) == 10
-    assert key_of(SPACE, (1,)).startswith(b"semblance:1:ffffffffffffffff:")
-    assert len(key_of(SPACE, (1,))) == len("semblance:1:") + 16 + 1 + 32
+def test_names_differ_by_what_is_kept_and_by_model() -> None:
+    spaces = (SPACE, Space("e" * 64, 4), Space("f" * 64, 4, "relatedness.onnx"), Space("f" * 64, 4, "entailment.onnx"))
+    sentences = ((1, 2), (2, 1), (1,), (258,), (1, 2, 0))
+    pairs = (((1, 2), (0,)), ((1,), (2, 0)), ((2,), (1,)), ((1,), (2,)), ((1, 2), (3,)), ((3,), (1, 2)))
+    names = {name_of(space, key) for space in spaces for key in (*sentences, *pairs)}
+    assert len(names) == 4 * 11
+    assert name_of(SPACE, (1,)).startswith(b"semblance:2:ffffffffffffffff:")
+    assert len(name_of(SPACE, (1,))) == len("semblance:2:") + 16 + 1 + 32
 
 
 def test_after_a_failure_one_tries_and_the_others_wait(caplog) -> None:
@@ -154,7 +155,10 @@ async def answering(reply: bytes, after: float = 0.0):
     "reply", [b":7\r\n", b"*0\r\n", b"+PONG\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-ERR no\r\n", b"\x00" * 9]
 )
 async def test_what_is_no_redis_changes_nothing(serve: Serve, plain: bytes, reply: bytes) -> None:
-    async with answering(reply) as port, serve(redis_url=f"redis://127.0.0.1:{port}", cache_size=0) as client:
+    async with (
+        answering(reply) as port,
+        serve(cache="redis", redis_url=f"redis://127.0.0.1:{port}", cache_size=0) as client,
+    ):
         for _ in range(3):
             assert await ask(client) == plain
         assert sum([await failures(client, kind) for kind in ("error", "garbage", "timeout")]) > 0
@@ -178,7 +182,7 @@ async def test_the_timeout_is_for_the_whole_exchange(serve: Serve, plain: bytes)
     """Connecting alone takes several answers; each of them comes within the time-out, all of them do not."""
     async with (
         answering(b"+OK\r\n", after=0.08) as port,
-        serve(redis_url=f"redis://127.0.0.1:{port}", redis_timeout_ms=100, cache_size=0) as client,
+        serve(cache="redis", redis_url=f"redis://127.0.0.1:{port}", redis_timeout_ms=100, cache_size=0) as client,
     ):
         started = time.perf_counter()
         assert await ask(client) == plain
@@ -191,7 +195,7 @@ async def test_the_timeout_is_for_the_whole_exchange(serve: Serve, plain: bytes)
 
 @pytest.mark.redis
 async def test_embeddings_are_shared_between_processes(serve: Serve, models, redis_server, plain: bytes) -> None:
-    settings = {"redis_url": redis_server.url, "redis_ttl_seconds": 100, "cache_size": 0}
+    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_ttl_seconds": 100, "cache_size": 0}
     async with serve(**settings) as client:
         assert await ask(client) == plain
         assert await client.metric("semblance_cache_misses_total", tier="redis") == DISTINCT
@@ -207,7 +211,7 @@ async def test_embeddings_are_shared_between_processes(serve: Serve, models, red
         tokenizer = fakes.tokenizer()
         texts = {text for pair in BODY["pairs"] for text in pair.values()}
         space = Space(fingerprint, fakes.DIM)
-        assert keys == sorted(key_of(space, tokenizer.encode(text, fakes.MAX_TOKENS).ids) for text in texts)
+        assert keys == sorted(name_of(space, tokenizer.encode(text, fakes.MAX_TOKENS).ids) for text in texts)
         assert {redis.strlen(key) for key in keys} == {1 + 4 * fakes.DIM + 4}
         assert all(0 < redis.ttl(key) <= 100 for key in keys)
     async with serve(**settings) as client:
@@ -219,7 +223,7 @@ async def test_embeddings_are_shared_between_processes(serve: Serve, models, red
 
 @pytest.mark.redis
 async def test_a_request_asks_and_tells_redis_once(serve: Serve, redis_server) -> None:
-    async with serve(redis_url=redis_server.url, cache_size=100) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, cache_size=100) as client:
         with redis_server.client() as redis:
             redis.config_resetstat()
             await ask(client)
@@ -233,12 +237,13 @@ async def test_a_request_asks_and_tells_redis_once(serve: Serve, redis_server) -
 
 @pytest.mark.redis
 async def test_memory_keeps_what_redis_gave(serve: Serve, redis_server, plain: bytes) -> None:
-    async with serve(redis_url=redis_server.url) as client:
+    async with serve(cache="redis", redis_url=redis_server.url) as client:
         await ask(client)
-    async with serve(redis_url=redis_server.url) as client:
-        assert await ask(client) == await ask(client) == plain
+    async with serve(cache="redis", redis_url=redis_server.url) as client:
+        assert await ask(client) == plain
+        assert (await client.post("/embed", json={"sentences": ["a man plays", "xylophone"]})).status_code == 200
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
-        assert await client.metric("semblance_cache_hits_total", tier="memory") == DISTINCT
+        assert await client.metric("semblance_cache_hits_total", tier="memory") == 2
 
 
 @pytest.mark.redis
@@ -247,13 +252,13 @@ async def test_memory_keeps_what_redis_gave(serve: Serve, redis_server, plain: b
     [b"", b"garbage", b"\x11" + b"\x00" * (4 * fakes.DIM + 4), b"\x11" + b"\xff" * (4 * fakes.DIM + 4), 70_000 * b"x"],
 )
 async def test_garbage_under_our_key_is_a_miss_and_overwritten(serve: Serve, redis_server, plain, garbage) -> None:
-    async with serve(redis_url=redis_server.url, cache_size=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, cache_size=0) as client:
         await ask(client)
     with redis_server.client() as redis:
         keys = redis.keys()
         for key in keys:
             redis.set(key, garbage)
-        async with serve(redis_url=redis_server.url, cache_size=0) as client:
+        async with serve(cache="redis", redis_url=redis_server.url, cache_size=0) as client:
             assert await ask(client) == plain
             assert await failures(client, "garbage") == DISTINCT
             assert await client.metric("semblance_cache_hits_total", tier="redis") == 0
@@ -264,27 +269,27 @@ async def test_garbage_under_our_key_is_a_miss_and_overwritten(serve: Serve, red
 
 @pytest.mark.redis
 async def test_a_key_of_another_type_is_a_miss_and_overwritten(serve: Serve, redis_server, plain: bytes) -> None:
-    async with serve(redis_url=redis_server.url, cache_size=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, cache_size=0) as client:
         await ask(client)
     with redis_server.client() as redis:
         keys = redis.keys()
         for key in keys:
             redis.delete(key)
             redis.hset(key, "a", "b")
-        async with serve(redis_url=redis_server.url, cache_size=0) as client:
+        async with serve(cache="redis", redis_url=redis_server.url, cache_size=0) as client:
             assert await ask(client) == plain
             await until(lambda: {redis.type(key) for key in keys} == {b"string"})
 
 
 @pytest.mark.redis
 async def test_another_sentences_embedding_is_not_taken(serve: Serve, redis_server, plain: bytes) -> None:
-    async with serve(redis_url=redis_server.url, cache_size=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, cache_size=0) as client:
         await ask(client)
     with redis_server.client() as redis:
         keys = redis.keys()
         values = redis.mget(keys)
         redis.mset(dict(zip(keys, values[1:] + values[:1], strict=True)))
-    async with serve(redis_url=redis_server.url, cache_size=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, cache_size=0) as client:
         assert await ask(client) == plain
         assert await failures(client, "garbage") == DISTINCT
 
@@ -292,8 +297,9 @@ async def test_another_sentences_embedding_is_not_taken(serve: Serve, redis_serv
 @pytest.mark.redis
 async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, redis_server, plain, caplog) -> None:
     caplog.set_level(logging.INFO, "service.redis_cache")
-    async with serve(redis_url=redis_server.url, redis_timeout_ms=100, cache_size=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=100, cache_size=0) as client:
         assert await ask(client) == plain
+        await until(lambda: not client.app.service.redis._writes)
         redis_server.process.send_signal(signal.SIGSTOP)
         try:
             started = time.perf_counter()
@@ -308,7 +314,7 @@ async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, r
         finally:
             redis_server.process.send_signal(signal.SIGCONT)
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
-        "redis does not answer; embeddings are computed instead"
+        "redis does not answer; vectors are computed instead"
     ]
 
 
@@ -319,7 +325,7 @@ async def test_a_redis_that_hangs_at_start_does_not_keep_the_service_from_starti
     redis_server.process.send_signal(signal.SIGSTOP)
     try:
         started = time.perf_counter()
-        async with serve(redis_url=redis_server.url, redis_timeout_ms=100, cache_size=0) as client:
+        async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=100, cache_size=0) as client:
             assert await ask(client) == plain
             assert time.perf_counter() - started < 2.0
             assert await failures(client, "timeout") == 1
@@ -333,7 +339,7 @@ async def test_a_redis_that_dies_and_comes_back_is_used_again(
 ) -> None:
     caplog.set_level(logging.INFO, "service.redis_cache")
     monkeypatch.setattr(redis_cache, "RETRY_SECONDS", 0.05)
-    async with serve(redis_url=redis_server.url, cache_size=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, cache_size=0) as client:
         assert await ask(client) == plain
         # Requests under way while it is killed.
         asking = [asyncio.create_task(ask(client)) for _ in range(20)]
@@ -351,12 +357,12 @@ async def test_a_redis_that_dies_and_comes_back_is_used_again(
         assert await client.metric("semblance_cache_hits_total", tier="redis") >= DISTINCT
     messages = [record.message for record in caplog.records]
     assert messages.count("redis answers") == 2
-    assert messages.count("redis does not answer; embeddings are computed instead") == 1
+    assert messages.count("redis does not answer; vectors are computed instead") == 1
 
 
 @pytest.mark.redis
 async def test_a_full_redis_still_answers_what_it_has(serve: Serve, redis_server, plain: bytes, caplog) -> None:
-    async with serve(redis_url=redis_server.url, cache_size=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, cache_size=0) as client:
         await ask(client)
         with redis_server.client() as redis:
             await until(lambda: redis.dbsize() == DISTINCT)
@@ -370,12 +376,12 @@ async def test_a_full_redis_still_answers_what_it_has(serve: Serve, redis_server
         assert await ask(client) == plain
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
     refusals = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-    assert refusals == ["redis refuses to keep embeddings"]
+    assert refusals == ["redis refuses to keep vectors"]
 
 
 @pytest.mark.redis
 async def test_float16_moves_an_answer_by_little(serve: Serve, redis_server, plain: bytes) -> None:
-    settings = {"redis_url": redis_server.url, "redis_dtype": "float16", "cache_size": 0}
+    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_dtype": "float16", "cache_size": 0}
     async with serve(**settings) as client:
         await ask(client)
     async with serve(**settings) as client:

@@ -1,35 +1,17 @@
+import asyncio
+
 import numpy as np
 import pytest
 
 from contract.manifest import Manifest
 from contract.tokenizer import Tokenizer
-from service.batches import BATCH_TOKENS, batched_by_cost
-from service.cache import EmbeddingCache
+from service.batching import UNKNOWN
+from service.cache import Tiers, VectorCache
 from service.scorer import SiameseScorer
 from service.telemetry import Telemetry
 from service.workers import Workers
 from tests import fakes
-
-
-@pytest.mark.parametrize(
-    ("lengths", "batches"),
-    [
-        ([3], [[0]]),
-        ([3, 1, 2], [[0, 1, 2]]),  # 9 padded tokens fit
-        ([1, 9, 1, 9, 1], [[0, 2, 4], [1], [3]]),
-        ([20, 1], [[1], [0]]),  # one over the budget is alone
-        ([5, 5, 5], [[0, 1], [2]]),
-    ],
-)
-def test_batches_stay_within_the_padded_cost(lengths, batches) -> None:
-    assert batched_by_cost(lengths, budget=10) == batches
-
-
-def test_no_position_is_lost_or_doubled() -> None:
-    lengths = np.random.default_rng(0).integers(1, 300, size=500).tolist()
-    batches = batched_by_cost(lengths)
-    assert sorted(position for batch in batches for position in batch) == list(range(500))
-    assert all(len(batch) * max(lengths[i] for i in batch) <= BATCH_TOKENS for batch in batches)
+from tests.service.conftest import expect
 
 
 class Recorder:
@@ -38,55 +20,85 @@ class Recorder:
     def __init__(self) -> None:
         self.shapes: list[tuple[int, int]] = []
 
+    @property
+    def sentences(self) -> int:
+        return sum(count for count, _ in self.shapes)
+
     def __call__(self, feeds):
         self.shapes.append(feeds["input_ids"].shape)
         return np.repeat(feeds["lengths"][:, None], fakes.DIM, axis=1).astype(np.float32)
 
 
 @pytest.fixture
-def scorer(models):
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def scorer(models, recorder):
     manifest = Manifest.load(models / "avg-paraphrase")
     telemetry = Telemetry()
     return SiameseScorer(
         manifest.model_copy(update={"limits": manifest.limits.model_copy(update={"max_tokens": 4096})}),
         Tokenizer.load(models / "avg-paraphrase" / manifest.tokenizer),
-        {"encoder.onnx": Recorder()},
+        {"encoder.onnx": recorder},
         telemetry.model(manifest.id, manifest.graphs),
         Workers(1, 1),
-        EmbeddingCache(1000, telemetry),
+        VectorCache(1000, telemetry),
     )
 
 
 @pytest.mark.anyio
-async def test_one_long_text_does_not_pad_the_short_ones(scorer, monkeypatch) -> None:
-    shapes: list[tuple[int, int]] = []
-    recorder = scorer._runs["encoder.onnx"]
-
-    def remember(feeds):
-        shapes.append(feeds["input_ids"].shape)
-        return recorder(feeds)
-
-    scorer._encoder = remember
+async def test_one_long_text_does_not_pad_the_short_ones(scorer, recorder) -> None:
     texts = ["man " * 4000, *[" ".join(fakes.WORDS[:n]) for n in range(1, 21)]]
     sentences = await scorer.read(texts, str)
-    matrix = await scorer.embed(sentences)
+    matrix, _ = await scorer.embed(sentences)
     assert matrix[:, 0].tolist() == [4000, *range(1, 21)]
-    assert shapes == [(20, 20), (1, 4000)]
+    assert sorted(recorder.shapes) == [(1, 4000), (20, 20)]
 
 
 @pytest.mark.anyio
 async def test_what_is_kept_does_not_hold_its_batch_in_memory(scorer) -> None:
     sentences = await scorer.read(["man", "dog", "cat"], str)
+    scorer.measure(sentences, sentences, "memory")
     await scorer.embed(sentences)
-    for kept in scorer._cache._entries.values():
-        assert kept.base is None
-        assert kept.shape == (1, fakes.DIM)
+    kept = scorer.embeddings._cache._entries.values()
+    assert len(kept) == 3
+    for each in kept:
+        assert each.base is None
+        assert each.shape == (1, fakes.DIM)
 
 
 @pytest.mark.anyio
 async def test_measuring_learns_what_work_costs_here(scorer) -> None:
-    assert scorer.seconds_per_token == 1e-3
-    sentences = scorer.tokenise(["man", "dog"])
-    scorer.measure(sentences, sentences)
-    assert 0 < scorer.seconds_per_token < 1e-3
+    assert scorer.embeddings.batcher.cost is UNKNOWN
+    sentences = scorer.tokenise(["man", "a dog runs"])
+    assert scorer.measure(sentences, sentences, "auto") == Tiers(memory=True, redis=False)
+    assert 0 < scorer.embeddings.batcher.expected_seconds([sentences[0].ids]) < 1e-3
     assert 0 < scorer.seconds_per_pair < 1e-3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("policy", "remembers"), [("auto", True), ("off", False)])
+async def test_scores_are_remembered_where_memory_is_used(scorer, recorder, policy, remembers) -> None:
+    a, b = scorer.tokenise(["man", "a dog runs"]), scorer.tokenise(["cat", "a man"])
+    scorer.measure(a, b, policy)
+    recorder.shapes.clear()
+    first = await scorer.similarity(a, b)
+    assert first.computed == {sentence.ids for sentence in (*a, *b)}
+    assert await scorer.similarity(a, b) == first._replace(computed=() if remembers else first.computed)
+    turned = await scorer.similarity(b[:1], a[:1])  # cosine has no order
+    assert turned.score == first.score[:1]
+    assert len(recorder.shapes) == (1 if remembers else 3)
+
+
+@pytest.mark.anyio
+async def test_a_sentence_in_flight_is_not_encoded_again(scorer, recorder) -> None:
+    a, b, c = scorer.tokenise(["man", "a dog runs", "a cat sleeps"])
+    expect(scorer, 1.0)
+    both = asyncio.gather(scorer.embed([a, b]), scorer.embed([b, c]))
+    (first, of_first), (second, of_second) = await both
+    assert recorder.sentences == 3
+    np.testing.assert_array_equal(first[1], second[0])
+    assert set(of_first) == {a.ids, b.ids}
+    assert set(of_second) == {b.ids, c.ids}

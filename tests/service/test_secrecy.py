@@ -9,7 +9,7 @@ import pytest
 from service import logs
 from tests import fakes
 from tests.dialects.test_family import REQUESTS, slow
-from tests.service.conftest import Client, Serve, let_in
+from tests.service.conftest import Client, Serve, expect, let_in
 from tests.service.test_bad_input import GOOD
 
 pytestmark = pytest.mark.anyio
@@ -98,7 +98,7 @@ async def test_of_overload_and_of_callers_that_ask_too_often(serve: Serve, log: 
         service = client.app.service
         service.workers._limit = 0
         for model in service.registry.values():
-            model.scorer.seconds_per_token = model.scorer.seconds_per_pair = 1.0
+            expect(model.scorer, 1.0)
         assert await ask_all(client) == {429}
         assert await ask_all(client) == {429}
         assert await client.metric("semblance_rate_limited_total") > 0

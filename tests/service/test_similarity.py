@@ -4,8 +4,9 @@ import pytest
 
 from contract.manifest import Manifest
 from contract.tokenizer import Tokenizer
+from service.batches import Budget
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.service.conftest import Serve, expect
 
 pytestmark = pytest.mark.anyio
 PAIRS = [
@@ -70,8 +71,9 @@ async def test_the_cache_moves_no_answer(serve: Serve) -> None:
             (await client.post("/similarity", json={"pairs": PAIRS})).content for client in (cached, cached, uncached)
         ]
         assert answers[0] == answers[1] == answers[2]
-        assert await cached.metric("semblance_cache_hits_total", tier="memory") == 6
-        assert await uncached.metric("semblance_cache_hits_total", tier="memory") == 0
+        for tier, hits in (("scores", 3), ("memory", 0)):
+            assert await cached.metric("semblance_cache_hits_total", tier=tier) == hits
+            assert await uncached.metric("semblance_cache_hits_total", tier=tier) == 0
 
 
 async def test_a_repeated_sentence_is_encoded_once(serve: Serve) -> None:
@@ -84,25 +86,17 @@ async def test_a_repeated_sentence_is_encoded_once(serve: Serve) -> None:
     assert [result["score"] for result in results] == [1.0] * 5
 
 
-def expect(client: Client, model: str, seconds: float) -> None:
-    """Make a model believe that each token and each pair takes so long."""
-    scorer = client.app.service.registry[model].scorer
-    for cost in ("seconds_per_token", "seconds_per_cell", "seconds_per_pair"):
-        if hasattr(scorer, cost):
-            setattr(scorer, cost, seconds)
-
-
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_large_request_goes_to_the_workers_and_comes_back_in_order(serve: Serve, monkeypatch, model) -> None:
     pairs = [{"a": " ".join(fakes.WORDS[: 1 + i % 7]), "b": fakes.WORDS[i % 19]} for i in range(40)]
     body = {"pairs": pairs, "model": model}
     async with serve() as client:
-        expect(client, model, seconds=0.0)
+        expect(client.app.service.registry[model].scorer, 0.0)
         small = (await client.post("/similarity", json=body)).json()["results"]
-    monkeypatch.setattr("service.batches.batched_by_cost.__defaults__", (16,))
-    monkeypatch.setattr("service.batches.batched_by_cells.__defaults__", (16, 3))
+    monkeypatch.setattr("service.scorer.SENTENCES", Budget(16, 16))
+    monkeypatch.setattr("service.interaction.PAIRS", Budget(16, 3))
     async with serve() as client:
-        expect(client, model, seconds=1.0)
+        expect(client.app.service.registry[model].scorer, 1.0)
         large = (await client.post("/similarity", json=body)).json()["results"]
     assert [r["raw_score"] for r in large] == pytest.approx([r["raw_score"] for r in small], abs=1e-6)
     assert [r["tokens"] for r in large] == [[1 + i % 7, 1] for i in range(40)]
@@ -145,3 +139,29 @@ async def test_odd_but_visible_texts_are_scored(serve: Serve, text: str) -> None
 def test_the_fake_vocabulary_knows_its_own_words() -> None:
     encoded = Tokenizer(fakes.WORDS).encode(" ".join(fakes.WORDS), 100)
     assert encoded.unknown == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "of_each"),
+    [("avg-paraphrase", [[True, False], [False, False]]), ("pair-sick", [[False, False], [False, False]])],
+)
+async def test_who_asks_is_told_what_was_in_a_cache(serve: Serve, model: str, of_each: list[list[bool]]) -> None:
+    async with serve(model_cache={"pair-sick": "memory"}) as client:
+        known = {"pairs": [{"a": "a man", "b": "a dog"}], "model": model}
+        await client.post("/similarity", json=known)
+        body = known | {"pairs": [{"a": "a man", "b": "a cat"}, {"a": "the sofa", "b": "a park"}], "tell_cached": True}
+        for expected in (of_each, [[True, True]] * 2):
+            results = (await client.post("/similarity", json=body)).json()["results"]
+            assert [result["cached"] for result in results] == expected
+        turned = known | {"pairs": [{"a": "a cat", "b": "a man"}], "tell_cached": True}
+        assert (await client.post("/similarity", json=turned)).json()["results"][0]["cached"] == [True, True]
+
+
+async def test_a_model_without_a_cache_says_so_and_answers_the_same(serve: Serve) -> None:
+    body = {"pairs": PAIRS, "tell_cached": True}
+    async with serve(cache="off") as client, serve() as other:
+        answers = [(await client.post("/similarity", json=body)).json() for _ in range(2)]
+        assert answers[0] == answers[1] == (await other.post("/similarity", json=body)).json()
+        assert {tuple(result["cached"]) for result in answers[1]["results"]} == {(False, False)}
+        assert (await client.get("/models")).json()["models"][0]["cache"] == []
+        assert (await other.get("/models")).json()["models"][0]["cache"] == ["memory"]

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from service.errors import Overloaded
+from service.timings import INFERENCE, QUEUE, TIMINGS, TOKENISE, Timings
 from service.workers import INLINE_SECONDS, Workers
 
 pytestmark = pytest.mark.anyio
@@ -24,10 +25,12 @@ async def test_small_work_stays_and_large_work_goes(workers: Workers) -> None:
     assert await workers.run(INLINE_SECONDS * 1.01, threading.get_ident) != here
 
 
-async def test_an_error_reaches_the_one_who_waits(workers: Workers) -> None:
+@pytest.mark.parametrize("expected", [0, 1])
+async def test_an_error_reaches_the_one_who_waits(workers: Workers, expected: float) -> None:
     with pytest.raises(ZeroDivisionError):
-        await workers.run(1, lambda: 1 / 0)
+        await workers.run(expected, lambda: 1 / 0)
     assert workers.busy == 0
+    assert workers.queue_seconds == 0
 
 
 async def test_no_more_wait_than_may(workers: Workers) -> None:
@@ -42,27 +45,53 @@ async def test_no_more_wait_than_may(workers: Workers) -> None:
     assert await workers.run(1, int) == 0
 
 
+async def test_no_more_work_waits_than_a_time_allows() -> None:
+    workers = Workers(threads=1, max_waiting=99, max_queue_seconds=3)
+    held = [asyncio.create_task(workers.run(2, lambda: time.sleep(0.05))) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert workers.queue_seconds == 4
+    with pytest.raises(Overloaded) as caught:
+        await workers.run(2, int)
+    assert caught.value.headers == {"retry-after": "1", "retry-after-ms": "1000"}
+    await asyncio.gather(*held)
+    assert workers.queue_seconds == 0
+    assert await workers.run(100, int) == 0  # whatever it takes: nothing else waits
+    workers.close()
+
+
+async def test_who_was_let_in_is_not_turned_away_half_way(workers: Workers) -> None:
+    async def request() -> None:
+        TIMINGS.set(Timings())
+        for _ in range(3):
+            await workers.run(1, lambda: time.sleep(0.03))
+
+    asked = [asyncio.create_task(request()) for _ in range(3)]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(each) for each in outcomes] == [type(None), type(None), Overloaded]
+
+
 async def test_a_request_given_up_is_rid_of_what_is_not_begun(workers: Workers) -> None:
     begun = []
 
-    def piece(i: int) -> None:
+    def work(i: int) -> None:
         begun.append(i)
         time.sleep(0.05)
 
+    first = asyncio.create_task(workers.run(1, partial(work, 0)))
+    await asyncio.sleep(0)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.02):
-            await workers.run_all(1, [partial(piece, i) for i in range(9)])
-    await workers.run(1, int)
-    assert begun == [0]
+            await workers.run(1, partial(work, 1))
+    await first
+    await workers.run(1, partial(work, 2))
+    assert begun == [0, 2]
     assert workers.busy == 0
 
 
-async def test_pieces_of_two_requests_take_turns(workers: Workers) -> None:
-    order: list[str] = []
-
-    def piece(name: str) -> None:
-        time.sleep(0.01)
-        order.append(name)
-
-    await asyncio.gather(*(workers.run_all(1, [partial(piece, name)] * 4) for name in "ab"))
-    assert order[:4] == ["a", "b", "a", "b"]
+async def test_the_time_of_a_piece_is_noted_as_that_of_its_phase(workers: Workers) -> None:
+    timings = Timings()
+    TIMINGS.set(timings)
+    await asyncio.gather(*(workers.run(1, lambda: time.sleep(0.02), TOKENISE) for _ in range(2)))
+    assert timings.seconds[TOKENISE] >= 0.04
+    assert timings.seconds[QUEUE] >= 0.02
+    assert timings.seconds[INFERENCE] == 0

@@ -92,6 +92,8 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         mgim.sick_printed,
         mgim.tweets,
         mgim.msrp,
+        mgim.tweets_words,
+        mgim.msrp_tuned_words,
         mgim.msrp_alone,
         mgim.msrp_printed,
         mgim.msrp_conditional,

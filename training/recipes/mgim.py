@@ -146,6 +146,16 @@ def tweets() -> Recipe:
     )
 
 
+def tweets_words() -> Recipe:
+    """The same after the longer pre-training, in which the words were trained too."""
+    return replace(tweets(), name="mgim-tweets-words", start="mgim-teacher-words")
+
+
+def msrp_tuned_words() -> Recipe:
+    """MSRP after these."""
+    return replace(msrp(), name="mgim-msrp-tuned-words", start="mgim-tweets-words", publication=None)
+
+
 def msrp() -> Recipe:
     """MSRP after both."""
     return replace(

@@ -70,6 +70,7 @@ STS = PaperTable(
             "pwim-sts2014",
             "STS 2014, teacher pre-training",
             {MEAN.name: PaperFigure(0.7666), **{name: PaperFigure(value) for name, value in _SETS.items()}},
+            seeds=(1, 2, 3),
         ),
         published_row("pwim-sts2014-alone", "STS 2014, labels alone", {MEAN.name: PaperFigure(0.7666)}),
     ),
@@ -95,7 +96,7 @@ ANSWERS = PaperTable(
         published_row(
             "pwim-qa", "both corpora, after the teacher", {**_WIKI, **_TREC}, "the shipped model", seeds=(1, 2, 3)
         ),
-        published_row("pwim-wikiqa", "WikiQA, after the teacher", _WIKI),
+        published_row("pwim-wikiqa", "WikiQA, after the teacher", _WIKI, seeds=(1, 2, 3)),
         published_row("pwim-wikiqa-longer", "WikiQA, after the teacher, twice as long", _WIKI),
         published_row("pwim-wikiqa-alone", "WikiQA, labels alone", _WIKI),
         published_row("pwim-wikiqa-margin", "WikiQA, labels alone, the paper's max-margin loss", _WIKI),
