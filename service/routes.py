@@ -52,7 +52,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     500: {"model": ErrorResponse, "description": "The service failed"},
     503: {"model": ErrorResponse, "description": "No answer in time"},
 }
-_GUARDED = {status: _ERRORS[status] for status in (401, 429, 500)}  # what may come of a GET route
+_GUARDED: dict[int | str, dict[str, Any]] = {status: _ERRORS[status] for status in (401, 429, 500)}  # GET
 _METRICS: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {"text/plain": {}, "application/openmetrics-text": {}},
