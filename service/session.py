@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -58,6 +59,23 @@ def provider_order(wanted: Literal["auto", "cuda", "cpu"]) -> list[str]:
     return [CPU]
 
 
+@cache
+def _share_memory() -> None:
+    """Let all sessions of this process take what they compute in from one arena.
+
+    An arena keeps what its sessions once needed, so that one for each of them holds the sum of what they ever needed,
+    and one for all of them the most that was needed at a time.
+    """
+    memory = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+    as_usual = {
+        "max_mem": 0,
+        "arena_extend_strategy": -1,
+        "initial_chunk_size_bytes": -1,
+        "max_dead_bytes_per_chunk": -1,
+    }
+    ort.create_and_register_allocator(memory, ort.OrtArenaCfg(as_usual))
+
+
 def open_session(
     path: Path,
     spec: GraphSpec,
@@ -89,6 +107,9 @@ def open_session(
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    _share_memory()
+    options.add_session_config_entry("session.use_env_allocators", "1")
+    options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")  # weights stay for good
     options.log_severity_level = 3  # errors; what matters is raised
     weights = {name: ort.OrtValue.ortvalue_from_numpy(a) for name, a in external_tensors(path, tensors or {}).items()}
     if weights:
