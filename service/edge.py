@@ -19,14 +19,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.dialects.family import Wording
 from service.dialects.open_inference import HEALTH
 from service.dialects.operation import Endpoint
-from service.errors import BodyTimeout, InternalError, RequestError, TookTooLong, TooLarge, UnsupportedMedia
+from service.errors import BodyTimeout, InternalError, Overloaded, RequestError, TookTooLong, TooLarge, UnsupportedMedia
 from service.guard import Guard
 from service.logs import REQUEST_ID, fields
 from service.pages import NOSNIFF, page_headers
 from service.rate_limit import RateLimit
 from service.state import Service
 from service.telemetry import NO_MODEL, OTHER_ROUTE
-from service.time_limit import TimeLimit
+from service.time_limit import TimeLimits
 from service.timings import TIMINGS, Timings
 from service.tracing import Tracing
 
@@ -79,7 +79,9 @@ class Edge:
         self._routes = frozenset((*self._endpoints, *routes))
         settings = service.settings
         self._max_body = settings.max_body_bytes
+        self._max_in_flight = settings.max_in_flight
         self._timeout = settings.request_timeout
+        self._time_limits = TimeLimits(settings.request_timeout)
         self._access_log = settings.access_log
         self._telemetry = telemetry = service.telemetry
         self._guard: Guard | None = None
@@ -123,9 +125,11 @@ class Edge:
         answer = _Answer(send, request_id, started)
         self._in_flight += 1
         try:
+            endpoint = self._endpoints.get(path) if scope["method"] == "POST" else None
+            if endpoint is not None and self.pending() > self._max_in_flight:  # before anything that costs
+                raise Overloaded(f"{self._max_in_flight} requests are being answered", limit=self._max_in_flight)
             if self._guard is not None and path not in OPEN:
                 answer.caller = await self._guard.admit(headers, (scope.get("client") or _UNKNOWN_CLIENT)[0])
-            endpoint = self._endpoints.get(path) if scope["method"] == "POST" else None
             if endpoint is None:
                 await self.app(scope, receive, answer.send)
             else:
@@ -182,7 +186,7 @@ class Edge:
         TIMINGS.set(timings)
         body = None
         try:
-            with TimeLimit(self._timeout):
+            with self._time_limits.begin():
                 answer.question = body = await self._read(headers, receive)
                 answer.model, payload = await endpoint(body)
         except TimeoutError:

@@ -46,17 +46,8 @@ class Model:
         self.manifest = scorer.manifest
         self.provider = provider
         self.tiers = Tiers(memory=False, redis=False)  # of the cache; chosen by `prove`
+        self.capabilities = _capabilities(scorer)  # what it can be asked
         self._golden = golden.pairs
-
-    @property
-    def capabilities(self) -> tuple[Capability, ...]:
-        """What it can be asked."""
-        found: list[Capability] = [*self.manifest.tasks]
-        if isinstance(self.scorer, SiameseScorer):
-            found.append("embedding")
-        if self.manifest.similarity is not None:  # what is explained is its score
-            found.append("explanation")
-        return tuple(found)
 
     def prove(self, policy: Policy) -> None:
         """Ask every golden pair, hold the manifest's other claims against them, and learn what a run costs here.
@@ -106,6 +97,15 @@ class Model:
             if not abs(found[name] - value) <= TOLERANCE:
                 return f"golden pair {pair.a!r} / {pair.b!r}: {name} is {found[name]:.6f}, published {value:.6f}"
         return None
+
+
+def _capabilities(scorer: Scorer) -> tuple[Capability, ...]:
+    found: list[Capability] = [*scorer.manifest.tasks]
+    if isinstance(scorer, SiameseScorer):
+        found.append("embedding")
+    if scorer.manifest.similarity is not None:  # what is explained is its score
+        found.append("explanation")
+    return tuple(found)
 
 
 class Registry(Mapping[str, Model]):

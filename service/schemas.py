@@ -392,9 +392,7 @@ class ModelInfo(TypedDict):
     rating_scale: tuple[float, float] | None
     explanations: Annotated[ExplanationNames, Field(description="what POST /explain shows of it")]
     provider: str
-    cache: Annotated[
-        list[str], Field(description="where vectors are kept: memory, redis; docs/caching.md")
-    ]
+    cache: Annotated[list[str], Field(description="where vectors are kept: memory, redis; docs/caching.md")]
     fingerprint: str
     figures: list[FigureInfo]
 

@@ -132,6 +132,20 @@ async def test_too_many_large_requests_are_refused_at_once(serve: Serve) -> None
         assert (await client.post("/similarity", json=bodies[0])).status_code == 200
 
 
+async def test_more_requests_than_may_be_in_flight_are_refused_at_the_door(serve: Serve) -> None:
+    async with serve(max_in_flight=3) as client:
+        for pending, status in ((3, 200), (4, 429), (3, 200)):
+            client.app.pending = lambda pending=pending: pending
+            response = await client.post("/similarity", json=GOOD_PAIR)
+            assert response.status_code == status
+            assert (await client.get("/health/ready")).status_code == 200  # nobody must think us dead
+            if status == 429:
+                error = error_of(response)
+                assert (error["code"], error["limit"]) == ("overloaded", 3)
+                assert response.headers["retry-after"] == "1"
+                assert response.headers["retry-after-ms"] == "1000"
+
+
 async def test_small_requests_are_answered_while_a_large_one_runs(serve: Serve) -> None:
     async with serve(worker_threads=1) as client:
         assert (await client.post("/similarity", json=GOOD_PAIR)).status_code == 200
