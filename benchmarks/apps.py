@@ -21,7 +21,12 @@ ALL = "all models"
 UVICORN = ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
 SHARES = (0.5, 0.8)  # of its saturation, at which a server is loaded in the open loop
 # 1,000 pairs are over the default limit, and 64 connections of them at once wait longer than users would.
-LIMITS = {"SEMBLANCE_MAX_PAIRS": "1000", "SEMBLANCE_MAX_WAITING": "1024", "SEMBLANCE_REQUEST_TIMEOUT": "60"}
+LIMITS = {
+    "SEMBLANCE_MAX_PAIRS": "1000",
+    "SEMBLANCE_MAX_WAITING": "1024",
+    "SEMBLANCE_MAX_QUEUE_SECONDS": "60",
+    "SEMBLANCE_REQUEST_TIMEOUT": "60",
+}
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,13 @@ def _cells(grid: Grid, cache: str) -> list[Cell]:
     """What the default model, and beside it the echo, is put through."""
     shared = (1, 64) if cache and not grid.small else (1,)
     return [
-        Cell(items, connections, cache, SHARES if connections == 64 and items in shared else ())
+        Cell(
+            items,
+            connections,
+            cache,
+            shares=SHARES if connections == 64 and items in shared else (),
+            least_seconds=5.0 if items * connections > 10_000 else 0.0,  # some seconds until the last has its turn
+        )
         for items in grid.items
         for connections in grid.connections
     ]

@@ -64,12 +64,8 @@ class Measurements:
         ratios = [values[name] / values[by] for values in found if values.get(name) is not None and values.get(by)]
         return statistics.median(ratios) if ratios else None
 
-    def hits(self, key: Key) -> dict[str, float]:
-        """The median share found in each tier of the cache."""
-        tiers = {tier for values in self._found[key].values() for tier in values.get("hits", {})}
-        return {
-            tier: statistics.median(
-                values["hits"][tier] for values in self._found[key].values() if tier in values.get("hits", {})
-            )
-            for tier in sorted(tiers)
-        }
+    def shares(self, key: Key) -> dict[str, float]:
+        """The median share found in each tier of the cache, and the one computed."""
+        rounds = [values.get("found", {}) for values in self._found[key].values()]
+        names = dict.fromkeys(name for found in rounds for name in found)
+        return {name: statistics.median(found[name] for found in rounds if name in found) for name in names}

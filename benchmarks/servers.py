@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 120.0
 STOP_SECONDS = 20.0
+SETTLE_SECONDS = 30.0
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -131,6 +132,21 @@ def usage(pid: int) -> Usage:
     return Usage(resident / 1024, peak / 1024, ticks / TICKS)
 
 
+def settled(pid: int) -> bool:
+    """Wait until a server rests: what a load left behind, its answers unread, would slow the next one.
+
+    Returns:
+        False: it still worked after half a minute.
+    """
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while time.monotonic() < deadline:
+        spent = usage(pid).cpu_seconds
+        time.sleep(0.1)
+        if usage(pid).cpu_seconds - spent <= 1.5 / TICKS:  # processes without work have some, too
+            return True
+    return False
+
+
 def _family(pid: int) -> list[int]:
     found = [pid]
     for each in found:  # grows while it is walked
@@ -147,29 +163,45 @@ def _kilobytes(status: str, name: str) -> int:
     return int(found[1]) if found else 0
 
 
-def cache_lookups(port: int) -> dict[str, tuple[float, float]]:
-    """What a service's caches had and had not so far, by tier."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-        return lookups(answer.read().decode())
+@dataclass(frozen=True)
+class Counts:
+    """What a service has counted so far."""
+
+    lookups: Mapping[str, tuple[float, float]]  # tier of the cache -> hits, misses
+    sentences: float  # read
+    computed: float  # of these, run through a graph
 
 
-def lookups(metrics: str) -> dict[str, tuple[float, float]]:
-    """Tier -> (hits, misses), in a service's metrics."""
-    counted: dict[str, dict[str, float]] = {}
+def counts(metrics: str) -> Counts:
+    """What a service's metrics say, over all models."""
+    lookups: dict[str, dict[str, float]] = {}
+    sentences = computed = 0.0
     for family in text_string_to_metric_families(metrics):
         for sample in family.samples:
             if found := re.fullmatch(r"semblance_cache_(hits|misses)_total", sample.name):
-                tier = counted.setdefault(sample.labels["tier"], {"hits": 0.0, "misses": 0.0})
+                tier = lookups.setdefault(sample.labels["tier"], {"hits": 0.0, "misses": 0.0})
                 tier[found[1]] += sample.value
-    return {tier: (of["hits"], of["misses"]) for tier, of in counted.items()}
+            elif sample.name == "semblance_sentences_total":
+                sentences += sample.value
+            elif sample.name == "semblance_batch_rows_sum":  # of heads, too, which do not read sentences
+                reads = {"encoder": 1, "pair": 2}.get(sample.labels["graph"].removesuffix(".onnx"), 0)
+                computed += reads * sample.value
+    return Counts({tier: (of["hits"], of["misses"]) for tier, of in lookups.items()}, sentences, computed)
 
 
-def hit_ratios(before: Mapping[str, tuple[float, float]], after: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """The share found in each tier that was asked between two moments."""
-    ratios = {}
-    for tier, (hits, misses) in after.items():
-        earlier = before.get(tier, (0.0, 0.0))
-        found, asked = hits - earlier[0], hits + misses - sum(earlier)
-        if asked:
-            ratios[tier] = found / asked
-    return ratios
+def counted(port: int) -> Counts:
+    """What a service has counted so far."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        return counts(answer.read().decode())
+
+
+def shares(before: Counts, after: Counts) -> dict[str, float]:
+    """What was found between two moments in each tier that was asked; and of all sentences, how many were computed."""
+    found = {}
+    for tier, (hits, misses) in after.lookups.items():
+        earlier = before.lookups.get(tier, (0.0, 0.0))
+        if asked := hits + misses - sum(earlier):
+            found[tier] = (hits - earlier[0]) / asked
+    if sentences := after.sentences - before.sentences:
+        found["computed"] = (after.computed - before.computed) / sentences
+    return found

@@ -44,7 +44,7 @@ def _floor(found: Measurements) -> list[Verdict]:
         ratio = found.ratio(
             Key(DEFAULT, "similarity", 1, "warm", connections), Key(ECHO, "similarity", 1, "", connections)
         )
-        target = f"single pair, warm: requests/s at least {TO_ECHO:.0%} of the echo's, {connections} connections"
+        target = f"single pair, warm: requests/s at least {TO_ECHO:.0%} of the echo's ({connections} at a time)"
         verdicts.append(_verdict(target, ratio, lambda value: f"{value:.1%}", lambda value: value >= TO_ECHO))
     return verdicts
 

@@ -115,7 +115,9 @@ class Turn:
         """A closed loop that begins where the last load ended."""
         where = (self.port, self.path_of(cell), load.path, load.position)
         found = closed_loop.load(*where, cell.connections, seconds, self.placement.load)
-        load.sent(found.requests + cell.connections)
+        load.sent(
+            found.requests + cell.connections + 1
+        )  # those under way at its end, and one that wrk makes to look at
         return found
 
     def closed(self, cell: Cell, load: workloads.Load) -> dict[str, Any]:
@@ -160,12 +162,14 @@ class Turn:
     def watched(self) -> Iterator[dict[str, Any]]:
         """What the server spends and finds in its caches within the block; known once it has ended."""
         seen: dict[str, Any] = {}
-        looked = servers.cache_lookups(self.port) if self.app.ours else {}
+        if not servers.settled(self.pid):
+            print(f"{self.app.name} still works on what an earlier load left", file=sys.stderr)
+        before = servers.counted(self.port) if self.app.ours else None
         spent, began = servers.usage(self.pid).cpu_seconds, time.perf_counter()
         yield seen
         took = time.perf_counter() - began
         seen["busy_cores"] = (servers.usage(self.pid).cpu_seconds - spent) / took
-        seen["hits"] = servers.hit_ratios(looked, servers.cache_lookups(self.port)) if self.app.ours else {}
+        seen["found"] = servers.shares(before, servers.counted(self.port)) if before is not None else {}
 
 
 @dataclass
@@ -228,8 +232,8 @@ def _milliseconds(found: Measurements, key: Key, names: Sequence[str]) -> list[s
     return [_number(found.median(key, name), 2) for name in names]
 
 
-def _hits(hits: Mapping[str, float]) -> str:
-    return ", ".join(f"{tier} {share:.0%}" for tier, share in hits.items())
+def _shares(shares: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
 
 
 def saturation_table(found: Measurements) -> list[str]:
@@ -246,13 +250,13 @@ def saturation_table(found: Measurements) -> list[str]:
                 *(_number(rate, 0 if rate is None or rate >= 100 else 1), _number((rate or 0) * key.items)),
                 *_milliseconds(found, key, ("p50", "p95", "p99")),
                 *(_number(found.quotient(key, "p99", "p50"), 1), _number(to_echo, 2)),
-                *(_number(microseconds, 0), _number(found.median(key, "busy_cores"), 2), _hits(found.hits(key))),
+                *(_number(microseconds, 0), _number(found.median(key, "busy_cores"), 2), _shares(found.shares(key))),
                 _number(found.median(key, "not_answered")),
             ]
         )
     head = ["server", "request of", "cache", "connections", "requests/s", "pairs/s", "p50 ms", "p95 ms", "p99 ms"]
     return table(
-        [*head, "p99 : p50", ": echo", "CPU us a request", "cores busy", "found in cache", "not answered"], rows
+        [*head, "p99 : p50", ": echo", "CPU us a request", "cores busy", "found in caches, computed", "not answered"], rows
     )
 
 

@@ -34,11 +34,11 @@ def test_medians_and_quotients_are_over_the_rounds() -> None:
     assert found.median(Key("nobody", "rank", 1, "", 1), "rate") is None
 
 
-def test_hits_are_medians_by_tier() -> None:
+def test_shares_are_medians_by_name() -> None:
     found = Measurements()
-    for i, hits in enumerate(({"memory": 0.0}, {"memory": 0.5, "redis": 1.0}, {"memory": 1.0})):
-        found.add(i, OURS, {"hits": hits})
-    assert found.hits(OURS) == {"memory": 0.5, "redis": 1.0}
+    for i, shares in enumerate(({"memory": 0.0}, {"memory": 0.5, "redis": 1.0}, {"memory": 1.0})):
+        found.add(i, OURS, {"found": shares})
+    assert found.shares(OURS) == {"memory": 0.5, "redis": 1.0}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import workloads
 from benchmarks.closed_loop import read
-from benchmarks.servers import hit_ratios, lookups, usage
+from benchmarks.servers import Counts, counts, settled, shares, usage
 
 
 def test_a_cold_load_has_more_distinct_sentences_and_pairs_than_the_service_keeps(tmp_path: Path) -> None:
@@ -53,23 +53,32 @@ def test_wrk_without_a_result_is_an_error() -> None:
         read("unable to connect")
 
 
-METRICS = """# TYPE semblance_cache_hits_total counter
+METRICS = """# TYPE semblance_cache_hits counter
 semblance_cache_hits_total{tier="memory"} 30.0
 semblance_cache_hits_total{tier="redis"} 5.0
-# TYPE semblance_cache_misses_total counter
+# TYPE semblance_cache_misses counter
 semblance_cache_misses_total{tier="memory"} 10.0
 semblance_cache_misses_total{tier="redis"} 0.0
+# TYPE semblance_sentences counter
+semblance_sentences_total{model="avg"} 30.0
+semblance_sentences_total{model="pwim"} 10.0
+# TYPE semblance_batch_rows histogram
+semblance_batch_rows_sum{model="avg",graph="encoder.onnx"} 5.0
+semblance_batch_rows_sum{model="avg",graph="similarity.onnx"} 15.0
+semblance_batch_rows_sum{model="pwim",graph="pair.onnx"} 4.0
 """
 
 
-def test_lookups_are_read_from_metrics_by_tier() -> None:
-    assert lookups(METRICS) == {"memory": (30.0, 10.0), "redis": (5.0, 0.0)}
+def test_metrics_are_read() -> None:
+    found = counts(METRICS)
+    assert found == Counts({"memory": (30.0, 10.0), "redis": (5.0, 0.0)}, sentences=40.0, computed=13.0)
 
 
-def test_hit_ratios_are_of_what_was_asked_meanwhile() -> None:
-    before = {"memory": (30.0, 10.0), "redis": (5.0, 0.0)}
-    after = {"memory": (60.0, 20.0), "redis": (5.0, 0.0), "scores": (0.0, 8.0)}
-    assert hit_ratios(before, after) == {"memory": 0.75, "scores": 0.0}  # redis was not asked
+def test_shares_are_of_what_was_asked_meanwhile() -> None:
+    before = Counts({"memory": (30.0, 10.0), "redis": (5.0, 0.0)}, sentences=40.0, computed=13.0)
+    after = Counts({"memory": (60.0, 20.0), "redis": (5.0, 0.0), "scores": (0.0, 8.0)}, sentences=80.0, computed=23.0)
+    assert shares(before, after) == {"memory": 0.75, "scores": 0.0, "computed": 0.25}  # redis was not asked
+    assert shares(after, after) == {}
 
 
 def test_usage_counts_child_processes() -> None:
@@ -86,3 +95,9 @@ def test_usage_counts_child_processes() -> None:
     assert together.resident_mb > alone.resident_mb + 40
     assert together.peak_mb >= together.resident_mb
     assert alone.cpu_seconds > 0
+
+
+def test_a_server_without_work_is_settled() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert settled(child.pid)
+        child.communicate(b"\n")
