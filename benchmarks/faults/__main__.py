@@ -1,0 +1,62 @@
+"""`python -m benchmarks.faults overload|replace|redis|soak|reload`: what the service promises when things go wrong.
+
+Each trial starts services of its own on free ports of loopback, prints its figures, writes them as a dated result, and
+ends with 1 where a promise was broken.
+"""
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+from benchmarks.faults import overload, redis_chaos, soak
+from benchmarks.report import RESULTS
+
+
+def main() -> int:
+    """Run one trial; 1 where a promise was broken."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--service-cpus", help="cores of the service, as taskset takes them; default: all")
+    shared.add_argument("--seed", type=int, default=1)
+    shared.add_argument("--out", type=Path, default=RESULTS)
+    trials = parser.add_subparsers(dest="trial", required=True)
+
+    trial = trials.add_parser("overload", parents=[shared], help="five times what the service can take")
+    trial.add_argument("--seconds", type=float, default=60)
+    trial.add_argument("--saturation-seconds", type=float, default=10, help="for measuring what it can take")
+    trial.add_argument("--client-cpus", help="cores of the load")
+    trial.add_argument("--connections", type=int, default=512)
+    trial.add_argument("--heavy", default="pwim-qa", help="an interaction model")
+    trial.add_argument("--max-in-flight", type=int, default=1024, help="of the service")
+    trial.add_argument("--max-queue-seconds", type=float, default=2.0, help="of the service")
+    trial.add_argument("--only", action="append", choices=("cheap", "heavy", "large"))
+    trial.set_defaults(run=overload.run)
+
+    trial = trials.add_parser("redis", parents=[shared], help="Redis failing in every way under load")
+    trial.add_argument("--seconds", type=float, default=10, help="of each fault")
+    trial.add_argument("--rate", type=float, default=100, help="requests a second")
+    trial.add_argument("--callers", type=int, default=8)
+    trial.add_argument("--redis-timeout-ms", type=int, default=50, help="of the service")
+    trial.add_argument("--distinct", type=int, default=200, help="requests")
+    trial.set_defaults(run=redis_chaos.run)
+
+    trial = trials.add_parser("soak", parents=[shared], help="everything for half an hour; memory stays flat")
+    trial.add_argument("--minutes", type=float, default=30)
+    trial.add_argument("--callers", type=int, default=4)
+    trial.add_argument("--longest", type=int, default=400, help="words of a text")
+    trial.add_argument("--cache", type=int, default=2000, help="embeddings kept in memory")
+    trial.add_argument("--workers", type=int, default=1, help="processes of the service")
+    trial.add_argument("--flat", type=float, default=10, help="MB an hour that still count as flat")
+    trial.set_defaults(run=soak.run)
+
+    options = parser.parse_args()
+    findings = asyncio.run(options.run(options))
+    findings.write(options.out)
+    return 0 if findings.kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

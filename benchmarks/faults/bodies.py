@@ -1,0 +1,174 @@
+"""Requests for trials: of every route, every model, and lengths from one word to several hundred."""
+
+import base64
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from benchmarks.faults.load import Ask
+from benchmarks.sentences import sentences
+
+_STRANGE = ["naïve", "Straße", "猫", "приве́т", "🦉", "e\u0301", "x" * 60, "co-operate", "3.14", "U.S.A.", "&", "don't"]
+_FEW, _SHORT = 30, 30  # texts of a list that may be long ones, words of those that may not
+_WORDS = sorted({word for sentence in sentences(400, seed=0) for word in sentence.rstrip(".").split()})
+
+
+class Texts:
+    """Random texts, some of them seen before: of a fixed number of them, so that caches know a share."""
+
+    def __init__(self, rng: random.Random, longest: int, kept: int = 2000) -> None:
+        """Make them.
+
+        Args:
+            rng: what chooses.
+            longest: words.
+            kept: how many texts come up again.
+        """
+        self._rng = rng
+        self._longest = longest
+        self._known = [self.new(longest) for _ in range(kept)]
+
+    def new(self, longest: int) -> str:
+        """A text of one word to `longest`, as many short ones as long ones on a logarithmic scale."""
+        rng = self._rng
+        count = max(1, round(longest ** rng.random()))
+        return " ".join(rng.choice(_STRANGE if rng.random() < 0.05 else _WORDS) for _ in range(count))
+
+    def one(self, longest: int | None = None) -> str:
+        """A text, at most so many words long; without such a limit, half of the time one that was asked before."""
+        if longest is None and self._rng.random() < 0.5:
+            return self._rng.choice(self._known)
+        return self.new(longest or self._longest)
+
+    def some(self, most: int, longest: int | None = None) -> list[str]:
+        """One text to `most`, as many small lists as large ones on a logarithmic scale; long lists are of short texts,
+        but for a tenth of them."""
+        count = max(1, round(most ** self._rng.random()))
+        if count > _FEW and self._rng.random() > 0.1:
+            longest = min(longest or self._longest, _SHORT)
+        return [self.one(longest) for _ in range(count)]
+
+
+def models_by_task(models: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
+    """What `GET /models` says: task -> ids, and `siamese` and `interaction` -> ids."""
+    found: dict[str, list[str]] = {}
+    for model in models:
+        tasks = model["tasks"]
+        assert isinstance(tasks, list)
+        for task in (*tasks, model["family"]):
+            found.setdefault(str(task), []).append(str(model["id"]))
+    return found
+
+
+def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest: int) -> Iterator[Ask]:
+    """Endless requests of all routes and dialects, a few of them refused, over all models.
+
+    Args:
+        models: as `models_by_task` has them.
+        rng: what chooses.
+        longest: words of a text.
+    """
+    texts = Texts(rng, longest)
+    similar, heavy = models["similarity"], set(models.get("interaction", ()))
+
+    def most(model: str, light: int, few: int) -> int:
+        return few if model in heavy else light
+
+    def similarity() -> Ask:
+        model = rng.choice(similar)
+        left = texts.some(most(model, 256, 12))
+        return Ask.post("/similarity", {"pairs": [{"a": a, "b": texts.one()} for a in left], "model": model})
+
+    def rank() -> Ask:
+        model = rng.choice(similar)
+        body = {"query": texts.one(), "candidates": texts.some(most(model, 1000, 20)), "model": model}
+        if rng.random() < 0.3 and heavy:
+            body |= {"rerank_model": rng.choice(sorted(heavy)), "rerank_top": rng.randint(1, 10)}
+        return Ask.post("/rank", body)
+
+    def entailment() -> Ask:
+        model = rng.choice(models["entailment"])
+        left = texts.some(most(model, 128, 12))
+        pairs = [{"premise": a, "hypothesis": texts.one()} for a in left]
+        return Ask.post("/entailment", {"pairs": pairs, "model": model})
+
+    def embed() -> Ask:
+        return Ask.post("/embed", {"sentences": texts.some(256), "model": rng.choice(models["siamese"])})
+
+    def explain() -> Ask:
+        model = rng.choice(similar)
+        longest_here = most(model, 40, 12)  # it scores the pair again without each token
+        return Ask.post("/explain", {"a": texts.one(longest_here), "b": texts.one(longest_here), "model": model})
+
+    def tei() -> Ask:
+        inputs = texts.some(64)
+        return rng.choice(
+            [
+                Ask.post("/similarity", {"inputs": {"source_sentence": texts.one(), "sentences": inputs}}),
+                Ask.post("/embed", {"inputs": inputs}),
+                Ask.post("/predict", {"inputs": [[text, texts.one()] for text in inputs]}),
+                Ask.post("/rerank", {"query": texts.one(), "texts": inputs, "return_text": True}),
+                Ask.post("/", {"inputs": inputs}),
+            ]
+        )
+
+    def others() -> Ask:
+        documents = texts.some(100)
+        return rng.choice(
+            [
+                Ask.post("/rerank", {"query": texts.one(), "documents": documents}),
+                Ask.post("/v1/rerank", {"query": texts.one(), "documents": documents, "return_documents": True}),
+                Ask.post("/v2/rerank", {"query": texts.one(), "documents": documents, "top_n": 3}),
+                Ask.post("/score", {"text_1": texts.one(), "text_2": documents}),
+                Ask.post("/v1/embeddings", {"input": documents, "encoding_format": rng.choice(["float", "base64"])}),
+            ]
+        )
+
+    def looks() -> Ask:
+        paths = ["/models", "/v1/models", "/info", "/metrics", "/health/ready", "/health/live", "/v2", "/openapi.json"]
+        return Ask(rng.choice(paths))
+
+    def refused() -> Ask:
+        model = rng.choice(similar)
+        return rng.choice(
+            [
+                Ask.post("/similarity", {"pairs": []}, 422),
+                Ask.post("/similarity", {"pairs": [{"a": texts.one(), "b": " "}], "model": model}, 422),
+                Ask.post("/rank", {"query": texts.one(), "candidates": texts.some(20), "model": texts.one(3)}, 404),
+                Ask("/embed", base64.b64encode(rng.randbytes(500)), 400),
+                Ask("/nowhere", None, 404),
+            ]
+        )
+
+    makers: Sequence[Callable[[], Ask]] = (
+        [similarity] * 4 + [rank] * 3 + [entailment] * 2 + [embed] * 2 + [explain] + [tei] * 2 + [others] * 2
+    )
+    while True:
+        chance = rng.random()
+        yield looks() if chance < 0.02 else refused() if chance < 0.04 else rng.choice(makers)()
+
+
+def of_vectors(models: Mapping[str, Sequence[str]], count: int, seed: int) -> list[Ask]:
+    """So many requests whose answers come from vectors that can be kept: of sentences, and of pairs.
+
+    Args:
+        models: as `models_by_task` has them.
+        count: distinct requests; they share many of their texts.
+        seed: of all of it.
+    """
+    rng = random.Random(seed)
+    texts = Texts(rng, longest=30, kept=count)
+    siamese, interaction = models["siamese"], models.get("interaction") or models["siamese"]
+    labelled = models["entailment"]
+
+    def pairs(most: int, names: tuple[str, str]) -> list[dict[str, str]]:
+        return [dict(zip(names, (text, texts.one()), strict=True)) for text in texts.some(most)]
+
+    makers: Sequence[Callable[[], Ask]] = (
+        lambda: Ask.post("/similarity", {"pairs": pairs(1, ("a", "b")), "model": rng.choice(siamese)}),
+        lambda: Ask.post("/similarity", {"pairs": pairs(16, ("a", "b")), "model": rng.choice(siamese)}),
+        lambda: Ask.post("/similarity", {"pairs": pairs(4, ("a", "b")), "model": rng.choice(interaction)}),
+        lambda: Ask.post("/entailment", {"pairs": pairs(4, ("premise", "hypothesis")), "model": rng.choice(labelled)}),
+        lambda: Ask.post("/embed", {"sentences": texts.some(8), "model": rng.choice(siamese)}),
+        lambda: Ask.post("/rank", {"query": texts.one(), "candidates": texts.some(60), "model": rng.choice(siamese)}),
+    )
+    return [makers[i % len(makers)]() for i in range(count)]

@@ -1,0 +1,174 @@
+"""Five times the load that the service can take: what it cannot do is refused at once, the rest is answered in time.
+
+For each of three kinds of request the most that the service answers is measured by a closed loop, and then five times
+that is sent in an open one, which waits for nobody: a cheap model with warm caches, a heavy one with none, and large
+requests. Every refusal must say when to come again.
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.closed_loop import Measured
+from benchmarks.closed_loop import load as closed_loop
+from benchmarks.faults.promises import Findings
+from benchmarks.faults.served import Served, cores
+from benchmarks.open_loop import BARE, Plan, start
+from benchmarks.sentences import sentences
+from benchmarks.servers import pinned
+
+TIMES = 5.0
+LEAST_TIMES = 4.5  # of the rate that was really sent: the generator is a process like others
+MEMORY_MB = 256.0  # that a full queue may take beyond the memory before it
+SLACK = 1.5  # on the time that a full queue takes, for the expected times are only that
+HEAD = [
+    "load", "most answered/s", "sent/s", "times", "200", "429", "others", "200/s", "p50 ms", "p99 ms", "max ms",
+    "bound ms", "last answer after ms", "MB before", "MB peak", "generator late p99 ms",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of request."""
+
+    name: str
+    path: str
+    bodies: Sequence[bytes]
+    warm: bool
+    connections: int  # of the closed loop: enough to keep the service busy
+
+
+def kinds(heavy: str) -> list[Kind]:
+    """The three of them; distinct bodies, so that nobody's answer is found under way for another."""
+    cheap, costly, many = (sentences(count, seed) for seed, count in enumerate((1000, 8000, 60 * 1001), 1))
+    single = [json.dumps({"pairs": [{"a": a, "b": b}]}) for a, b in zip(cheap[::2], cheap[1::2], strict=True)]
+    pairs = [
+        json.dumps({"pairs": [{"a": a, "b": b}], "model": heavy})
+        for a, b in zip(costly[::2], costly[1::2], strict=True)
+    ]
+    large = [
+        json.dumps({"query": many[i], "candidates": many[i + 1 : i + 1001], "top_k": 10})
+        for i in range(0, len(many), 1001)
+    ]
+    return [
+        Kind("cheap: one pair, averaging, warm", "/similarity", [body.encode() for body in single], True, 64),
+        Kind(f"heavy: one pair, {heavy}, cold", "/similarity", [body.encode() for body in pairs], False, 64),
+        Kind("large: /rank of 1,000, averaging, cold", "/rank", [body.encode() for body in large], False, 16),
+    ]
+
+
+async def run(options: argparse.Namespace) -> Findings:
+    """Overload it in three ways."""
+    findings = Findings(
+        "overload",
+        "Five times the load it can take",
+        f"python -m benchmarks.faults overload --seconds {options.seconds:g}",
+        f"{TIMES:g} times what a closed loop (wrk) gets answered, sent in an open loop with Poisson arrivals over "
+        f"{options.connections} connections for {options.seconds:g} s. Latencies of the 200s count from when a request "
+        "was due. Bound: the time a full queue takes, and half as much again: of the work let in "
+        "(`SEMBLANCE_MAX_QUEUE_SECONDS`), and of the requests let in (`SEMBLANCE_MAX_IN_FLIGHT`) at the measured rate. "
+        f"Service on cores {options.service_cpus or 'any'}, load on {options.client_cpus or 'any'}.",
+        head=HEAD,
+    )
+    for kind in kinds(options.heavy):
+        if options.only and not kind.name.startswith(tuple(options.only)):
+            continue
+        own = {} if kind.warm else {"cache_size": 0}
+        with Served(
+            options.service_cpus,
+            max_in_flight=options.max_in_flight,
+            max_queue_seconds=options.max_queue_seconds,
+            **own,
+        ) as served:
+            if kind.warm:
+                closed = await asyncio.to_thread(_closed, served, kind, 3.0, options)  # asks for each body many times
+            closed = await asyncio.to_thread(_closed, served, kind, options.saturation_seconds, options)
+            findings.promise(
+                f"{kind.name}: {kind.connections} connections at once are all answered",
+                closed.refused == closed.broken == 0,
+                f"{closed.requests} requests, {closed.refused} refused, {closed.broken} broken",
+            )
+            await asyncio.sleep(1)
+            await asyncio.to_thread(_overload, served, kind, closed.rate, findings, options)
+            complaints = served.complaints()
+            findings.promise(f"{kind.name}: no error in the log", not complaints, complaints[:3] or "none")
+    return findings
+
+
+def _closed(served: Served, kind: Kind, seconds: float, options: argparse.Namespace) -> Measured:
+    with tempfile.TemporaryDirectory() as folder:
+        bodies = Path(folder) / "bodies.jsonl"
+        bodies.write_bytes(b"\n".join(kind.bodies) + b"\n")
+        return closed_loop(
+            served.port, kind.path, bodies, 0, kind.connections, seconds, cores=cores(options.client_cpus)
+        )
+
+
+def _overload(served: Served, kind: Kind, most: float, findings: Findings, options: argparse.Namespace) -> None:
+    before = served.resources()
+    plan = Plan(
+        port=served.port,
+        bodies=kind.bodies,
+        rate=TIMES * most,
+        seconds=options.seconds,
+        connections=options.connections,
+        path=kind.path,
+        timeout=30.0,
+        seed=options.seed,
+        refusals_need=("retry-after", "retry-after-ms"),
+    )
+    outcome = start(plan, pinned(cores(options.client_cpus))).result()
+    ended = time.monotonic()
+    after = served.resources()
+    time.sleep(max(0.0, 1.0 - (time.monotonic() - ended)))
+    metrics = served.metrics()
+
+    statuses = dict(outcome["statuses"])
+    answered, refused = statuses.pop("200", 0), statuses.pop("429", 0)
+    late_ms = outcome["lag_ms"]["max"]
+    sent = outcome["requests"] / (options.seconds + late_ms / 1000)  # those sent late were sent more slowly
+    latency = outcome["latency_ms"] or dict.fromkeys(("p50", "p95", "p99", "max"), float("nan"))
+    took = answered / outcome["answered_per_second"] if answered else options.seconds  # to the last answer
+    last_ms = max(0.0, took - options.seconds) * 1000
+    bound_ms = SLACK * 1000 * (options.max_queue_seconds + options.max_in_flight / most)
+    others = ", ".join(f"{count} {status}" for status, count in statuses.items()) or "0"
+    findings.row(
+        kind.name,
+        round(most),
+        round(sent),
+        round(sent / most, 2),
+        answered,
+        refused,
+        others,
+        round(answered / took),
+        *(latency[name] for name in ("p50", "p99", "max")),
+        round(bound_ms),
+        round(last_ms),
+        round(before.resident_mb),
+        round(after.peak_mb),
+        outcome["lag_ms"]["p99"],
+    )
+    findings.values[kind.name] = {"closed_loop_rate": most, **outcome}
+    says = findings.promise
+    says(f"{kind.name}: the load was {TIMES:g} times", sent >= LEAST_TIMES * most, f"{sent / most:.2f}")
+    says(f"{kind.name}: only 200 and 429, each 429 with when to come again", not statuses and refused > 0, others)
+    says(f"{kind.name}: 429 says Retry-After and retry-after-ms", BARE not in outcome["statuses"], f"{refused} do")
+    says(f"{kind.name}: p99 of the 200s", latency["p99"] <= bound_ms, f"{latency['p99']:.0f} of {bound_ms:.0f} ms")
+    says(
+        f"{kind.name}: memory is bounded",
+        after.peak_mb - before.resident_mb <= MEMORY_MB,
+        f"{before.resident_mb:.0f} MB before, {after.peak_mb:.0f} at most",
+    )
+    says(f"{kind.name}: all answered a second after the last was due", last_ms <= 1000, f"{last_ms:.0f} ms")
+    gauges = {name: metrics.total(f"semblance_{name}") for name in ("requests_in_flight", "workers_busy")}
+    says(
+        f"{kind.name}: an empty queue then",
+        # The scrape itself is one in flight.
+        gauges["requests_in_flight"] <= 1 and gauges["workers_busy"] == 0,
+        gauges,
+    )

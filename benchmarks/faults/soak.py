@@ -1,0 +1,197 @@
+"""Half an hour of everything: all routes, models and dialects, lengths from one word to hundreds; memory stays flat.
+
+Flat: the slope of resident memory over the second half, by least squares over the means of equal stretches, is
+below a bound or not to be told from it. Open files and threads must not grow at all. A share of the requests is asked
+again and again, and must be answered the same to the end.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy import stats
+
+from benchmarks.faults.bodies import every_route, models_by_task
+from benchmarks.faults.load import Ask, Load, with_answers
+from benchmarks.faults.promises import Findings
+from benchmarks.faults.served import Resources, Served
+
+mpl.use("Agg")  # needs no screen
+
+KNOWN = 40  # requests asked again and again
+KNOWN_SHARE = 0.05
+STRETCHES = 30  # of the second half: neighbouring samples are alike, the means of stretches hardly
+HEAD = ["minutes", "asked", "failed", "p50 ms", "p99 ms", "resident MB", "files", "threads", "embeddings kept"]
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Of resident memory."""
+
+    mb_an_hour: float
+    low: float  # of the 95 % confidence interval
+    high: float
+
+
+def slope(seconds: Sequence[float], megabytes: Sequence[float], stretches: int = STRETCHES) -> Slope:
+    """Least squares over the means of equal stretches.
+
+    Args:
+        seconds: at least three samples' times.
+        megabytes: and their memory.
+        stretches: at most so many; fewer where there are fewer samples.
+    """
+    parts = min(stretches, len(seconds))
+    hours = [float(part.mean()) / 3600 for part in np.array_split(np.asarray(seconds), parts)]
+    means = [float(part.mean()) for part in np.array_split(np.asarray(megabytes), parts)]
+    fit = stats.linregress(hours, means)
+    half = float(stats.t.ppf(0.975, parts - 2) * fit.stderr)
+    return Slope(float(fit.slope), float(fit.slope) - half, float(fit.slope) + half)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the service held at a time."""
+
+    seconds: float
+    held: Resources
+    kept: float  # embeddings
+
+
+async def run(options: argparse.Namespace) -> Findings:
+    """Load it, and look at it from outside."""
+    minutes = options.minutes
+    findings = Findings(
+        "soak",
+        "Everything for a long time",
+        f"python -m benchmarks.faults soak --minutes {minutes:g} --callers {options.callers} --cache {options.cache}",
+        f"{minutes:g} minutes, {options.callers} callers without pause: all routes and dialects, all models, texts of "
+        f"1 to {options.longest} words, lists of 1 to 1,000, some requests refused; {options.cache} embeddings kept in "
+        f"memory. {KNOWN_SHARE:.0%} are {KNOWN} requests whose answers are known from the start (1e-6).",
+        head=HEAD,
+    )
+    settings: dict[str, object] = {"cache_size": options.cache, "request_timeout": 60, "max_explained_tokens": 2000}
+    if options.workers > 1:
+        settings["workers"] = options.workers
+    with Served(options.service_cpus, **settings) as served:
+        models = models_by_task(json.loads(served.get("/models")[1])["models"])
+        rng = random.Random(options.seed)
+        everything = every_route(models, rng, options.longest)
+        known = await with_answers(served.url, known_requests(everything))
+        samples: list[Sample] = []
+        began = time.monotonic()
+        async with Load(served.url, with_known(everything, known, rng), callers=options.callers) as load:
+            await _watch(served, load, samples, findings, began, minutes * 60)
+        await asyncio.sleep(1)
+        idle_after = await _sample(served, began)
+        complaints = served.complaints()
+    _judge(findings, samples, idle_after, options)
+    findings.promise("no error in the service's log", not complaints, complaints[:3] or "none")
+    return findings
+
+
+def known_requests(everything: Iterator[Ask]) -> list[Ask]:
+    """Some of them whose answers are JSON and do not change by themselves."""
+    asks = (ask for ask in everything if ask.body is not None and ask.status == 200)
+    return list(itertools.islice(asks, KNOWN))
+
+
+def with_known(everything: Iterator[Ask], known: Sequence[Ask], rng: random.Random) -> Iterator[Ask]:
+    """All requests, among them those whose answers are known."""
+    while True:
+        yield rng.choice(known) if rng.random() < KNOWN_SHARE else next(everything)
+
+
+async def _watch(
+    served: Served, load: Load, samples: list[Sample], findings: Findings, began: float, seconds: float
+) -> None:
+    """Look at the service until the time is over; a row of figures for each twelfth of it."""
+    asked = failed = 0
+    examples: list[str] = []
+    for part in range(1, 13):
+        while time.monotonic() - began < seconds * part / 12:
+            await asyncio.sleep(min(2.0, seconds / 200))
+            samples.append(await _sample(served, began))
+        tally, last = load.take(), samples[-1]
+        asked, failed = asked + tally.asked, failed + tally.failed
+        examples += tally.examples
+        findings.row(
+            last.seconds / 60,
+            tally.asked,
+            tally.failed,
+            *(tally.percentile(percent) for percent in (50, 99)),
+            last.held.resident_mb,
+            last.held.files,
+            last.held.threads,
+            int(last.kept),
+        )
+    findings.promise(
+        "every request answered as it must be, the known ones the same to the end",
+        failed == 0 and asked > 0,
+        f"{failed} of {asked} failed{''.join(f'; {example}' for example in examples[:3])}",
+    )
+
+
+async def _sample(served: Served, began: float) -> Sample:
+    metrics = await asyncio.to_thread(served.metrics)
+    return Sample(time.monotonic() - began, served.resources(), metrics.total("semblance_cache_entries"))
+
+
+def _judge(findings: Findings, samples: Sequence[Sample], idle_after: Sample, options: argparse.Namespace) -> None:
+    second = [sample for sample in samples if sample.seconds >= samples[-1].seconds / 2]
+    found = slope([s.seconds for s in second], [s.held.resident_mb for s in second])
+    findings.promise(
+        f"resident memory is flat over the second half: a slope of at most {options.flat:g} MB an hour",
+        found.low <= options.flat,
+        f"{found.mb_an_hour:+.1f} MB/hour, 95 % interval {found.low:+.1f} to {found.high:+.1f}; "
+        f"{second[-1].held.resident_mb:.0f} MB resident, at most {max(s.held.peak_mb for s in samples):.0f}",
+    )
+    for what in ("files", "threads"):
+        counts = [getattr(sample.held, what) for sample in second]
+        first, last = (np.array_split(counts, 2)[i].max() for i in (0, 1))
+        findings.promise(
+            f"{what} do not grow over the second half", bool(last <= first), f"at most {first}, then at most {last}"
+        )
+    kept = max(sample.kept for sample in samples)
+    findings.promise("the cache keeps its bound", kept <= options.cache, f"at most {kept:.0f} embeddings")
+    findings.values |= {
+        "slope": vars(found),
+        "samples": [[s.seconds, s.held.resident_mb, s.held.files, s.held.threads, s.kept] for s in samples],
+        "idle_after": vars(idle_after.held),
+    }
+    name = f"{datetime.now(UTC).date()}-faults-soak.png"
+    _plot(samples, found, options.out / name)
+    findings.notes.append(f"![resident memory over time]({name})")
+
+
+def _plot(samples: Sequence[Sample], found: Slope, path: Path) -> None:
+    minutes = np.array([sample.seconds for sample in samples]) / 60
+    resident = np.array([sample.held.resident_mb for sample in samples])
+    second = minutes >= minutes[-1] / 2
+    level, centre = resident[second].mean(), minutes[second].mean()
+    figure, (top, bottom) = plt.subplots(2, 1, sharex=True, figsize=(8, 5), height_ratios=(3, 1), layout="constrained")
+    top.plot(minutes, resident, linewidth=0.8)
+    top.plot(
+        minutes[second],
+        level + (minutes[second] - centre) / 60 * found.mb_an_hour,
+        label=f"{found.mb_an_hour:+.1f} MB/hour ({found.low:+.1f} to {found.high:+.1f})",
+    )
+    top.set(ylabel="resident MB", ylim=(0, None))
+    top.legend(loc="lower right")
+    for what in ("files", "threads"):
+        bottom.plot(minutes, [getattr(sample.held, what) for sample in samples], label=what, linewidth=0.8)
+    bottom.set(xlabel="minutes", ylabel="open", ylim=(0, None))
+    bottom.legend(loc="lower right")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
