@@ -7,6 +7,7 @@ serve another model's numbers.
 
 import hashlib
 import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -19,6 +20,7 @@ from contract.graph import CONTRACT_VERSION
 
 MANIFEST_NAME = "manifest.json"
 SHARED_NAME = "shared"  # the folder beside the models' own that keeps what several of them name
+VERSION_NAME = re.compile(r"[1-9][0-9]{0,8}")  # the folder of one version, within its model's own
 
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]  # never a path
 ModelId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
@@ -252,9 +254,17 @@ class Manifest(_Frozen):
         return manifest
 
     def path_of(self, folder: Path, name: str) -> Path:
-        """Where a file of the model in `folder` lies: there, or among the shared ones, called by its checksum."""
+        """Where a file of the model in `folder` lies: there, or among the shared ones, called by its checksum.
+
+        The folder is `models/<any name>`, or that of one version, `models/<id>/<version>`; the shared files of both lie
+        in `models/shared`.
+        """
         entry = self.files[name]
-        return folder.parent / SHARED_NAME / f"{entry.sha256}{Path(name).suffix}" if entry.shared else folder / name
+        if not entry.shared:
+            return folder / name
+        is_version = folder.parent.name == self.id and VERSION_NAME.fullmatch(folder.name) is not None
+        models = folder.parent.parent if is_version else folder.parent
+        return models / SHARED_NAME / f"{entry.sha256}{Path(name).suffix}"
 
     def verify(self, folder: Path) -> None:
         """Hold every file against its entry.

@@ -13,7 +13,7 @@ Embeddings = npt.NDArray[np.floating]
 
 
 def cosine(a: Embeddings, b: Embeddings) -> Floats:
-    """Cosine of each pair of rows: [n, d], [n, d] -> [n] in [-1, 1]; 0 where a row is all zeros."""
+    """Cosine of each pair of rows: [n, d] or [1, d], [n, d] -> [n] in [-1, 1]; 0 where a row is all zeros."""
     a64, b64 = a.astype(np.float64), b.astype(np.float64)
     norms = np.sqrt(np.vecdot(a64, a64) * np.vecdot(b64, b64))
     norms[norms == 0] = 1.0  # the dot product with an all-zero row is 0 already
@@ -21,7 +21,7 @@ def cosine(a: Embeddings, b: Embeddings) -> Floats:
 
 
 def exp_l1(a: Embeddings, b: Embeddings) -> Floats:
-    """exp(-||a - b||_1) of each pair of rows: [n, d], [n, d] -> [n] in [0, 1] (MaLSTM's g)."""
+    """exp(-||a - b||_1) of each pair of rows: [n, d] or [1, d], [n, d] -> [n] in [0, 1] (MaLSTM's g)."""
     return np.asarray(np.exp(-np.abs(a.astype(np.float64) - b.astype(np.float64)).sum(axis=1)))
 
 

@@ -34,12 +34,12 @@ def encode(run_encoder: Run, ids: Sequence[Sequence[int]]) -> Embeddings:
 
 
 def compare(run_head: Run, a: Embeddings, b: Embeddings) -> npt.NDArray[np.float32]:
-    """Raw output of a HEAD graph for n pairs of embeddings: [n, outputs]."""
-    return run_head({"embedding_a": a, "embedding_b": b})
+    """Raw output of a HEAD graph for n pairs of embeddings, or one of a with n of b: [n, outputs]."""
+    return run_head({"embedding_a": a if len(a) == len(b) else np.repeat(a, len(b), axis=0), "embedding_b": b})
 
 
 def similarity(task: SimilarityTask, run_head: Run | None, a: Embeddings, b: Embeddings) -> Similarities:
-    """Score n pairs of embeddings of a siamese model.
+    """Score n pairs of embeddings of a siamese model: a [n, dim], or [1, dim] for all of b [n, dim].
 
     Raises:
         ValueError: the task names a graph and no session was given for it.

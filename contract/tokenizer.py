@@ -68,6 +68,9 @@ class Tokenizer:
             if len(ids) != len(entries):
                 repeated = Counter(entries).most_common(1)[0][0]
                 raise TokenizerError(f"{what} {repeated!r} is in the vocabulary twice")
+        self._first_pieces = {p: i for p, i in self._piece_ids.items() if not p.startswith(CONTINUATION)}
+        cut = len(CONTINUATION)
+        self._later_pieces = {p[cut:]: i for p, i in self._piece_ids.items() if p.startswith(CONTINUATION)}
         self._longest_piece = max((len(piece.removeprefix(CONTINUATION)) for piece in self.pieces), default=0)
 
     def __len__(self) -> int:
@@ -77,13 +80,11 @@ class Tokenizer:
     def encode(self, text: str, max_tokens: int) -> Encoded:
         """Token ids of a sentence, cut at `max_tokens`; no ids at all when the text has no visible character."""
         words = split_words(text)
-        known = self._word_ids.get
+        found = list(map(self._word_ids.get, words))
+        unknown = found.count(None)
         ids: list[int] = []
-        unknown = 0
-        for word in words:
-            word_id = known(word)
+        for word, word_id in zip(words, found, strict=True):
             if word_id is None:
-                unknown += 1
                 ids += self.fallback(word)
             else:
                 ids.append(word_id)
@@ -98,16 +99,17 @@ class Tokenizer:
     def _cut(self, word: str) -> list[int]:
         ids: list[int] = []
         start = 0
+        known = self._first_pieces.get
         while start < len(word):
-            prefix = CONTINUATION if start else ""
             for end in range(min(len(word), start + self._longest_piece), start, -1):
-                piece_id = self._piece_ids.get(prefix + word[start:end])
+                piece_id = known(word[start:end])
                 if piece_id is not None:
                     ids.append(piece_id)
                     start = end
                     break
             else:
                 return []
+            known = self._later_pieces.get
         return ids
 
     def token(self, token_id: int) -> str:

@@ -53,13 +53,14 @@ def batched(shapes: Sequence[Shape], budget: Budget) -> list[list[int]]:
     if budget.holds(padded(shapes)):  # the common case
         return [list(range(len(shapes)))]
     batches: list[list[int]] = []
-    batch = Padding((), 0)
-    for i in sorted(range(len(shapes)), key=lambda i: prod(shapes[i])):
-        alone = Padding(shapes[i], 1)
-        joined = batch.with_(alone) if batches else alone
-        if not batches or not budget.holds(joined):
-            batches.append([])
-            joined = alone
-        batch = joined
-        batches[-1].append(i)
+    batch: list[int] = []
+    longest: Shape = ()
+    for i in sorted(range(len(shapes)), key=list(map(prod, shapes)).__getitem__):
+        joined = tuple(map(max, longest, shapes[i])) if batch else shapes[i]
+        if not batch or len(batch) == budget.items or prod(joined) * (len(batch) + 1) > budget.size:
+            batch = []
+            batches.append(batch)
+            joined = shapes[i]
+        longest = joined
+        batch.append(i)
     return batches

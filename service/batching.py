@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
@@ -137,6 +138,9 @@ class Batcher(Generic[K, R]):
         Raises:
             Exception: whatever the run raises.
         """
+        # Not even without padding: then it need not be known how they would be padded.
+        if self.cost.per_unit * sum(prod(self._shape(key)) for key in keys) > INLINE_SECONDS:
+            return None
         pieces = self._pieces(keys)
         return self._at_once(pieces) if self._is_direct(pieces) else None
 

@@ -17,7 +17,7 @@ from contract.tokenizer import Encoded, Tokenizer
 from service.batches import PAIRS
 from service.batching import Batcher
 from service.cache import Key, Pair, Policy, Space, Tiers, Vector, VectorCache
-from service.scorer import Scorer
+from service.scorer import Scorer, as_pairs
 from service.telemetry import ModelTelemetry
 from service.vectors import Vectors
 from service.workers import Workers
@@ -59,15 +59,16 @@ class InteractionScorer(Scorer):
     async def _similarity(self, pairs: Sequence[Pair], *, cached: bool) -> tuple[Similarities, Collection[Key]]:
         task = self._similarity_task()
         assert task.graph is not None, "the manifest's own rule for interaction models"
-        rows, computed = await self.outputs[task.graph].get(pairs, cached=cached)
-        return read_similarity(task, raw_scores(task, _join(rows, pairs))), computed
+        ordered = self._ordered(list(pairs))
+        rows, computed = await self.outputs[task.graph].get(ordered, cached=cached)
+        return read_similarity(task, raw_scores(task, _join(rows, ordered))), computed
 
     async def entailment(
         self, a: Sequence[Encoded], b: Sequence[Encoded]
     ) -> tuple[list[dict[str, float]], Collection[Key]]:
         """See `Scorer.entailment`."""
         task = self._entailment_task()
-        pairs = _as_given(a, b)
+        pairs = as_pairs(a, b)
         rows, computed = await self.outputs[task.graph].get(pairs)
         return entailment(task, _join(rows, pairs)), computed
 
@@ -80,12 +81,12 @@ class InteractionScorer(Scorer):
         """See `Scorer.similarity_now`."""
         task = self._similarity_task()
         assert task.graph is not None, "the manifest's own rule for interaction models"
-        return read_similarity(task, raw_scores(task, self._run_pairs(task.graph, self._pairs(a, b))))
+        return read_similarity(task, raw_scores(task, self._run_pairs(task.graph, self._ordered(as_pairs(a, b)))))
 
     def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """See `Scorer.entailment_now`."""
         task = self._entailment_task()
-        return entailment(task, self._run_pairs(task.graph, _as_given(a, b)))
+        return entailment(task, self._run_pairs(task.graph, as_pairs(a, b)))
 
     async def matrices(self, a: Encoded, b: Encoded) -> Floats:
         """The model's own explanation of a pair: [matrices, tokens of a, tokens of b]. The model must have one.
@@ -106,7 +107,7 @@ class InteractionScorer(Scorer):
         explanation = self.manifest.explanation
         if explanation is None:
             return None
-        for left, right in _as_given(a, b):
+        for left, right in as_pairs(a, b):
             found = self._run_pairs(explanation.graph, [(left, right)])
             expected = (1, len(explanation.matrices), len(left), len(right))
             if found.shape != expected:
@@ -119,7 +120,7 @@ class InteractionScorer(Scorer):
 
     def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
         """See `Scorer.measure`."""
-        pairs = list(dict.fromkeys(_as_given(a, b)))
+        pairs = list(dict.fromkeys(as_pairs(a, b)))
         tiers = Tiers(memory=False, redis=False)
         for vectors in self.outputs.values():
             vectors.measure(pairs, policy)
@@ -139,10 +140,6 @@ class InteractionScorer(Scorer):
         return self._runs[graph](
             {"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b}
         )
-
-
-def _as_given(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
-    return [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
 
 
 def _shape(pair: Pair) -> tuple[int, int]:

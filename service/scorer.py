@@ -136,12 +136,14 @@ class Scorer(ABC):
             InferenceFailed: a graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        pairs = self._pairs(a, b)
+        pairs = as_pairs(a, b)
         remembered = self._scores if cached and len(pairs) <= _FEW_PAIRS else None
-        if remembered is not None and (known := remembered.find(pairs)) is not None:
-            raw, ratings, scores = map(list, zip(*known, strict=True))
-            self._telemetry.scored(scores)
-            return Scores(raw, None if self.rating_scale is None else ratings, scores, _NOTHING)
+        if remembered is not None:
+            pairs = self._ordered(pairs)
+            if (known := remembered.find(pairs)) is not None:
+                raw, ratings, scores = map(list, zip(*known, strict=True))
+                self._telemetry.scored(scores)
+                return Scores(raw, None if self.rating_scale is None else ratings, scores, _NOTHING)
         answer, computed = await self._similarity(pairs, cached=cached)
         found = Scores(
             answer.raw_score.tolist(),
@@ -193,9 +195,8 @@ class Scorer(ABC):
     def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
         """Learn what work costs here, on n >= 1 pairs, and choose the cache's tiers; warms the graphs as well."""
 
-    def _pairs(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
-        """The pairs to score, the shorter sentence first where the order does not move the score."""
-        pairs = [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
+    def _ordered(self, pairs: list[Pair]) -> list[Pair]:
+        """The pairs, the shorter sentence first where the order does not move the score."""
         if self._symmetric:
             return [(y, x) if (len(y), y) < (len(x), x) else (x, y) for x, y in pairs]
         return pairs
@@ -225,6 +226,11 @@ class Scorer(ABC):
             return output
 
         return watched
+
+
+def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
+    """n sentences and their partners, by their ids."""
+    return [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
 
 
 class SiameseScorer(Scorer):
@@ -280,7 +286,7 @@ class SiameseScorer(Scorer):
         self, a: Sequence[Encoded], b: Sequence[Encoded]
     ) -> tuple[list[dict[str, float]], Collection[Key]]:
         """See `Scorer.entailment`."""
-        pairs = [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
+        pairs = as_pairs(a, b)
         rows, computed = await self.embeddings.get(chain.from_iterable(pairs))
         answer = await self._workers.run(
             len(pairs) * self.seconds_per_pair, lambda: self._compare_entailment(*_sides(rows, pairs))
@@ -293,11 +299,11 @@ class SiameseScorer(Scorer):
 
     def similarity_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> Similarities:
         """See `Scorer.similarity_now`."""
-        return self._compare_similarity(*self._embeddings_now(self._pairs(a, b)))
+        return self._compare_similarity(*self._embeddings_now(as_pairs(a, b)))
 
     def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """See `Scorer.entailment_now`."""
-        return self._compare_entailment(*self._embeddings_now([(x.ids, y.ids) for x, y in zip(a, b, strict=True)]))
+        return self._compare_entailment(*self._embeddings_now(as_pairs(a, b)))
 
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """See `Scorer.false_claim`: is an embedding the mean of its tokens' where it should be?"""
@@ -313,7 +319,7 @@ class SiameseScorer(Scorer):
 
     def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
         """See `Scorer.measure`."""
-        pairs = [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
+        pairs = as_pairs(a, b)
         self.embeddings.measure(list(dict.fromkeys(chain.from_iterable(pairs))), policy)
         rows = self._embeddings_now(pairs)
         work = [
@@ -354,7 +360,9 @@ def _shape(ids: Ids) -> tuple[int]:
 
 
 def _sides(rows: Mapping[Ids, Vector], pairs: Sequence[Pair]) -> tuple[Embeddings, Embeddings]:
-    return _join(rows, [a for a, _ in pairs]), _join(rows, [b for _, b in pairs])
+    """Both sides' embeddings [n, dim]; of a query with many candidates [1, dim] for a."""
+    a, b = [a for a, _ in pairs], [b for _, b in pairs]
+    return _join(rows, a[:1] if len(set(map(id, a))) == 1 else a), _join(rows, b)
 
 
 def _join(rows: Mapping[Ids, Vector], ids: Sequence[Ids]) -> Embeddings:

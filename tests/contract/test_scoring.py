@@ -123,3 +123,21 @@ def test_entailment_names_each_probability_in_the_order_of_the_task() -> None:
 
 def test_the_first_of_equal_labels_is_the_most_likely() -> None:
     assert most_likely({"neutral": 0.4, "entailment": 0.4, "contradiction": 0.2}) == "neutral"
+
+
+@pytest.mark.parametrize("comparison", ["cosine", "exp_l1", "head"])
+def test_one_sentence_with_many_is_each_pair_of_them(comparison: str) -> None:
+    def run(feeds: Mapping[str, Array]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        assert feeds["embedding_a"].shape == feeds["embedding_b"].shape == (3, 2)
+        product = feeds["embedding_a"].astype(np.float32) * feeds["embedding_b"].astype(np.float32)
+        return product.sum(axis=1, keepdims=True)
+
+    kinds = {
+        "cosine": cosine_task(),
+        "exp_l1": SimilarityTask(comparison="exp_l1", raw_range=(0.0, 1.0), symmetric=True),
+        "head": SimilarityTask(graph="head.onnx", raw_range=(-9.0, 9.0), symmetric=True),
+    }
+    together = similarity(kinds[comparison], run, A[2:], B)
+    repeated = similarity(kinds[comparison], run, np.repeat(A[2:], 3, axis=0), B)
+    assert together.raw_score.tolist() == repeated.raw_score.tolist()
+    assert together.score.tolist() == repeated.score.tolist()
