@@ -44,10 +44,12 @@ def serving(
     Raises:
         RuntimeError: it ended, or did not answer in time.
     """
+    # What a shell has set for other purposes would change what is measured.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SEMBLANCE_", "MALLOC_"))}
     process = subprocess.Popen(
         [*pinned(cores), *command],
         cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **environment},
+        env={**inherited, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **environment},
         stdout=subprocess.DEVNULL,
     )
     try:
