@@ -256,7 +256,8 @@ def saturation_table(found: Measurements) -> list[str]:
         )
     head = ["server", "request of", "cache", "connections", "requests/s", "pairs/s", "p50 ms", "p95 ms", "p99 ms"]
     return table(
-        [*head, "p99 : p50", ": echo", "CPU us a request", "cores busy", "found in caches, computed", "not answered"], rows
+        [*head, "p99 : p50", ": echo", "CPU us a request", "cores busy", "found in caches, computed", "not answered"],
+        rows,
     )
 
 
