@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the repository is not installed
 from contract.explaining import contributions  # noqa: E402
 from contract.tokenizer import Encoded  # noqa: E402
-from service.cache import EmbeddingCache  # noqa: E402
+from service.cache import VectorCache  # noqa: E402
 from service.interaction import InteractionScorer  # noqa: E402
 from service.registry import open_models  # noqa: E402
 from service.scorer import Scorer, SiameseScorer  # noqa: E402
@@ -164,7 +164,7 @@ def scorers(models: Path) -> dict[str, Scorer]:
     """Every model of a folder, as the service opens it."""
     telemetry = Telemetry()
     settings = Settings(models_dir=models, providers="cpu")
-    opened = open_models(settings, telemetry, EmbeddingCache(0, telemetry), Workers(1, 1))
+    opened = open_models(settings, telemetry, VectorCache(0, telemetry), Workers(1, 1))
     return {name: model.scorer for name, model in opened.items()}
 
 
