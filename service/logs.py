@@ -14,7 +14,16 @@ from typing import Any, Literal
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 
 
-class JsonFormatter(logging.Formatter):
+class _Formatter(logging.Formatter):
+    """What both forms have."""
+
+    def __init__(self, **constant: object) -> None:
+        """Prepare it; `constant` is what every event carries."""
+        super().__init__()
+        self.constant = constant
+
+
+class JsonFormatter(_Formatter):
     """One JSON object a line: time, level, logger, message, request id, and the event's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -22,7 +31,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(_event(self, record), default=str)
 
 
-class TextFormatter(logging.Formatter):
+class TextFormatter(_Formatter):
     """The same for people at a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -35,12 +44,13 @@ class TextFormatter(logging.Formatter):
         return f"{line}\n{trace}" if trace else line
 
 
-def _event(formatter: logging.Formatter, record: logging.LogRecord) -> dict[str, Any]:
+def _event(formatter: _Formatter, record: logging.LogRecord) -> dict[str, Any]:
     event: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname.lower(),
         "logger": record.name,
         "message": record.getMessage(),
+        **formatter.constant,
     }
     if request_id := REQUEST_ID.get():
         event["request_id"] = request_id
@@ -61,10 +71,10 @@ def _without_messages(error: BaseException | None) -> str:
     return "\nwhich led to\n".join(reversed(traces))
 
 
-def configure(level: str, style: Literal["json", "text"]) -> None:
-    """Send every logger, uvicorn's included, to stderr in one form."""
+def configure(level: str, style: Literal["json", "text"], **constant: object) -> None:
+    """Send every logger, uvicorn's included, to stderr in one form; `constant` is what every event carries."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    handler.setFormatter(JsonFormatter(**constant) if style == "json" else TextFormatter(**constant))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

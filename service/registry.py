@@ -15,6 +15,7 @@ from contract.scoring import Array, Run
 from contract.tensors import load_tensors
 from contract.tokenizer import Tokenizer
 from service.cache import Policy, Tiers, VectorCache
+from service.cpus import counts
 from service.errors import InferenceFailed, ModelError, UnknownModel, UnsupportedTask
 from service.interaction import InteractionScorer
 from service.logs import fields
@@ -281,7 +282,7 @@ def _open_graph(
         path,
         _kind(name, manifest),
         providers,
-        threads=settings.ort_threads,
+        threads=counts(settings).ort_threads,
         must_use_cuda=settings.providers == "cuda",
         tensors=tensors,
     )

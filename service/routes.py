@@ -1,5 +1,6 @@
 """The routes: limits checked, a model found, its answer put into words."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -36,6 +37,7 @@ from service.schemas import (
     SimilarityResult,
 )
 from service.scorer import Scorer
+from service.snapshots import Collected
 from service.state import Service
 
 RERANK_TOP = 50  # candidates that a second stage orders, unless a request says how many
@@ -239,7 +241,9 @@ def operations_routes(service: Service) -> APIRouter:
     @router.get("/metrics", summary="Prometheus metrics", response_class=Response, responses=_GUARDED | _METRICS)
     async def metrics(request: Request) -> Response:
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(service.telemetry.registry), media_type=content_type)
+        # Putting thousands of series into words takes some 50 ms, during which others shall be answered.
+        collected = Collected(service.telemetry.scrape())
+        return Response(await asyncio.to_thread(encode, collected), media_type=content_type)
 
     return router
 

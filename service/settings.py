@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, PlainValidator, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from service.cache import Policy
@@ -25,6 +25,23 @@ _ORIGIN = re.compile(r"https?://[^/?#@\s*,]+")
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
+def _number_or_auto(most: int) -> PlainValidator:
+    """A count, or the word that leaves it to the machine; a union of types would have two lines for one mistake."""
+
+    def read(value: object) -> int | Literal["auto"]:
+        if value == "auto":
+            return "auto"
+        if str(value).isdecimal() and 1 <= int(str(value)) <= most:
+            return int(str(value))
+        raise ValueError(f"expected a whole number from 1 to {most}, or auto")
+
+    return PlainValidator(read)
+
+
+_Processes = Annotated[int | Literal["auto"], _number_or_auto(64)]
+_Threads = Annotated[int | Literal["auto"], _number_or_auto(256)]
+
+
 class Settings(BaseSettings):
     """What an operator may choose; the defaults serve the published models on loopback."""
 
@@ -35,7 +52,15 @@ class Settings(BaseSettings):
     # where to listen; a host other than loopback is the operator's decision
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
-    shutdown_grace_seconds: int = Field(default=10, ge=0, description="time for requests in flight after SIGTERM")
+    drain_seconds: float = Field(
+        default=0.0,
+        ge=0,
+        description="after SIGTERM, how long to answer on while /health/ready says 'shutting down': what a load "
+        "balancer needs to notice (docs/operating.md)",
+    )
+    shutdown_grace_seconds: int = Field(
+        default=10, ge=0, description="then, how long connections and requests in flight may take to end"
+    )
 
     # what to serve
     models_dir: Path = Path("models")
@@ -55,8 +80,16 @@ class Settings(BaseSettings):
 
     # how to run it
     providers: Literal["auto", "cuda", "cpu"] = "auto"
-    ort_threads: int = Field(default=1, ge=1, le=256, description="threads inside one graph run")
-    worker_threads: int = Field(default=2, ge=1, le=256, description="graph runs outside the event loop at a time")
+    workers: _Processes = Field(
+        default=1, description="processes that share the port; auto is one for each CPU that this container may use"
+    )
+    worker_threads: _Threads = Field(
+        default="auto",
+        description="graph runs of a process outside the event loop at a time; auto is its share of CPUs",
+    )
+    ort_threads: _Threads = Field(
+        default="auto", description="threads inside one graph run; auto is what worker_threads leaves of that share"
+    )
     max_in_flight: int = Field(
         default=1024, ge=1, description="requests received and not yet answered; more are refused (429)"
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from service.cache import VectorCache
+from service.cpus import counts
 from service.redis_cache import RedisCache
 from service.registry import Capability, Registry, open_models
 from service.schemas import Readiness
@@ -24,6 +25,8 @@ class Service:
             StartupError: a model, a default or a provider is not as the settings say.
         """
         self.settings = settings
+        self.counts = counts(settings)
+        self.shutting_down = False  # set by the server
         self.telemetry = telemetry = Telemetry()
         self.redis: RedisCache | None = None
         if settings.redis_url is not None:
@@ -36,7 +39,7 @@ class Service:
                 dtype=settings.redis_dtype,
             )
         self.cache = VectorCache(settings.cache_size, telemetry, self.redis)
-        self.workers = Workers(settings.worker_threads, settings.max_waiting, settings.max_queue_seconds)
+        self.workers = Workers(self.counts.worker_threads, settings.max_waiting, settings.max_queue_seconds)
         telemetry.watch(telemetry.cache_entries, lambda: len(self.cache))
         telemetry.watch(telemetry.workers_busy, lambda: self.workers.busy)
         telemetry.watch(telemetry.queue_seconds, lambda: self.workers.queue_seconds)
@@ -71,7 +74,11 @@ class Service:
 
     def readiness(self) -> Readiness:
         """Ask each model its first golden pair; a Redis that is down degrades, but does not stop."""
-        problems = [f"model {name}: {problem}" for name, model in self.registry.items() if (problem := model.problem())]
+        if self.shutting_down:
+            problems = ["shutting down"]
+        else:
+            asked = ((name, model.problem()) for name, model in self.registry.items())
+            problems = [f"model {name}: {problem}" for name, problem in asked if problem]
         redis: Literal["off", "up", "down"] = "off" if self.redis is None else "up" if self.redis.up else "down"
         reasons = [*problems, *(["redis does not answer: vectors are computed instead"] if redis == "down" else [])]
         return {

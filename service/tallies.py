@@ -6,11 +6,12 @@ same registry, and look the same from outside.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 _FEW = 16  # values that a loop sorts into buckets faster than numpy does
@@ -41,11 +42,12 @@ class Counts(Collector):
         """The series with these labels; it exists from then on."""
         return self._series.setdefault(tuple(map(str, values)), Count())
 
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        """For Prometheus."""
+    def collect(self, used_only: bool = False) -> Iterator[CounterMetricFamily]:
+        """For Prometheus; `used_only` leaves out the series that are at 0."""
         family = CounterMetricFamily(self._name, self._documentation, labels=self._labels)
         for values, count in self._series.items():
-            family.add_metric(values, count.value)
+            if count.value or not used_only:
+                family.add_metric(values, count.value)
         yield family
 
 
@@ -109,11 +111,34 @@ class Distributions(Collector):
         """The series with these labels; it exists from then on."""
         return self._series.setdefault(tuple(map(str, values)), Distribution(self._bounds))
 
-    def collect(self) -> Iterator[HistogramMetricFamily]:
-        """For Prometheus: each bucket with all below it."""
+    def collect(self, used_only: bool = False) -> Iterator[HistogramMetricFamily]:
+        """For Prometheus: each bucket with all below it; `used_only` leaves out the series that are empty."""
         self._before()
         family = HistogramMetricFamily(self._name, self._documentation, labels=self._labels)
         for values, series in self._series.items():
-            below = np.cumsum(series.counts).tolist()
+            if used_only and not any(series.counts):
+                continue
+            below = list(accumulate(series.counts))
             family.add_metric(values, list(zip(self._names, below, strict=True)), series.total)
         yield family
+
+
+class Registry(CollectorRegistry):
+    """Prometheus' own, which can also leave out most of what is at 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._collectors: list[Collector] = []
+
+    def register(self, collector: Collector) -> None:
+        """Collect this one too."""
+        super().register(collector)
+        self._collectors.append(collector)
+
+    def collect_used(self) -> Iterator[Metric]:
+        """Everything, but of the tallies here only the series that are not at 0."""
+        for collector in self._collectors:
+            if isinstance(collector, Counts | Distributions):
+                yield from collector.collect(used_only=True)
+            else:
+                yield from collector.collect()

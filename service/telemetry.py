@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from prometheus_client import (
-    CollectorRegistry,
     Counter,
     Gauge,
     GCCollector,
@@ -17,14 +16,17 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
+from prometheus_client.core import Metric
 
-from service.tallies import Count, Counts, Distribution, Distributions
+from service.tallies import Count, Counts, Distribution, Distributions, Registry
 from service.timings import PHASES, Timings
 
 RedisFailure = Literal["error", "timeout", "garbage", "dropped"]
 CacheTier = Literal["scores", "memory", "redis"]
+Ending = Literal["asked", "killed", "failed", "hung"]  # of a worker process that was replaced
 NO_MODEL = "none"  # the request failed before a model was chosen, or the route has none
 OTHER_ROUTE = OTHER_STATUS = "other"
+WORKER_RESTARTS = "semblance_worker_restarts"
 STATUSES = (200, 400, 401, 404, 405, 408, 413, 415, 422, 424, 429, 499, 500, 503)
 _SECONDS = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
@@ -38,7 +40,9 @@ class Telemetry:
     """All metrics of one service, in a registry of their own."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
+        self.registry = registry = Registry()
+        # What a scrape is told: with several worker processes that of all of them (`service/snapshots.py`).
+        self.scrape: Callable[[], Iterable[Metric]] = registry.collect
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
@@ -61,6 +65,11 @@ class Telemetry:
         self.rate_limited = Counter(
             "semblance_rate_limited", "Requests refused because their caller asks too often", registry=registry
         )
+        processes = Gauge("semblance_worker_processes", "Worker processes that answer", registry=registry)
+        processes.set(1)  # this one
+        restarts = Counts(WORKER_RESTARTS, "Worker processes that ended and were replaced", ["reason"], registry)
+        for reason in get_args(Ending):
+            restarts.labels(reason)  # counted by the supervisor
         self.in_flight = Gauge("semblance_requests_in_flight", "Requests being answered", registry=registry)
         self.workers_busy = Gauge(
             "semblance_workers_busy", "Large requests in a worker thread or waiting for one", registry=registry

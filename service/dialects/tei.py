@@ -264,20 +264,20 @@ def _no_prompts(name: str | None, field: str) -> None:
 
 
 def _info(model: Model, scoring: Scoring, version: str) -> TeiInfo:
-    manifest, settings = model.manifest, scoring.service.settings
+    manifest, settings, counts = model.manifest, scoring.service.settings, scoring.service.counts
     return {
         "model_id": manifest.id,
         "model_sha": manifest.fingerprint,
         "model_dtype": "float32",
         "served_model_name": manifest.id,
         "model_type": _model_type(manifest),
-        "max_concurrent_requests": settings.worker_threads + settings.max_waiting,
+        "max_concurrent_requests": counts.workers * (counts.worker_threads + settings.max_waiting),
         "max_input_length": manifest.limits.max_tokens,
         "max_batch_tokens": SENTENCES.size,
         "max_batch_requests": None,
         "max_client_batch_size": min(settings.max_pairs, settings.max_candidates, settings.max_sentences),
         "auto_truncate": True,
-        "tokenization_workers": settings.worker_threads,
+        "tokenization_workers": counts.worker_threads,
         "version": version,
     }
 

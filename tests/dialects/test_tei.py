@@ -206,7 +206,7 @@ async def test_long_texts_are_cut_unless_that_is_refused(serve: Serve, text: str
 
 
 async def test_info_describes_the_default_or_the_named_model(serve: Serve, models) -> None:
-    async with serve(max_sentences=7, model_aliases={"bge-reranker": "pair-sick"}) as client:
+    async with serve(max_sentences=7, worker_threads=2, model_aliases={"bge-reranker": "pair-sick"}) as client:
         info = (await client.get("/info")).json()
         graded = (await client.get("/info", params={"model": "avg-sick"})).json()
         pair = (await client.get("/info", params={"model": "bge-reranker"})).json()

@@ -1,0 +1,112 @@
+"""How many CPUs this container may use, and how many processes and threads that makes.
+
+A container sees all CPUs of its host, but its cgroup may allow it the time of two: threads beyond that are stopped in
+the middle of their work, for tens of milliseconds, until the next period begins.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.settings import Settings
+
+CGROUPS = Path("/sys/fs/cgroup")
+OWN_CGROUPS = Path("/proc/self/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Cpus:
+    """What may be used, in CPUs, and who says so."""
+
+    count: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Processes, and the threads of each."""
+
+    workers: int
+    worker_threads: int
+    ort_threads: int
+
+
+def usable_cpus(cgroups: Path = CGROUPS, own: Path = OWN_CGROUPS) -> Cpus:
+    """The least of what this process's cgroups, those above them, and its affinity allow.
+
+    Args:
+        cgroups: where the cgroup file systems are.
+        own: what names the cgroups of this process, as `/proc/self/cgroup` does.
+    """
+    limits = [Cpus(len(os.sched_getaffinity(0)), "affinity"), *_quotas(cgroups, own)]
+    return min(limits, key=lambda limit: limit.count)
+
+
+def counts(settings: Settings, cpus: Cpus | None = None) -> Counts:
+    """What the settings say, and for `auto` what the CPUs allow: a number given stands whatever the CPUs are.
+
+    Args:
+        settings: of the service.
+        cpus: that may be used; looked up unless given.
+    """
+    allowed = max(1, int((cpus or usable_cpus()).count))  # a part of a CPU more is left to the event loop
+    workers = allowed if settings.workers == "auto" else settings.workers
+    share = max(1, allowed // workers)
+    worker_threads = share if settings.worker_threads == "auto" else settings.worker_threads
+    ort_threads = max(1, share // worker_threads) if settings.ort_threads == "auto" else settings.ort_threads
+    return Counts(workers, worker_threads, ort_threads)
+
+
+def _quotas(cgroups: Path, own: Path) -> Iterator[Cpus]:
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:  # no Linux, or no /proc
+        return
+    for number, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        if number == "0" and not controllers:
+            yield from (Cpus(n, "cgroup v2 cpu.max") for n in _above(cgroups, path, _of_version_2))
+            yield from (Cpus(n, "cgroup v2 cpu.max") for n in _above(cgroups / "unified", path, _of_version_2))
+        elif "cpu" in controllers.split(","):
+            mounts = dict.fromkeys((controllers, "cpu"))  # systemd mounts cpu,cpuacct, with a link named cpu
+            for mount in mounts:
+                yield from (Cpus(n, "cgroup v1 cpu.cfs_quota_us") for n in _above(cgroups / mount, path, _of_version_1))
+
+
+def _above(mount: Path, path: str, read: Callable[[Path], float | None]) -> Iterator[float]:
+    """The quotas of a cgroup and of all above it.
+
+    In a container the path may be the host's, of which only the end, or nothing, is mounted; so the mount's own root is
+    read in any case.
+    """
+    folder = mount / path.strip("/")
+    while True:
+        quota = read(folder)
+        if quota is not None:
+            yield quota
+        if folder == mount or mount not in folder.parents:
+            return
+        folder = folder.parent
+
+
+def _of_version_2(folder: Path) -> float | None:
+    quota, _, period = _text(folder / "cpu.max").partition(" ")
+    return _ratio(quota, period)
+
+
+def _of_version_1(folder: Path) -> float | None:
+    return _ratio(_text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us"))
+
+
+def _ratio(quota: str, period: str) -> float | None:
+    """`max`, `-1` and what cannot be read limit nothing."""
+    if not quota.isdigit() or not period.isdigit() or not int(quota) or not int(period):
+        return None
+    return int(quota) / int(period)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

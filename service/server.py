@@ -1,0 +1,118 @@
+"""uvicorn's server, which leaves without failing a request.
+
+What SIGTERM begins, in this order:
+
+1. *Draining*, for `SEMBLANCE_DRAIN_SECONDS`: readiness says "shutting down", so that a balancer looks elsewhere;
+   whatever still comes is answered, each answer with `Connection: close`.
+2. The listening socket closes. Connections between two requests are left to their own time-out, as on any other day,
+   because a client may be sending on one of them at this moment; a request that comes is answered, and closes it.
+3. What is still under way is finished. Steps 2 and 3 take `SEMBLANCE_SHUTDOWN_GRACE_SECONDS` at most.
+
+SIGINT, which is somebody waiting at a keyboard, goes to step 3 at once; a second one waits for nothing.
+"""
+
+import asyncio
+import logging
+import signal
+from time import monotonic
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from service.logs import fields
+from service.settings import Settings
+
+if TYPE_CHECKING:
+    import socket
+
+    from service.edge import Edge
+
+log = logging.getLogger(__name__)
+
+CLOSE = (b"connection", b"close")
+_LOOK_SECONDS = 0.05
+
+
+class Server(uvicorn.Server):
+    """One process's server."""
+
+    def __init__(self, app: "Edge", settings: Settings) -> None:
+        """Prepare to serve.
+
+        Args:
+            app: what answers; told how many requests are pending, and when to be unready.
+            settings: of the service.
+        """
+        super().__init__(
+            uvicorn.Config(
+                app,
+                host=settings.host,
+                port=settings.port,
+                loop="uvloop",
+                http="httptools",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+            )
+        )
+        app.pending = lambda: len(self.server_state.tasks)
+        self._app = app
+        self._drain_seconds = settings.drain_seconds
+        self._grace_seconds = float(settings.shutdown_grace_seconds)
+        self._leave_at: float | None = None  # when draining ends
+        self._closing = False  # each answer closes its connection
+        self._hurried = False
+
+    def drain(self) -> None:
+        """Be unready from now on, and answer as before."""
+        self._app.service.shutting_down = True
+        self._closing = True
+
+    def leave(self, *, hurried: bool = False) -> None:
+        """Stop; what is under way is finished.
+
+        Args:
+            hurried: close connections that wait for their next request, too.
+        """
+        self._closing = self.should_exit = True
+        self._hurried |= hurried
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal to stop; a second one does not drain, a second SIGINT does not even wait."""
+        again = bool(self._captured_signals)
+        self._captured_signals.append(sig)
+        self.force_exit |= sig == signal.SIGINT and self._captured_signals.count(sig) > 1
+        self.drain()
+        if again or sig == signal.SIGINT or not self._drain_seconds:
+            self.leave(hurried=sig == signal.SIGINT)
+        else:
+            self._leave_at = monotonic() + self._drain_seconds
+            log.info("draining", extra=fields(seconds=self._drain_seconds))
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second: is it time to stop?"""
+        if self._leave_at is not None and self._leave_at <= monotonic():
+            self.leave()
+        stop = await super().on_tick(counter)
+        headers = self.server_state.default_headers
+        if self._closing and CLOSE not in headers:
+            headers.append(CLOSE)  # the list that requests under way hold too
+        return stop
+
+    async def shutdown(self, sockets: "list[socket.socket] | None" = None) -> None:
+        """Steps 2 and 3."""
+        began = monotonic()
+        for server in self.servers:
+            server.close()
+        for listening in sockets or ():
+            listening.close()
+        patience = min(self._grace_seconds, self.config.timeout_keep_alive)
+        while self.server_state.connections and not self._hurried and monotonic() - began < patience:
+            await asyncio.sleep(_LOOK_SECONDS)
+        # uvicorn takes whole seconds in its annotations and any in its code.
+        self.config.timeout_graceful_shutdown = max(0.0, self._grace_seconds + began - monotonic())  # type: ignore[assignment]
+        await super().shutdown(sockets)
