@@ -6,9 +6,11 @@ ServiceError
 │   ├── ModelError           no models, a broken one, or a default that is not there
 │   └── ProviderError        an execution provider was asked for and is absent
 └── RequestError             a request that gets no answer
+    ├── NotHttp              400  not_http
     ├── NotJson              400  not_json
     ├── Unauthorized         401  unauthorized
     ├── UnknownModel         404  unknown_model
+    ├── HeadTimeout          408  head_timeout
     ├── BodyTimeout          408  body_timeout
     ├── TooLarge             413  too_large             a body, a text or a list over its limit
     ├── UnsupportedMedia     415  unsupported_media_type
@@ -17,6 +19,7 @@ ServiceError
     │   └── UnsupportedTask  422  unsupported_task
     ├── Overloaded           429  overloaded
     ├── RateLimited          429  rate_limited
+    ├── HeadTooLarge         431  head_too_large
     ├── InternalError        500  internal_error
     │   └── InferenceFailed  500  inference_failed
     ├── TookTooLong          503  timeout
@@ -83,6 +86,12 @@ class RequestError(ServiceError):
         return json.dumps({"error": content}).encode()  # ASCII, so that no surrogate of a client can break it
 
 
+class NotHttp(RequestError):
+    """What arrived is no request."""
+
+    status, code = 400, "not_http"
+
+
 class NotJson(RequestError):
     """The body is not JSON."""
 
@@ -106,6 +115,15 @@ class UnknownModel(RequestError):
             f"no model {quote(name)}; known models: {', '.join(known)}; of these, for {task}: {', '.join(able)}",
             field=field,
         )
+
+
+class HeadTimeout(RequestError):
+    """The first line and the headers did not arrive in time."""
+
+    status, code = 408, "head_timeout"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no whole head of a request within {seconds:g} seconds")
 
 
 class BodyTimeout(RequestError):
@@ -171,6 +189,15 @@ class RateLimited(RequestError):
     def __init__(self, rate: str, limit: int, seconds: float) -> None:
         super().__init__(f"more than {rate} requests of one caller (SEMBLANCE_RATE_LIMIT)", limit=limit)
         self.headers = come_again(seconds)
+
+
+class HeadTooLarge(RequestError):
+    """The first line and the headers are over their limit."""
+
+    status, code = 431, "head_too_large"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"first line and headers of more than {limit} bytes", limit=limit)
 
 
 class InternalError(RequestError):

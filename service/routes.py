@@ -43,14 +43,15 @@ from service.state import Service
 RERANK_TOP = 50  # candidates that a second stage orders, unless a request says how many
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"model": ErrorResponse, "description": "The body is not JSON"},
+    400: {"model": ErrorResponse, "description": "The body is not JSON, or the request not HTTP"},
     401: {"model": ErrorResponse, "description": "The API key is missing or another one"},
     404: {"model": ErrorResponse, "description": "No such model"},
-    408: {"model": ErrorResponse, "description": "The body did not arrive in time"},
+    408: {"model": ErrorResponse, "description": "The request did not arrive in time"},
     413: {"model": ErrorResponse, "description": "The body, a list or a text is over its limit"},
     415: {"model": ErrorResponse, "description": "The body is not declared as JSON"},
     422: {"model": ErrorResponse, "description": "A field does not fit, a text is empty, or the model lacks the task"},
     429: {"model": ErrorResponse, "description": "Too much is waiting, or this caller asks too often"},
+    431: {"model": ErrorResponse, "description": "The headers are over their limit"},
     500: {"model": ErrorResponse, "description": "The service failed"},
     503: {"model": ErrorResponse, "description": "No answer in time"},
 }
