@@ -14,12 +14,14 @@ SIGINT, which is somebody waiting at a keyboard, goes to step 3 at once; a secon
 import asyncio
 import logging
 import signal
+from functools import partial
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from service.connection import Connection
 from service.logs import fields
 from service.settings import Settings
 
@@ -50,7 +52,7 @@ class Server(uvicorn.Server):
                 host=settings.host,
                 port=settings.port,
                 loop="uvloop",
-                http="httptools",
+                http=partial(Connection, seconds=settings.request_timeout),  # type: ignore[arg-type]  # it is only called
                 ws="none",
                 lifespan="on",
                 log_config=None,
