@@ -12,6 +12,7 @@ from service.cpus import counts
 from service.errors import SettingsError
 from service.exits import EXIT_SETTINGS
 from service.guard import hash_key
+from service.rate_limit import counts_in_redis
 from service.settings import CLIENTS_KEY, PREFIX, Settings
 
 log = logging.getLogger("service")
@@ -59,6 +60,12 @@ def serve() -> int:
     logs.configure(settings.log_level, settings.log_format, **({"pid": os.getpid()} if workers > 1 else {}))
     for name in Settings.unknown(os.environ):
         log.warning("%s is not a setting; see service/settings.py", name)
+    if workers > 1 and settings.rate_limit is not None and not counts_in_redis(settings):
+        log.warning(
+            "each worker counts a caller's requests for itself, so a caller of all may ask more often than "
+            "SEMBLANCE_RATE_LIMIT; with SEMBLANCE_REDIS_URL they have one count",
+            extra=logs.fields(rate_limit=settings.rate_limit, workers=workers),
+        )
     # Imported when it is known which is needed: a supervisor does without what opens models.
     if workers > 1:
         from service.fleet import Fleet

@@ -23,7 +23,6 @@ from service.errors import BodyTimeout, InternalError, Overloaded, RequestError,
 from service.guard import Guard
 from service.logs import REQUEST_ID, fields
 from service.pages import NOSNIFF, page_headers
-from service.rate_limit import RateLimit
 from service.state import Service
 from service.telemetry import NO_MODEL, OTHER_ROUTE
 from service.time_limit import TimeLimits
@@ -86,8 +85,7 @@ class Edge:
         self._telemetry = telemetry = service.telemetry
         self._guard: Guard | None = None
         if settings.api_keys or settings.rate_limit:
-            rate = RateLimit(settings.rate_limit, telemetry) if settings.rate_limit else None
-            self._guard = Guard(settings.api_keys, rate)
+            self._guard = Guard(settings.api_keys, service.rate_limit)
         self._answer: ASGIApp = self._respond
         if settings.cors_origins:  # outside of the guard: a browser's question whether it may ask carries no key
             self._answer = CORSMiddleware(

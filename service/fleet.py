@@ -12,7 +12,7 @@ each second that it serves, or that it leaves; the supervisor, how to leave. A w
 - SIGHUP replaces all, one after another, each when its successor serves.
 - SIGTERM and SIGINT end it all, as `service/server.py` describes.
 
-Why this is not uvicorn's own supervisor: docs/decisions/0003-worker-processes.md.
+Why this is not uvicorn's own supervisor: docs/decisions/0004-worker-processes.md.
 """
 
 import logging

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, PlainValidator, SecretStr, ValidationError, field_validator
+from pydantic import Field, PlainValidator, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from service.cache import Policy
@@ -140,6 +140,11 @@ class Settings(BaseSettings):
     rate_limit: str | None = Field(
         default=None, description="requests of one key, or without keys of one address: 100/second, 600/minute, 9/hour"
     )
+    rate_limit_store: Literal["auto", "memory", "redis"] = Field(
+        default="auto",
+        description="where requests are counted: redis is one count for all processes, memory one for each; auto is "
+        "redis with several workers and a Redis, else memory",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(), description="origins whose pages may ask: https://a.example,https://b.example, or * for any"
     )
@@ -193,6 +198,13 @@ class Settings(BaseSettings):
         if rate is not None and not RATE.fullmatch(rate):
             raise ValueError("expected a number, a slash, and second, minute or hour, such as 100/second")
         return rate
+
+    @field_validator("rate_limit_store")
+    @classmethod
+    def _store_that_is_there(cls, store: str, others: ValidationInfo) -> str:
+        if store == "redis" and others.data.get("redis_url") is None:
+            raise ValueError("redis needs SEMBLANCE_REDIS_URL")
+        return store
 
     @field_validator("cors_origins", mode="before")
     @classmethod

@@ -5,6 +5,7 @@ from typing import Literal
 
 from service.cache import VectorCache
 from service.cpus import counts
+from service.rate_limit import open_rate_limit
 from service.redis_cache import RedisCache
 from service.registry import Capability, Registry, open_models
 from service.schemas import Readiness
@@ -40,6 +41,7 @@ class Service:
             )
         self.cache = VectorCache(settings.cache_size, telemetry, self.redis)
         self.workers = Workers(self.counts.worker_threads, settings.max_waiting, settings.max_queue_seconds)
+        self.rate_limit = open_rate_limit(settings, telemetry)
         telemetry.watch(telemetry.cache_entries, lambda: len(self.cache))
         telemetry.watch(telemetry.workers_busy, lambda: self.workers.busy)
         telemetry.watch(telemetry.queue_seconds, lambda: self.workers.queue_seconds)
@@ -71,6 +73,8 @@ class Service:
         self.workers.close()
         if self.redis is not None:
             await self.redis.close()
+        if self.rate_limit is not None:
+            await self.rate_limit.close()
 
     def readiness(self) -> Readiness:
         """Ask each model its first golden pair; a Redis that is down degrades, but does not stop."""

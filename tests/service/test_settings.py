@@ -74,6 +74,7 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("API_KEYS", f"alice:{DIGEST},hush", NO_HASHES),
         ("API_KEYS", f"al ice:{DIGEST}", NO_HASHES),
         ("API_KEYS", f"alice:{DIGEST},alice:{DIGEST}", "SEMBLANCE_API_KEYS: each key has a name of its own"),
+        ("RATE_LIMIT_STORE", "redis", "SEMBLANCE_RATE_LIMIT_STORE: redis needs SEMBLANCE_REDIS_URL, found 'redis'"),
         ("RATE_LIMIT", "100", f"{NO_RATE}, found '100'"),
         ("RATE_LIMIT", "0/second", f"{NO_RATE}, found '0/second'"),
         ("RATE_LIMIT", "1/week", f"{NO_RATE}, found '1/week'"),
