@@ -238,6 +238,7 @@ MUTATIONS: list[Callable[[random.Random, Any], bytes]] = [
     ),
     lambda rng, content: json.dumps(content).encode() + rng.choice([b"}", b"{}", b"\0", b"\xff", b" " * 1000, b"//"]),
     lambda rng, content: rng.choice([b"[", b'{"a":', b'[{"pairs":']) * rng.choice([100, 300, 100_000]),
+    lambda rng, content: json.dumps(content).encode() + b" " * rng.choice([1000, MB]),
 ]
 
 
