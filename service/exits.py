@@ -2,4 +2,4 @@
 
 EXIT_KILLED = 1  # no worker lives, and none could say why
 EXIT_SETTINGS = 2  # a variable does not fit
-EXIT_MODELS = 3  # a model, a default, a provider or the port is not as the settings say
+EXIT_MODELS = 3  # a model, a default, a provider, the port or a folder is not as the settings say

@@ -17,6 +17,7 @@ Why this is not uvicorn's own supervisor: docs/decisions/0004-worker-processes.m
 
 import logging
 import multiprocessing
+import os
 import signal
 import socket
 import sys
@@ -112,10 +113,14 @@ class Fleet:
             where = f"{self._settings.host}:{self._settings.port}"
             log.critical("cannot start: %s: %s", where, (error.strerror or str(error)).lower())
             return EXIT_MODELS
-        with (
-            tempfile.TemporaryDirectory(prefix="semblance-", ignore_cleanup_errors=True) as folder,
-            self._bell() as bell,
-        ):
+        try:
+            shared = tempfile.TemporaryDirectory(prefix="semblance-", ignore_cleanup_errors=True)
+        except OSError as error:
+            log.critical("cannot start: no folder for the workers' metrics: %s", error)
+            return EXIT_MODELS
+        # NumPy would give each worker a thread for each CPU of the host; nothing here is large enough to gain by that.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        with shared as folder, self._bell() as bell:
             self._folder = Path(folder)
             self._ended = Ended(self._folder)
             log.info(

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -193,8 +193,10 @@ def test_the_service_drains_before_it_stops(models: Path, tmp_path: Path) -> Non
 
 
 def test_ctrl_c_does_not_wait_for_idle_connections(models: Path, tmp_path: Path) -> None:
-    with fleet(models, tmp_path, drain_seconds=1000, shutdown_grace_seconds=1000) as service:
-        client = http.client.HTTPConnection(service.url.removeprefix("http://"))
+    with (
+        fleet(models, tmp_path, drain_seconds=1000, shutdown_grace_seconds=1000) as service,
+        closing(http.client.HTTPConnection(service.url.removeprefix("http://"))) as client,
+    ):
         client.request("GET", "/health/live")
         assert client.getresponse().read()
         for pid in service.pids():  # a terminal sends it to all
