@@ -9,7 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from benchmarks.faults import overload, redis_chaos, soak
+from benchmarks.faults import overload, redis_chaos, replace, soak
 from benchmarks.report import RESULTS
 
 
@@ -28,12 +28,21 @@ def main() -> int:
     trial.add_argument("--seconds", type=float, default=60)
     trial.add_argument("--saturation-seconds", type=float, default=10, help="for measuring what it can take")
     trial.add_argument("--client-cpus", help="cores of the load")
-    trial.add_argument("--connections", type=int, default=512)
     trial.add_argument("--heavy", default="pwim-qa", help="an interaction model")
     trial.add_argument("--max-in-flight", type=int, default=1024, help="of the service")
     trial.add_argument("--max-queue-seconds", type=float, default=2.0, help="of the service")
     trial.add_argument("--only", action="append", choices=("cheap", "heavy", "large"))
     trial.set_defaults(run=overload.run)
+
+    trial = trials.add_parser("replace", parents=[shared], help="processes that go under load")
+    trial.add_argument("--times", type=int, default=10, help="a worker goes")
+    trial.add_argument("--pause", type=float, default=1.0, help="seconds between one replaced and the next")
+    trial.add_argument("--rate", type=float, default=100, help="requests a second")
+    trial.add_argument("--callers", type=int, default=16)
+    trial.add_argument("--workers", type=int, default=2, help="processes of the fleet")
+    trial.add_argument("--heavy", default="pwim-qa", help="the model of the request that takes long")
+    trial.add_argument("--slow-candidates", type=int, default=200, help="of that request")
+    trial.set_defaults(run=replace.run)
 
     trial = trials.add_parser("redis", parents=[shared], help="Redis failing in every way under load")
     trial.add_argument("--seconds", type=float, default=10, help="of each fault")

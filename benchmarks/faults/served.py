@@ -115,8 +115,9 @@ class Served:
         return [self.pid, *self.children()]
 
     def workers(self) -> list[int]:
-        """The children that serve: those that run our package rather than a helper of Python's."""
-        return [pid for pid in self.children() if _threads(pid) > 1 and b"resource_tracker" not in _command_line(pid)]
+        """The children that serve, as the log has them."""
+        serving = {event.get("worker_pid") for event in self.events() if event.get("message") == "worker serves"}
+        return [pid for pid in self.children() if pid in serving]
 
     def get(self, path: str) -> tuple[int, bytes]:
         """Ask over a connection of its own; status and body.
@@ -153,17 +154,14 @@ class Served:
                 files += len(os.listdir(f"/proc/{pid}/fd"))
         return Resources(resident / 1024, peak / 1024, files, threads, len(pids))
 
+    def events(self) -> list[dict[str, object]]:
+        """What the log has said so far; of lines that are no JSON, the line as `message`."""
+        return [_event(line) for line in self._log.read_text(errors="replace").splitlines()]
+
     def complaints(self) -> list[str]:
-        """Lines of the log that are errors, or no log lines at all: tracebacks of what nobody caught."""
-        found = []
-        for line in self._log.read_text(errors="replace").splitlines():
-            try:
-                level = json.loads(line)["level"]
-            except (ValueError, KeyError, TypeError):
-                level = "none"
-            if level not in ("debug", "info", "warning"):
-                found.append(line[:500])
-        return found
+        """What the log has of errors, and of tracebacks that nobody caught."""
+        fine = ("debug", "info", "warning")
+        return [json.dumps(event)[:500] for event in self.events() if event.get("level") not in fine]
 
 
 class Metrics:
@@ -219,13 +217,9 @@ def _status(pid: int) -> dict[str, str]:
     return status
 
 
-def _threads(pid: int) -> int:
-    with suppress(OSError):
-        return int(_status(pid)["Threads"])
-    return 0
-
-
-def _command_line(pid: int) -> bytes:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
+def _event(line: str) -> dict[str, object]:
+    with suppress(ValueError):
+        event = json.loads(line)
+        if isinstance(event, dict):
+            return event
+    return {"message": line}
