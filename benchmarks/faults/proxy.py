@@ -1,21 +1,47 @@
-"""A TCP proxy in a process of its own that hands answers on late, or resets the connection in the middle of one."""
+"""A TCP proxy that hands answers on late, or resets the connection in the middle of one."""
 
 import asyncio
 import multiprocessing
 import random
 import socket
 import struct
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import dataclass
 from multiprocessing.sharedctypes import Synchronized
+from multiprocessing.synchronize import Event
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
+
+from benchmarks.servers import free_port
 
 _CHUNK = 65536
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close at once, with a reset
+_START_SECONDS = 60.0
+
+
+class Mischief(Protocol):
+    """What is done to answers at this moment."""
+
+    @property
+    def delay(self) -> float:
+        """Seconds by which each part of an answer is late."""
+
+    @property
+    def cut(self) -> int:
+        """Reset each connection after 1 to so many more bytes of answers; 0: none."""
+
+
+@dataclass
+class Whims:
+    """Mischief in this process."""
+
+    delay: float = 0.0
+    cut: int = 0
 
 
 class Proxy:
-    """Stands before a port of loopback until the block ends; does nothing but hand on until told otherwise."""
+    """In a process of its own, before a port of loopback, until the block ends; hands on until told otherwise."""
 
     def __init__(self, target: int, seed: int = 0) -> None:
         """Prepare.
@@ -25,20 +51,16 @@ class Proxy:
             seed: of the places where answers are cut.
         """
         context = multiprocessing.get_context("spawn")
-        self._delay = context.Value("d", 0.0)
-        self._cut = context.Value("i", 0)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-        ready = context.Event()
-        self._ready = ready
+        self.port = free_port()
+        self._shared = _SharedWhims(context.Value("d", 0.0), context.Value("i", 0))
+        self._ready = context.Event()
         self._process = context.Process(
-            target=_run, args=(self.port, target, self._delay, self._cut, seed, ready), daemon=True
+            target=_run, args=(self.port, target, self._shared, seed, self._ready), daemon=True
         )
 
     def __enter__(self) -> Self:
         self._process.start()
-        if not self._ready.wait(30):
+        if not self._ready.wait(_START_SECONDS):
             raise RuntimeError("the proxy does not start")
         return self
 
@@ -50,34 +72,49 @@ class Proxy:
 
     def delay(self, seconds: float) -> None:
         """Hand on each part of an answer so much later."""
-        self._delay.value = seconds
+        self._shared.delay_value.value = seconds
 
     def cut(self, most: int) -> None:
         """Reset each connection after 1 to so many bytes of answers; 0: none."""
-        self._cut.value = most
+        self._shared.cut_value.value = most
 
 
-def _run(port: int, target: int, delay: "Synchronized[float]", cut: "Synchronized[int]", seed: int, ready) -> None:  # type: ignore[no-untyped-def]
-    asyncio.run(_serve(port, target, delay, cut, random.Random(seed), ready))
+@asynccontextmanager
+async def standing_before(target: int, port: int, mischief: Mischief, rng: random.Random) -> AsyncIterator[int]:
+    """Serve as the proxy in this event loop until the block ends; yields its port.
 
+    Args:
+        target: the port that is asked.
+        port: where to listen, on loopback; 0: where there is room.
+        mischief: looked at for each part of an answer.
+        rng: chooses where answers are cut.
+    """
 
-async def _serve(port, target, delay, cut, rng, ready) -> None:  # type: ignore[no-untyped-def]
+    connections: set[asyncio.Task[None]] = set()
+
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
+        task = asyncio.current_task()
+        assert task is not None, "asyncio makes one for each connection"
+        connections.add(task)
+        task.add_done_callback(connections.discard)
+        with suppress(OSError, asyncio.CancelledError), closing(writer.transport):
             upstream, sender = await asyncio.open_connection("127.0.0.1", target)
-        except OSError:
-            writer.transport.abort()
-            return
-        asking = asyncio.create_task(_hand_on(reader, sender))
-        with suppress(OSError):
-            await _answers(upstream, writer, delay, cut, rng)
-        asking.cancel()
-        sender.transport.abort()
-        writer.transport.abort()
+            with closing(sender.transport):
+                asking = asyncio.create_task(_hand_on(reader, sender))
+                try:
+                    await _answer(upstream, writer, mischief, rng)
+                finally:
+                    asking.cancel()
 
     server = await asyncio.start_server(connected, "127.0.0.1", port)
-    ready.set()
-    await server.serve_forever()
+    try:
+        yield int(server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+        for task in connections:
+            task.cancel()
+        await asyncio.gather(*connections)
+        await asyncio.sleep(0)  # transports close in the loop's next turn
 
 
 async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,23 +122,51 @@ async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
         while data := await reader.read(_CHUNK):
             writer.write(data)
             await writer.drain()
-    writer.transport.abort()  # who asked has left
+    writer.transport.abort()  # who asked has left, and with it who answers
 
 
-async def _answers(  # type: ignore[no-untyped-def]
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay, cut, rng: random.Random
+async def _answer(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mischief: Mischief, rng: random.Random
 ) -> None:
-    left = 0  # bytes until the reset, once there is to be one
+    left: int | None = None  # bytes until the reset, once there is to be one
     while data := await reader.read(_CHUNK):
-        if delay.value:
-            await asyncio.sleep(delay.value)
-        if cut.value and not left:
-            left = rng.randint(1, cut.value)
-        if cut.value and len(data) >= left:
+        if mischief.delay:
+            await asyncio.sleep(mischief.delay)
+        if not mischief.cut:
+            left = None
+        elif left is None:
+            left = rng.randint(1, mischief.cut)
+        if left is not None and len(data) >= left:
             writer.write(data[:left])
-            await asyncio.sleep(0)
+            await writer.drain()
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             return
-        left -= len(data) if cut.value else left
+        if left is not None:
+            left -= len(data)
         writer.write(data)
         await writer.drain()
+
+
+@dataclass
+class _SharedWhims:
+    """Mischief told from another process."""
+
+    delay_value: "Synchronized[float]"
+    cut_value: "Synchronized[int]"
+
+    @property
+    def delay(self) -> float:
+        return self.delay_value.value
+
+    @property
+    def cut(self) -> int:
+        return self.cut_value.value
+
+
+def _run(port: int, target: int, shared: _SharedWhims, seed: int, ready: Event) -> None:
+    async def serve() -> None:
+        async with standing_before(target, port, shared, random.Random(seed)):
+            ready.set()
+            await asyncio.Event().wait()
+
+    asyncio.run(serve())
