@@ -45,9 +45,10 @@ def load_tensors(
     found = {}
     for tensor, name in manifest.tensors.items():
         sha256 = manifest.files[name].sha256
-        if sha256 not in loaded:
-            loaded[sha256] = _load(manifest.path_of(folder, name), manifest.files[name].bytes, sha256)
-        found[tensor] = loaded[sha256]
+        array = loaded.get(sha256)
+        if array is None:  # held by the name too: the mapping may keep weak references only
+            array = loaded[sha256] = _load(manifest.path_of(folder, name), manifest.files[name].bytes, sha256)
+        found[tensor] = array
     return found
 
 

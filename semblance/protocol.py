@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -91,7 +91,8 @@ class Questions:
         fixed = {"model": model, "tell_cached": tell_cached or None}
         calls = yield from self._split("/similarity", "pairs", items, fixed, lambda limits: limits.max_pairs)
         parts = [_parse(Similarities, answer) for answer in (yield calls)]
-        return Similarities(parts[0].model, [result for part in parts for result in part.results])
+        results = [result for part in parts for result in part.results]
+        return Similarities(parts[0].model, results, model_version=_version(parts))
 
     def entailment(
         self, pairs: Iterable[tuple[str, str]], model: str | None, *, tell_cached: bool = False
@@ -101,7 +102,8 @@ class Questions:
         fixed = {"model": model, "tell_cached": tell_cached or None}
         calls = yield from self._split("/entailment", "pairs", items, fixed, lambda limits: limits.max_pairs)
         parts = [_parse(Entailments, answer) for answer in (yield calls)]
-        return Entailments(parts[0].model, [result for part in parts for result in part.results])
+        results = [result for part in parts for result in part.results]
+        return Entailments(parts[0].model, results, model_version=_version(parts))
 
     def embed(self, sentences: Iterable[str], model: str | None, *, tell_cached: bool = False) -> Steps[Embeddings]:
         """Embed sentences."""
@@ -116,6 +118,7 @@ class Questions:
             np.concatenate([np.asarray(part.embeddings, dtype=np.float32) for part in parts]),
             [truncated for part in parts for truncated in part.truncated],
             [cached for part in parts for cached in part.cached or ()] if tell_cached else None,
+            model_version=_version(parts),
         )
 
     def explain(self, a: str, b: str, model: str | None) -> Steps[Explanation]:
@@ -170,7 +173,15 @@ class Questions:
         fine = yield from self._merged(given, best, fixed | {"model": rerank_model, "top_k": None})
         results = [replace(result, stage=2) for result in fine.results]
         results += [replace(result, stage=1) for result in coarse.results[rerank_top:]]
-        return Ranking(coarse.model, results[:top_k], coarse.truncated, fine.model, fine.truncated)
+        return Ranking(
+            coarse.model,
+            results[:top_k],
+            coarse.truncated,
+            fine.model,
+            fine.truncated,
+            model_version=coarse.model_version,
+            rerank_model_version=fine.model_version,
+        )
 
     def _merged(self, given: Sequence[str], places: Sequence[int], fixed: Mapping[str, Any]) -> Steps[Ranking]:
         """Order the candidates that stand at `places`, in as many requests as it takes, by one model."""
@@ -187,6 +198,7 @@ class Questions:
             parts[0].model,
             list(islice(merged, fixed["top_k"])),
             RankTruncated(any(part.truncated.query for part in parts), sorted(truncated)),
+            model_version=_version(parts),
         )
 
     def _rank_calls(self, candidates: list[str], fixed: Mapping[str, Any]) -> Steps[list[Call]]:
@@ -219,6 +231,17 @@ class Questions:
         return self._served or (yield from self.models())
 
 
+class _Part(Protocol):
+    @property
+    def model_version(self) -> int | None: ...
+
+
+def _version(parts: Sequence[_Part]) -> int | None:
+    """The version that gave all parts; None where a reload of the service fell between them."""
+    versions = {part.model_version for part in parts}
+    return versions.pop() if len(versions) == 1 else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Embeddings:
     """As JSON has them."""
@@ -228,6 +251,7 @@ class _Embeddings:
     embeddings: list[list[float]]
     truncated: list[bool]
     cached: list[bool] | None = None
+    model_version: int | None = None
 
 
 def _fitting(

@@ -100,7 +100,7 @@ def models(answer: Models) -> RenderableType:
     for model in answer.models:
         names = dict.fromkeys([*model.explanations.matrices, *model.explanations.vectors])
         table.add_row(
-            Text(model.id, style="bold"),
+            Text(model.name, style="bold"),
             ", ".join(model.tasks),
             " ".join(model.default_for),
             "" if model.dim is None else str(model.dim),

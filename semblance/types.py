@@ -33,6 +33,7 @@ class Similarities:
 
     model: str
     results: list[SimilarityResult]
+    model_version: int | None = None  # None: it has none, or a large call met several
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class Ranking:
     truncated: RankTruncated
     rerank_model: str | None = None  # who ordered the best again
     rerank_truncated: RankTruncated | None = None
+    model_version: int | None = None  # None: it has none, or a large call met several
+    rerank_model_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Entailments:
 
     model: str
     results: list[EntailmentResult]
+    model_version: int | None = None  # None: it has none, or a large call met several
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +104,7 @@ class Embeddings:
     embeddings: npt.NDArray[np.float32]  # [sentences, dim]
     truncated: list[bool]
     cached: list[bool] | None = None  # where tell_cached asked
+    model_version: int | None = None  # None: it has none, or a large call met several
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,7 @@ class Explanation:
     vectors: list[VectorsOfTokens]
     rating: float | None = None
     rating_scale: Range | None = None
+    model_version: int | None = None  # None: it has none, or a large call met several
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +174,12 @@ class ExplanationNames:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """One model."""
+    """One model, or one version of a model."""
 
     id: str
+    name: str  # what a request says to get exactly this one
+    version: int | None
+    versions: list[int]  # those in its folder
     title: str
     architecture: str
     family: str

@@ -23,6 +23,7 @@ from service.errors import BodyTimeout, InternalError, Overloaded, RequestError,
 from service.guard import Guard
 from service.logs import REQUEST_ID, fields
 from service.pages import NOSNIFF, page_headers
+from service.repository import AT
 from service.state import Service
 from service.telemetry import NO_MODEL, OTHER_ROUTE
 from service.time_limit import TimeLimits
@@ -34,7 +35,8 @@ log = logging.getLogger(__name__)
 CLIENT_LEFT = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNKNOWN_CLIENT = ("",)
-_EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")  # what a page's script may read
+# What a page's script may read.
+_EXPOSED = ("X-Request-Id", "X-Model-Version", "Server-Timing", "Retry-After", "retry-after-ms")
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
 OPEN = frozenset({"/health/live", "/health/ready", *HEALTH})  # to everybody, with a key or without
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
@@ -101,7 +103,7 @@ class Edge:
         self._id_numbers = count()
         telemetry.watch(telemetry.in_flight, lambda: self._in_flight)
         for path in self._endpoints:
-            telemetry.add_route(path, service.registry)
+            telemetry.add_route(path, scores=True)
         for path in (*routes, OTHER_ROUTE):
             telemetry.add_route(path)
 
@@ -269,7 +271,8 @@ class _Answer:
     async def succeed(self, payload: bytes) -> None:
         """Answer 200."""
         self.status = 200
-        await self._whole(payload, ())
+        _, has_versions, version = self.model.partition(AT)
+        await self._whole(payload, ((b"x-model-version", version.encode()),) if has_versions else ())
 
     async def fail(self, error: RequestError, wording: Wording) -> None:
         """Answer with an error, unless an answer has begun already."""

@@ -10,6 +10,7 @@ ServiceError
     ├── NotJson              400  not_json
     ├── Unauthorized         401  unauthorized
     ├── UnknownModel         404  unknown_model
+    │   └── UnknownVersion   404  unknown_version
     ├── HeadTimeout          408  head_timeout
     ├── BodyTimeout          408  body_timeout
     ├── TooLarge             413  too_large             a body, a text or a list over its limit
@@ -115,6 +116,20 @@ class UnknownModel(RequestError):
             f"no model {quote(name)}; known models: {', '.join(known)}; of these, for {task}: {', '.join(able)}",
             field=field,
         )
+
+
+class UnknownVersion(UnknownModel):
+    """A model of that name, and not in that version."""
+
+    code = "unknown_version"
+
+    def __init__(self, name: str, model: str, served: Sequence[str], versions: Sequence[int], field: str) -> None:
+        if versions:
+            there = ", ".join(map(str, versions))
+            message = f"of {model} its folder has {there}, and of these are served {', '.join(served)}"
+        else:
+            message = f"{model} has no versions"
+        RequestError.__init__(self, f"no model {quote(name)}; {message}", field=field)
 
 
 class HeadTimeout(RequestError):

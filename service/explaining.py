@@ -68,6 +68,8 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
         "matrices": matrices,
         "vectors": vectors,
     }
+    if scorer.version is not None:
+        answer["model_version"] = scorer.version
     if ratings is not None and task.label_scale is not None:
         answer["rating"] = ratings[0]
         answer["rating_scale"] = task.label_scale

@@ -4,12 +4,14 @@ The supervisor opens no models and answers nothing. It binds the socket, starts 
 the others; so what is wrong at start-up is said once, and the exit code is the worker's. All workers accept from the
 one socket: what has connected is not lost with the worker that would have accepted it, as with a socket for each of
 them (SO_REUSEPORT). Worker and supervisor are joined by a pair of sockets, over which single bytes go: the worker says
-each second that it serves, or that it leaves; the supervisor, how to leave. A worker without a supervisor leaves too.
+each second that it serves, or that it leaves, or that the others should look at the models folder as it does; the
+supervisor, how to leave, or to look. A worker without a supervisor leaves too.
 
 - A worker that leaves because somebody sent it SIGTERM is replaced at once, while it finishes what is under way.
 - One that dies is replaced at once; those that die young, again and again, after ever longer pauses.
 - One that says nothing for `HUNG_SECONDS` is killed and replaced.
-- SIGHUP replaces all, one after another, each when its successor serves.
+- SIGHUP has all of them look at the models folder (`service/reload.py`).
+- SIGUSR2 replaces all, one after another, each when its successor serves.
 - SIGTERM and SIGINT end it all, as `service/server.py` describes.
 
 Why this is not uvicorn's own supervisor: docs/decisions/0004-worker-processes.md.
@@ -32,6 +34,7 @@ from pathlib import Path
 from time import monotonic
 
 from service.exits import EXIT_KILLED, EXIT_MODELS
+from service.hangup import Terminal
 from service.logs import fields
 from service.settings import Settings
 from service.snapshots import Ended
@@ -46,10 +49,10 @@ CLOSING_SECONDS = 5.0  # beyond the grace, for what a worker closes at its end
 
 SERVES, LEAVES = b"s", b"l"  # what a worker says
 DRAIN, HURRY = b"d", b"h"  # what it is told, before SIGTERM
+RELOAD = b"r"  # to look at the models folder; a worker that was asked to says it of the others
 
 _LOOK_SECONDS = 0.2
-_SHARED_MEMORY = "/dev/shm"
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2)
 _spawn = multiprocessing.get_context("spawn")
 
 
@@ -105,6 +108,7 @@ class Fleet:
         self._drained_at: float | None = None
         self._killed_at: float | None = None  # set when all are told to leave
         self._exit_code = 0
+        self._terminal = Terminal()
 
     def run(self) -> int:
         """Serve until SIGTERM or SIGINT, or until no worker can; the exit code."""
@@ -115,7 +119,7 @@ class Fleet:
             log.critical("cannot start: %s: %s", where, (error.strerror or str(error)).lower())
             return EXIT_MODELS
         try:
-            shared = tempfile.TemporaryDirectory(prefix="semblance-", dir=_memory(), ignore_cleanup_errors=True)
+            shared = tempfile.TemporaryDirectory(prefix="semblance-", ignore_cleanup_errors=True)
         except OSError as error:
             log.critical("cannot start: no folder for the workers' metrics: %s", error)
             return EXIT_MODELS
@@ -171,11 +175,13 @@ class Fleet:
         number = next(self._numbers)
         post = Post(self._settings, number, self._listening, theirs, self._folder)
         process = _spawn.Process(target=_work, args=(post,), name=f"worker {number}", daemon=True)
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child inherits that: its Ctrl-C is the supervisor's
+        # The child inherits that: Ctrl-C and a closed terminal are the supervisor's.
+        before = {sig: signal.signal(sig, signal.SIG_IGN) for sig in (signal.SIGINT, signal.SIGHUP)}
         try:
             process.start()
         finally:
-            signal.signal(signal.SIGINT, before)
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
         theirs.close()
         now = monotonic()
         self._workers.append(_Worker(number, process, ours, now, now, predecessor))
@@ -197,6 +203,8 @@ class Fleet:
             log.info("worker serves", extra=worker.log_fields(seconds=round(worker.heard - worker.started, 3)))
             if worker.predecessor is not None:
                 worker.predecessor.process.terminate()
+        if RELOAD in news:
+            self._tell(RELOAD, but=worker)
         if LEAVES in news and not worker.leaves:
             worker.leaves = True
             if not self._stopping:
@@ -271,7 +279,11 @@ class Fleet:
         while self._signals:
             sig = self._signals.pop(0)
             log.info("signal", extra=fields(signal=signal.Signals(sig).name))
+            if sig == signal.SIGHUP and self._terminal.is_gone:
+                sig = signal.SIGTERM
             if sig == signal.SIGHUP:
+                self._tell(RELOAD)
+            elif sig == signal.SIGUSR2:
                 if not self._stopping:
                     self._outdated = list(self._workers)
             elif self._leaving:
@@ -305,8 +317,10 @@ class Fleet:
         for worker in self._workers:
             worker.process.kill()
 
-    def _tell(self, what: bytes) -> None:
+    def _tell(self, what: bytes, but: _Worker | None = None) -> None:
         for worker in self._workers:
+            if worker is but:
+                continue
             with suppress(OSError):  # it ends already
                 worker.line.send(what)
 
@@ -328,12 +342,6 @@ def _bind(settings: Settings) -> socket.socket:
         listening.close()
         raise
     return listening
-
-
-def _memory() -> str | None:
-    """Where files need no disk, unless TMPDIR says where files are to be."""
-    usable = "TMPDIR" not in os.environ and os.access(_SHARED_MEMORY, os.W_OK)
-    return _SHARED_MEMORY if usable else None
 
 
 def _work(post: Post) -> None:

@@ -17,7 +17,7 @@ from contract.tokenizer import Encoded, Tokenizer
 from service.batches import PAIRS
 from service.batching import Batcher
 from service.cache import Key, Pair, Policy, Space, Tiers, Vector, VectorCache
-from service.scorer import Scorer, as_pairs
+from service.scorer import Scorer, as_pairs, weakly
 from service.telemetry import ModelTelemetry
 from service.vectors import Vectors
 from service.workers import Workers
@@ -49,7 +49,7 @@ class InteractionScorer(Scorer):
             outputs[manifest.entailment.graph] = len(manifest.entailment.labels)
         self.outputs = {
             graph: Vectors(
-                Batcher(workers, partial(self._rows, graph), _shape, PAIRS),
+                Batcher(workers, partial(weakly(self._rows), graph), _shape, PAIRS),
                 cache,
                 Space(manifest.fingerprint, width, graph),
             )

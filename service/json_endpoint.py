@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 
 from service.errors import InvalidRequest, NotJson, RequestError, quote
+from service.repository import AT
 
 
 class JsonEndpoint:
@@ -30,7 +31,7 @@ class JsonEndpoint:
         """Answer a body.
 
         Returns:
-            The model that answered, and the answer's JSON.
+            The model that answered, with its version where it has one, and the answer's JSON.
 
         Raises:
             RequestError: of any kind.
@@ -40,7 +41,8 @@ class JsonEndpoint:
         except ValidationError as error:
             raise what_is_wrong(body, error) from None
         answer = await self._call(request)
-        return answer["model"], self._serialise(answer)
+        model, version = answer["model"], answer.get("model_version")
+        return model if version is None else f"{model}{AT}{version}", self._serialise(answer)
 
 
 def what_is_wrong(body: bytes, error: ValidationError) -> RequestError:

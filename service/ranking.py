@@ -36,11 +36,14 @@ async def rank(
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
     stage = await _order(scorer, query, candidates, range(len(candidates)), tell_cached)
-    return {
+    answer: RankResponse = {
         "model": scorer.id,
         "results": [stage.result(i, tell_cached) for i in stage.best_first[:top_k]],
         "truncated": stage.truncated,
     }
+    if scorer.version is not None:
+        answer["model_version"] = scorer.version
+    return answer
 
 
 async def rank_twice(
@@ -62,13 +65,18 @@ async def rank_twice(
     results: list[RankResult] = [{**fine.result(i, tell_cached), "stage": 2} for i in fine.best_first]
     for i in coarse.best_first[rerank_top:top_k]:
         results.append({**coarse.result(i, tell_cached), "stage": 1})
-    return {
+    answer: RankResponse = {
         "model": first.id,
         "results": results[:top_k],
         "truncated": coarse.truncated,
         "rerank_model": second.id,
         "rerank_truncated": fine.truncated,
     }
+    if first.version is not None:
+        answer["model_version"] = first.version
+    if second.version is not None:
+        answer["rerank_model_version"] = second.version
+    return answer
 
 
 async def _order(

@@ -1,28 +1,29 @@
-"""`models/` -> verified, opened and proven scorers by name. A broken model stops start-up; none is skipped."""
+"""Verified, opened and proven scorers by name. What `models/` holds is listed in `service/repository.py`."""
 
 import logging
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
+from typing import Literal, NamedTuple
+from weakref import WeakValueDictionary
 
-from contract.errors import ArtifactError, ContractError, GraphMismatchError
+from contract.errors import ArtifactError, GraphMismatchError
 from contract.golden import TOLERANCE, GoldenPair, GoldenPairs
 from contract.graph import ENCODER, EXPLANATION, HEAD, PAIR, GraphSpec
-from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
+from contract.manifest import MANIFEST_NAME, Manifest
 from contract.scoring import Array, Run
 from contract.tensors import load_tensors
 from contract.tokenizer import Tokenizer
 from service.cache import Policy, Tiers, VectorCache
 from service.cpus import counts
-from service.errors import InferenceFailed, ModelError, UnknownModel, UnsupportedTask
+from service.errors import InferenceFailed, ModelError, UnknownModel, UnknownVersion, UnsupportedTask
 from service.interaction import InteractionScorer
 from service.logs import fields
+from service.repository import AT, Release, confine
 from service.scorer import Scorer, SiameseScorer
 from service.session import Session, open_session, provider_order
 from service.settings import Settings
-from service.telemetry import Telemetry
+from service.telemetry import ModelTelemetry, Telemetry
 from service.workers import Workers
 
 log = logging.getLogger(__name__)
@@ -31,20 +32,23 @@ Capability = Literal["similarity", "entailment", "embedding", "explanation"]
 ENTAILMENT_LABELS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """What several models may have in common, by checksum: read, and kept in memory, once."""
+class Need(NamedTuple):
+    """A name that a setting gives, and what its model must be able to do."""
 
-    tensors: dict[str, Array] = field(default_factory=dict)
-    tokenizers: dict[str, Tokenizer] = field(default_factory=dict)
+    name: str
+    capability: Capability | None = None
 
 
 class Model:
-    """A scorer with its golden pairs and the place where it runs."""
+    """A scorer with its golden pairs, the folder it came from and the place where it runs."""
 
-    def __init__(self, scorer: Scorer, golden: GoldenPairs, provider: str) -> None:
+    def __init__(
+        self, release: Release, scorer: Scorer, telemetry: ModelTelemetry, golden: GoldenPairs, provider: str
+    ) -> None:
+        self.release = release
         self.scorer = scorer
         self.manifest = scorer.manifest
+        self.telemetry = telemetry
         self.provider = provider
         self.tiers = Tiers(memory=False, redis=False)  # of the cache; chosen by `prove`
         self.capabilities = _capabilities(scorer)  # what it can be asked
@@ -61,7 +65,7 @@ class Model:
         """
         for pair in self._golden:
             if problem := self._differs(pair):
-                raise ModelError(f"model {self.manifest.id} does not answer as published: {problem}")
+                raise ModelError(f"model {self.release.name} does not answer as published: {problem}")
         a = self.scorer.tokenise([pair.a for pair in self._golden])
         b = self.scorer.tokenise([pair.b for pair in self._golden])
         try:
@@ -69,7 +73,7 @@ class Model:
         except InferenceFailed as error:
             problem = error.message
         if problem:
-            raise ModelError(f"model {self.manifest.id} is not what its manifest says: {problem}")
+            raise ModelError(f"model {self.release.name} is not what its manifest says: {problem}")
         self.tiers = self.scorer.measure(a, b, policy)
 
     def problem(self) -> str | None:
@@ -110,55 +114,93 @@ def _capabilities(scorer: Scorer) -> tuple[Capability, ...]:
 
 
 class Registry(Mapping[str, Model]):
-    """Models by id, and the default for each kind of request."""
+    """Models by every name that a request may give; `replace` changes all of them at one moment.
 
-    def __init__(self, models: Mapping[str, Model], defaults: Mapping[str, tuple[str, Capability]]) -> None:
-        """Check the defaults.
+    Iterates over one name of each model, which is also its label in metrics: the id of the version that the bare id
+    means, and `ID@N` for others.
+    """
 
-        Args:
-            models: at least one.
-            defaults: setting -> (model, what it must be able to do).
-
-        Raises:
-            ModelError: a default that is not there, or cannot do what it is the default for.
-        """
-        self._models = dict(models)
-        for setting, (name, capability) in defaults.items():
-            able = self.able(capability)
-            if name not in able:
-                what = "which is not among the models" if name not in self._models else f"which has no {capability}"
-                raise ModelError(
-                    f"{setting} is {name!r}, {what}; models with {capability}: {', '.join(able) or 'none'}"
-                )
+    def __init__(self, telemetry: Telemetry) -> None:
+        """Begin without models; `telemetry` is told of each change."""
+        self._telemetry = telemetry
+        self._names: Mapping[str, Model] = {}
+        self._labels: Mapping[str, Model] = {}
+        self._versions: Mapping[str, tuple[int, ...]] = {}
 
     def __getitem__(self, name: str) -> Model:
-        return self._models[name]
+        return self._names[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._models)
+        return iter(self._labels)
 
     def __len__(self) -> int:
-        return len(self._models)
+        return len(self._labels)
+
+    @property
+    def names(self) -> Mapping[str, Model]:
+        """Every name, and who answers to it."""
+        return self._names
+
+    def replace(self, names: Mapping[str, Model], versions: Mapping[str, tuple[int, ...]]) -> None:
+        """Serve these from now on; requests under way keep the scorers they have. In the event loop.
+
+        Args:
+            names: all that a request may call a model -> who answers.
+            versions: id -> the versions in the model's folder, served or not.
+        """
+        models = sorted(
+            {id(model): model for model in names.values()}.values(),
+            key=lambda model: (model.release.id, names.get(model.release.id) is not model, model.release.version or 0),
+        )
+        self._names = dict(sorted(names.items(), key=lambda item: (item[1].release.id, item[0])))
+        self._labels = {label_of(model, names): model for model in models}
+        self._versions = dict(versions)
+        self._telemetry.serve({label: model.telemetry for label, model in self._labels.items()})
+
+    def versions(self, name: str) -> tuple[int, ...]:
+        """The versions in the folder of the model with this id, served or not."""
+        return self._versions.get(name, ())
 
     def able(self, capability: Capability) -> list[str]:
         """The models that can do it."""
-        return [name for name, model in self._models.items() if capability in model.capabilities]
+        return [name for name, model in self._labels.items() if capability in model.capabilities]
+
+    def find(self, name: str, task: Capability, field: str = "model") -> Model:
+        """The model of a name.
+
+        Args:
+            name: an id, or one with its version.
+            task: what it is wanted for, for messages.
+            field: where in the request it is named, for messages.
+
+        Raises:
+            UnknownModel: there is none, or not in this version.
+        """
+        model = self._names.get(name)
+        if model is not None:
+            return model
+        bare = name.partition(AT)[0]
+        if bare == name or bare not in self._names:
+            raise UnknownModel(name, task, list(self), self.able(task), field)
+        served = [other for other in self._names if other.partition(AT)[0] == bare and other != bare]
+        raise UnknownVersion(name, bare, served, self.versions(bare), field)
 
     def pick(self, name: str, capability: Capability, field: str = "model") -> Scorer:
         """The scorer of a model that can do what is asked.
 
         Args:
-            name: the model's id.
+            name: an id, or one with its version.
             capability: what it must be able to do.
             field: where in the request it is named, for messages.
 
         Raises:
-            UnknownModel: no such model.
+            UnknownModel: no such model, or not in this version.
             UnsupportedTask: it cannot do that.
         """
-        model = self._models.get(name)
-        if model is None:
-            raise UnknownModel(name, capability, list(self._models), self.able(capability), field)
+        model = self._names.get(name) or self.find(name, capability, field)
         if capability not in model.capabilities:
             raise UnsupportedTask(name, capability, self.able(capability), field)
         return model.scorer
@@ -170,103 +212,118 @@ class Registry(Mapping[str, Model]):
         return scorer
 
 
-def open_models(settings: Settings, telemetry: Telemetry, cache: VectorCache, workers: Workers) -> dict[str, Model]:
-    """Open and prove every model of the folder.
+def label_of(model: Model, names: Mapping[str, Model]) -> str:
+    """What metrics call a model, where these are the names."""
+    return model.release.id if names.get(model.release.id) is model else model.release.name
 
-    Raises:
-        ModelError: no folder, no models, a broken one, two of one name.
-        ProviderError: CUDA was asked for, and is absent.
+
+def unmet(needs: Iterable[tuple[str, Need]], names: Mapping[str, Model]) -> Iterator[tuple[Need, str]]:
+    """What settings need and is not among the models: each need, and what is wrong in words.
+
+    Args:
+        needs: with the setting that says so.
+        names: all that a request may call a model -> who answers.
     """
-    root = settings.models_dir
-    try:
-        folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
-        folders = [path for path in folders if path.name != SHARED_NAME]
-    except OSError as error:
-        raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()}: {error.strerror or error}") from error
-    if not folders:
-        raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()} holds no model (a folder with {MANIFEST_NAME})")
-    providers = provider_order(settings.providers)
-    shared = _Shared()
-    models: dict[str, Model] = {}
-    for folder in folders:
+    for setting, need in needs:
+        model = names.get(need.name)
+        if model is not None and (need.capability is None or need.capability in model.capabilities):
+            continue
+        what = "which is not among the models" if model is None else f"which has no {need.capability}"
+        able = sorted(
+            name for name, other in names.items() if need.capability is None or need.capability in other.capabilities
+        )
+        with_it = "the models are" if need.capability is None else f"models with {need.capability}:"
+        yield need, f"{setting} is {need.name!r}, {what}; {with_it} {', '.join(able) or 'none'}"
+
+
+class Opener:
+    """Opens and proves models, in any thread, one at a time."""
+
+    def __init__(self, settings: Settings, cache: VectorCache, workers: Workers) -> None:
+        """Say how.
+
+        Args:
+            settings: of the service.
+            cache: keeps the embeddings of all models.
+            workers: where their runs take place.
+
+        Raises:
+            ProviderError: CUDA was asked for, and is absent.
+        """
+        self._settings = settings
+        self._cache = cache
+        self._workers = workers
+        self._providers = provider_order(settings.providers)
+        # What several models have in common, by checksum: read, and kept in memory, once, as long as one has it.
+        self._tensors: MutableMapping[str, Array] = WeakValueDictionary()
+        self._tokenizers: MutableMapping[str, Tokenizer] = WeakValueDictionary()
+
+    def open(self, release: Release) -> Model:
+        """Verify, open and prove one model.
+
+        Raises:
+            ContractError: a file is not what the manifest says.
+            ModelError: a path leads out of the models' folder, another model's manifest, an answer that differs from
+                the published one.
+            ProviderError: CUDA was asked for, and does not start.
+        """
         started = perf_counter()
-        try:
-            model = _open_model(folder, shared, settings, providers, telemetry, cache, workers)
-        except ContractError as error:
-            raise ModelError(str(error)) from error
-        if model.manifest.id in models:
-            raise ModelError(f"{folder}: a second model with the id {model.manifest.id!r}")
-        models[model.manifest.id] = model
+        folder = release.folder
+        confine(self._settings.models_dir, folder / MANIFEST_NAME)
+        manifest = Manifest.load(folder)
+        if manifest.id != release.id:
+            raise ModelError(f"{folder / MANIFEST_NAME}: the id is {manifest.id!r}, its folder's {release.id!r}")
+        for name in manifest.files:
+            confine(self._settings.models_dir, manifest.path_of(folder, name))
+        manifest.verify(folder)
+        of_tokenizer = manifest.files[manifest.tokenizer].sha256
+        tokenizer = self._tokenizers.get(of_tokenizer)
+        if tokenizer is None:
+            tokenizer = Tokenizer.load(manifest.path_of(folder, manifest.tokenizer))
+            self._tokenizers[of_tokenizer] = tokenizer
+        golden_path = manifest.path_of(folder, manifest.golden)
+        golden = GoldenPairs.load(golden_path)
+        for text in [text for pair in golden.pairs for text in (pair.a, pair.b)] or [""]:
+            if not tokenizer.encode(text, 1).ids:
+                raise ArtifactError(f"{golden_path}: no golden pair, or one without words, {text!r}")
+        tensors = load_tensors(folder, manifest, self._tensors)
+        sessions = {
+            name: _open_graph(manifest.path_of(folder, name), name, manifest, tensors, self._settings, self._providers)
+            for name in manifest.graphs
+        }
+        provider = next(iter(sessions.values())).provider
+        telemetry = ModelTelemetry(
+            release.name,
+            manifest.graphs,
+            version="" if release.version is None else str(release.version),
+            fingerprint=manifest.fingerprint,
+            provider=provider,
+            architecture=manifest.architecture,
+        )
+        scorer = self._scorer(manifest, tokenizer, sessions, telemetry)
+        if release.version is not None:
+            scorer.number(release.version)
+        model = Model(release, scorer, telemetry, golden, provider)
+        model.prove(self._settings.model_cache.get(release.id, self._settings.cache))
         log.info(
             "model opened",
             extra=fields(
-                model=model.manifest.id,
-                tasks=model.manifest.tasks,
-                provider=model.provider,
-                fingerprint=model.manifest.fingerprint[:16],
+                model=release.name,
+                tasks=manifest.tasks,
+                provider=provider,
+                fingerprint=manifest.fingerprint[:16],
                 cache=model.tiers.names,
                 seconds=round(perf_counter() - started, 3),
             ),
         )
-    return models
+        return model
 
-
-def _open_model(
-    folder: Path,
-    shared: _Shared,
-    settings: Settings,
-    providers: list[str],
-    telemetry: Telemetry,
-    cache: VectorCache,
-    workers: Workers,
-) -> Model:
-    _confine(settings.models_dir, folder / MANIFEST_NAME)
-    manifest = Manifest.load(folder)
-    for name in manifest.files:
-        _confine(settings.models_dir, manifest.path_of(folder, name))
-    manifest.verify(folder)
-    of_tokenizer = manifest.files[manifest.tokenizer].sha256
-    if of_tokenizer not in shared.tokenizers:
-        shared.tokenizers[of_tokenizer] = Tokenizer.load(manifest.path_of(folder, manifest.tokenizer))
-    tokenizer = shared.tokenizers[of_tokenizer]
-    golden_path = manifest.path_of(folder, manifest.golden)
-    golden = GoldenPairs.load(golden_path)
-    for text in [text for pair in golden.pairs for text in (pair.a, pair.b)] or [""]:
-        if not tokenizer.encode(text, 1).ids:
-            raise ArtifactError(f"{golden_path}: no golden pair, or one without words, {text!r}")
-    tensors = load_tensors(folder, manifest, shared.tensors)
-    sessions = {
-        name: _open_graph(manifest.path_of(folder, name), name, manifest, tensors, settings, providers)
-        for name in manifest.graphs
-    }
-    provider = next(iter(sessions.values())).provider
-    series = telemetry.model(
-        manifest.id,
-        manifest.graphs,
-        fingerprint=manifest.fingerprint,
-        provider=provider,
-        architecture=manifest.architecture,
-    )
-    runs: Mapping[str, Run] = sessions
-    scorer: Scorer
-    if manifest.family == "siamese":
-        scorer = SiameseScorer(manifest, tokenizer, runs, series, workers, cache)
-    else:
-        scorer = InteractionScorer(manifest, tokenizer, runs, series, workers, cache)
-    model = Model(scorer, golden, provider)
-    model.prove(settings.model_cache.get(manifest.id, settings.cache))
-    return model
-
-
-def _confine(root: Path, path: Path) -> None:
-    """Hold a path against the models' folder; a link, or a name that is a path, may lead out of it.
-
-    Raises:
-        ModelError: it does.
-    """
-    target = path.resolve()
-    if not target.is_relative_to(root.resolve()):
-        raise ModelError(f"{path}: leads out of SEMBLANCE_MODELS_DIR, to {target}")
+    def _scorer(
+        self, manifest: Manifest, tokenizer: Tokenizer, runs: Mapping[str, Run], telemetry: ModelTelemetry
+    ) -> Scorer:
+        if manifest.family == "siamese":
+            return SiameseScorer(manifest, tokenizer, runs, telemetry, self._workers, self._cache)
+        return InteractionScorer(manifest, tokenizer, runs, telemetry, self._workers, self._cache)
 
 
 def _open_graph(

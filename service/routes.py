@@ -15,7 +15,7 @@ from service.explaining import explain as explained
 from service.explaining import explanation_names
 from service.ranking import rank as rank_once
 from service.ranking import rank_twice
-from service.registry import Model
+from service.registry import Registry
 from service.schemas import (
     EmbedRequest,
     EmbedResponse,
@@ -32,6 +32,7 @@ from service.schemas import (
     RankRequest,
     RankResponse,
     Readiness,
+    ReloadReport,
     SimilarityRequest,
     SimilarityResponse,
     SimilarityResult,
@@ -45,7 +46,7 @@ RERANK_TOP = 50  # candidates that a second stage orders, unless a request says 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "The body is not JSON, or the request not HTTP"},
     401: {"model": ErrorResponse, "description": "The API key is missing or another one"},
-    404: {"model": ErrorResponse, "description": "No such model"},
+    404: {"model": ErrorResponse, "description": "No such model, or not in this version"},
     408: {"model": ErrorResponse, "description": "The request did not arrive in time"},
     413: {"model": ErrorResponse, "description": "The body, a list or a text is over its limit"},
     415: {"model": ErrorResponse, "description": "The body is not declared as JSON"},
@@ -61,6 +62,9 @@ _METRICS: dict[int | str, dict[str, Any]] = {
         "content": {"text/plain": {}, "application/openmetrics-text": {}},
         "description": "OpenMetrics if the Accept header asks for that, or else the older text format",
     }
+}
+_RELOAD: dict[int | str, dict[str, Any]] = {
+    409: {"model": ReloadReport, "description": "Something of a model was refused; what was served before goes on"}
 }
 
 
@@ -112,7 +116,10 @@ def scoring_routes(service: Service) -> APIRouter:
         if request.tell_cached:
             for result, left, right in zip(results, a, b, strict=True):
                 result["cached"] = scorer.were_cached(left, right, computed)
-        return {"model": scorer.id, "results": results}
+        answer: SimilarityResponse = {"model": scorer.id, "results": results}
+        if scorer.version is not None:
+            answer["model_version"] = scorer.version
+        return answer
 
     @router.post("/rank", summary="Order candidates by their similarity to a query")
     async def rank(request: RankRequest) -> RankResponse:
@@ -183,7 +190,10 @@ def scoring_routes(service: Service) -> APIRouter:
         if request.tell_cached:
             for result, premise, hypothesis in zip(results, premises, hypotheses, strict=True):
                 result["cached"] = scorer.were_cached(premise, hypothesis, computed)
-        return {"model": scorer.id, "results": results}
+        answer: EntailmentResponse = {"model": scorer.id, "results": results}
+        if scorer.version is not None:
+            answer["model_version"] = scorer.version
+        return answer
 
     @router.post("/embed", summary="Embed sentences")
     async def embed(request: EmbedRequest) -> EmbedResponse:
@@ -199,6 +209,8 @@ def scoring_routes(service: Service) -> APIRouter:
             "embeddings": matrix.tolist(),
             "truncated": [sentence.truncated for sentence in sentences],
         }
+        if scorer.version is not None:
+            answer["model_version"] = scorer.version
         if request.tell_cached:
             answer["cached"] = [sentence.ids not in computed for sentence in sentences]
         return answer
@@ -207,14 +219,14 @@ def scoring_routes(service: Service) -> APIRouter:
 
 
 def operations_routes(service: Service) -> APIRouter:
-    """The GET routes."""
+    """The GET routes, and the one that reloads."""
     router = APIRouter(tags=["operations"])
     settings, registry, defaults = service.settings, service.registry, service.defaults
 
     @router.get("/models", summary="What is served here", responses=_GUARDED)
     async def models() -> ModelsResponse:
         return {
-            "models": [_describe(model, defaults) for model in registry.values()],
+            "models": [_describe(name, registry, defaults) for name in registry],
             "defaults": dict(defaults),
             "rerank": {"default_model": service.reranker, "default_top": RERANK_TOP},
             "limits": {
@@ -227,6 +239,18 @@ def operations_routes(service: Service) -> APIRouter:
                 "request_timeout_seconds": settings.request_timeout,
             },
         }
+
+    @router.post(
+        "/models/reload",
+        summary="Look for new, changed and removed models",
+        responses=_GUARDED | _RELOAD,
+    )
+    async def reload(response: Response) -> ReloadReport:
+        report = await service.reloader.reload()
+        service.reload_others()
+        if report["status"] == "failed":
+            response.status_code = 409
+        return report
 
     @router.get("/health/live", summary="Does the process answer?")
     async def live() -> Liveness:
@@ -249,15 +273,19 @@ def operations_routes(service: Service) -> APIRouter:
     return router
 
 
-def _describe(model: Model, defaults: Mapping[str, str]) -> ModelInfo:
+def _describe(name: str, registry: Registry, defaults: Mapping[str, str]) -> ModelInfo:
+    model = registry[name]
     manifest = model.manifest
     return {
         "id": manifest.id,
+        "name": model.release.name,
+        "version": model.release.version,
+        "versions": list(registry.versions(manifest.id)),
         "title": manifest.title,
         "architecture": manifest.architecture,
         "family": manifest.family,
         "tasks": list(model.capabilities),
-        "default_for": [route for route, name in defaults.items() if name == manifest.id],
+        "default_for": [route for route, default in defaults.items() if registry.get(default) is model],
         "dim": manifest.dim,
         "max_tokens": manifest.limits.max_tokens,
         "rating_scale": model.scorer.rating_scale,

@@ -13,7 +13,8 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from contract.manifest import EntailmentLabel
 
 ModelName = Annotated[
-    str | None, Field(description="which model answers; without it, the default one (see GET /models)")
+    str | None,
+    Field(description="which model answers, ID or ID@VERSION; without it, the default one (see GET /models)"),
 ]
 Ratio = Annotated[float, Field(ge=0, le=1)]
 TellCached = Annotated[
@@ -122,6 +123,15 @@ class ExplainRequest(_Request):
     model: ModelName = None
 
 
+class Named(TypedDict):
+    """Who answers."""
+
+    model: str
+    model_version: NotRequired[
+        Annotated[int, Field(description="which of its versions; absent where the model has none")]
+    ]
+
+
 class SimilarityResult(TypedDict):
     """The answer for one pair."""
 
@@ -157,10 +167,9 @@ class SimilarityResult(TypedDict):
         }
     )
 )
-class SimilarityResponse(TypedDict):
+class SimilarityResponse(Named):
     """One result for each pair, in the order of the request."""
 
-    model: str
     results: list[SimilarityResult]
 
 
@@ -206,16 +215,18 @@ class RankTruncated(TypedDict):
         }
     )
 )
-class RankResponse(TypedDict):
+class RankResponse(Named):
     """The candidates, best first; of equal ones the earlier first.
 
     In two stages those that the second model ordered come first, then the others in the order of the first model.
     """
 
-    model: str
     results: list[RankResult]
     truncated: RankTruncated
     rerank_model: NotRequired[Annotated[str, Field(description="who ordered the second stage; absent in one stage")]]
+    rerank_model_version: NotRequired[
+        Annotated[int, Field(description="which of its versions; absent where the model has none")]
+    ]
     rerank_truncated: NotRequired[
         Annotated[RankTruncated, Field(description="what was cut at that model's token limit, of what it read")]
     ]
@@ -258,10 +269,9 @@ class EntailmentResult(TypedDict):
         }
     )
 )
-class EntailmentResponse(TypedDict):
+class EntailmentResponse(Named):
     """One result for each pair, in the order of the request."""
 
-    model: str
     results: list[EntailmentResult]
 
 
@@ -279,10 +289,9 @@ class EntailmentResponse(TypedDict):
         }
     )
 )
-class EmbedResponse(TypedDict):
+class EmbedResponse(Named):
     """One embedding for each sentence, in the order of the request."""
 
-    model: str
     dim: int
     embeddings: list[list[float]]
     truncated: Annotated[list[bool], Field(description="whether each sentence was cut at the model's limit")]
@@ -324,6 +333,7 @@ class VectorsOfTokens(TypedDict):
             "examples": [
                 {
                     "model": "avg-paraphrase",
+                    "model_version": 2,
                     "score": 0.43,
                     "raw_score": 0.64,
                     "rating": 2.15,
@@ -346,10 +356,9 @@ class VectorsOfTokens(TypedDict):
         }
     )
 )
-class ExplainResponse(TypedDict):
+class ExplainResponse(Named):
     """What made the score; docs/explaining.md says which model shows what."""
 
-    model: str
     score: Annotated[float, Field(ge=0, le=1, description="calibrated similarity")]
     raw_score: Annotated[float, Field(description="as the model gives it")]
     rating: NotRequired[Annotated[float, Field(description="on the rating scale of the corpus, if the model has one")]]
@@ -379,9 +388,12 @@ class ExplanationNames(TypedDict):
 
 
 class ModelInfo(TypedDict):
-    """One model."""
+    """One model, or one version of a model."""
 
     id: str
+    name: Annotated[str, Field(description="what a request says to get exactly this one: the id, or ID@VERSION")]
+    version: Annotated[int | None, Field(description="null where the model has no versions")]
+    versions: Annotated[list[int], Field(description="those in its folder; GET /models lists the ones that are served")]
     title: str
     architecture: str
     family: Literal["siamese", "interaction"]
@@ -423,6 +435,24 @@ class ModelsResponse(TypedDict):
     defaults: Annotated[dict[str, str], Field(description="route -> model")]
     rerank: RerankInfo
     limits: LimitsInfo
+
+
+class ReloadedModel(TypedDict):
+    """What a reload found of one model."""
+
+    model: Annotated[str, Field(description="its id, or the name of its folder")]
+    outcome: Literal["unchanged", "reloaded", "added", "removed", "failed"]
+    version: Annotated[int | None, Field(description="that the id means now; null where the model has no versions")]
+    fingerprint: Annotated[str | None, Field(description="of what the id means now; null where nothing is served")]
+    reason: Annotated[str | None, Field(description="why it failed; what was served before goes on being served")]
+
+
+class ReloadReport(TypedDict):
+    """What a reload did."""
+
+    status: Annotated[Literal["done", "failed"], Field(description="failed: of one model or more; others are swapped")]
+    models: list[ReloadedModel]
+    seconds: float
 
 
 class Liveness(TypedDict):

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, repeat
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec, TypeVar
+from weakref import WeakMethod
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from service.batches import SENTENCES
 from service.batching import Batcher, best_time
 from service.cache import Ids, Key, Pair, Policy, Score, ScoreCache, Space, Tiers, Vector, VectorCache
 from service.errors import EmptyText, InferenceFailed
+from service.repository import AT
 from service.telemetry import ModelTelemetry
 from service.timings import TIMINGS, TOKENISE
 from service.vectors import Vectors
@@ -42,6 +44,8 @@ _FEW_CHARS = 1000  # read at once, and worth remembering
 _FEW_PAIRS = 16  # whose scores are remembered one by one; more are compared faster than they are found
 _ADDITIVE_TOLERANCE = 1e-5  # of an embedding's largest component: float32 sums of many tokens stay far below
 _NOTHING: Collection[Key] = ()
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Scores(NamedTuple):
@@ -77,17 +81,24 @@ class Scorer(ABC):
         """
         self.manifest = manifest
         self.id = manifest.id
+        self.name = manifest.id  # with the version, where the model has versions
+        self.version: int | None = None
         self.rating_scale = manifest.similarity.label_scale if manifest.similarity else None
         self._symmetric = manifest.similarity is not None and manifest.similarity.symmetric
         self._token = tokenizer.token
         self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
         self._tokenise_again = lru_cache(cache.size)(self._tokenise)
-        self._runs = {name: self._watched(name, run) for name, run in runs.items()}
         self._telemetry = telemetry
+        self._runs = {name: self._watched(name, run) for name, run in runs.items()}
         self._workers = workers
         self._scores: ScoreCache | None = cache.of_scores()
         # An expected time, until `measure` knows better: large, so that nothing runs in the event loop by mistake.
         self.seconds_per_pair = 1e-3
+
+    def number(self, version: int) -> None:
+        """Say which of the model's versions this is."""
+        self.version = version
+        self.name = f"{self.id}{AT}{version}"
 
     async def read(self, texts: Sequence[str], field_of: Callable[[int], str]) -> list[Encoded]:
         """Texts -> ids.
@@ -210,19 +221,24 @@ class Scorer(ABC):
         return self.manifest.entailment
 
     def _watched(self, graph: str, run: Run) -> Run:
-        """The run, timed and counted, with nothing but finite numbers coming out."""
+        """The run, timed and counted, with nothing but finite numbers coming out.
+
+        It holds no reference to the scorer, which would keep both alive after the last request: what a reload replaces
+        is to be freed at once.
+        """
+        model, telemetry = self.id, self._telemetry
 
         def watched(feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
             started = perf_counter()
             try:
                 output = run(feeds)
             except Exception as error:  # onnxruntime's own exceptions share no public base class
-                self._telemetry.failures.inc()
-                raise InferenceFailed(self.id, f"{graph} raised {type(error).__name__}") from error
+                telemetry.failures.inc()
+                raise InferenceFailed(model, f"{graph} raised {type(error).__name__}") from error
             if not np.isfinite(output).all():
-                self._telemetry.failures.inc()
-                raise InferenceFailed(self.id, f"{graph} gave a number that is not finite")
-            self._telemetry.ran(graph, len(output), perf_counter() - started)
+                telemetry.failures.inc()
+                raise InferenceFailed(model, f"{graph} gave a number that is not finite")
+            telemetry.ran(graph, len(output), perf_counter() - started)
             return output
 
         return watched
@@ -231,6 +247,23 @@ class Scorer(ABC):
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
     """n sentences and their partners, by their ids."""
     return [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
+
+
+def weakly(method: Callable[P, R]) -> Callable[P, R]:
+    """A method for the parts of its own object, which they do not keep alive: whoever waits for its result does.
+
+    An object in a circle of references outlives its last user until everything is collected, which makes all requests
+    wait; and a scorer that a reload has replaced is large.
+    """
+    reference = WeakMethod(method)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        found = reference()
+        if found is None:
+            raise ReferenceError("nobody waits for this any more")
+        return found(*args, **kwargs)
+
+    return call
 
 
 class SiameseScorer(Scorer):
@@ -250,7 +283,7 @@ class SiameseScorer(Scorer):
         assert manifest.encoder is not None, "the manifest's own rule for siamese models"
         assert manifest.dim is not None, "the manifest's own rule for siamese models"
         self._encoder = self._runs[manifest.encoder]
-        batcher = Batcher(workers, self._encode, _shape, SENTENCES)
+        batcher = Batcher(workers, weakly(self._encode), _shape, SENTENCES)
         self.embeddings = Vectors(batcher, cache, Space(manifest.fingerprint, manifest.dim))
 
     async def embed(self, sentences: Sequence[Encoded]) -> tuple[Embeddings, Collection[Key]]:

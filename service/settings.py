@@ -22,6 +22,10 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")  # of an API key
 DIGEST = re.compile(r"[0-9a-f]{64}")  # of an API key: SHA-256
 RATE = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
 _ORIGIN = re.compile(r"https?://[^/?#@\s*,]+")
+LATEST: Literal["latest"] = "latest"
+ALL: Literal["all"] = "all"
+Version = int | Literal["latest", "all"]
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 
@@ -74,6 +78,18 @@ class Settings(BaseSettings):
         "without it pwim-qa, where that is among the models",
     )
     default_entailment: str = "avg-sick"
+    model_versions: Annotated[dict[str, int | Literal["latest"]], NoDecode] = Field(
+        default={}, description="which version a model's bare id means: ID=2,ID=latest; latest for all others"
+    )
+    model_versions_also: Annotated[dict[str, tuple[Version, ...]], NoDecode] = Field(
+        default={},
+        description="versions to serve beside, as ID@VERSION: ID=1+3,ID=latest,ID=all; each takes its model's memory",
+    )
+    models_poll_seconds: float = Field(
+        default=0,
+        ge=0,
+        description="how often to look for new or changed models; 0: only when told to (docs/models.md)",
+    )
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(
         default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"
     )
@@ -158,6 +174,23 @@ class Settings(BaseSettings):
     @classmethod
     def _name_by_name(cls, aliases: object) -> object:
         return _pairs_of(aliases, "NAME=MODEL,NAME=MODEL")
+
+    @field_validator("model_versions", mode="before")
+    @classmethod
+    def _version_by_id(cls, versions: object) -> object:
+        form = "ID=2,ID=latest"
+        pairs = _pairs_of(versions, form)
+        return pairs if not isinstance(pairs, dict) else {name: _version(v, form) for name, v in pairs.items()}
+
+    @field_validator("model_versions_also", mode="before")
+    @classmethod
+    def _versions_by_id(cls, versions: object) -> object:
+        form = "ID=1+3,ID=latest,ID=all"
+        pairs = _pairs_of(versions, form)
+        if not isinstance(pairs, dict):
+            return pairs
+        lists = {name: v.split("+") if isinstance(v, str) else v for name, v in pairs.items()}
+        return {name: tuple(_version(part, form, ALL) for part in parts) for name, parts in lists.items()}
 
     @field_validator("model_cache", mode="before")
     @classmethod
@@ -257,6 +290,19 @@ def _pairs_of(value: object, form: str) -> object:
     if not all(len(entry) == 2 and all(entry) for entry in entries):
         raise ValueError(f"expected {form}")
     return {entry[0]: entry[1] for entry in entries}
+
+
+def _version(value: object, form: str, *words: str) -> object:
+    """A version, or one of the words for several; what is no text passes.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if not isinstance(value, str) or (value := value.strip()) in (LATEST, *words):
+        return value
+    if not _NUMBER.fullmatch(value):
+        raise ValueError(f"expected {form}")
+    return int(value)
 
 
 def _lines(error: ValidationError) -> list[str]:

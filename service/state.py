@@ -1,13 +1,14 @@
 """Everything a running service holds, opened from its settings and closed again."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from service.cache import VectorCache
 from service.cpus import counts
 from service.rate_limit import open_rate_limit
 from service.redis_cache import RedisCache
-from service.registry import Capability, Registry, open_models
+from service.registry import Need, Opener, Registry
+from service.reload import Reloader
 from service.schemas import Readiness
 from service.settings import Settings
 from service.telemetry import Telemetry
@@ -52,24 +53,33 @@ class Service:
             "/embed": settings.default_similarity,
             "/explain": settings.default_similarity,
         }
-        wanted: dict[str, tuple[str, Capability]] = {
-            "SEMBLANCE_DEFAULT_SIMILARITY": (settings.default_similarity, "similarity"),
-            "SEMBLANCE_DEFAULT_RANK": (settings.default_rank, "similarity"),
-            "SEMBLANCE_DEFAULT_ENTAILMENT": (settings.default_entailment, "entailment"),
-        }
+        needs = [
+            ("SEMBLANCE_DEFAULT_SIMILARITY", Need(settings.default_similarity, "similarity")),
+            ("SEMBLANCE_DEFAULT_RANK", Need(settings.default_rank, "similarity")),
+            ("SEMBLANCE_DEFAULT_ENTAILMENT", Need(settings.default_entailment, "entailment")),
+        ]
         if settings.default_rerank is not None:
-            wanted["SEMBLANCE_DEFAULT_RERANK"] = (settings.default_rerank, "similarity")
-        self.registry = Registry(open_models(settings, telemetry, self.cache, self.workers), wanted)
-        usual = USUAL_RERANKER if USUAL_RERANKER in self.registry else None
-        self.reranker: str | None = settings.default_rerank or usual
+            needs.append(("SEMBLANCE_DEFAULT_RERANK", Need(settings.default_rerank, "similarity")))
+        self.registry = Registry(telemetry)
+        opener = Opener(settings, self.cache, self.workers)
+        self.reloader = Reloader(settings, self.registry, opener, telemetry, needs)
+        self.reloader.open_all()
+        self.reload_others: Callable[[], None] = lambda: None  # where other processes serve the same folder
+
+    @property
+    def reranker(self) -> str | None:
+        """The second model of /rank, when a request names none."""
+        return self.settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in self.registry else None)
 
     async def start(self) -> None:
-        """Ask Redis once, so that the log says at once whether it answers."""
+        """Ask Redis once, so that the log says at once whether it answers; look after the models folder."""
+        self.reloader.start()
         if self.redis is not None:
             await self.redis.ping()
 
     async def close(self) -> None:
         """Finish what is under way."""
+        await self.reloader.close()
         self.workers.close()
         if self.redis is not None:
             await self.redis.close()
@@ -84,7 +94,9 @@ class Service:
             asked = ((name, model.problem()) for name, model in self.registry.items())
             problems = [f"model {name}: {problem}" for name, problem in asked if problem]
         redis: Literal["off", "up", "down"] = "off" if self.redis is None else "up" if self.redis.up else "down"
-        reasons = [*problems, *(["redis does not answer: vectors are computed instead"] if redis == "down" else [])]
+        reasons = [*problems, *self.reloader.problems]
+        if redis == "down":
+            reasons.append("redis does not answer: vectors are computed instead")
         return {
             "status": "unready" if problems else "degraded" if reasons else "ready",
             "reasons": reasons,

@@ -18,7 +18,8 @@ from service.cpus import usable_cpus
 from service.edge import Edge
 from service.errors import SettingsError, StartupError
 from service.exits import EXIT_MODELS, EXIT_SETTINGS
-from service.fleet import DRAIN, HURRY, LEAVES, SERVES, Post
+from service.fleet import DRAIN, HURRY, LEAVES, RELOAD, SERVES, Post
+from service.hangup import Hangup
 from service.server import Server
 from service.settings import Settings
 from service.snapshots import Snapshots
@@ -30,7 +31,13 @@ log = logging.getLogger(__name__)
 
 def serve_alone(settings: Settings) -> int:
     """Serve in this process, until SIGTERM or SIGINT; the exit code."""
-    return _serve(settings, lambda app: Server(app, settings))
+    hangup = Hangup()
+
+    def server_of(app: Edge) -> Server:
+        hangup.then(app.service.reloader.soon)
+        return Server(app, settings)
+
+    return _serve(settings, server_of)
 
 
 def serve_as_worker(post: Post) -> int:
@@ -96,6 +103,7 @@ class WorkerServer(Server):
         self._orphaned = False
         self._line = post.line
         self._line.setblocking(False)
+        app.service.reload_others = self._reload_others
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """SIGTERM: leave. Ctrl-C reaches all processes of a terminal, of which only the supervisor heeds it."""
@@ -121,6 +129,10 @@ class WorkerServer(Server):
         else:
             self._snapshots.write()
 
+    def _reload_others(self) -> None:
+        with suppress(OSError):
+            self._line.send(RELOAD)
+
     def _listen(self) -> None:
         try:
             news = self._line.recv(16)
@@ -132,6 +144,8 @@ class WorkerServer(Server):
             log.error("the supervisor is gone; this worker leaves too")
             self._orphaned = True
             self.leave()
+        if RELOAD in news:
+            self._app.service.reloader.soon()
         if DRAIN in news:
             self.drain()
         if HURRY in news:

@@ -137,7 +137,7 @@ class Similarity(Task):
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
         """See `Task`."""
-        answer = await client.similarity(items, model=self.model.id)
+        answer = await client.similarity(items, model=self.model.name)
         rated = bool(self.model.rating_scale)
         return [
             {
@@ -172,7 +172,7 @@ class Entailment(Task):
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
         """See `Task`."""
-        answer = await client.entailment(items, model=self.model.id)
+        answer = await client.entailment(items, model=self.model.name)
         return [
             {
                 "label": result.label,
@@ -204,7 +204,7 @@ class Embed(Task):
 
     async def ask(self, client: AsyncClient, items: Sequence[str]) -> list[Row]:
         """See `Task`."""
-        answer = await client.embed(items, model=self.model.id)
+        answer = await client.embed(items, model=self.model.name)
         return [
             {"embedding": embedding, "truncated": truncated}
             for embedding, truncated in zip(answer.embeddings.tolist(), answer.truncated, strict=True)
@@ -254,8 +254,8 @@ class Rank(Task):
                 query,
                 candidates,
                 top_k=self.options.top_k,
-                model=self.model.id,
-                rerank_model=self.second.id if self.second else None,
+                model=self.model.name,
+                rerank_model=self.second.name if self.second else None,
                 rerank_top=self.options.rerank_top,
             )
             cut = [answer.truncated, *([answer.rerank_truncated] if answer.rerank_truncated else [])]
@@ -284,7 +284,7 @@ def make_task(options: Options, models: Models) -> Task:
 
 def find_model(models: Models, name: str, able: str) -> ModelInfo:
     """The model of that name, which must be able to do what is asked; raises BatchError."""
-    found = next((model for model in models.models if model.id == name), None)
+    found = next((model for model in models.models if name in (model.id, model.name)), None)  # of an id its default
     if found is None or able not in found.tasks:
         those = ", ".join(model.id for model in models.models if able in model.tasks) or "none"
         raise BatchError(f"model {name!r} {'is not served' if found is None else f'has no {able}'}; for this: {those}")

@@ -8,7 +8,10 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 ModelName = Annotated[
-    str | None, Field(description="one of ours or a name of SEMBLANCE_MODEL_ALIASES; without it, the default model")
+    str | None,
+    Field(
+        description="one of ours, ID or ID@VERSION, or a name of SEMBLANCE_MODEL_ALIASES; without it, the default model"
+    ),
 ]
 
 

@@ -94,7 +94,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         }
         if found.warnings:
             response["warnings"] = found.warnings
-        return found.model, response
+        return found.name, response
 
     return [
         Operation("/rerank", rerank_documents, JINA, "Order documents", key="documents"),

@@ -4,7 +4,7 @@ Inference itself is asked of the other dialects: the protocol's tensors have no 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
@@ -13,6 +13,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from service.dialects.family import Family, told
 from service.dialects.scoring import Scoring
 from service.errors import InvalidRequest, RequestError, TooLarge
+from service.repository import AT
 
 HEALTH = ("/v2/health/live", "/v2/health/ready")
 
@@ -69,6 +70,7 @@ class ModelMetadata(TypedDict):
     """What a model reads and gives."""
 
     name: str
+    versions: NotRequired[Annotated[list[str], Field(description="those served here, where the model has versions")]]
     platform: Literal["onnx_onnxv1"]
     inputs: list[Tensor]
     outputs: list[Tensor]
@@ -93,9 +95,11 @@ def routes(scoring: Scoring) -> APIRouter:
         response.status_code = 200 if is_ready else 503
         return {"ready": is_ready}
 
-    @router.get("/v2/models/{model}", summary="What a model reads and gives")
-    async def model_metadata(model: str) -> ModelMetadata:
-        found = scoring.find(model)
+    def versioned(model: str, version: str) -> str:
+        return f"{scoring.aliases.get(model, model)}{AT}{version}"
+
+    def metadata(name: str) -> ModelMetadata:
+        found = scoring.find(name)
         outputs: list[Tensor] = []
         if "similarity" in found.capabilities:
             outputs += [
@@ -107,22 +111,43 @@ def routes(scoring: Scoring) -> APIRouter:
             outputs.append({"name": "probabilities", "datatype": "FP64", "shape": [-1, labels]})
         if found.manifest.dim is not None:
             outputs.append({"name": "embedding", "datatype": "FP32", "shape": [-1, found.manifest.dim]})
-        return {
+        answer: ModelMetadata = {
             "name": found.manifest.id,
             "platform": "onnx_onnxv1",
             "inputs": [{"name": name, "datatype": "BYTES", "shape": [-1]} for name in "ab"],
             "outputs": outputs,
         }
+        releases = [model.release for model in scoring.service.registry.values()]
+        if versions := sorted(r.version for r in releases if r.id == found.manifest.id and r.version is not None):
+            answer["versions"] = [str(version) for version in versions]
+        return answer
 
-    @router.get(
-        "/v2/models/{model}/ready",
-        summary="Does a model answer as published?",
-        responses={503: {"model": ModelReady}},
-    )
-    async def model_ready(model: str, response: Response) -> ModelReady:
-        found = scoring.find(model)
+    def readiness(name: str, response: Response) -> ModelReady:
+        found = scoring.find(name)
         is_ready = found.problem() is None
         response.status_code = 200 if is_ready else 503
         return {"name": found.manifest.id, "ready": is_ready}
+
+    @router.get("/v2/models/{model}", summary="What a model reads and gives")
+    async def model_metadata(model: str) -> ModelMetadata:
+        return metadata(model)
+
+    @router.get("/v2/models/{model}/versions/{version}", summary="What one version of a model reads and gives")
+    async def version_metadata(model: str, version: str) -> ModelMetadata:
+        return metadata(versioned(model, version))
+
+    unready: dict[int | str, dict[str, Any]] = {503: {"model": ModelReady}}
+
+    @router.get("/v2/models/{model}/ready", summary="Does a model answer as published?", responses=unready)
+    async def model_ready(model: str, response: Response) -> ModelReady:
+        return readiness(model, response)
+
+    @router.get(
+        "/v2/models/{model}/versions/{version}/ready",
+        summary="Does one version of a model answer as published?",
+        responses=unready,
+    )
+    async def version_ready(model: str, version: str, response: Response) -> ModelReady:
+        return readiness(versioned(model, version), response)
 
     return router

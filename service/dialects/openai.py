@@ -16,11 +16,22 @@ from service.dialects.family import Family, told
 from service.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
 from service.dialects.operation import Operation
 from service.dialects.scoring import Scoring, Texts
-from service.errors import InvalidRequest, Overloaded, RateLimited, RequestError, TooLarge, Unauthorized, UnknownModel
+from service.errors import (
+    InvalidRequest,
+    Overloaded,
+    RateLimited,
+    RequestError,
+    TooLarge,
+    Unauthorized,
+    UnknownModel,
+    UnknownVersion,
+)
+from service.registry import Model
 
 _CODES: dict[type[RequestError], str] = {
     Unauthorized: "invalid_api_key",
     UnknownModel: "model_not_found",
+    UnknownVersion: "model_not_found",
     Overloaded: "rate_limit_exceeded",
     RateLimited: "rate_limit_exceeded",
 }
@@ -86,7 +97,7 @@ class ModelItem(TypedDict):
     object: Literal["model"]
     created: int
     owned_by: Literal["semblance"]
-    root: Annotated[str, Field(description="the model that answers under this name")]
+    root: Annotated[str, Field(description="the model that answers under this name, with its version if it has one")]
 
 
 class ModelList(TypedDict):
@@ -118,7 +129,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         }
         if found.warnings:
             response["warnings"] = found.warnings
-        return found.model, response
+        return found.name, response
 
     return [Operation("/v1/embeddings", embeddings, OPENAI, "Embed texts")]
 
@@ -128,23 +139,23 @@ def routes(scoring: Scoring) -> APIRouter:
     router = APIRouter(tags=[OPENAI.name], responses=OPENAI.responses)
     registry = scoring.service.registry
 
-    def describe(name: str, root: str) -> ModelItem:
-        created = datetime.combine(registry[root].manifest.provenance.created, time(), UTC)
+    def describe(name: str, model: Model) -> ModelItem:
+        created = datetime.combine(model.manifest.provenance.created, time(), UTC)
         return {
             "id": name,
             "object": "model",
             "created": int(created.timestamp()),
             "owned_by": "semblance",
-            "root": root,
+            "root": model.release.name,
         }
 
     @router.get("/v1/models", summary="Every name that `model` may have")
     async def list_models() -> ModelList:
-        names = {name: name for name in registry} | dict(scoring.aliases)
-        return {"object": "list", "data": [describe(name, root) for name, root in names.items()]}
+        names = {**registry.names, **{alias: registry[name] for alias, name in scoring.aliases.items()}}
+        return {"object": "list", "data": [describe(name, model) for name, model in names.items()]}
 
     @router.get("/v1/models/{model}", summary="One model")
     async def retrieve_model(model: str) -> ModelItem:
-        return describe(model, scoring.find(model).manifest.id)
+        return describe(model, scoring.find(model))
 
     return router

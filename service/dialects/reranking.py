@@ -138,7 +138,7 @@ async def rerank(scoring: Scoring, request: RerankRequest, api_version: str) -> 
     }
     if found.warnings:
         meta["warnings"] = found.warnings
-    return found.model, {
+    return found.name, {
         "id": REQUEST_ID.get(),
         "object": "rerank",
         "created": int(time.time()),

@@ -12,7 +12,7 @@ import numpy as np
 
 from contract.scoring import Embeddings
 from contract.tokenizer import Encoded
-from service.errors import InvalidRequest, ModelError, TooLarge, UnknownModel
+from service.errors import InvalidRequest, ModelError, TooLarge
 from service.registry import Model
 from service.scorer import Scorer
 from service.state import Service
@@ -93,6 +93,7 @@ class Comparison(NamedTuple):
     """Pairs, scored."""
 
     model: str
+    name: str  # of the model, with its version where it has one
     scores: list[float]  # of each pair
     order: list[int]  # positions of the pairs, best first; of equal ones the earlier first
     tokens: int
@@ -103,6 +104,7 @@ class Embedded(NamedTuple):
     """Texts, embedded."""
 
     model: str
+    name: str  # of the model, with its version where it has one
     embeddings: Embeddings
     tokens: int
     warnings: list[str]
@@ -138,11 +140,7 @@ class Scoring:
         Raises:
             UnknownModel: there is none.
         """
-        registry = self.service.registry
-        model = registry.get(self.aliases.get(name, name))
-        if model is None:
-            raise UnknownModel(name, "similarity", list(registry), registry.able("similarity"))
-        return model
+        return self.service.registry.find(self.aliases.get(name, name), "similarity")
 
     def check_count(self, field: str, count: int, limit: Limit) -> None:
         """Hold a list's length against its limit.
@@ -175,10 +173,11 @@ class Scoring:
             left = left * len(right)
         answer = await scorer.similarity(left, right)
         order: list[int] = np.argsort(-np.array(answer.raw), kind="stable").tolist()
-        return Comparison(scorer.id, answer.raw if raw else answer.score, order, reading.tokens, reading.warnings)
+        scores = answer.raw if raw else answer.score
+        return Comparison(scorer.id, scorer.name, scores, order, reading.tokens, reading.warnings)
 
     async def entail(self, model: str | None, premises: Texts, hypotheses: Texts) -> tuple[str, list[dict[str, float]]]:
-        """Label pairs: the model that answered, and for each pair the probability of each label.
+        """Label pairs: the model that answered, with its version, and for each pair its probabilities.
 
         Raises:
             RequestError: as `compare`.
@@ -186,7 +185,7 @@ class Scoring:
         scorer = self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
         reading = await self._read(scorer, premises, hypotheses)
         answers, _ = await scorer.entailment(*reading.groups)
-        return scorer.id, answers
+        return scorer.name, answers
 
     async def embed(self, model: str | None, texts: Texts, *, unit: bool, dimensions: int | None) -> Embedded:
         """Embed texts.
@@ -213,7 +212,7 @@ class Scoring:
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
             lengths[lengths == 0] = 1  # nothing but zeros stays that
             embeddings = np.asarray(embeddings / lengths, np.float32)
-        return Embedded(scorer.id, embeddings, reading.tokens, reading.warnings)
+        return Embedded(scorer.id, scorer.name, embeddings, reading.tokens, reading.warnings)
 
     async def _read(self, scorer: Scorer, *groups: Texts) -> Reading:
         most = self.service.settings.max_text_chars

@@ -181,7 +181,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         if request.return_text:
             for rank in ranks:
                 rank["text"] = request.texts[rank["index"]]
-        return found.model, ranks
+        return found.name, ranks
 
     async def tei_predict(request: TeiPredictRequest) -> tuple[str, list[TeiPrediction] | list[list[TeiPrediction]]]:
         one = isinstance(request.inputs, tuple)
@@ -206,7 +206,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             unit=request.normalize,
             dimensions=request.dimensions,
         )
-        return found.model, found.embeddings.tolist()
+        return found.name, found.embeddings.tolist()
 
     async def tei_similarity(request: TeiSimilarityRequest) -> tuple[str, list[float]]:
         _no_prompts(request.parameters.prompt_name, "parameters.prompt_name")
@@ -218,7 +218,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             Texts.of("inputs.source_sentence", inputs.source_sentence, cutting),
             Texts.of("inputs.sentences", inputs.sentences, cutting),
         )
-        return found.model, found.scores
+        return found.name, found.scores
 
     similar = "Compare one sentence with others"
     embedded = "Embed texts"

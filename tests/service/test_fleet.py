@@ -132,11 +132,11 @@ def test_workers_replaced_under_load_fail_no_request_and_lose_no_count(models: P
         assert list(service.temporary.iterdir()) == []
 
 
-def test_sighup_replaces_all_and_fails_no_request(models: Path, tmp_path: Path) -> None:
+def test_sigusr2_replaces_all_and_fails_no_request(models: Path, tmp_path: Path) -> None:
     with fleet(models, tmp_path) as service:
         before = service.pids()
         with Load(service.url, "/similarity", BODY) as load:
-            service.process.send_signal(signal.SIGHUP)
+            service.process.send_signal(signal.SIGUSR2)
             until(lambda: len(service.events("worker ended")) == 2, "both end")
         assert load.failures == []
         assert set(load.statuses) == {200}
@@ -257,7 +257,7 @@ def test_models_that_went_bad_keep_the_workers_that_serve(models: Path, tmp_path
     with fleet(own, tmp_path) as service:
         before = service.pids()
         (own / "avg-sick" / "encoder.onnx").write_bytes(b"")
-        service.process.send_signal(signal.SIGHUP)
+        service.process.send_signal(signal.SIGUSR2)
         until(lambda: bool(service.events("the workers that serve are kept")), "the successor fails")
         assert service.pids() == before
         assert httpx.post(f"{service.url}/similarity", json=BODY).status_code == 200

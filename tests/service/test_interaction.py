@@ -11,7 +11,7 @@ from service.batches import PAIRS, Padding
 from service.batching import UNKNOWN
 from service.cache import VectorCache
 from service.interaction import InteractionScorer
-from service.telemetry import Telemetry
+from service.telemetry import ModelTelemetry, Telemetry
 from service.workers import Workers
 
 
@@ -47,7 +47,7 @@ def scorer(models: Path, recorder: Recorder) -> InteractionScorer:
     telemetry = Telemetry()
     tokenizer = Tokenizer.load(manifest.path_of(folder, manifest.tokenizer))
     runs = {"relatedness.onnx": recorder, "entailment.onnx": lambda feeds: recorder(feeds)[:, :3]}
-    series = telemetry.model(manifest.id, manifest.graphs)
+    series = ModelTelemetry(manifest.id, manifest.graphs)
     return InteractionScorer(manifest, tokenizer, runs, series, Workers(1, 1), VectorCache(1000, telemetry))
 
 

@@ -275,5 +275,6 @@ def test_a_trace_says_what_an_exception_says_unless_that_may_quote_a_request() -
 async def test_every_post_route_is_called_by_the_door(serve: Serve) -> None:
     async with serve() as client:
         paths = (await client.get("/openapi.json")).json()["paths"]
-        assert set(client.app._endpoints) == {path for path, methods in paths.items() if "post" in methods}
+        posted = {path for path, methods in paths.items() if "post" in methods}
+        assert set(client.app._endpoints) == posted - {"/models/reload"}  # which scores nothing
     assert set(GOOD) <= set(client.app._endpoints)

@@ -8,7 +8,7 @@ from contract.tokenizer import Tokenizer
 from service.batching import UNKNOWN
 from service.cache import Tiers, VectorCache
 from service.scorer import SiameseScorer
-from service.telemetry import Telemetry
+from service.telemetry import ModelTelemetry, Telemetry
 from service.workers import Workers
 from tests import fakes
 from tests.service.conftest import expect
@@ -42,7 +42,7 @@ def scorer(models, recorder):
         manifest.model_copy(update={"limits": manifest.limits.model_copy(update={"max_tokens": 4096})}),
         Tokenizer.load(models / "avg-paraphrase" / manifest.tokenizer),
         {"encoder.onnx": recorder},
-        telemetry.model(manifest.id, manifest.graphs),
+        ModelTelemetry(manifest.id, manifest.graphs),
         Workers(1, 1),
         VectorCache(1000, telemetry),
     )

@@ -9,8 +9,8 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from service.snapshots import Collected, Ended, Snapshots, add, load, read_families, save
-from service.tallies import Counts, Distributions, LockedDistribution, Registry
-from service.telemetry import NO_MODEL, Telemetry
+from service.tallies import Counts, Distributions, Registry
+from service.telemetry import NO_MODEL, ModelTelemetry, Telemetry
 
 BOUNDS = (0.1, 0.5, 1.0)
 
@@ -30,8 +30,6 @@ class Worker:
         self.counter.labels("x")
         self.histogram = Histogram("histogram", "what", ["a"], buckets=BOUNDS, registry=registry)
         self.histogram.labels("x")
-        self.locked = Distributions("locked", "what", ["a"], BOUNDS, registry, kind=LockedDistribution)
-        self.locked.labels("x")
         self.gauge = Gauge("gauge", "what", registry=registry)
         self.up = Gauge("semblance_redis_up", "what", registry=registry)
         Info("served", "what", ["model"], registry=registry).labels("m").info({"fingerprint": "f"})
@@ -62,7 +60,6 @@ def test_counters_and_histograms_are_added_up_and_all_series_are_there(tmp_path:
         for value in (0.05, 0.7, 5.0)[:i]:
             worker.distributions.labels("x").observe(value)
             worker.histogram.labels("x").observe(value)
-            worker.locked.labels("x").observe(value)
         worker.snapshots.write()
     for worker in (one, two, three):
         found = worker.told()
@@ -70,7 +67,7 @@ def test_counters_and_histograms_are_added_up_and_all_series_are_there(tmp_path:
         assert told(worker, "counts_total", a="x") == 6
         assert told(worker, "counts_total", a="y") == 0
         assert told(worker, "counter_total", a="x") == 60
-        for name in ("distributions", "histogram", "locked"):
+        for name in ("distributions", "histogram"):
             buckets = {le: told(worker, f"{name}_bucket", a="x", le=le) for le in ("0.1", "0.5", "1.0", "+Inf")}
             assert buckets == {"0.1": 3, "0.5": 3, "1.0": 5, "+Inf": 6}
             assert told(worker, f"{name}_count", a="x") == 6
@@ -159,12 +156,14 @@ def test_a_folder_that_is_gone_is_told_once_and_answered_without(tmp_path: Path,
 def test_all_the_service_measures_can_be_joined_and_put_into_words(tmp_path: Path) -> None:
     services = [Telemetry(), Telemetry()]
     for i, telemetry in enumerate(services):
-        telemetry.add_route("/similarity", ["m"])
-        telemetry.model("m", ["encoder.onnx"], fingerprint="f").ran("encoder.onnx", 4, 0.01)
+        telemetry.add_route("/similarity", scores=True)
+        model = ModelTelemetry("m", ["encoder.onnx"], fingerprint="f")
+        telemetry.serve({"m": model})
+        model.ran("encoder.onnx", 4, 0.01)
         telemetry.answered("/similarity", NO_MODEL, 200, 0.01, None)
         telemetry.redis_failed("timeout")
         Snapshots(tmp_path, i, telemetry.registry).write()
-    together = Collected(list(Snapshots(tmp_path, 0, services[0].registry).collect()))
+    together = Collected(Snapshots(tmp_path, 0, services[0].registry).collect())
     name = "semblance_requests_total"
     for text in (generate_latest(together).decode(), openmetrics(together).decode()):
         assert f'{name}{{route="/similarity",status="200"}} 2.0' in text
