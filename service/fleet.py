@@ -52,6 +52,7 @@ DRAIN, HURRY = b"d", b"h"  # what it is told, before SIGTERM
 RELOAD = b"r"  # to look at the models folder; a worker that was asked to says it of the others
 
 _LOOK_SECONDS = 0.2
+_SHARED_MEMORY = "/dev/shm"
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2)
 _spawn = multiprocessing.get_context("spawn")
 
@@ -119,7 +120,7 @@ class Fleet:
             log.critical("cannot start: %s: %s", where, (error.strerror or str(error)).lower())
             return EXIT_MODELS
         try:
-            shared = tempfile.TemporaryDirectory(prefix="semblance-", ignore_cleanup_errors=True)
+            shared = tempfile.TemporaryDirectory(prefix="semblance-", dir=_memory(), ignore_cleanup_errors=True)
         except OSError as error:
             log.critical("cannot start: no folder for the workers' metrics: %s", error)
             return EXIT_MODELS
@@ -342,6 +343,12 @@ def _bind(settings: Settings) -> socket.socket:
         listening.close()
         raise
     return listening
+
+
+def _memory() -> str | None:
+    """Where files need no disk, unless TMPDIR says where files are to be."""
+    usable = "TMPDIR" not in os.environ and os.access(_SHARED_MEMORY, os.W_OK)
+    return _SHARED_MEMORY if usable else None
 
 
 def _work(post: Post) -> None:

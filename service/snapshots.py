@@ -13,7 +13,7 @@ is made; ours count in plain attributes (`service/tallies.py`), because every re
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from service.logs import fields
-from service.tallies import Registry
+from service.tallies import Packed, Registry, unpacked
 from service.telemetry import WORKER_RESTARTS, Ending
 
 log = logging.getLogger(__name__)
@@ -44,14 +44,14 @@ _MOST = frozenset({"python_info"})
 
 
 class Collected(Collector):
-    """What was collected already, to be put into words."""
+    """Families from elsewhere, to be put into words."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
-        self._families = list(families)
+        self._families = families
 
-    def collect(self) -> Iterator[Metric]:
-        """The same again."""
-        yield from self._families
+    def collect(self) -> Iterable[Metric]:
+        """These."""
+        return self._families
 
 
 class Snapshots:
@@ -73,7 +73,9 @@ class Snapshots:
     def write(self) -> None:
         """Tell the others how it stands; a failure is logged, once, and leaves them what they know."""
         try:
-            save(self._folder / self._own, read_families(self._registry.collect_used()))
+            others = (family for collector in self._registry.others for family in collector.collect())
+            tallies = [tally.packed() for tally in self._registry.tallies]
+            save(self._folder / self._own, read_families(others), packed=tallies)
         except OSError as error:
             if self._works:
                 log.warning(
@@ -85,12 +87,15 @@ class Snapshots:
             self._works = True
 
     def collect(self) -> Iterator[Metric]:
-        """The families of all workers together."""
+        """The families of all workers together; who goes through them, in any thread, reads what the others wrote."""
         self.write()
+        return self._join(list(self._registry.collect()))
+
+    def _join(self, own: Iterable[Metric]) -> Iterator[Metric]:
         others: Families = {}
         for families in self._read_others():
             add(others, families)
-        for family in self._registry.collect():
+        for family in own:
             _, more = others.get(family.name, ("", {}))
             yield _joined(family, more) if more else family
 
@@ -158,14 +163,21 @@ def add(sums: Families, more: Families) -> None:
             into[key] = _rule(name, kind, key[0])(into[key], value) if key in into else value
 
 
-def save(path: Path, families: Families, ended: Iterable[str] = ()) -> None:
+def save(path: Path, families: Families, ended: Iterable[str] = (), packed: Sequence[Packed] = ()) -> None:
     """Write a snapshot; whoever reads meanwhile reads the old one.
+
+    Args:
+        path: where.
+        families: of it.
+        ended: files it stands for besides.
+        packed: families that take less room and time so.
 
     Raises:
         OSError: it cannot be written.
     """
     content = {
         "ended": list(ended),
+        "packed": packed,
         "families": [
             [name, kind, [[*key, value] for key, value in samples.items()]]
             for name, (kind, samples) in families.items()
@@ -191,7 +203,7 @@ def load(path: Path) -> tuple[Families, list[str]]:
         name: (kind, {(sample, tuple((label, of) for label, of in labels)): value for sample, labels, value in samples})
         for name, kind, samples in content["families"]
     }
-    return families, content["ended"]
+    return families | read_families(map(unpacked, content["packed"])), content["ended"]
 
 
 def _rule(family: str, kind: str, sample: str) -> Callable[[float, float], float]:

@@ -11,14 +11,13 @@ from prometheus_client import (
     Counter,
     Gauge,
     GCCollector,
-    Histogram,
     Info,
     PlatformCollector,
     ProcessCollector,
 )
 from prometheus_client.core import Metric
 
-from service.tallies import Count, Counts, Distribution, Distributions, Registry
+from service.tallies import Count, Counts, Distribution, Distributions, LockedDistribution, Registry
 from service.timings import PHASES, Timings
 
 RedisFailure = Literal["error", "timeout", "garbage", "dropped"]
@@ -41,8 +40,9 @@ class Telemetry:
 
     def __init__(self) -> None:
         self.registry = registry = Registry()
-        # What a scrape is told: with several worker processes that of all of them (`service/snapshots.py`).
-        self.scrape: Callable[[], Iterable[Metric]] = registry.collect
+        # What a scrape is told: with several worker processes, that of all of them (`service/snapshots.py`). Called in
+        # the event loop's thread; what it gives may be gone through in another one.
+        self.scrape: Callable[[], Iterable[Metric]] = lambda: list(registry.collect())
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
@@ -79,19 +79,21 @@ class Telemetry:
             "What the work let in and not done is expected to take, in seconds of one worker thread",
             registry=registry,
         )
-        self._inference_seconds = Histogram(
+        self._inference_seconds = Distributions(
             "semblance_inference_seconds",
             "One graph run of a model that is served, those of health checks included",
             ["model", "graph"],
-            buckets=_SECONDS,
-            registry=registry,
+            _SECONDS,
+            registry,
+            kind=LockedDistribution,
         )
-        self._batch_rows = Histogram(
+        self._batch_rows = Distributions(
             "semblance_batch_rows",
             "Sentences or pairs in one graph run",
             ["model", "graph"],
-            buckets=_ROWS,
-            registry=registry,
+            _ROWS,
+            registry,
+            kind=LockedDistribution,
         )
         self._inference_failures = Counter(
             "semblance_inference_failures", "Graphs that raised or gave no finite number", ["model"], registry=registry
@@ -272,7 +274,7 @@ class ModelTelemetry:
         unknown_words: Count,
         scores: Distribution,
         failures: Counter,
-        runs: dict[str, tuple[Histogram, Histogram]],
+        runs: dict[str, tuple[Distribution, Distribution]],
     ) -> None:
         """Count into these series from now on."""
         self._sentences = sentences

@@ -1,6 +1,8 @@
 """What is measured: complete from the first scrape, documented, and true of each request."""
 
 import re
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from service.tallies import Counts, Distributions
+from service.tallies import Counts, Distributions, LockedDistribution
 from service.timings import PHASES
 from tests.dialects.test_family import REQUESTS, slow
 from tests.service.conftest import Serve
@@ -134,6 +136,21 @@ def test_a_histogram_is_as_prometheus_own(n: int) -> None:
         assert ours.get_sample_value(name, {"a": "b"}) == pytest.approx(theirs.get_sample_value(name, {"a": "b"}))
     text = [line for line in generate_latest(theirs).decode().splitlines() if "bucket" in line]
     assert [line for line in generate_latest(ours).decode().splitlines() if "bucket" in line] == text
+
+
+def test_any_thread_may_count_where_it_says_so() -> None:
+    series = LockedDistribution((1.0,))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=lambda: [series.observe(0.5) for _ in range(20_000)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert (series.counts, series.total) == ([80_000, 0], 40_000.0)
 
 
 def test_a_counter_counts_from_nothing() -> None:

@@ -1,5 +1,6 @@
 """`python -m service` as an operator meets it: a real process, a real socket, signals and exit codes."""
 
+import http.client
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -94,6 +95,45 @@ def test_sigterm_lets_a_request_finish(models: Path) -> None:
             connection.sendall(body[5:])
             answer = connection.recv(65536)
             assert answer.startswith(b"HTTP/1.1 200 OK")
+        process.wait(NEEDED_SECONDS)
+
+
+def test_sigterm_answers_what_comes_on_a_connection_that_was_idle(models: Path) -> None:
+    with running(models) as (process, url), closing(http.client.HTTPConnection(url.removeprefix("http://"))) as client:
+
+        def ask() -> str | None:
+            client.request("POST", "/similarity", json.dumps(BODY), {"content-type": "application/json"})
+            answer = client.getresponse()
+            assert answer.status == 200
+            assert answer.read()
+            return answer.getheader("connection")
+
+        assert ask() is None
+        process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while listens(url) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert ask() == "close"
+        process.wait(NEEDED_SECONDS)
+
+
+def listens(url: str) -> bool:
+    host, port = url.removeprefix("http://").split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+def test_the_service_is_unready_before_it_stops_listening(models: Path) -> None:
+    with running(models, drain_seconds=1000) as (process, url):
+        assert httpx.get(f"{url}/health/ready").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while (unready := httpx.get(f"{url}/health/ready")).status_code == 200 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert (unready.status_code, unready.json()["reasons"]) == (503, ["shutting down"])
+        answered = httpx.post(f"{url}/similarity", json=BODY)
+        assert (answered.status_code, answered.headers["connection"]) == (200, "close")
+        process.send_signal(signal.SIGTERM)  # enough of that
         process.wait(NEEDED_SECONDS)
 
 

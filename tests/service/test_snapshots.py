@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from service.snapshots import Collected, Ended, Snapshots, add, load, read_families, save
-from service.tallies import Counts, Distributions, Registry
+from service.tallies import Counts, Distributions, LockedDistribution, Registry
 from service.telemetry import NO_MODEL, ModelTelemetry, Telemetry
 
 BOUNDS = (0.1, 0.5, 1.0)
@@ -30,6 +30,8 @@ class Worker:
         self.counter.labels("x")
         self.histogram = Histogram("histogram", "what", ["a"], buckets=BOUNDS, registry=registry)
         self.histogram.labels("x")
+        self.locked = Distributions("locked", "what", ["a"], BOUNDS, registry, kind=LockedDistribution)
+        self.locked.labels("x")
         self.gauge = Gauge("gauge", "what", registry=registry)
         self.up = Gauge("semblance_redis_up", "what", registry=registry)
         Info("served", "what", ["model"], registry=registry).labels("m").info({"fingerprint": "f"})
@@ -60,6 +62,7 @@ def test_counters_and_histograms_are_added_up_and_all_series_are_there(tmp_path:
         for value in (0.05, 0.7, 5.0)[:i]:
             worker.distributions.labels("x").observe(value)
             worker.histogram.labels("x").observe(value)
+            worker.locked.labels("x").observe(value)
         worker.snapshots.write()
     for worker in (one, two, three):
         found = worker.told()
@@ -67,7 +70,7 @@ def test_counters_and_histograms_are_added_up_and_all_series_are_there(tmp_path:
         assert told(worker, "counts_total", a="x") == 6
         assert told(worker, "counts_total", a="y") == 0
         assert told(worker, "counter_total", a="x") == 60
-        for name in ("distributions", "histogram"):
+        for name in ("distributions", "histogram", "locked"):
             buckets = {le: told(worker, f"{name}_bucket", a="x", le=le) for le in ("0.1", "0.5", "1.0", "+Inf")}
             assert buckets == {"0.1": 3, "0.5": 3, "1.0": 5, "+Inf": 6}
             assert told(worker, f"{name}_count", a="x") == 6
@@ -163,7 +166,7 @@ def test_all_the_service_measures_can_be_joined_and_put_into_words(tmp_path: Pat
         telemetry.answered("/similarity", NO_MODEL, 200, 0.01, None)
         telemetry.redis_failed("timeout")
         Snapshots(tmp_path, i, telemetry.registry).write()
-    together = Collected(Snapshots(tmp_path, 0, services[0].registry).collect())
+    together = Collected(list(Snapshots(tmp_path, 0, services[0].registry).collect()))
     name = "semblance_requests_total"
     for text in (generate_latest(together).decode(), openmetrics(together).decode()):
         assert f'{name}{{route="/similarity",status="200"}} 2.0' in text
