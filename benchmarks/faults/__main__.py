@@ -9,7 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from benchmarks.faults import overload, redis_chaos, replace, soak
+from benchmarks.faults import overload, redis_chaos, reload, replace, soak
 from benchmarks.report import RESULTS
 
 
@@ -51,6 +51,14 @@ def main() -> int:
     trial.add_argument("--redis-timeout-ms", type=int, default=50, help="of the service")
     trial.add_argument("--distinct", type=int, default=200, help="requests")
     trial.set_defaults(run=redis_chaos.run)
+
+    trial = trials.add_parser("reload", parents=[shared], help="models swapped under load, good ones and bad ones")
+    trial.add_argument("--times", type=int, default=12, help="a good version and a bad one come")
+    trial.add_argument("--rate", type=float, default=100, help="requests a second")
+    trial.add_argument("--callers", type=int, default=8)
+    trial.add_argument("--distinct", type=int, default=100, help="requests")
+    trial.add_argument("--workers", type=int, nargs="*", default=[1, 2], help="processes of each service")
+    trial.set_defaults(run=reload.run)
 
     trial = trials.add_parser("soak", parents=[shared], help="everything for half an hour; memory stays flat")
     trial.add_argument("--minutes", type=float, default=30)

@@ -5,7 +5,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -26,6 +26,7 @@ class Ask:
     body: bytes | None = None  # without one it is a GET
     status: int = 200
     answer: object = None  # parsed JSON; None: anything
+    judge: Callable[[object], str | None] | None = None  # parsed JSON -> what is wrong with it; instead of `answer`
 
     @classmethod
     def post(cls, path: str, body: Mapping[str, object], status: int = 200) -> Self:
@@ -172,6 +173,8 @@ class Load:
         tally.statuses[response.status_code] += 1
         if response.status_code != ask.status:
             wrong: str | None = f"status {response.status_code}, expected {ask.status}: {response.text[:200]}"
+        elif ask.judge is not None:
+            wrong = ask.judge(response.json())
         elif ask.answer is not None:
             wrong = difference(response.json(), ask.answer)
         else:

@@ -41,7 +41,7 @@ class Kind:
     path: str
     bodies: Sequence[bytes]
     warm: bool  # and so cheap that it is done in the event loop, past the queue for the worker threads
-    connections: int  # of the closed loop: enough to keep the service busy
+    connections: int  # of the closed loop: enough to keep the service busy, and few enough that it refuses none
 
 
 def kinds(heavy: str) -> list[Kind]:
@@ -58,8 +58,8 @@ def kinds(heavy: str) -> list[Kind]:
     ]
     return [
         Kind("cheap: one pair, averaging, warm", "/similarity", [body.encode() for body in single], True, 64),
-        Kind(f"heavy: one pair, {heavy}, cold", "/similarity", [body.encode() for body in pairs], False, 64),
-        Kind("large: /rank of 1,000, averaging, cold", "/rank", [body.encode() for body in large], False, 16),
+        Kind(f"heavy: one pair, {heavy}, cold", "/similarity", [body.encode() for body in pairs], False, 8),
+        Kind("large: /rank of 1,000, averaging, cold", "/rank", [body.encode() for body in large], False, 4),
     ]
 
 

@@ -1,7 +1,6 @@
 """Processes that go while they are asked: workers replaced, workers killed, a service that stops.
 
-1. A fleet under steady load, one worker after another told to go (SIGTERM), or all of them replaced (SIGHUP to the
-   supervisor): no request fails, and none goes uncounted.
+1. A fleet under steady load, one worker after another told to go (SIGTERM): no request fails, and none goes uncounted.
 2. One after another killed (SIGKILL): lost is at most what it was answering, one request of each caller.
 3. A service of one process told to stop, with callers who stop asking once it says that it is not ready, as a load
    balancer does: it says so before it stops listening, and answers everything, also what takes long.
@@ -25,11 +24,7 @@ from benchmarks.faults.promises import Findings
 from benchmarks.faults.served import Served
 
 HEAD = ["what", "processes gone", "asked", "lost", "wrong", "p50 ms", "p99 ms", "max ms", "replaced within s"]
-WAYS = {
-    "told to go (SIGTERM)": signal.SIGTERM,
-    "all replaced (SIGHUP)": signal.SIGHUP,
-    "killed (SIGKILL)": signal.SIGKILL,
-}
+WAYS = {"told to go (SIGTERM)": signal.SIGTERM, "killed (SIGKILL)": signal.SIGKILL}
 REPLACED_SECONDS = 120.0
 DRAIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.02
@@ -43,8 +38,8 @@ async def run(options: argparse.Namespace) -> Findings:
         f"python -m benchmarks.faults replace --times {options.times} --rate {options.rate:g}",
         f"`/similarity`, `/entailment`, `/embed` and `/rank` of all models by {options.callers} callers over kept "
         f"connections, {options.rate:g} requests a second together; httpx, without retries. "
-        f"`SEMBLANCE_WORKERS={options.workers}`; one of them goes, or all are replaced, {options.times} times, each "
-        "when all serve again. Lost: no answer; wrong: another status or answer (1e-6) than before.",
+        f"`SEMBLANCE_WORKERS={options.workers}`; one of them goes {options.times} times, each when all serve "
+        "again. Lost: no answer; wrong: another status or answer (1e-6) than before.",
         head=HEAD,
     )
     with Served(options.service_cpus) as single:
@@ -68,7 +63,7 @@ async def _replace(
 ) -> None:
     """Workers go, one after another."""
     rng = random.Random(options.seed)
-    await _until_all_serve(served, [], options.workers)
+    await _until_all_serve(served, 0, options.workers)
     load.hold()
     await asyncio.sleep(1)  # for what is under way, which would be counted before or after
     load.take()
@@ -77,13 +72,9 @@ async def _replace(
     await asyncio.sleep(1)
     waits: list[float] = []
     for _ in range(options.times):
-        workers = await asyncio.to_thread(served.workers)
-        if number == signal.SIGHUP:
-            os.kill(served.pid, number)
-        else:
-            workers = [rng.choice(workers)]
-            os.kill(workers[0], number)
-        waits.append(await _until_all_serve(served, workers, options.workers))
+        gone = rng.choice(await asyncio.to_thread(served.workers))
+        os.kill(gone, number)
+        waits.append(await _until_all_serve(served, gone, options.workers))
         await asyncio.sleep(options.pause)
     load.hold()
     await asyncio.sleep(1)
@@ -117,13 +108,13 @@ async def _replace(
         )
 
 
-async def _until_all_serve(served: Served, gone: Sequence[int], workers: int) -> float:
-    """Wait until so many workers serve, and none of those that go is left; the seconds it took."""
+async def _until_all_serve(served: Served, gone: int, workers: int) -> float:
+    """Wait until so many workers serve, and the one that goes is no longer there; the seconds it took."""
     began = time.monotonic()
     while time.monotonic() - began < REPLACED_SECONDS:
         await asyncio.sleep(_LOOK_SECONDS)
         now = await asyncio.to_thread(served.workers)
-        if len(now) >= workers and not set(gone) & set(now):
+        if len(now) >= workers and gone not in now:
             break
     return time.monotonic() - began
 
