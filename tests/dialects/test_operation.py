@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from service.edge import OPEN
 from tests.service.conftest import Serve, let_in
 from tests.service.test_bad_input import GOOD, error_of
 
