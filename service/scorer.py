@@ -40,6 +40,7 @@ from service.workers import Workers
 
 # What reading a character costs, about; only decides where it happens (see service/workers.py).
 _ASCII_SECONDS, _UNICODE_SECONDS = 6e-8, 1e-6
+_LEAST_LOGARITHM = -1e4  # of a probability: of 0 in float64, and small enough for float16
 _FEW_CHARS = 1000  # read at once, and worth remembering
 _FEW_PAIRS = 16  # whose scores are remembered one by one; more are compared faster than they are found
 _ADDITIVE_TOLERANCE = 1e-5  # of an embedding's largest component: float32 sums of many tokens stay far below
@@ -220,13 +221,25 @@ class Scorer(ABC):
         assert self.manifest.entailment is not None, "the registry lets no model be asked what it cannot do"
         return self.manifest.entailment
 
+    def _graphs_of_classes(self) -> set[str | None]:
+        """Those that give a logarithm of the probability of each class."""
+        graphs: set[str | None] = set()
+        if self.manifest.entailment is not None:
+            graphs.add(self.manifest.entailment.graph)
+        if self.manifest.similarity is not None and self.manifest.similarity.classes is not None:
+            graphs.add(self.manifest.similarity.graph)
+        return graphs
+
     def _watched(self, graph: str, run: Run) -> Run:
         """The run, timed and counted, with nothing but finite numbers coming out.
+
+        Of probabilities a graph gives the logarithms: minus infinity where one left the range of floats, which is 0.
 
         It holds no reference to the scorer, which would keep both alive after the last request: what a reload replaces
         is to be freed at once.
         """
         model, telemetry = self.id, self._telemetry
+        logarithms = graph in self._graphs_of_classes()
 
         def watched(feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
             started = perf_counter()
@@ -236,8 +249,10 @@ class Scorer(ABC):
                 telemetry.failures.inc()
                 raise InferenceFailed(model, f"{graph} raised {type(error).__name__}") from error
             if not np.isfinite(output).all():
-                telemetry.failures.inc()
-                raise InferenceFailed(model, f"{graph} gave a number that is not finite")
+                if not (logarithms and np.isfinite(output.max(axis=1)).all()):  # NaN is the greatest of a row it is in
+                    telemetry.failures.inc()
+                    raise InferenceFailed(model, f"{graph} gave a number that is not finite")
+                output = np.maximum(output, np.float32(_LEAST_LOGARITHM))
             telemetry.ran(graph, len(output), perf_counter() - started)
             return output
 

@@ -63,6 +63,23 @@ async def test_no_number_that_is_not_finite_leaves_or_stays(serve: Serve, poison
         assert (await client.post("/similarity", json=GOOD_PAIR)).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("first", "status"), [(-np.inf, 200), (np.nan, 500), (np.inf, 500)], ids=["minus", "no number", "plus"]
+)
+@pytest.mark.parametrize("model", ["avg-sick", "pair-sick"])
+async def test_a_probability_that_left_the_range_of_floats_is_none(
+    serve: Serve, model: str, first: float, status: int
+) -> None:
+    async with serve() as client:
+        scorer = client.app.service.registry[model].scorer
+        row = np.array([[first, -np.inf, -80, -1e-9, -30]], np.float32)
+        scorer._runs["relatedness.onnx"] = scorer._watched("relatedness.onnx", lambda _: row)
+        response = await client.post("/similarity", json=GOOD_PAIR | {"model": model})
+    assert response.status_code == status
+    if status == 200:
+        assert response.json()["results"][0]["raw_score"] == pytest.approx(4.0, abs=1e-6)
+
+
 async def test_a_graph_that_raises_fails_only_the_request_that_made_it(serve: Serve, short_table, caplog) -> None:
     async with serve(models_dir=short_table) as client:
         with caplog.at_level(logging.ERROR):
