@@ -35,7 +35,7 @@ Arrivals = Literal["poisson", "constant"]
 Floats = npt.NDArray[np.float64]
 
 # What happened to a request that has no status.
-TIMED_OUT, CLOSED, REFUSED = "timed out", "closed", "refused"
+TIMED_OUT, CLOSED, REFUSED, NOT_SENT = "timed out", "closed", "refused", "not sent"
 BARE = "429 without its headers"
 SPIN_BELOW = 0.0015  # seconds: the event loop's timers count milliseconds, so shorter waits are spent looking
 
@@ -53,6 +53,7 @@ class Plan:
     headers: tuple[tuple[str, str], ...] = ()
     arrivals: Arrivals = "poisson"
     timeout: float = 30.0  # seconds after which an answer no longer counts, from the moment the request was due
+    patience: float = float("inf")  # seconds that a request waits for a connection that is free, and then is not sent
     seed: int = 1
     spin: bool = True  # punctual to microseconds; it takes a whole core, so not on the server's
     refusals_need: tuple[str, ...] = ()  # headers; a 429 without one of them is a `BARE`
@@ -76,6 +77,7 @@ class Outcome:
     due: Floats  # seconds from the start
     latency: Floats  # seconds from `due` to the whole answer; of no answer, to when it was given up
     lag: Floats  # seconds by which the generator looked at a request too late
+    sent: Floats  # seconds from the start to when it left; not a number, if it never did
     status: list[str]  # "200", or one of the words above
     waited: int  # requests that found every connection busy
     seconds: float  # from the first to the last answer
@@ -84,6 +86,12 @@ class Outcome:
         """Of the latencies of those answered so; None without any."""
         chosen = self.latency[np.array([found == status for found in self.status], dtype=bool)]
         return quantiles(chosen) if len(chosen) else None
+
+    @property
+    def from_sent(self) -> Floats:
+        """Seconds that those answered with 200 took once they had found a connection: what the server knows of."""
+        took = self.latency - (self.sent - self.due)
+        return took[np.array([found == "200" for found in self.status], dtype=bool)]
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -108,6 +116,7 @@ class Outcome:
             "statuses": self.statuses,
             "answered_per_second": self.statuses.get("200", 0) / self.seconds if self.seconds else 0.0,
             "latency_ms": asdict(ok) if ok else None,
+            "from_sent_ms": asdict(quantiles(self.from_sent)) if ok else None,
             "lag_ms": asdict(quantiles(self.lag)) if len(self.lag) else None,
             "waited": self.waited,
             "by_second": self.by_second(),
@@ -205,7 +214,7 @@ class _Run:
         self.due = schedule(plan.rate, plan.seconds, plan.arrivals, plan.seed)
         self.loop = asyncio.get_running_loop()
         count = len(self.due)
-        self.latency, self.lag = np.zeros(count), np.zeros(count)
+        self.latency, self.lag, self.sent = np.zeros(count), np.zeros(count), np.full(count, np.nan)
         self.status: list[str] = [""] * count
         self.open_requests = count
         self.waited = 0
@@ -234,7 +243,7 @@ class _Run:
                 connection.close()
             await asyncio.sleep(0)
         took = self.last - float(self.due[0]) if len(self.due) else 0.0
-        return Outcome(self.plan, self.due, self.latency, self.lag, self.status, self.waited, took)
+        return Outcome(self.plan, self.due, self.latency, self.lag, self.sent, self.status, self.waited, took)
 
     def now(self) -> float:
         return time.perf_counter() - self.start
@@ -262,6 +271,7 @@ class _Run:
     def give(self, connection: _Connection, request: int) -> None:
         assert connection.transport is not None
         connection.request = request
+        self.sent[request] = self.now()
         connection.transport.write(self.requests[request % len(self.requests)])
 
     def settle(self, request: int, status: str) -> None:
@@ -323,12 +333,14 @@ class _Run:
     async def expire(self) -> None:
         """Give up on what takes too long: the connection is closed, for a late answer would be taken for the next."""
         while True:
-            await asyncio.sleep(min(0.1, self.plan.timeout / 4))
+            await asyncio.sleep(min(0.1, self.plan.timeout / 4, self.plan.patience / 4))
             if not self.start:
                 continue
             oldest = self.now() - self.plan.timeout
             while self.queue and self.due[self.queue[0]] < oldest:
                 self.settle(self.queue.popleft(), TIMED_OUT)
+            while self.queue and self.due[self.queue[0]] < self.now() - self.plan.patience:
+                self.settle(self.queue.popleft(), NOT_SENT)
             for connection in list(self.live):
                 if connection.request is not None and self.due[connection.request] < oldest:
                     self.settle(connection.request, TIMED_OUT)
@@ -403,6 +415,7 @@ def main() -> None:
     parser.add_argument("--refusals-need", action="append", default=[], metavar="NAME", help="a header of every 429")
     parser.add_argument("--arrivals", choices=("poisson", "constant"), default="poisson")
     parser.add_argument("--timeout", type=float, default=30.0)
+    parser.add_argument("--patience", type=float, default=float("inf"), help="seconds to wait for a free connection")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--no-spin", action="store_true", help="leave the core to others between requests; less punctual"
@@ -418,6 +431,7 @@ def main() -> None:
         headers=tuple((name.strip(), value.strip()) for name, _, value in (h.partition(":") for h in options.header)),
         arrivals=options.arrivals,
         timeout=options.timeout,
+        patience=options.patience,
         seed=options.seed,
         spin=not options.no_spin,
         refusals_need=tuple(options.refusals_need),

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.open_loop import (
     BARE,
     CLOSED,
+    NOT_SENT,
     REFUSED,
     TIMED_OUT,
     Outcome,
@@ -170,6 +171,24 @@ def test_what_is_not_answered_in_time_is_given_up() -> None:
     outcome, _ = run(never, timeout=0.2)
     assert outcome.statuses == {"200": 59, TIMED_OUT: 1}
     assert outcome.status[0] == TIMED_OUT
+
+
+def test_what_finds_no_connection_in_time_is_not_sent() -> None:
+    async def slowly(_: int, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.1)
+        writer.write(OK)
+
+    outcome, asked = run(slowly, connections=1, patience=0.04)
+    assert set(outcome.statuses) == {"200", NOT_SENT}
+    assert len(asked) == outcome.statuses["200"] < 30
+    assert [bool(np.isnan(sent)) for sent in outcome.sent] == [status == NOT_SENT for status in outcome.status]
+    # They waited for each other, which is not the server's time.
+    assert len(outcome.from_sent) == len(asked)
+    answered = np.array([status == "200" for status in outcome.status])
+    np.testing.assert_allclose(outcome.from_sent, (outcome.latency - outcome.sent + outcome.due)[answered])
+    assert (outcome.from_sent <= outcome.latency[answered]).all()
+    assert outcome.from_sent.min() >= 0.1
+    assert outcome.summary()["from_sent_ms"]["p50"] >= 100
 
 
 def test_while_nobody_listens_requests_are_refused() -> None:
