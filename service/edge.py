@@ -98,6 +98,7 @@ class Edge:
                 expose_headers=_EXPOSED,
             )
         self._in_flight = 0
+        self.ended = 0  # requests, answered or not
         # Request ids are unique over processes by the prefix and within one by the number.
         self._id_prefix = os.urandom(8).hex().encode()
         self._id_numbers = count()
@@ -110,7 +111,10 @@ class Edge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "http":
-            await self._answer(scope, receive, send)
+            try:
+                await self._answer(scope, receive, send)
+            finally:
+                self.ended += 1
         else:
             await self.app(scope, receive, send)
 

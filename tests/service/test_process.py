@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
@@ -175,6 +176,28 @@ def test_many_callers_at_once_get_their_own_answers(models: Path) -> None:
         for thread in threads:
             thread.join()
     assert wrong == []
+
+
+def test_of_a_burst_as_many_are_answered_as_are_let_in(models: Path) -> None:
+    """Those that are refused must make room for the others of the same turn of the event loop."""
+    let_in, asked = 10, 60
+    with running(models, max_in_flight=let_in, cors_origins="https://a.example") as (_, url):
+        address = url.removeprefix("http://")
+        with ExitStack() as stack:
+            connections = [stack.enter_context(closing(HTTPConnection(address, timeout=10))) for _ in range(asked)]
+            for _ in range(5):
+                for connection in connections:
+                    connection.request("POST", "/similarity", json.dumps(BODY))
+                responses = [connection.getresponse() for connection in connections]
+                assert all(response.read() for response in responses)
+                statuses = [response.status for response in responses]
+                assert set(statuses) <= {200, 429}
+                assert statuses.count(200) >= let_in
+        with httpx.Client(base_url=url) as client:  # what is answered before the door counts too
+            ask_first = {"origin": "https://a.example", "access-control-request-method": "POST"}
+            for _ in range(2 * let_in):
+                assert client.options("/similarity", headers=ask_first).status_code == 200
+            assert client.post("/similarity", json=BODY).status_code == 200
 
 
 def test_settings_that_do_not_fit_end_it_with_a_line_each() -> None:
