@@ -31,7 +31,7 @@ def main() -> int:
     trial.add_argument("--heavy", default="pwim-qa", help="an interaction model")
     trial.add_argument("--max-in-flight", type=int, default=1024, help="of the service")
     trial.add_argument("--max-queue-seconds", type=float, default=2.0, help="of the service")
-    trial.add_argument("--only", action="append", choices=("cheap", "heavy", "large"))
+    trial.add_argument("--only", action="append", choices=("cheap", "heavy", "large", "stalled"))
     trial.set_defaults(run=overload.run)
 
     trial = trials.add_parser("replace", parents=[shared], help="processes that go under load")

@@ -2,15 +2,18 @@
 
 For each of three kinds of request the most that the service answers is measured by a closed loop, and then five times
 that is sent in an open one, which waits for nobody: a cheap model with warm caches, a heavy one with none, and large
-requests. Every refusal must say when to come again.
+requests. Every refusal must say when to come again. And bodies of the size that is let in which stop just before
+their end: what is held of them is bounded too.
 """
 
 import argparse
 import asyncio
 import json
+import socket
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +31,8 @@ PATIENCE_SECONDS = 0.2  # that a request waits for a free connection
 LEAST_TIMES = 4.5  # of the rate that was really sent: the generator is a process like others
 LEAST_ANSWERED = 0.4
 MEMORY_MB = 256.0  # that a full queue may take beyond the memory before it
+STALLED = 256
+STALLED_MB = 512.0  # half of what all of them hold together
 SLACK = 1.5  # on the time that a full queue takes, for the expected times are only that
 HEAD = [
     "load", "most answered/s", "due/s", "times", "sent, times", "200", "429", "others", "200/s", "p50 ms", "p99 ms",
@@ -106,7 +111,37 @@ async def run(options: argparse.Namespace) -> Findings:
             await asyncio.to_thread(_overload, served, kind, closed.rate, findings, options)
             complaints = served.complaints()
             findings.promise(f"{kind.name}: no error in the log", not complaints, complaints[:3] or "none")
+    if not options.only or "stalled" in options.only:
+        with Served(options.service_cpus, request_timeout=60) as served:
+            await asyncio.to_thread(_stall, served, findings)
     return findings
+
+
+def _stall(served: Served, findings: Findings) -> None:
+    """Bodies that stop before their last byte, from more and more callers at a time."""
+    name = f"stalled: {STALLED} bodies of 4 MiB that do not end"
+    size = 4 * 1024 * 1024
+    head = f"POST /rank HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {size}\r\n\r\n".encode()
+    before = served.resources().resident_mb
+    with ExitStack() as stack:
+        refused = 0
+        for _ in range(STALLED):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=10))
+            try:
+                connection.sendall(head + b" " * (size - 1))
+            except OSError:  # refused before it was all sent
+                refused += 1
+        held = served.resources().peak_mb
+        began = time.monotonic()
+        status, _ = served.get("/health/ready")
+        took_ms = (time.monotonic() - began) * 1000
+        time.sleep(0.5)
+    findings.promise(
+        f"{name}: memory is bounded",
+        held - before <= STALLED_MB,
+        f"{before:.0f} MB before, {held:.0f} at most; {refused} refused while they were sent",
+    )
+    findings.promise(f"{name}: readiness answers meanwhile", status == 200, f"{status} after {took_ms:.0f} ms")
 
 
 def _closed(served: Served, kind: Kind, seconds: float, options: argparse.Namespace) -> Measured:
