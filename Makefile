@@ -2,7 +2,7 @@
 # A stamp file says that an environment is up to date: pip runs only after pyproject.toml or constraints.txt changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check fix setup bench reproduce search results lock check-deploy clean
+.PHONY: help serve test check fix setup bench faults reproduce search results lock check-deploy clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
@@ -36,6 +36,9 @@ setup: .venv/.teacher  ## .venv for tests, training and distillation from a sent
 
 bench: .venv/.teacher  ## throughput, latency and memory beside an echo and MiniLM, into benchmarks/results (needs wrk); ARGS=--quick
 	.venv/bin/python benchmarks/throughput.py $(ARGS)
+
+faults: .venv/.development  ## what is promised when things go wrong: TRIAL=overload, replace, redis, reload or soak
+	.venv/bin/python -m benchmarks.faults $(TRIAL) $(ARGS)
 
 reproduce: .venv/.teacher  ## train and measure what is missing of a paper's table: TABLE=gran-table2
 	.venv/bin/python -m training reproduce $(or $(TABLE),--list) $(ARGS)
