@@ -64,7 +64,7 @@ def main() -> int:
     trial.add_argument("--minutes", type=float, default=30)
     trial.add_argument("--callers", type=int, default=4)
     trial.add_argument("--longest", type=int, default=400, help="words of a text")
-    trial.add_argument("--cache", type=int, default=2000, help="embeddings kept in memory")
+    trial.add_argument("--cache", type=int, default=500, help="vectors kept in memory")
     trial.add_argument("--workers", type=int, default=1, help="processes of the service")
     trial.add_argument("--flat", type=float, default=10, help="MB an hour that still count as flat")
     trial.set_defaults(run=soak.run)

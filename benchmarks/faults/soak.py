@@ -31,7 +31,7 @@ mpl.use("Agg")  # needs no screen
 KNOWN = 40  # requests asked again and again
 KNOWN_SHARE = 0.05
 STRETCHES = 30  # of the second half: neighbouring samples are alike, the means of stretches hardly
-HEAD = ["minutes", "asked", "failed", "p50 ms", "p99 ms", "resident MB", "files", "threads", "embeddings kept"]
+HEAD = ["minutes", "asked", "failed", "p50 ms", "p99 ms", "resident MB", "files", "threads", "vectors kept"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Sample:
 
     seconds: float
     held: Resources
-    kept: float  # embeddings
+    kept: float  # vectors
 
 
 async def run(options: argparse.Namespace) -> Findings:
@@ -76,11 +76,13 @@ async def run(options: argparse.Namespace) -> Findings:
         "Everything for a long time",
         f"python -m benchmarks.faults soak --minutes {minutes:g} --callers {options.callers} --cache {options.cache}",
         f"{minutes:g} minutes, {options.callers} callers without pause: all routes and dialects, all models, texts of "
-        f"1 to {options.longest} words, lists of 1 to 1,000, some requests refused; {options.cache} embeddings kept in "
+        f"1 to {options.longest} words, lists of 1 to 1,000, some requests refused; {options.cache} vectors kept in "
         f"memory. {KNOWN_SHARE:.0%} are {KNOWN} requests whose answers are known from the start (1e-6).",
         head=HEAD,
     )
+    # No limit but that of the cache is what is looked for here.
     settings: dict[str, object] = {"cache_size": options.cache, "request_timeout": 60, "max_explained_tokens": 2000}
+    settings |= {"max_queue_seconds": 1000}
     if options.workers > 1:
         settings["workers"] = options.workers
     with Served(options.service_cpus, **settings) as served:
@@ -163,7 +165,7 @@ def _judge(findings: Findings, samples: Sequence[Sample], idle_after: Sample, op
             f"{what} do not grow over the second half", bool(last <= first), f"at most {first}, then at most {last}"
         )
     kept = max(sample.kept for sample in samples)
-    findings.promise("the cache keeps its bound", kept <= options.cache, f"at most {kept:.0f} embeddings")
+    findings.promise("the cache keeps its bound", kept <= options.cache, f"at most {kept:.0f} vectors")
     findings.values |= {
         "slope": vars(found),
         "samples": [[s.seconds, s.held.resident_mb, s.held.files, s.held.threads, s.kept] for s in samples],
