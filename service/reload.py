@@ -5,15 +5,18 @@ under way keep the scorer they have. What cannot be proven is refused, and what 
 """
 
 import asyncio
+import ctypes
 import gc
 import logging
 import os
 import time
 import weakref
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 from contract.errors import ArtifactError, ContractError, ManifestError
 from contract.manifest import MANIFEST_NAME, Manifest
@@ -32,6 +35,8 @@ STUCK_SECONDS = 2.0  # beyond the time a request may take: what is still in memo
 
 Outcome = Literal["unchanged", "reloaded", "added", "removed", "failed"]
 Names = Mapping[str, Model]
+P = ParamSpec("P")
+T = TypeVar("T")
 Traces = Mapping[Path, tuple[int, int] | None]
 
 
@@ -78,6 +83,8 @@ class Reloader:
         self._needs = [(setting, Need(name)) for setting, name in names_in(settings)] + list(needs)
         self._aliased = [("SEMBLANCE_MODEL_ALIASES", Need(name)) for name in settings.model_aliases.values()]
         self._refusals: dict[str, _Refusal] = {}  # by what was refused: a release, or a whole model
+        # One thread for all reloads: the allocator keeps memory for each thread that has asked for much.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reload")
         self._one_at_a_time = asyncio.Lock()
         self._next: asyncio.Task[ReloadReport] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -120,6 +127,7 @@ class Reloader:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     def soon(self) -> None:
         """Reload; from any thread, or from a signal's handler. Before the start, and after the end, nothing happens."""
@@ -163,7 +171,7 @@ class Reloader:
         refusals: dict[str, _Refusal] = {}
         outcomes: dict[str, Outcome] = {}
         try:
-            contents = await asyncio.to_thread(self._look, [model.release for model in self._registry.values()])
+            contents = await self._apart(self._look, [model.release for model in self._registry.values()])
         except ModelError as error:
             for name in sorted(ids):
                 outcomes[name], refusals[name] = "failed", _Refusal(name, self._short(error), {})
@@ -175,10 +183,10 @@ class Reloader:
             old = _of(name, self._registry.names)
             if (problem := problems.get(name)) is not None:
                 new = old
-                found = {name: await asyncio.to_thread(self._refused_folder, name, problem, patient)}
+                found = {name: await self._apart(self._refused_folder, name, problem, patient)}
             else:
                 releases = {n: release for n, release in wanted.items() if release.id == name}
-                attempt = await asyncio.to_thread(self._attempt, releases, old, patient)
+                attempt = await self._apart(self._attempt, releases, old, patient)
                 new, forbidden = self._names(name, old, releases, attempt.models)
                 found = attempt.refusals | forbidden
             refusals |= found
@@ -192,6 +200,9 @@ class Reloader:
         self._serve(self._registry.names, contents)  # versions that are not served may have come and gone
         self._note(refusals, patient)
         return self._report(outcomes, started)
+
+    async def _apart(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
 
     def _look(self, served: Iterable[Release]) -> Contents:
         """In a thread: what there is."""
@@ -333,11 +344,13 @@ class Reloader:
     async def _collect(self, scorers: list[weakref.ref[object]]) -> None:
         await asyncio.sleep(self._settings.request_timeout + STUCK_SECONDS)
         if any(scorer() is not None for scorer in scorers):
+            log.warning("what a reload replaced is still in memory, and is collected: everything waits for that")
             frozen = gc.get_freeze_count()
             gc.unfreeze()
             gc.collect()
             if frozen:
                 gc.freeze()
+        await self._apart(_give_back)
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)
@@ -349,6 +362,12 @@ class Reloader:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a reload broke off", exc_info=error)
+
+
+def _give_back() -> None:
+    """Have the allocator return what it holds for nobody; glibc's, which by itself keeps most of it."""
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
 
 
 def _of(name: str, names: Names) -> dict[str, Model]:

@@ -112,12 +112,16 @@ def publish(
     runs: Runs = Path("runs"),
     models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
     figures: Figures = Path("analyses/figures"),
+    version: Annotated[
+        Optional[int],  # noqa: UP045 - typer reads this form
+        typer.Option(min=1, max=999_999_999, help="write models/<id>/<version>/: docs/models.md"),
+    ] = None,
 ) -> None:
     """Calibrate, export, check parity, measure on the test sets and write models/<id>/."""
     from training.publish import publish as publish_run
     from training.recipes import find
 
-    folder = publish_run(find(recipe), runs, models, figures, seed)
+    folder = publish_run(find(recipe), runs, models, figures, seed, version)
     console.print(f"published {folder}")
 
 
@@ -264,6 +268,7 @@ def run_cli() -> None:
         SearchError,
         ParityError,
         WordNetMissing,
+        FileExistsError,
         FileNotFoundError,
     ) as error:
         console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)

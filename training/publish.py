@@ -1,4 +1,4 @@
-"""A trained run -> `models/<id>/`: calibrated, exported, proved equal, measured, described.
+"""A trained run -> `models/<id>/`, or one version in it: calibrated, exported, proved equal, measured, described.
 
 Nothing is written under `models/` unless every step before has passed; a published folder is replaced whole.
 """
@@ -21,6 +21,8 @@ import torch
 from contract.calibration import Calibration
 from contract.golden import GoldenPair, GoldenPairs
 from contract.manifest import (
+    MANIFEST_NAME,
+    VERSION_NAME,
     EntailmentLabel,
     EntailmentTask,
     Figure,
@@ -62,18 +64,27 @@ TOKENIZER, GOLDEN, CARD = "tokenizer.json", "golden.json", "README.md"
 STS_SCALE = (0.0, 5.0)
 
 
-def publish(recipe: Recipe, runs: Path, models: Path, figures: Path, seed: int) -> Path:
+def publish(recipe: Recipe, runs: Path, models: Path, figures: Path, seed: int, version: int | None = None) -> Path:
     """Publish a trained run; returns its folder.
+
+    Args:
+        recipe: what was trained.
+        runs: where its run lies.
+        models: where model folders live.
+        figures: where measured figures go.
+        seed: of the run.
+        version: write `models/<id>/<version>`, for a model with versions.
 
     Raises:
         ValueError: the recipe has no publication.
+        FileExistsError: the model has versions where none is given, or the other way round.
         RunMissing: it was not trained.
         ParityError, GraphMismatchError: the export does not compute what was trained; nothing is published.
     """
     publication = recipe.publication
     if publication is None:
         raise ValueError(f"recipe {recipe.name!r} is an experiment, it has no publication")
-    target = models / publication.model_id
+    target = place_for(models / publication.model_id, version)
     with tempfile.TemporaryDirectory(prefix="publish-") as temporary:
         folder = Path(temporary) / publication.model_id
         folder.mkdir()
@@ -94,6 +105,19 @@ def publish(recipe: Recipe, runs: Path, models: Path, figures: Path, seed: int) 
             replace_folder(folder, target)
             sweep(models)
     return target
+
+
+def place_for(folder: Path, version: int | None) -> Path:
+    """Where a model's files go: into its own folder, or into that of one version.
+
+    Raises:
+        FileExistsError: the folder is of the other kind; nothing reads one that is of both.
+    """
+    if version is not None and (folder / MANIFEST_NAME).exists():
+        raise FileExistsError(f"{folder} is a model without versions: move its files to {folder / '1'} first")
+    if version is None and any(path.is_dir() and VERSION_NAME.fullmatch(path.name) for path in folder.glob("*")):
+        raise FileExistsError(f"{folder} holds versions: say which one this is (--version)")
+    return folder if version is None else folder / str(version)
 
 
 def replace_folder(new: Path, target: Path) -> None:

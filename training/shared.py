@@ -39,7 +39,7 @@ def install(new: Path, models: Path) -> None:
 def sweep(models: Path) -> None:
     """Remove the shared files that no manifest names; with a manifest that cannot be read, none."""
     named = set()
-    for path in models.glob(f"*/{MANIFEST_NAME}"):
+    for path in [*models.glob(f"*/{MANIFEST_NAME}"), *models.glob(f"*/*/{MANIFEST_NAME}")]:  # models, and versions
         try:
             manifest = Manifest.load(path.parent)
         except ManifestError as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -270,3 +271,20 @@ def test_nobody_there() -> None:
         client.health()
     assert isinstance(caught.value, NoAnswer)
     assert "\n" not in str(caught.value)
+
+
+def test_versions_are_asked_and_told(models: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(models, tmp_path / "models")
+    (root / "avg-sick").rename(root / ".1")
+    shutil.copytree(root / ".1", root / "avg-sick" / "1")
+    (root / ".1").rename(root / "avg-sick" / "2")
+    with Client.local(root) as client:
+        named = {model.name: (model.id, model.version, model.versions) for model in client.models().models}
+        assert named["avg-sick@2"] == ("avg-sick", 2, [1, 2])
+        assert named["avg-paraphrase"] == ("avg-paraphrase", None, [])
+        assert client.similarity([("a man", "a dog")], model="avg-sick@2").model_version == 2
+        assert client.similarity([("a man", "a dog")]).model_version is None
+        ranking = client.rank("a man", ["a dog"], model="avg-paraphrase", rerank_model="avg-sick")
+        assert (ranking.model_version, ranking.rerank_model_version) == (None, 2)
+        with pytest.raises(NotFound, match="its folder has 1, 2"):
+            client.similarity([("a man", "a dog")], model="avg-sick@1")

@@ -278,6 +278,25 @@ def test_a_shared_file_lies_beside_the_models_under_its_checksum(folder: Path) -
         manifest.verify(folder)
 
 
+@pytest.mark.parametrize(
+    ("folder", "models"),
+    [
+        ("models/siamese-sick", "models"),
+        ("models/another-name", "models"),  # a model without versions may lie in any folder
+        ("models/siamese-sick/1", "models"),
+        ("models/siamese-sick/12", "models"),
+        ("models/siamese-sick/012", "models/siamese-sick"),
+        ("models/siamese-sick/0", "models/siamese-sick"),
+        ("models/another-name/1", "models/another-name"),
+    ],
+)
+def test_versions_share_with_all_models(tmp_path: Path, folder: str, models: str) -> None:
+    entry = FileEntry(bytes=1, sha256="1" * 64, shared=True)
+    manifest = Manifest.model_construct(id="siamese-sick", files={"words.npy": entry})
+    assert manifest.path_of(Path(folder), "words.npy") == Path(models) / SHARED_NAME / f"{entry.sha256}.npy"
+    assert manifest.path_of(tmp_path / folder, "words.npy").parent == tmp_path / models / SHARED_NAME
+
+
 def test_files_are_described_by_size_and_sha256(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"abc")
     sha = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

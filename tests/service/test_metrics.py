@@ -161,3 +161,20 @@ def test_a_counter_counts_from_nothing() -> None:
     counts.labels(404)
     assert registry.get_sample_value("x_total", {"status": "200"}) == 3
     assert registry.get_sample_value("x_total", {"status": "404"}) == 0
+
+
+def test_a_series_that_is_removed_begins_anew() -> None:
+    registry = CollectorRegistry()
+    counts = Counts("x", "what", ["model"], registry)
+    scores = Distributions("y", "what", ["model"], (0.5, 1.0), registry)
+    for model in ("a", "b"):
+        counts.labels(model).inc(2)
+        scores.labels(model).observe(0.7)
+    counts.remove("a")
+    scores.remove("a")
+    counts.remove("nobody")
+    assert registry.get_sample_value("x_total", {"model": "a"}) is None
+    assert registry.get_sample_value("y_count", {"model": "a"}) is None
+    assert registry.get_sample_value("x_total", {"model": "b"}) == 2
+    counts.labels("a").inc()
+    assert registry.get_sample_value("x_total", {"model": "a"}) == 1

@@ -184,17 +184,9 @@ def break_task(folder: Path) -> str:
     shutil.rmtree(folder)
     fakes.graded_model(folder, ID)
     old = Manifest.load(folder)
-    files = {name: entry for name, entry in old.files.items() if name != "relatedness.onnx"}
-    golden = [GoldenPair(**pair | {"raw_score": None, "score": None}) for pair in golden_of(folder)]
     (folder / "relatedness.onnx").unlink()
-    fakes.publish(folder, ID, encoder=old.encoder, entailment=old.entailment, golden=golden)
-    assert files
+    fakes.publish(folder, ID, encoder=old.encoder, entailment=old.entailment)
     return "SEMBLANCE_DEFAULT_SIMILARITY is 'avg-paraphrase', which has no similarity"
-
-
-def golden_of(folder: Path) -> list[dict[str, object]]:
-    pairs: list[dict[str, object]] = json.loads((folder / "golden.json").read_text())["pairs"]
-    return pairs
 
 
 BREAKS = [
@@ -232,7 +224,7 @@ async def test_a_broken_version_keeps_the_old_one(
         assert reason in told
         errors = [record for record in caplog.records if record.levelname == "ERROR"]
         assert [error.message for error in errors] == ["model not reloaded"]
-        # What was wrong is put right: a third version, and later without it the second.
+        # What was wrong is put right.
         shutil.rmtree(root / ID / "2")
         add(root, 2)
         assert outcomes(await reloaded(client))[ID] == "reloaded"
@@ -309,7 +301,6 @@ async def test_a_canary_is_asked_by_its_version(root: Path, serve: Serve) -> Non
 
 
 async def test_every_route_tells_the_version(root: Path, serve: Serve) -> None:
-    add(root, 2, name="avg-sick", make=fakes.graded_model) if False else None
     async with serve(models_dir=root) as client:
         bodies = {
             "/similarity": PAIR,
@@ -431,24 +422,23 @@ async def test_no_request_fails_during_reloads(root: Path, serve: Serve) -> None
 
 
 async def test_series_follow_what_is_served(root: Path, serve: Serve) -> None:
-    value = Client.metric
     add(root, 2)
     async with serve(models_dir=root, model_versions={ID: 1}, model_versions_also={ID: ("latest",)}) as client:
         for name in (ID, f"{ID}@2", f"{ID}@2"):
             await scored(client, name)
-        assert await value(client, "semblance_sentences_total", model=ID) == 2
-        assert await value(client, "semblance_sentences_total", model=f"{ID}@2") == 4
-        assert await value(client, "semblance_request_seconds_count", route="/similarity", model=f"{ID}@2") == 2
-        assert await value(client, "semblance_phase_seconds_count", phase="cache", model=f"{ID}@2") == 2
+        assert await client.metric("semblance_sentences_total", model=ID) == 2
+        assert await client.metric("semblance_sentences_total", model=f"{ID}@2") == 4
+        assert await client.metric("semblance_request_seconds_count", route="/similarity", model=f"{ID}@2") == 2
+        assert await client.metric("semblance_phase_seconds_count", phase="cache", model=f"{ID}@2") == 2
         info = f'model="{ID}@2",provider="cpu",version="2"'
         assert info in (await client.get("/metrics")).text
         add(root, 3)
         await reloaded(client)
         text = (await client.get("/metrics")).text
         assert f'model="{ID}@2"' not in text
-        assert await value(client, "semblance_sentences_total", model=f"{ID}@3") == 0
-        assert await value(client, "semblance_request_seconds_count", route="/rank", model=f"{ID}@3") == 0
-        assert await value(client, "semblance_sentences_total", model=ID) == 2
+        assert await client.metric("semblance_sentences_total", model=f"{ID}@3") == 0
+        assert await client.metric("semblance_request_seconds_count", route="/rank", model=f"{ID}@3") == 0
+        assert await client.metric("semblance_sentences_total", model=ID) == 2
 
 
 async def test_a_new_version_reads_no_old_embedding(root: Path, serve: Serve) -> None:
@@ -473,7 +463,7 @@ async def test_what_is_replaced_leaves_memory_without_a_collection(root: Path, s
         alive = [weakref.ref(names[name].scorer) for name in (ID, "pair-sick")]
         del names
         await scored(client)
-        await scored(client, "pair-sick") if False else None
+        await client.post("/similarity", json={**PAIR, "model": "pair-sick"})
         add(root, 2)
         folder = root / "pair-sick"
         shutil.rmtree(folder)
@@ -491,6 +481,8 @@ async def test_what_is_replaced_leaves_memory_without_a_collection(root: Path, s
 
 async def test_what_hangs_on_in_a_circle_is_collected_in_the_end(root: Path, serve: Serve, monkeypatch) -> None:
     monkeypatch.setattr(reload, "STUCK_SECONDS", 0.0)
+    returned = []
+    monkeypatch.setattr(reload, "_give_back", lambda: returned.append(gc.get_freeze_count()))
     async with serve(models_dir=root, request_timeout=0.05) as client:
         scorer = client.app.service.registry[ID].scorer
         scorer.itself = scorer
@@ -502,10 +494,10 @@ async def test_what_hangs_on_in_a_circle_is_collected_in_the_end(root: Path, ser
             await reloaded(client)
             assert alive() is not None
             deadline = time.monotonic() + NEEDED_SECONDS
-            while alive() is not None and time.monotonic() < deadline:
+            while not returned and time.monotonic() < deadline:
                 await asyncio.sleep(0.01)
             assert alive() is None
-            assert gc.get_freeze_count() > 0
+            assert returned[0] > 0  # the rest is frozen again
         finally:
             gc.unfreeze()
 
@@ -534,7 +526,7 @@ async def test_a_default_that_is_gone_is_served_still(root: Path, serve: Serve, 
         report = await reloaded(client, 409)
         assert outcomes(report) == {ID: "unchanged", "avg-sick": "failed", "pair-sick": "removed"}
         assert report["avg-sick"]["reason"] == "avg-sick is gone, but SEMBLANCE_DEFAULT_ENTAILMENT needs it"
-        assert "avg-sick is gone" in caplog.text or any("model not reloaded" in r.message for r in caplog.records)
+        assert [r.message for r in caplog.records if r.levelname == "ERROR"] == ["model not reloaded"]
         pair = {"premise": "a man", "hypothesis": "a man"}
         assert (await client.post("/entailment", json={"pairs": [pair]})).status_code == 200
         assert (await client.get("/health/ready")).json()["status"] == "degraded"
@@ -602,18 +594,16 @@ async def test_versions_find_what_they_share(root: Path, serve: Serve) -> None:
     async with serve(models_dir=root) as client:
         body = {**PAIR, "model": "pair-sick"}
         before = (await client.post("/similarity", json=body)).json()
-        second = add(root, 2, name="pair-sick", make=fakes.interaction_model)
+        add(root, 2, name="pair-sick", make=fakes.interaction_model)
         assert outcomes(await reloaded(client))["pair-sick"] == "reloaded"
         after = (await client.post("/similarity", json=body)).json()
         assert (before["model_version"], after["model_version"]) == (1, 2)
         assert before["results"] != after["results"]
-        third = add(root, 3, name="pair-sick", make=fakes.interaction_model)
+        add(root, 3, name="pair-sick", make=fakes.interaction_model)
         for path in (root / SHARED_NAME).iterdir():
             path.unlink()
         assert "missing" in str((await reloaded(client, 409))["pair-sick"]["reason"])
         assert (await client.post("/similarity", json=body)).json() == after
-        assert second.exists()
-        assert third.exists()
 
 
 async def test_a_version_may_not_lead_out_of_the_folder(root: Path, serve: Serve, tmp_path: Path) -> None:
@@ -761,6 +751,10 @@ async def test_an_unexpected_error_leaves_the_old_model_and_later_polls(root: Pa
         monkeypatch.setattr(service.reloader._opener, "open", opens)
         add(root, 3)
         await until(lambda: service.registry[ID].release.version == 3, "the third version is not served")
+
+
+def test_memory_is_given_back() -> None:
+    reload._give_back()  # nothing to hold it against that all allocators have; it must not fail
 
 
 def ask(url: str) -> tuple[int, float]:

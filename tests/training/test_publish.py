@@ -118,6 +118,29 @@ def test_a_supervised_run_becomes_a_verified_folder(runs: Path, tmp_path: Path) 
     assert manifest.fingerprint in card
 
 
+def test_versions_lie_beside_each_other(runs: Path, tmp_path: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    models = tmp_path / "models"
+    for version in (1, 2):
+        folder = publish.publish(SICK, runs, models, tmp_path / "figures", seed=1, version=version)
+        assert folder == models / "toy-sick" / str(version)
+        Manifest.load(folder).verify(folder)
+    assert {path.name for path in (models / "toy-sick").iterdir()} == {"1", "2"}
+
+
+def test_a_folder_is_a_model_or_holds_versions(tmp_path: Path) -> None:
+    """Said before anything is exported or measured: there is no run here."""
+    (tmp_path / "toy-sick" / "1").mkdir(parents=True)
+    with pytest.raises(FileExistsError, match=r"toy-sick holds versions: say which one this is \(--version\)"):
+        publish.publish(SICK, tmp_path / "runs", tmp_path, tmp_path, seed=1)
+    (tmp_path / "toy-sick" / "1").rmdir()
+    (tmp_path / "toy-sick" / "manifest.json").touch()
+    with pytest.raises(
+        FileExistsError, match=r"toy-sick is a model without versions: move its files to .*/toy-sick/1 first"
+    ):
+        publish.publish(SICK, tmp_path / "runs", tmp_path, tmp_path, seed=1, version=2)
+
+
 def test_the_published_model_answers_as_the_trained_one_and_as_its_golden_pairs(runs: Path, tmp_path: Path) -> None:
     run.run(SICK, runs, teacher=None, seed=1)
     float_recipe = replace(SICK, publication=Publication("toy-sick", "A toy", storage="float32"))

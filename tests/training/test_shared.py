@@ -37,7 +37,8 @@ def readable(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(folder: Path) -> Manifest:
         found = (folder / MANIFEST_NAME).read_text().split()
         files = {f"{i}.npy": FileEntry(bytes=1, sha256=sha256, shared=True) for i, sha256 in enumerate(found)}
-        return Manifest.model_construct(files={**files, "own.npy": FileEntry(bytes=1, sha256="0" * 64)})
+        files["own.npy"] = FileEntry(bytes=1, sha256="0" * 64)
+        return Manifest.model_construct(id=folder.parent.name, files=files)
 
     monkeypatch.setattr(Manifest, "load", load)
 
@@ -78,6 +79,17 @@ def test_only_what_no_model_names_is_swept(drafts: Path) -> None:
     (drafts / "b" / MANIFEST_NAME).unlink()
     sweep(drafts)
     assert kept(drafts) == {"one"}
+
+
+def test_what_a_version_names_is_not_swept(drafts: Path) -> None:
+    one, two, _ = (draft(drafts, content) for content in ("one", "two", "three"))
+    model(drafts, "a/1", one)
+    model(drafts, "a/2", two)
+    sweep(drafts)
+    assert kept(drafts) == {"one", "two"}
+    (drafts / "a" / "1" / MANIFEST_NAME).unlink()
+    sweep(drafts)
+    assert kept(drafts) == {"two"}
 
 
 def test_a_folder_without_shared_files_is_swept_too(tmp_path: Path) -> None:
