@@ -151,10 +151,9 @@ class Trial:
     async def _back(self, name: str) -> None:
         """Wait until Redis is in use again."""
         began = time.monotonic()
-        while time.monotonic() - began < BACK_SECONDS and await self._readiness() != "ready":
+        while (readiness := await self._readiness()) != "ready" and time.monotonic() - began < BACK_SECONDS:
             await asyncio.sleep(0.05)
         tally = self._load.take()
-        readiness = await self._readiness()
         self._findings.promise(
             f"{name}, and well again: in use within {BACK_SECONDS:g} s, nothing failed",
             readiness == "ready" and tally.failed == 0,

@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchmarks.servers import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 MB = 1024.0 * 1024.0
 
 
