@@ -86,17 +86,18 @@ def scoring_routes(service: Service) -> APIRouter:
         if len(text) > most:
             raise too_long(field, text)
 
+    def place_in_pairs(i: int) -> str:
+        return f"pairs.{i // 2}.{'ab'[i % 2]}"
+
     @router.post("/similarity", summary="Score pairs of sentences")
     async def similarity(request: SimilarityRequest) -> SimilarityResponse:
         check_list("pairs", request.pairs, settings.max_pairs)
         scorer = registry.pick(request.model or defaults["/similarity"], "similarity")
-        texts: list[str] = []
-        for pair in request.pairs:
-            texts += pair.a, pair.b
-        for i, text in enumerate(texts):
-            if len(text) > most:
-                raise too_long(f"pairs.{i // 2}.{'ab'[i % 2]}", text)
-        sentences = await scorer.read(texts, lambda i: f"pairs.{i // 2}.{'ab'[i % 2]}")
+        texts = [text for pair in request.pairs for text in (pair.a, pair.b)]
+        if max(map(len, texts)) > most:
+            i = next(i for i, text in enumerate(texts) if len(text) > most)
+            raise too_long(place_in_pairs(i), texts[i])
+        sentences = await scorer.read(texts, place_in_pairs)
         a, b = sentences[::2], sentences[1::2]
         raw, ratings, scores, computed = await scorer.similarity(a, b)
         results: list[SimilarityResult] = [

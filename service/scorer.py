@@ -119,12 +119,12 @@ class Scorer(ABC):
             expected = sum(len(text) * (_ASCII_SECONDS if text.isascii() else _UNICODE_SECONDS) for text in texts)
             sentences = await self._workers.run(expected, partial(self.tokenise, texts), TOKENISE)
         words = unknown = truncated = 0
-        for i, sentence in enumerate(sentences):
-            if not sentence.words:
-                raise EmptyText(field_of(i))
-            words += sentence.words
-            unknown += sentence.unknown
-            truncated += sentence.truncated
+        for _, of_sentence, of_them_unknown, cut in sentences:
+            if not of_sentence:
+                raise EmptyText(field_of(next(i for i, sentence in enumerate(sentences) if not sentence.words)))
+            words += of_sentence
+            unknown += of_them_unknown
+            truncated += cut
         self._telemetry.read(len(sentences), words, unknown, truncated)
         return sentences
 
@@ -153,9 +153,10 @@ class Scorer(ABC):
         if remembered is not None:
             pairs = self._ordered(pairs)
             if (known := remembered.find(pairs)) is not None:
-                raw, ratings, scores = map(list, zip(*known, strict=True))
+                scores = [each.score for each in known]
                 self._telemetry.scored(scores)
-                return Scores(raw, None if self.rating_scale is None else ratings, scores, _NOTHING)
+                ratings = [each.rating for each in known if each.rating is not None]  # all of them have one, or none
+                return Scores([each.raw for each in known], ratings or None, scores, _NOTHING)
         answer, computed = await self._similarity(pairs, cached=cached)
         found = Scores(
             answer.raw_score.tolist(),

@@ -87,7 +87,9 @@ class InteractionModel(nn.Module):
         if not self.both_orders:
             return output
         other: Tensor = self.network(input_ids_b_BT, lengths_b_B, input_ids_a_BS, lengths_a_B)
-        return torch.logaddexp(output, other) - math.log(2.0)
+        # The logarithm of the mean; `logaddexp` is exported as log(exp + exp), which is -inf for two unlikely classes.
+        larger, gap = torch.maximum(output, other), (output - other).abs()
+        return larger + torch.log1p(torch.exp(-gap)) - math.log(2.0)
 
     def score(self, left: Batch, right: Batch) -> Tensor:
         """`forward` on the model's own device."""

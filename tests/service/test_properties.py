@@ -61,25 +61,6 @@ class Model(NamedTuple):
     def limit(self) -> int:
         return self.manifest.limits.max_tokens
 
-    def steady(self, drawn: Any) -> Any:
-        """Each text without words that repeat a token, for a model whose answer rounding may then decide.
-
-        PWIM matches the cells that are the most alike: where two are equal but for their last digit, the company in the
-        graph says which. See "Rounding" in docs/papers/pwim.md.
-        """
-        if self.manifest.architecture != "pwim":
-            return drawn
-        if not isinstance(drawn, str):
-            return type(drawn)(map(self.steady, drawn))
-        seen: set[int] = set()
-        kept = []
-        for word in drawn.split():
-            ids = self.tokenizer.encode(word, max_tokens=10**9).ids
-            if len({*ids, *seen}) == len(ids) + len(seen):
-                seen.update(ids)
-                kept.append(word)
-        return " ".join(kept) if seen else "man"
-
     def read(self, text: str) -> Encoded:
         return self.tokenizer.encode(text, self.limit)
 
@@ -225,7 +206,6 @@ def test_the_order_of_a_pair_moves_no_score_that_is_symmetric(scoring: Model, as
     assert task is not None
     if not task.symmetric:
         pytest.skip("the manifest promises no symmetry")
-    asked = scoring.steady(asked)
     turned = scoring.raw([(b, a) for a, b in asked])
     assert turned == pytest.approx(scoring.raw(asked), abs=SAME)
 
@@ -235,7 +215,6 @@ def test_the_order_of_a_pair_moves_no_score_that_is_symmetric(scoring: Model, as
 def test_a_pair_scores_the_same_in_any_company(
     scoring: Model, pair: tuple[str, str], others: list[tuple[str, str]], data: st.DataObject
 ) -> None:
-    pair, others = scoring.steady([pair, others])
     (alone,) = scoring.similarity([pair])
     place = data.draw(st.integers(0, len(others)))
     together = scoring.similarity([*others[:place], pair, *others[place:], pair])
@@ -251,7 +230,6 @@ def test_a_pair_scores_the_same_in_any_company(
 def test_a_pair_is_labelled_the_same_in_any_company(
     labelling: Model, pair: tuple[str, str], others: list[tuple[str, str]], data: st.DataObject
 ) -> None:
-    pair, others = labelling.steady([pair, others])
     (alone,) = labelling.entailment([pair])
     place = data.draw(st.integers(0, len(others)))
     together = labelling.entailment([*others[:place], pair, *others[place:], pair])
@@ -277,7 +255,7 @@ def test_a_sentence_is_embedded_the_same_in_any_company(
 def test_a_candidate_scores_the_same_in_any_company(
     scoring: Model, query: str, candidate: str, others: list[tuple[str, str]], data: st.DataObject
 ) -> None:
-    query, candidate, *texts = scoring.steady([query, candidate, *(text for pair in others for text in pair)])
+    texts = [text for pair in others for text in pair]
     (alone,) = scoring.rank(query, [candidate])["results"]
     place = data.draw(st.integers(0, len(texts)))
     together = scoring.rank(query, [*texts[:place], candidate, *texts[place:], candidate])["results"]
@@ -303,7 +281,6 @@ def test_probabilities_sum_to_one(labelling: Model, asked: list[tuple[str, str]]
 def test_candidates_are_ordered_by_their_scores_wherever_they_stand(
     scoring: Model, query: str, texts: list[str], data: st.DataObject
 ) -> None:
-    query, *texts = scoring.steady([query, *texts])
     raw = dict(zip(texts, scoring.raw([(query, text) for text in texts]), strict=True))
     given_first = scoring.rank(query, texts)["results"]
     moved = data.draw(st.permutations(texts))
@@ -322,7 +299,6 @@ def test_the_best_are_ordered_again_wherever_they_stand(
     scoring: Model, query: str, texts: list[str], top: int, data: st.DataObject
 ) -> None:
     second = data.draw(st.sampled_from(scoring.others))
-    query, *texts = second.steady(scoring.steady([query, *texts]))
     asked = [(query, text) for text in texts]
     coarse = dict(zip(texts, scoring.raw(asked), strict=True))
     fine = dict(zip(texts, second.raw(asked), strict=True))
@@ -353,7 +329,6 @@ def test_the_best_few_are_the_beginning_of_them_all(
     scoring: Model, query: str, texts: list[str], top_k: int, data: st.DataObject
 ) -> None:
     second = data.draw(st.sampled_from(scoring.others))
-    query, *texts = second.steady(scoring.steady([query, *texts]))
     two_stages = {"rerank_model": second.manifest.id, "rerank_top": data.draw(st.integers(1, 12))}
     for stages in ({}, two_stages):
         everything = scoring.rank(query, texts, **stages)["results"]
@@ -366,7 +341,6 @@ def test_the_best_few_are_the_beginning_of_them_all(
 @looking(10)
 @given(asked=st.lists(pairs, min_size=1, max_size=4))
 def test_a_cache_moves_no_answer(model: Model, asked: list[tuple[str, str]]) -> None:
-    asked = model.steady(asked)
 
     def answers(*, cached: bool) -> Iterator[object]:
         if model.manifest.similarity is not None:
@@ -434,7 +408,6 @@ def test_any_text_is_counted_as_the_tokenizer_reads_it(scoring: Model, pair: tup
 @looking(12)
 @given(pair=pairs)
 def test_an_explanation_is_of_the_score_and_shares_sum_to_it(scoring: Model, pair: tuple[str, str]) -> None:
-    pair = scoring.steady(pair)
     a, b = (scoring.read(text) for text in pair)
     if max(len(a.ids), len(b.ids)) > MAX_EXPLAINED:
         return  # refused: see the test of any text

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from contract.padding import pad
 from tests import toys
-from training.architectures.pwim import CHANNELS, PWIM, UNMATCHED, PWIMConfig
+from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED, PWIMConfig
 from training.export import export_explanation, export_pair
 from training.layers import Int8Embedding, WordEmbedding
 from training.losses import kl_to_target, sparse_target
@@ -113,7 +113,8 @@ def brute_focus(cube: np.ndarray, bound: bool) -> np.ndarray:
     rows, columns = cube.shape[1:]
     weights = np.full((rows, columns), UNMATCHED)
     for channel in (9, 10):
-        cells = sorted(np.ndindex(rows, columns), key=lambda cell: (-cube[channel][cell], cell))
+        steps = np.round(cube[channel] / STEP)
+        cells = sorted(np.ndindex(rows, columns), key=lambda cell: (-steps[cell], cell))
         free_rows, free_columns = set(range(rows)), set(range(columns))
         for i, j in cells[: rows + columns] if bound else cells:
             if i in free_rows and j in free_columns:

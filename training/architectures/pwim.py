@@ -26,6 +26,10 @@ Sizes = TypeVar("Sizes", int, Tensor)
 CHANNELS = 13
 COSINE, NEGATED_L2 = 9, 10  # of the sum of both directions: the paper's channels 10 and 11
 UNMATCHED = 0.1  # weight of real cells that the matching leaves
+# The matching compares similarities in steps of this size, so that what is equal but for rounding (a word that a
+# sentence repeats) is equal, and goes by its place. Else a pair's score could depend on its batch mates, in whose
+# company the last bits differ. A power of two, by which a division is exact.
+STEP = 2.0**-12
 
 
 @dataclass(frozen=True)
@@ -142,8 +146,8 @@ class PWIM(nn.Module):
         """Weights [B, S, T]: 1 on cells matched by cosine or by L2, UNMATCHED on other real ones (Algorithm 2)."""
         if self.config.focus in ("none", "dropout"):
             return real_BST.float()
-        # Both channels in one walk, as a batch of twice the size.
-        similarity_BST = cube_BCST[:, COSINE : NEGATED_L2 + 1].flatten(0, 1)
+        # Both channels in one walk, as a batch of twice the size, by whole steps: see STEP.
+        similarity_BST = torch.round(cube_BCST[:, COSINE : NEGATED_L2 + 1].flatten(0, 1).detach() / STEP)
         walked_BST = real_BST[:, None].expand(-1, 2, -1, -1).flatten(0, 1)
         if self.config.focus == "bounded":
             count_B = both_lengths_B[:, None].expand(-1, 2).flatten()
