@@ -81,6 +81,10 @@ class Edge:
         settings = service.settings
         self._max_body = settings.max_body_bytes
         self._max_in_flight = settings.max_in_flight
+        self._max_held_bytes = max(
+            settings.max_held_bytes, settings.max_body_bytes
+        )  # a body that may come may come whole
+        self._held_bytes = 0  # of bodies that have begun to arrive and not ended
         self._timeout = settings.request_timeout
         self._time_limits = TimeLimits(settings.request_timeout)
         self._access_log = settings.access_log
@@ -211,12 +215,21 @@ class Edge:
                 raise self._too_large()
             return body
         chunks, size = [body], len(body)
-        while message.get("more_body"):
-            if size > self._max_body:  # before waiting for more, which may never come
-                raise self._too_large()
-            message = await receive()
-            chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
+        self._held_bytes += size
+        try:
+            while message.get("more_body"):
+                if size > self._max_body:  # before waiting for more, which may never come
+                    raise self._too_large()
+                if self._held_bytes > self._max_held_bytes:
+                    raise Overloaded(
+                        f"bodies of {self._max_held_bytes} bytes are being received", limit=self._max_held_bytes
+                    )
+                message = await receive()
+                chunks.append(message.get("body", b""))
+                size += len(chunks[-1])
+                self._held_bytes += len(chunks[-1])
+        finally:
+            self._held_bytes -= size
         if size > self._max_body:
             raise self._too_large()
         if message["type"] == "http.disconnect":

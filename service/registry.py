@@ -74,6 +74,7 @@ class Model:
             problem = error.message
         if problem:
             raise ModelError(f"model {self.release.name} is not what its manifest says: {problem}")
+        self.scorer.measure_reading([text for pair in self._golden for text in (pair.a, pair.b)])
         self.tiers = self.scorer.measure(a, b, policy)
 
     def problem(self) -> str | None:

@@ -38,8 +38,9 @@ from service.timings import TIMINGS, TOKENISE
 from service.vectors import Vectors
 from service.workers import Workers
 
-# What reading a character costs, about; only decides where it happens (see service/workers.py).
-_ASCII_SECONDS, _UNICODE_SECONDS = 6e-8, 1e-6
+# What reading a character costs, until `measure` knows better; only decides where it happens, and when too much of it
+# waits. Beyond ASCII every character is looked up for itself.
+_READ_SECONDS, _TIMES_BEYOND_ASCII = 2e-7, 8
 _LEAST_LOGARITHM = -1e4  # of a probability: of 0 in float64, and small enough for float16
 _FEW_CHARS = 1000  # read at once, and worth remembering
 _FEW_PAIRS = 16  # whose scores are remembered one by one; more are compared faster than they are found
@@ -95,6 +96,7 @@ class Scorer(ABC):
         self._scores: ScoreCache | None = cache.of_scores()
         # An expected time, until `measure` knows better: large, so that nothing runs in the event loop by mistake.
         self.seconds_per_pair = 1e-3
+        self._read_seconds = _READ_SECONDS
 
     def number(self, version: int) -> None:
         """Say which of the model's versions this is."""
@@ -116,7 +118,8 @@ class Scorer(ABC):
             sentences = self.tokenise(texts)
             TIMINGS.get().spent(TOKENISE, began, perf_counter())
         else:
-            expected = sum(len(text) * (_ASCII_SECONDS if text.isascii() else _UNICODE_SECONDS) for text in texts)
+            chars = sum(len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII) for text in texts)
+            expected = chars * self._read_seconds
             sentences = await self._workers.run(expected, partial(self.tokenise, texts), TOKENISE)
         words = unknown = truncated = 0
         for _, of_sentence, of_them_unknown, cut in sentences:
@@ -207,6 +210,11 @@ class Scorer(ABC):
     @abstractmethod
     def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
         """Learn what work costs here, on n >= 1 pairs, and choose the cache's tiers; warms the graphs as well."""
+
+    def measure_reading(self, texts: Sequence[str]) -> None:
+        """Learn what reading a character costs here."""
+        chars = sum(len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII) for text in texts)
+        self._read_seconds = best_time(lambda: list(map(self._tokenise, texts))) / max(chars, 1)
 
     def _ordered(self, pairs: list[Pair]) -> list[Pair]:
         """The pairs, the shorter sentence first where the order does not move the score."""

@@ -112,8 +112,13 @@ class Settings(BaseSettings):
     max_waiting: int = Field(
         default=64, ge=0, description="large requests that may wait for a worker thread; more are refused (429)"
     )
+    max_held_bytes: int = Field(
+        default=256 * 1_048_576,
+        ge=1,
+        description="bytes of bodies that have begun to arrive and not ended; more is refused (429)",
+    )
     max_queue_seconds: float = Field(
-        default=2.0,
+        default=1.0,
         gt=0,
         description="seconds that what waits for the worker threads may be expected to take; more is refused (429)",
     )
