@@ -139,7 +139,8 @@ class Batcher(Generic[K, R]):
             Exception: whatever the run raises.
         """
         # Not even without padding: then it need not be known how they would be padded.
-        if self.cost.per_unit * sum(prod(self._shape(key)) for key in keys) > INLINE_SECONDS:
+        most = INLINE_SECONDS if self._workers.saturated else DIRECT_SECONDS
+        if self.cost.fixed + self.cost.per_unit * sum(prod(self._shape(key)) for key in keys) > most:
             return None
         pieces = self._pieces(keys)
         return self._at_once(pieces) if self._is_direct(pieces) else None

@@ -43,7 +43,7 @@ from service.workers import Workers
 _READ_SECONDS, _TIMES_BEYOND_ASCII = 2e-7, 8
 _LEAST_LOGARITHM = -1e4  # of a probability: of 0 in float64, and small enough for float16
 _FEW_CHARS = 1000  # read at once, and worth remembering
-_FEW_PAIRS = 16  # whose scores are remembered one by one; more are compared faster than they are found
+_FEW_PAIRS = 256  # whose scores are remembered one by one; a large ranking would only wash the others out
 _ADDITIVE_TOLERANCE = 1e-5  # of an embedding's largest component: float32 sums of many tokens stay far below
 _NOTHING: Collection[Key] = ()
 P = ParamSpec("P")
