@@ -118,9 +118,9 @@ class Settings(BaseSettings):
         description="bytes of bodies that have begun to arrive and not ended; more is refused (429)",
     )
     max_queue_seconds: float = Field(
-        default=1.0,
+        default=2.0,
         gt=0,
-        description="seconds that what waits for the worker threads may be expected to take; more is refused (429)",
+        description="seconds that a request may be expected to wait for the worker threads; more is refused (429)",
     )
     request_timeout: float = Field(
         default=10.0, gt=0, description="seconds a request may take, its body's arrival included"

@@ -53,8 +53,9 @@ class Workers:
         Args:
             threads: batches outside the event loop at a time.
             max_waiting: requests that may wait for one.
-            max_queue_seconds: what the work that is let in may be expected to take, for all threads together, before
-                another request is refused.
+            max_queue_seconds: how long a request may be expected to wait. Requests take turns, so each of those before
+                it makes it wait for as much work as it brings itself at most: a small one does not wait for a large
+                one's end, and is not refused because of it.
         """
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="scorer")
         self._threads = threads
@@ -64,8 +65,17 @@ class Workers:
         self._sources: deque[Source] = deque()
         self._running = 0
         self._called = False
-        self.busy = 0  # requests let in: their work runs or waits
-        self.queue_seconds = 0.0  # what that is expected to take
+        self._let_in: list[float] = []  # what the work of each request that was let in is expected to take
+
+    @property
+    def busy(self) -> int:
+        """Requests let in: their work runs or waits."""
+        return len(self._let_in)
+
+    @property
+    def queue_seconds(self) -> float:
+        """What that is expected to take, one after another."""
+        return sum(self._let_in)
 
     @property
     def saturated(self) -> bool:
@@ -83,20 +93,18 @@ class Workers:
         if not timings.admitted:
             if self.busy >= self._limit:
                 raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
-            if self.queue_seconds > self._max_queue_seconds * self._threads:
+            wait = sum(min(each, expected_seconds) for each in self._let_in) / self._threads
+            if wait > self._max_queue_seconds:
                 raise Overloaded(
-                    f"work for more than {self._max_queue_seconds:g} seconds is waiting already",
-                    seconds=self.queue_seconds / self._threads - self._max_queue_seconds,
+                    f"the wait would be more than {self._max_queue_seconds:g} seconds",
+                    seconds=wait - self._max_queue_seconds,
                 )
             timings.admitted = timings is not NOBODYS
-        self.busy += 1
-        self.queue_seconds += expected_seconds
+        self._let_in.append(expected_seconds)
         try:
             yield timings
         finally:
-            self.busy -= 1
-            # Sums of floats drift; with nothing let in there is nothing to wait for.
-            self.queue_seconds = max(0.0, self.queue_seconds - expected_seconds) if self.busy else 0.0
+            self._let_in.remove(expected_seconds)
 
     def offer(self, source: Source) -> None:
         """Tell of a source that has work, and had none before.

@@ -53,6 +53,10 @@ async def test_no_more_work_waits_than_a_time_allows() -> None:
     with pytest.raises(Overloaded) as caught:
         await workers.run(2, int)
     assert caught.value.headers == {"retry-after": "1", "retry-after-ms": "1000"}
+    # What is small takes its turn among the large ones, and waits for no end of theirs.
+    held.append(asyncio.create_task(workers.run(0.5, lambda: time.sleep(0.01))))
+    await asyncio.sleep(0)
+    assert workers.busy == 3
     await asyncio.gather(*held)
     assert workers.queue_seconds == 0
     assert await workers.run(100, int) == 0  # whatever it takes: nothing else waits
