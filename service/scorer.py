@@ -41,6 +41,7 @@ from service.workers import Workers
 # What reading a character costs, until `measure` knows better; only decides where it happens, and when too much of it
 # waits. Beyond ASCII every character is looked up for itself.
 _READ_SECONDS, _TIMES_BEYOND_ASCII = 2e-7, 8
+_LEARNING_RATE = 0.1  # of that, at each large request
 _LEAST_LOGARITHM = -1e4  # of a probability: of 0 in float64, and small enough for float16
 _FEW_CHARS = 1000  # read at once, and worth remembering
 _FEW_PAIRS = 256  # whose scores are remembered one by one; a large ranking would only wash the others out
@@ -118,9 +119,9 @@ class Scorer(ABC):
             sentences = self.tokenise(texts)
             TIMINGS.get().spent(TOKENISE, began, perf_counter())
         else:
-            chars = sum(len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII) for text in texts)
-            expected = chars * self._read_seconds
-            sentences = await self._workers.run(expected, partial(self.tokenise, texts), TOKENISE)
+            chars = _chars(texts)
+            work = partial(self._tokenise_and_learn, texts, chars)
+            sentences = await self._workers.run(chars * self._read_seconds, work, TOKENISE)
         words = unknown = truncated = 0
         for _, of_sentence, of_them_unknown, cut in sentences:
             if not of_sentence:
@@ -134,6 +135,13 @@ class Scorer(ABC):
     def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> ids, at once."""
         return [self._tokenise_again(text) if len(text) <= _FEW_CHARS else self._tokenise(text) for text in texts]
+
+    def _tokenise_and_learn(self, texts: Sequence[str], chars: int) -> list[Encoded]:
+        """Texts -> ids, at once; texts that are remembered cost little, so what is expected follows what is found."""
+        began = perf_counter()
+        sentences = self.tokenise(texts)
+        self._read_seconds += _LEARNING_RATE * ((perf_counter() - began) / chars - self._read_seconds)
+        return sentences
 
     def tokens(self, sentence: Encoded) -> list[str]:
         """The sentence as the model reads it: words, pieces of words, buckets of unknown ones."""
@@ -213,8 +221,7 @@ class Scorer(ABC):
 
     def measure_reading(self, texts: Sequence[str]) -> None:
         """Learn what reading a character costs here."""
-        chars = sum(len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII) for text in texts)
-        self._read_seconds = best_time(lambda: list(map(self._tokenise, texts))) / max(chars, 1)
+        self._read_seconds = best_time(lambda: list(map(self._tokenise, texts))) / max(_chars(texts), 1)
 
     def _ordered(self, pairs: list[Pair]) -> list[Pair]:
         """The pairs, the shorter sentence first where the order does not move the score."""
@@ -266,6 +273,11 @@ class Scorer(ABC):
             return output
 
         return watched
+
+
+def _chars(texts: Sequence[str]) -> int:
+    """Characters to read, as if all were ASCII."""
+    return sum(len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII) for text in texts)
 
 
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:

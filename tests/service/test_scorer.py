@@ -102,3 +102,14 @@ async def test_a_sentence_in_flight_is_not_encoded_again(scorer, recorder) -> No
     np.testing.assert_array_equal(first[1], second[0])
     assert set(of_first) == {a.ids, b.ids}
     assert set(of_second) == {b.ids, c.ids}
+
+
+@pytest.mark.anyio
+async def test_what_reading_costs_is_learnt_from_large_requests(scorer) -> None:
+    texts = [" ".join([word] * 60) for word in fakes.WORDS]
+    scorer._read_seconds = 1.0
+    for _ in range(100):
+        await scorer.read(texts, str)
+    assert scorer._read_seconds < 1e-3
+    scorer.measure_reading(texts)
+    assert 0 < scorer._read_seconds < 1e-4
