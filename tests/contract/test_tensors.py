@@ -28,7 +28,8 @@ def model(folder: Path, content: bytes | None = None, *, array: np.ndarray = WOR
     entry = describe_file(draft).model_copy(update={"shared": True})
     draft.rename(shared / f"{entry.sha256}.npy")
     graph = FileEntry(bytes=0, sha256="0" * 64)
-    return Manifest.model_construct(tensors={"embedding.rows": "words.npy"}, files={"words.npy": entry, "g": graph})
+    files = {"words.npy": entry, "g": graph}
+    return Manifest.model_construct(id=folder.name, tensors={"embedding.rows": "words.npy"}, files=files)
 
 
 def test_an_array_is_read_and_may_not_be_written(tmp_path: Path) -> None:
