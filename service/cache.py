@@ -17,8 +17,8 @@ from service.telemetry import Telemetry
 # Of more new keys at once the remote tier is not asked: the answer would outlast its time limit (1,000 take Redis
 # some 25 ms to miss and 75 ms to keep), and count as its failure.
 REMOTE_MOST = 500
-# A key costs Redis and us about 70 us to find, and 75 us more to keep, in this process' share of a round trip: where
-# a graph needs less than this, it is asked instead.
+# Where a graph needs less for a key, it is asked instead: finding and keeping a key there would cost as much. What was
+# measured is in docs/caching.md.
 REMOTE_PAYS_SECONDS = 250e-6
 
 Ids = tuple[int, ...]
