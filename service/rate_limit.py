@@ -109,16 +109,17 @@ class SharedCounts:
         """Count one request; None while Redis cannot."""
         if not self._link.allows():
             return None
+        began = self._link.changes
         try:
             async with asyncio.timeout(self._timeout):
                 # Who asks is nobody's business who may look into Redis.
                 result = await self._callers.limit(hashlib.blake2b(caller.encode(), digest_size=16).hexdigest())
         except TimeoutError:
-            self._failed("timeout", f"no answer within {self._timeout * 1000:.0f} ms")
+            self._failed("timeout", f"no answer within {self._timeout * 1000:.0f} ms", began)
         except Exception as error:  # what the client, the event loop or the network raises: no request fails by it
-            self._failed("error", type(error).__name__)
+            self._failed("error", type(error).__name__, began)
         else:
-            self._link.succeeded()
+            self._link.succeeded(began)
             return result
         return None
 
@@ -127,9 +128,9 @@ class SharedCounts:
         client = cast(Redis, self._store._backend.get_client())  # the library has no way to close a store
         await client.aclose(close_connection_pool=True)
 
-    def _failed(self, kind: RedisFailure, reason: str) -> None:
+    def _failed(self, kind: RedisFailure, reason: str, began: int) -> None:
         self._telemetry.redis_failed(kind)
-        self._link.failed(reason)
+        self._link.failed(reason, began)
 
 
 def open_rate_limit(settings: Settings, telemetry: Telemetry) -> RateLimit | None:

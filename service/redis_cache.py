@@ -27,7 +27,7 @@ from redis.exceptions import ResponseError
 
 from service.cache import K, Key, Space, Vector
 from service.logs import fields
-from service.telemetry import RedisFailure, Telemetry
+from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,12 @@ T = TypeVar("T")
 
 
 class Breaker:
-    """Whether something that failed may be tried again; says so in the log once for each change."""
+    """Whether something that failed may be tried again; says so in the log once for each change.
+
+    Many attempts are under way at once, and what one of them saw may be older than the last change: an answer that
+    came in just before a failure, but is read after it, says nothing of now. So each attempt carries `changes`, as it
+    was when it began, and tells nothing once that has moved on.
+    """
 
     def __init__(self, works: str, fails: str, address: str, clock: Callable[[], float]) -> None:
         self._works = works
@@ -51,6 +56,7 @@ class Breaker:
         self._clock = clock
         self._retry_at = 0.0
         self.up: bool | None = None  # unknown until the first attempt
+        self.changes = 0  # of `up`
 
     def allows(self) -> bool:
         """Whether to try now; after a failure one caller at a time may, every `RETRY_SECONDS`."""
@@ -62,18 +68,24 @@ class Breaker:
         self._retry_at = now + RETRY_SECONDS
         return True
 
-    def succeeded(self) -> None:
-        """Note an answer."""
-        if self.up is not True:
-            log.info(self._works, extra=fields(address=self._address))
+    def succeeded(self, began: int) -> None:
+        """Note an answer to an attempt that began when `changes` was `began`."""
+        if self.up is True or began != self.changes:
+            return
+        log.info(self._works, extra=fields(address=self._address))
         self.up = True
+        self.changes += 1
 
-    def failed(self, reason: str) -> None:
-        """Note a failure."""
+    def failed(self, reason: str, began: int) -> None:
+        """Note the failure of an attempt that began when `changes` was `began`."""
+        if began != self.changes:
+            return
         self._retry_at = self._clock() + RETRY_SECONDS
-        if self.up is not False:
-            log.warning(self._fails, extra=fields(address=self._address, reason=reason, retry_seconds=RETRY_SECONDS))
+        if self.up is False:
+            return
+        log.warning(self._fails, extra=fields(address=self._address, reason=reason, retry_seconds=RETRY_SECONDS))
         self.up = False
+        self.changes += 1
 
 
 class RedisCache:
@@ -184,33 +196,33 @@ class RedisCache:
         """
         if not self._link.allows() or (asked is not self._link and not asked.allows()):
             return None
+        link_began, asked_began = self._link.changes, asked.changes
+        answer = None
         try:
             async with asyncio.timeout(self._timeout):
                 answer = await command()
         except TimeoutError:
-            self._failed("timeout", self._link, f"no answer within {self._timeout * 1000:.0f} ms")
+            self._telemetry.redis_failed("timeout")
+            self._link.failed(f"no answer within {self._timeout * 1000:.0f} ms", link_began)
             await self._disconnect()
         except ResponseError as error:
-            self._failed("error", asked, type(error).__name__)
+            self._telemetry.redis_failed("error")
+            asked.failed(type(error).__name__, asked_began)
         except Exception as error:  # what the client, the event loop or the network raises: no request fails by it
-            self._failed("error", self._link, type(error).__name__)
+            self._telemetry.redis_failed("error")
+            self._link.failed(type(error).__name__, link_began)
             await self._disconnect()
         else:
-            self._link.succeeded()
-            asked.succeeded()
-            self._telemetry.redis_up.set(1)
-            return answer
-        return None
+            self._link.succeeded(link_began)
+            if asked is not self._link:
+                asked.succeeded(asked_began)
+        self._telemetry.redis_up.set(self.up)
+        return answer
 
     async def _disconnect(self) -> None:
         """Close the connections nobody uses: after a restart of Redis each of them would fail once."""
         with suppress(Exception):
             await self._redis.connection_pool.disconnect(inuse_connections=False)
-
-    def _failed(self, kind: RedisFailure, breaker: Breaker, reason: str) -> None:
-        self._telemetry.redis_failed(kind)
-        breaker.failed(reason)
-        self._telemetry.redis_up.set(self.up)
 
     def _encode(self, name: bytes, vector: Vector) -> bytes:
         content = bytes((self._marker,)) + vector.astype(self._dtype).tobytes()

@@ -123,14 +123,32 @@ def test_after_a_failure_one_tries_and_the_others_wait(caplog) -> None:
     breaker = redis_cache.Breaker("works", "fails", "there", lambda: now)
     assert breaker.allows()
     for _ in range(3):
-        breaker.failed("why")
+        breaker.failed("why", 0)
     assert not breaker.allows()
     now = redis_cache.RETRY_SECONDS
     assert [breaker.allows() for _ in range(3)] == [True, False, False]
-    breaker.succeeded()
-    breaker.succeeded()
+    breaker.failed("still", breaker.changes)
+    assert not breaker.allows()
+    now += redis_cache.RETRY_SECONDS
+    assert breaker.allows()
+    breaker.succeeded(breaker.changes)
+    breaker.succeeded(breaker.changes)
     assert [breaker.allows() for _ in range(3)] == [True, True, True]
     assert [record.message for record in caplog.records] == ["fails", "works"]
+
+
+def test_an_attempt_older_than_the_last_change_tells_nothing(caplog) -> None:
+    caplog.set_level(logging.INFO, "service.redis_cache")
+    breaker = redis_cache.Breaker("works", "fails", "there", lambda: 0.0)
+    breaker.succeeded(breaker.changes)
+    began = breaker.changes
+    breaker.failed("killed", began)
+    breaker.succeeded(began)  # its answer came before the kill and was read after it
+    assert breaker.up is False
+    breaker.succeeded(breaker.changes)
+    breaker.failed("killed", began)  # the last of those the kill cut off
+    assert breaker.up is True
+    assert [record.message for record in caplog.records] == ["works", "fails", "works"]
 
 
 @asynccontextmanager
