@@ -88,6 +88,19 @@ def distill(
 
 
 @app.command()
+def vectors(
+    table: Annotated[str, typer.Argument(help="name of the word table to make, as recipes name it")] = "glove-sick-300",
+    runs: Runs = Path("runs"),
+) -> None:
+    """Make a table of published word vectors, read from SEMBLANCE_DATA, in the place of a distilled one."""
+    from training.recipes import find_found_table
+    from training.run import make_found_table
+
+    made = make_found_table(find_found_table(table), runs)
+    console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
+
+
+@app.command()
 def train(
     recipe: Annotated[str, typer.Argument(help="name of a recipe (see `recipes`)")],
     seed: Seed = 1,
@@ -252,6 +265,7 @@ def run_cli() -> None:
     from training.corpora.cli import app as data_app
     from training.corpora.files import CorpusError
     from training.parity import ParityError
+    from training.recipe import RecipeError
     from training.recipes.spaces import SearchError
     from training.run import RecipeChangedError, RunMissing
     from training.synonyms import WordNetMissing
@@ -263,6 +277,7 @@ def run_cli() -> None:
     except (
         CorpusError,
         ContractError,
+        RecipeError,
         RunMissing,
         RecipeChangedError,
         SearchError,

@@ -15,6 +15,7 @@ from training.corpora import pairwise, sick, transfer
 from training.corpora.pairwise import Corpus
 from training.metrics import binary, graded, labelled, ranked
 from training.pairs import Pair
+from training.recipe import RecipeError
 from training.runtime import PublishedModel
 
 
@@ -110,13 +111,13 @@ def pairwise_figures(model: PublishedModel, corpus: Corpus) -> list[Figure]:
     and F1 of what is more probable than not.
 
     Raises:
-        ValueError: the corpus has no test part.
+        RecipeError: the corpus has no test part.
     """
     if corpus == "sick":
         return sick_figures(model)
     tests = pairwise.read(corpus).test
     if not tests:
-        raise ValueError(f"{corpus} has no test part to measure on")
+        raise RecipeError(f"{corpus} has no test part to measure on")
     figures: list[Figure] = []
     for part, pairs in tests.items():
         if corpus == "msrp":

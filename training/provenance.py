@@ -10,6 +10,7 @@ from training.glosses import glosses
 from training.objectives.manhattan import ManhattanConfig
 from training.recipe import (
     CorpusPairs,
+    FoundTable,
     ParaphrasePairs,
     Recipe,
     SentencesAndPairs,
@@ -17,12 +18,13 @@ from training.recipe import (
     SSTSentences,
     STSPairs,
     STSSplitPairs,
+    TableRecipe,
     TeacherAnswers,
     TeacherPairs,
     TeacherSentences,
 )
 from training.recipes import find
-from training.run import supervised_pairs
+from training.run import published_vectors, supervised_pairs
 from training.synonyms import wordnet_folder
 
 TEACHER = TrainingData(
@@ -44,8 +46,7 @@ _CORPORA = {"captions": ("multi30k", "flickr8k", "coco"), "wikipedia-definitions
 
 def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
     """Every command from corpora to the published folder, in order."""
-    size = f"--words {recipe.table.words} --dim {recipe.table.dim} --pieces {recipe.table.pieces}"
-    commands = [f"python -m training distill {recipe.table.name} {size}"]
+    commands = [_table_command(recipe.table)]
     chain = [(recipe, seed)]
     while (first := chain[0][0]).start is not None:
         chain.insert(0, (find(first.start), chain[0][1] if first.start_seed is None else first.start_seed))
@@ -53,9 +54,15 @@ def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
     return (*commands, f"python -m training publish {recipe.name} --seed {seed}")
 
 
+def _table_command(table: TableRecipe | FoundTable) -> str:
+    if isinstance(table, FoundTable):
+        return f"python -m training vectors {table.name}"
+    return f"python -m training distill {table.name} --words {table.words} --dim {table.dim} --pieces {table.pieces}"
+
+
 def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
     """Every corpus that moved a weight or a choice, those of the runs it starts from included."""
-    used = list(training_data_for(find(recipe.start))) if recipe.start is not None else [TEACHER, _wikipedia_counts()]
+    used = list(training_data_for(find(recipe.start)) if recipe.start is not None else _words(recipe.table))
     match recipe.data:
         case TeacherSentences() as data:
             used += _sentences(data)
@@ -93,6 +100,13 @@ def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
     rows = sum(map(len, sts.read_year("2016-test").values()))
     used.append(_entry("sts-2016", "choice of the epoch, calibration of the score", rows))
     return tuple(used)
+
+
+def _words(table: TableRecipe | FoundTable) -> Iterable[TrainingData]:
+    """What the rows of a word table are made of."""
+    if isinstance(table, FoundTable):
+        return (_entry(table.corpus, "word vectors, as they were published", len(published_vectors(table))),)
+    return (TEACHER, _wikipedia_counts())
 
 
 def _sentences(data: TeacherSentences) -> Iterable[TrainingData]:

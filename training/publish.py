@@ -50,7 +50,7 @@ from training.objectives.sentiment import LabelledSentences, SentimentConfig, se
 from training.objectives.supervised import LABELS, SupervisedConfig
 from training.parity import check_encoder, check_head
 from training.provenance import commands_for, training_data_for
-from training.recipe import CorpusPairs, Publication, Recipe, STSSplitPairs, TeacherAnswers
+from training.recipe import CorpusPairs, Publication, Recipe, RecipeError, STSSplitPairs, TeacherAnswers
 from training.run import load_interaction_run, load_run, run_folder, supervised_pairs, training_texts
 from training.runtime import PublishedModel
 from training.shared import alone, install, sweep
@@ -76,14 +76,14 @@ def publish(recipe: Recipe, runs: Path, models: Path, figures: Path, seed: int, 
         version: write `models/<id>/<version>`, for a model with versions.
 
     Raises:
-        ValueError: the recipe has no publication.
+        RecipeError: the recipe has no publication, or its corpus no test part.
         FileExistsError: the model has versions where none is given, or the other way round.
         RunMissing: it was not trained.
         ParityError, GraphMismatchError: the export does not compute what was trained; nothing is published.
     """
     publication = recipe.publication
     if publication is None:
-        raise ValueError(f"recipe {recipe.name!r} is an experiment, it has no publication")
+        raise RecipeError(f"recipe {recipe.name!r} is an experiment, it has no publication")
     target = place_for(models / publication.model_id, version)
     with tempfile.TemporaryDirectory(prefix="publish-") as temporary:
         folder = Path(temporary) / publication.model_id
@@ -140,11 +140,11 @@ def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: 
     Sentiment is no task of the service, so there is no graph for it: its model is measured as it was trained.
 
     Raises:
-        ValueError: sentiment with words that are not float32.
+        RecipeError: sentiment with words that are not float32, or a corpus without a test part.
     """
     if isinstance(recipe.objective, SentimentConfig):
         if storage != "float32":
-            raise ValueError(f"a sentiment run is measured with float32 words, got {storage!r}")
+            raise RecipeError(f"a sentiment run is measured with float32 words, got {storage!r}")
         return _figure_file(recipe, seed, storage, "evaluate --storage float32", _sentiment(recipe, runs, seed)).save(
             figures
         )

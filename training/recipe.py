@@ -20,6 +20,10 @@ from training.optimisers import OptimiserConfig
 from training.tuned_teacher import DEFAULT_TUNING, TuningConfig
 
 
+class RecipeError(ValueError):
+    """A recipe is asked for what it has not: a publication, a test part, another storage of its words."""
+
+
 @dataclass(frozen=True)
 class TableRecipe:
     """How a word table is distilled from a teacher."""
@@ -30,6 +34,16 @@ class TableRecipe:
     pieces: int = 6_000
     buckets: int = 1_024
     sif: float = 1e-3
+
+
+@dataclass(frozen=True)
+class FoundTable:
+    """How a word table is made from a file of published word vectors (`training.found`)."""
+
+    name: str
+    corpus: str  # of the catalogue, which knows its file, licence and source
+    pieces: int = 6_000
+    buckets: int = 1_024
 
 
 @dataclass(frozen=True)
@@ -127,7 +141,7 @@ class Recipe:
 
     name: str
     reaches: str  # what it should reach, on what machine, in what time
-    table: TableRecipe
+    table: TableRecipe | FoundTable
     architecture: ArchitectureConfig | InteractionConfig
     data: (
         TeacherSentences

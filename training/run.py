@@ -18,9 +18,11 @@ from contract.tokenizer import Tokenizer
 from training.afterwards import ENTAILMENT_NAME, finish
 from training.architectures import MGIMConfig, PWIMConfig, build_encoder
 from training.batches import Sentences
-from training.corpora import malstm, mixtures, pairwise, sick, sst, sts, sts_split, wikipedia
+from training.corpora import catalogue, malstm, mixtures, pairwise, sick, sst, sts, sts_split, wikipedia
+from training.corpora.files import locate
 from training.corpora.leakage import without_pairs
 from training.distill import count_words, distil_table
+from training.found import alike, found_table
 from training.glosses import glosses
 from training.heads import PairHead, SentenceHead
 from training.interaction import build_interaction_model, continue_from, random_rows
@@ -38,6 +40,7 @@ from training.objectives.transfer import MarginConfig, MarginObjective
 from training.pairs import Pair
 from training.recipe import (
     CorpusPairs,
+    FoundTable,
     ParaphrasePairs,
     Recipe,
     SentencesAndPairs,
@@ -61,6 +64,7 @@ from training.teacher_pairs import teacher_pairs
 from training.tokenised import tokenised_pairs, tokenised_texts
 from training.tuned_teacher import load_head, tuned
 from training.unseen import map_unseen
+from training.vectors import VectorsError, WordVectors, read_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -117,6 +121,35 @@ def make_table(recipe: TableRecipe, teacher: Teacher, runs: Path) -> WordTable:
     )
     table.save(folder)
     return table
+
+
+def published_vectors(recipe: FoundTable) -> WordVectors:
+    """The word vectors of a table, as their file has them.
+
+    Raises:
+        CorpusError: the file is missing or malformed.
+    """
+    (file,) = catalogue.find(recipe.corpus).files
+    return read_vectors(locate(recipe.corpus, file))
+
+
+def make_found_table(recipe: FoundTable, runs: Path) -> WordTable:
+    """Make a word table from published word vectors; one that is there stays, if it is the same.
+
+    Raises:
+        RecipeChangedError: a table of that name is there, and another one.
+        CorpusError: the file of vectors is missing or malformed.
+    """
+    try:
+        table = found_table(published_vectors(recipe), pieces=recipe.pieces, buckets=recipe.buckets)
+    except ValueError as error:
+        raise VectorsError(f"{recipe.corpus}: {error}") from error
+    folder = runs / "tables" / recipe.name
+    if not (folder / ROWS_NAME).is_file():
+        table.save(folder)
+    elif not alike(table, WordTable.load(folder)):
+        raise RecipeChangedError(f"{folder} holds another table than {recipe.corpus} gives: move it away")
+    return WordTable.load(folder)
 
 
 def run(
@@ -208,7 +241,7 @@ def changed_settings(folder: Path, recipe: Recipe, seed: int) -> list[str]:
     )
 
 
-def load_table(recipe: TableRecipe, runs: Path) -> WordTable:
+def load_table(recipe: TableRecipe | FoundTable, runs: Path) -> WordTable:
     """A word table made before.
 
     Raises:
@@ -217,7 +250,8 @@ def load_table(recipe: TableRecipe, runs: Path) -> WordTable:
     try:
         return WordTable.load(runs / "tables" / recipe.name)
     except FileNotFoundError as error:
-        raise RunMissing(f"no word table {recipe.name!r}: run `python -m training distill {recipe.name}`") from error
+        command = "vectors" if isinstance(recipe, FoundTable) else "distill"
+        raise RunMissing(f"no word table {recipe.name!r}: run `python -m training {command} {recipe.name}`") from error
 
 
 def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:

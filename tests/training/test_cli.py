@@ -21,7 +21,18 @@ def training(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
 
 def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) -> None:
     shown = training("--help", data=tmp_path).stdout
-    for command in ("data", "distill", "evaluate", "publish", "recipes", "reproduce", "results", "search", "train"):
+    for command in (
+        "data",
+        "distill",
+        "evaluate",
+        "publish",
+        "recipes",
+        "reproduce",
+        "results",
+        "search",
+        "train",
+        "vectors",
+    ):
         assert command in shown
     assert "SEMBLANCE_DATA" in shown
 
@@ -31,14 +42,18 @@ def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) ->
     [
         (("train", "no-such-recipe"), "no recipe 'no-such-recipe'; there are avg-"),
         (("train", "avg-sick", "--runs", "{tmp}"), "run `python -m training distill minilm-256`"),
+        (("train", "pwim-sick-glove", "--runs", "{tmp}"), "run `python -m training vectors glove-sick-300`"),
+        (("vectors", "minilm-256"), "no table 'minilm-256' of published word vectors; there are glove-sick-300"),
+        (("vectors", "--runs", "{tmp}"), "glove-sick: {tmp}/vectors/glove840b-sick-vocab-300d.npz not found"),
         (("publish", "avg-sick", "--runs", "{tmp}"), "python -m training train avg-sick --seed 1"),
+        (("publish", "pwim-sick-alone", "--runs", "{tmp}"), "'pwim-sick-alone' is an experiment"),
         (("results", "--figures", "{tmp}"), "no figures here"),
     ],
 )
 def test_a_fault_is_one_line_without_a_traceback(tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     ended = training(*(a.format(tmp=tmp_path) for a in arguments), data=tmp_path)
     assert ended.returncode in (1, 2)
-    assert expected in ended.stdout.replace("\n", " ")
+    assert expected.format(tmp=tmp_path) in ended.stdout.replace("\n", " ")
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
@@ -55,4 +70,8 @@ def test_the_commands_of_a_card_retrain_what_a_run_starts_from_first() -> None:
         "python -m training train avg-paraphrase --seed 3",
         "python -m training train avg-sick --seed 3",
         "python -m training publish avg-sick --seed 3",
+    )
+    assert commands_for(find("pwim-sick-glove"), 1)[:2] == (
+        "python -m training vectors glove-sick-300",
+        "python -m training train pwim-sick-glove --seed 1",
     )

@@ -12,6 +12,7 @@ from training.corpora.pairwise import Corpus, Parts
 from training.figures import pairwise_figures
 from training.metrics import graded, ranked
 from training.pairs import Pair
+from training.recipe import RecipeError
 from training.runtime import PublishedModel
 
 
@@ -106,5 +107,5 @@ def test_a_paraphrase_is_what_is_more_probable_than_not(monkeypatch: pytest.Monk
 
 
 def test_a_corpus_without_test_part_cannot_be_measured_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="twitter-labelled has no test part"):
+    with pytest.raises(RecipeError, match="twitter-labelled has no test part"):
         measured(monkeypatch, "twitter-labelled", {})

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from contract.manifest import TrainingData
@@ -12,6 +13,7 @@ from training.pairs import Pair
 from training.provenance import training_data_for
 from training.recipe import CorpusPairs, Recipe, TeacherAnswers
 from training.recipes import find
+from training.vectors import WordVectors
 
 
 def pairs(count: int, group: str) -> tuple[Pair, ...]:
@@ -37,6 +39,16 @@ def used(recipe: Recipe) -> list[TrainingData]:
     teacher, counts, *rest = training_data_for(replace(recipe, start=None))
     assert (teacher, counts.name) == (provenance.TEACHER, "wikipedia")
     return rest
+
+
+def test_published_word_vectors_take_the_place_of_the_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = WordVectors(["a", "cat"], np.ones((2, 3), np.float32))
+    monkeypatch.setattr(provenance, "published_vectors", lambda table: read)
+    words, *rest = training_data_for(replace(find("pwim-sick-glove"), data=CorpusPairs("msrp")))
+    assert [entry.name for entry in rest] == ["msrp"]
+    assert (words.name, words.rows, words.licence) == ("glove-sick", 2, "PDDL 1.0")
+    assert words.source == "https://nlp.stanford.edu/projects/glove/"
+    assert "word vectors" in words.use
 
 
 @pytest.mark.parametrize(

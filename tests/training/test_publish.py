@@ -20,7 +20,7 @@ from training.optimisers import OptimiserConfig
 from training.pairs import Pair
 from training.parity import ParityError
 from training.provenance import TEACHER
-from training.recipe import Publication, Recipe, SickPairs, TableRecipe, TeacherSentences
+from training.recipe import Publication, Recipe, RecipeError, SickPairs, TableRecipe, TeacherSentences
 from training.regularisers import RegulariserConfig
 from training.runtime import PublishedModel
 from training.tables import build
@@ -237,7 +237,7 @@ def test_a_graph_that_fails_parity_leaves_the_published_folder_alone(
 
 
 def test_an_experiment_is_not_published(runs: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has no publication"):
+    with pytest.raises(RecipeError, match="has no publication"):
         publish.publish(replace(SICK, publication=None), runs, tmp_path, tmp_path, seed=1)
 
 

@@ -296,9 +296,9 @@ CATALOGUE: tuple[Corpus, ...] = (
     ),
     Corpus(
         "glove-sick",
-        "GloVe 840B vectors of the SICK vocabulary, 300 values",
+        "GloVe 840B (Common Crawl) vectors of the SICK vocabulary, 300 values",
         ("vectors/glove840b-sick-vocab-300d.npz",),
-        "PDDL",
+        "PDDL 1.0",
         "https://nlp.stanford.edu/projects/glove/",
     ),
 )

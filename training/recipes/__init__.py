@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from training.recipe import Recipe, TableRecipe
+from training.recipe import FoundTable, Recipe, TableRecipe
 from training.recipes import gran, malstm, mgim, pwim, sick, supervised, teacher, wieting2016, word_averaging
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
@@ -74,6 +74,8 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         pwim.sick_focus_dropout,
         pwim.sick_bounded,
         pwim.sick_tuned_words,
+        pwim.sick_glove,
+        pwim.sick_glove_tuned,
         pwim.msrvid,
         pwim.msrvid_alone,
         pwim.sts2014,
@@ -101,7 +103,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         mgim.msrp_random,
     )
 } | supervised.RECIPES
-TABLES: dict[str, TableRecipe] = {make().table.name: make().table for make in RECIPES.values()}
+TABLES: dict[str, TableRecipe | FoundTable] = {make().table.name: make().table for make in RECIPES.values()}
 
 
 def find(name: str) -> Recipe:
@@ -113,3 +115,15 @@ def find(name: str) -> Recipe:
     if name not in RECIPES:
         raise KeyError(f"no recipe {name!r}; there are {', '.join(sorted(RECIPES))}")
     return RECIPES[name]()
+
+
+def find_found_table(name: str) -> FoundTable:
+    """A table of published word vectors by name.
+
+    Raises:
+        KeyError: with the names there are.
+    """
+    found = {table.name: table for table in TABLES.values() if isinstance(table, FoundTable)}
+    if name not in found:
+        raise KeyError(f"no table {name!r} of published word vectors; there are {', '.join(sorted(found))}")
+    return found[name]

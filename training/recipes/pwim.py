@@ -11,13 +11,14 @@ from training.corpora.pairwise import Corpus
 from training.loop import Schedule
 from training.objectives.pairwise import RATINGS_OF_SICK, RATINGS_OF_STS, YES_OR_NO, PairwiseConfig
 from training.optimisers import OptimiserConfig
-from training.recipe import CorpusPairs, Publication, Recipe, TeacherAnswers, TeacherPairs
+from training.recipe import CorpusPairs, FoundTable, Publication, Recipe, TeacherAnswers, TeacherPairs
 from training.recipes.word_averaging import MINILM
 
 SHORT, LONG = 32, 48  # tokens: the paper's paddings
 # Frequent words of the table are short (mean norm 0.74); about 2 did best on development pairs, as it did for GloVe.
 PWIM = PWIMConfig(grid=8, word_scale=3.0)
 ANSWERS = replace(PWIM, limit=LONG)
+GLOVE = FoundTable("glove-sick-300", corpus="glove-sick", pieces=1_000, buckets=64)
 
 
 def _adam(rate: float = 5e-4) -> OptimiserConfig:
@@ -100,6 +101,20 @@ def sick_tuned_words() -> Recipe:
     """Word vectors trained too (the paper freezes them)."""
     recipe = _ablation("tuned-words", PWIM, "not in the paper;")
     return replace(recipe, optimiser=replace(recipe.optimiser, embedding_learning_rate=1e-3))
+
+
+def sick_glove() -> Recipe:
+    """The paper's word vectors, frozen as there, in the place of the distilled table."""
+    recipe = _ablation("glove", replace(PWIM, word_scale=1.0), "GloVe;")
+    return replace(recipe, table=GLOVE, reaches="the paper's r .8784; 20 s an epoch on one core")
+
+
+def sick_glove_tuned() -> Recipe:
+    """The same, word vectors trained too."""
+    recipe = sick_glove()
+    return replace(
+        recipe, name="pwim-sick-glove-tuned", optimiser=replace(recipe.optimiser, embedding_learning_rate=1e-3)
+    )
 
 
 def teacher() -> Recipe:
