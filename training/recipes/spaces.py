@@ -112,6 +112,7 @@ SPACES: dict[str, SearchSpace] = {
         ),
         SearchSpace("malstm-teacher", (_RATE, _WORD_RATE, Range("row_scale", 0.5, 8.0, log=True)), epochs=3),
         SearchSpace("malstm-sick", (Range("optimiser.learning_rate", 1e-4, 5e-3, log=True),), epochs=12),
+        SearchSpace("pwim-sick-glove", (Range("architecture.word_scale", 0.1, 2.0, log=True),), epochs=6),
     )
 }
 
