@@ -35,6 +35,17 @@ _WORD = re.compile(
     r"|[^\W_]+"  # letters and digits
     r"|[^\w\s]|_"  # any other visible character alone
 )
+# The same of text in ASCII, in two thirds of the time: words, the commonest, first, as far as none of the others begins
+# like them.
+_ASCII_WORD = re.compile(
+    r"[a-mo-z][a-z0-9]*"
+    r"|\d[\d.,]*\d(?![a-z0-9])"
+    r"|n't(?![a-z0-9])"
+    r"|[a-z0-9]+"
+    r"|'(?:s|re|ve|ll|d|m)(?![a-z0-9])"
+    r"|[^\w\s\x1c-\x1f]|_",  # these four separate words too, but are no white space to an ASCII pattern
+    re.ASCII,
+)
 
 
 def normalise(text: str) -> str:
@@ -43,7 +54,7 @@ def normalise(text: str) -> str:
     Folding twice changes nothing more.
     """
     if text.isascii():
-        return _ASCII_CONTROLS.sub(" ", text).lower()
+        return (text if text.isprintable() else _ASCII_CONTROLS.sub(" ", text)).lower()
     # Quotes first: the decomposition would make a space and an accent of an acute accent typed as an apostrophe.
     decomposed = unicodedata.normalize("NFKD", text.translate(_PLAIN))
     kept = "".join(
@@ -59,8 +70,9 @@ def normalise(text: str) -> str:
 def split_words(text: str) -> list[str]:
     """Words, clitics, numbers and punctuation marks of a sentence, normalised, in order."""
     folded = normalise(text)
-    if not folded.isascii():
+    ascii_only = folded.isascii()
+    if not ascii_only:
         folded = _UNSPACED.sub(r" \1 ", folded)
     if "n't" in folded:
         folded = _NEGATION.sub(" n't", folded)
-    return _WORD.findall(folded)
+    return (_ASCII_WORD if ascii_only else _WORD).findall(folded)

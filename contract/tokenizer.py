@@ -9,7 +9,8 @@ only when they are the same word. A tokenizer without pieces and with one bucket
 import json
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from contract.text import split_words
 
 FORMAT = 1
 CONTINUATION = "##"
+_UNKNOWN = PADDING_ID  # which no word has
 MAX_PIECED_CHARS = 64  # longer "words" are noise (keys, base64): one bucket, not sixty pieces
 
 
@@ -71,7 +73,8 @@ class Tokenizer:
         self._first_pieces = {p: i for p, i in self._piece_ids.items() if not p.startswith(CONTINUATION)}
         cut = len(CONTINUATION)
         self._later_pieces = {p[cut:]: i for p, i in self._piece_ids.items() if p.startswith(CONTINUATION)}
-        self._longest_piece = max((len(piece.removeprefix(CONTINUATION)) for piece in self.pieces), default=0)
+        self._longest_first = _longest_by_first_character(self._first_pieces)
+        self._longest_later = _longest_by_first_character(self._later_pieces)
 
     def __len__(self) -> int:
         """Number of ids, padding included: the rows of the embedding table."""
@@ -80,14 +83,17 @@ class Tokenizer:
     def encode(self, text: str, max_tokens: int) -> Encoded:
         """Token ids of a sentence, cut at `max_tokens`; no ids at all when the text has no visible character."""
         words = split_words(text)
-        found = list(map(self._word_ids.get, words))
-        unknown = found.count(None)
-        ids: list[int] = []
-        for word, word_id in zip(words, found, strict=True):
-            if word_id is None:
-                ids += self.fallback(word)
-            else:
-                ids.append(word_id)
+        found = list(map(self._word_ids.get, words, repeat(_UNKNOWN)))
+        unknown = found.count(_UNKNOWN)
+        ids = found
+        if unknown:
+            ids, start = [], 0
+            for _ in range(unknown):
+                end = found.index(_UNKNOWN, start)
+                ids += found[start:end]
+                ids += self.fallback(words[end])
+                start = end + 1
+            ids += found[start:]
         return Encoded(tuple(ids[:max_tokens]), len(words), unknown, len(ids) > max_tokens)
 
     def fallback(self, word: str) -> list[int]:
@@ -99,9 +105,9 @@ class Tokenizer:
     def _cut(self, word: str) -> list[int]:
         ids: list[int] = []
         start = 0
-        known = self._first_pieces.get
+        known, longest = self._first_pieces.get, self._longest_first.get
         while start < len(word):
-            for end in range(min(len(word), start + self._longest_piece), start, -1):
+            for end in range(min(len(word), start + longest(word[start], 0)), start, -1):
                 piece_id = known(word[start:end])
                 if piece_id is not None:
                     ids.append(piece_id)
@@ -109,7 +115,7 @@ class Tokenizer:
                     break
             else:
                 return []
-            known = self._later_pieces.get
+            known, longest = self._later_pieces.get, self._longest_later.get
         return ids
 
     def token(self, token_id: int) -> str:
@@ -153,3 +159,11 @@ class Tokenizer:
             return cls(words, pieces, buckets)
         except TokenizerError as error:
             raise TokenizerError(f"{path}: {error}") from error
+
+
+def _longest_by_first_character(pieces: Iterable[str]) -> dict[str, int]:
+    """Where to begin to look for the longest piece: a number has none of more than a digit."""
+    longest: dict[str, int] = {}
+    for piece in pieces:
+        longest[piece[0]] = max(longest.get(piece[0], 0), len(piece))
+    return longest

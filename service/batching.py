@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
 from service.batches import Budget, Padding, Shape, batched, padded
-from service.timings import INFERENCE, QUEUE, TIMINGS, Timings
+from service.timings import INFERENCE, TIMINGS, Timings
 from service.workers import INLINE_SECONDS, Batch, Workers
 
 DIRECT_SECONDS = 0.0002  # to be woken again costs a tenth of it
@@ -63,12 +63,8 @@ class _Job(Generic[K, R]):
         self.seen = perf_counter()  # until when its time is accounted for
 
     def note(self, began: float, ended: float) -> None:
-        """Account for a batch; two of them may have run at the same time."""
-        if began > self.seen:
-            self.timings.spent(QUEUE, self.seen, began)
-        if ended > self.seen:
-            self.timings.spent(INFERENCE, max(began, self.seen), ended)
-            self.seen = ended
+        """Account for a batch."""
+        self.seen = self.timings.waited(INFERENCE, self.seen, began, ended)
 
     def receive(self, piece: _Piece[K], outcome: "Sequence[R] | Exception") -> None:
         """One piece is done, or has failed, and with it the request."""

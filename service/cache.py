@@ -6,8 +6,8 @@ without any cache the answers are the same, only later. Nothing is ever found by
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeVar
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,8 @@ Key = Ids | Pair
 Vector = npt.NDArray[np.float32]  # [1, dim]: rows are joined by np.concatenate
 Policy = Literal["auto", "memory", "redis", "off"]
 K = TypeVar("K", bound=Key)
+H = TypeVar("H", bound=Hashable)
+V = TypeVar("V")
 
 
 class Space(NamedTuple):
@@ -137,30 +139,54 @@ class Score(NamedTuple):
     score: float
 
 
+class Recent(Generic[H, V]):
+    """A value for each key; of too many, those not asked for longest go."""
+
+    def __init__(self, size: int) -> None:
+        """Start empty; of size 0 it stays so."""
+        self._size = size
+        self._entries: OrderedDict[H, V] = OrderedDict()
+
+    def find(self, keys: Collection[H]) -> list[V] | None:
+        """The values of the keys, if all of them are there."""
+        entries = self._entries
+        try:
+            found = [entries[key] for key in keys]
+        except KeyError:
+            return None
+        for key in keys:
+            entries.move_to_end(key)
+        return found
+
+    def get_many(self, keys: Iterable[H]) -> dict[H, V | None]:
+        """Each key with its value, or with none."""
+        found = {key: self._entries.get(key) for key in keys}
+        for key, value in found.items():
+            if value is not None:
+                self._entries.move_to_end(key)
+        return found
+
+    def keep(self, values: Mapping[H, V] | Iterable[tuple[H, V]]) -> None:
+        """Keep these."""
+        self._entries.update(values)
+        while len(self._entries) > self._size:
+            self._entries.popitem(last=False)
+
+
 class ScoreCache:
-    """Least-recently-used scores of one model's pairs: a pair asked again costs one look-up."""
+    """Scores of one model's pairs: a pair asked again costs one look-up."""
 
     def __init__(self, size: int, telemetry: Telemetry) -> None:
         """Start empty; of size 0 it stays so."""
-        self._size = size
-        self._entries: OrderedDict[Pair, Score] = OrderedDict()
+        self._recent = Recent[Pair, Score](size)
         self._hits, self._misses = telemetry.cache_counters("scores")
 
     def find(self, pairs: Collection[Pair]) -> list[Score] | None:
         """The scores, if all of them are kept."""
-        entries = self._entries
-        try:
-            found = [entries[pair] for pair in pairs]
-        except KeyError:
-            self._misses.inc(len(pairs))
-            return None
-        for pair in pairs:
-            entries.move_to_end(pair)
-        self._hits.inc(len(found))
+        found = self._recent.find(pairs)
+        (self._misses if found is None else self._hits).inc(len(pairs))
         return found
 
     def keep(self, pairs: Iterable[Pair], scores: Iterable[Score]) -> None:
         """Keep these."""
-        self._entries.update(zip(pairs, scores, strict=True))
-        while len(self._entries) > self._size:
-            self._entries.popitem(last=False)
+        self._recent.keep(zip(pairs, scores, strict=True))

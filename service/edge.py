@@ -192,7 +192,7 @@ class Edge:
             raise UnsupportedMedia("the body must not be compressed")
         answer.timings = timings = Timings(self._tracing is not None)
         TIMINGS.set(timings)
-        body = None
+        body = payload = None
         try:
             with self._time_limits.begin():
                 answer.question = body = await self._read(headers, receive)
@@ -201,6 +201,8 @@ class Edge:
             if body is None:
                 raise BodyTimeout(f"no whole body within {self._timeout:g} seconds") from None
             raise TookTooLong(f"no answer within {self._timeout:g} seconds") from None
+        finally:
+            self.service.workers.ended(timings, answered=payload is not None)
         await answer.succeed(payload)
 
     async def _read(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:

@@ -118,8 +118,8 @@ class InteractionScorer(Scorer):
                     return f"matrix {matrix.name} holds {values.min():g} to {values.max():g}, outside {low:g}..{high:g}"
         return None
 
-    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
-        """See `Scorer.measure`."""
+    def _measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> tuple[Tiers, float]:
+        """See `Scorer._measure`."""
         pairs = list(dict.fromkeys(as_pairs(a, b)))
         tiers = Tiers(memory=False, redis=False)
         for vectors in self.outputs.values():
@@ -127,7 +127,7 @@ class InteractionScorer(Scorer):
             tiers = Tiers(tiers.memory or vectors.tiers.memory, tiers.redis or vectors.tiers.redis)
         if not tiers.memory:
             self._scores = None
-        return tiers
+        return tiers, max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
 
     def _rows(self, graph: str, pairs: Sequence[Pair]) -> list[Vector]:
         outputs = self._run_pairs(graph, pairs)

@@ -74,8 +74,7 @@ class Model:
             problem = error.message
         if problem:
             raise ModelError(f"model {self.release.name} is not what its manifest says: {problem}")
-        self.scorer.measure_reading([text for pair in self._golden for text in (pair.a, pair.b)])
-        self.tiers = self.scorer.measure(a, b, policy)
+        self.tiers = self.scorer.measure([pair.a for pair in self._golden], [pair.b for pair in self._golden], policy)
 
     def problem(self) -> str | None:
         """What is wrong with it at this moment: its first golden pair is asked again."""

@@ -6,8 +6,8 @@ whose request they came with, and whether a cache knew it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, repeat
 from time import perf_counter
 from typing import NamedTuple, ParamSpec, TypeVar
@@ -30,7 +30,7 @@ from contract.scoring import (
 from contract.tokenizer import Encoded, Tokenizer
 from service.batches import SENTENCES
 from service.batching import Batcher, best_time
-from service.cache import Ids, Key, Pair, Policy, Score, ScoreCache, Space, Tiers, Vector, VectorCache
+from service.cache import Ids, Key, Pair, Policy, Recent, Score, ScoreCache, Space, Tiers, Vector, VectorCache
 from service.errors import EmptyText, InferenceFailed
 from service.repository import AT
 from service.telemetry import ModelTelemetry
@@ -38,12 +38,10 @@ from service.timings import TIMINGS, TOKENISE
 from service.vectors import Vectors
 from service.workers import Workers
 
-# What reading a character costs, until `measure` knows better; only decides where it happens, and when too much of it
-# waits. Beyond ASCII every character is looked up for itself.
-_READ_SECONDS, _TIMES_BEYOND_ASCII = 2e-7, 8
-_LEARNING_RATE = 0.1  # of that, at each large request
+_TIMES_BEYOND_ASCII = 8  # what reading a character costs, as every one is looked up for itself
 _LEAST_LOGARITHM = -1e4  # of a probability: of 0 in float64, and small enough for float16
 _FEW_CHARS = 1000  # read at once, and worth remembering
+_TURN_SECONDS = 0.004  # of reading for one request, before others have their turns
 _FEW_PAIRS = 256  # whose scores are remembered one by one; a large ranking would only wash the others out
 _ADDITIVE_TOLERANCE = 1e-5  # of an embedding's largest component: float32 sums of many tokens stay far below
 _NOTHING: Collection[Key] = ()
@@ -58,6 +56,13 @@ class Scores(NamedTuple):
     rating: list[float] | None
     score: list[float]
     computed: Collection[Key]
+
+
+class _SecondsPerChar(NamedTuple):
+    """Of text that is new, until `measure` knows better; decides where it is read, and when too much of it waits."""
+
+    reading: float = 2e-7
+    scoring: float = 0.0
 
 
 class Scorer(ABC):
@@ -90,14 +95,14 @@ class Scorer(ABC):
         self._symmetric = manifest.similarity is not None and manifest.similarity.symmetric
         self._token = tokenizer.token
         self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
-        self._tokenise_again = lru_cache(cache.size)(self._tokenise)
+        self._recent = Recent[str, Encoded](cache.size)
         self._telemetry = telemetry
         self._runs = {name: self._watched(name, run) for name, run in runs.items()}
         self._workers = workers
         self._scores: ScoreCache | None = cache.of_scores()
         # An expected time, until `measure` knows better: large, so that nothing runs in the event loop by mistake.
         self.seconds_per_pair = 1e-3
-        self._read_seconds = _READ_SECONDS
+        self._per_char = _SecondsPerChar()
 
     def number(self, version: int) -> None:
         """Say which of the model's versions this is."""
@@ -114,14 +119,12 @@ class Scorer(ABC):
         Raises:
             EmptyText: a text without a visible character.
         """
-        if sum(map(len, texts)) <= _FEW_CHARS:
-            began = perf_counter()
-            sentences = self.tokenise(texts)
-            TIMINGS.get().spent(TOKENISE, began, perf_counter())
+        began = perf_counter()
+        sentences = self._recent.find(texts)
+        if sentences is None:
+            sentences = await self._read_anew(texts)
         else:
-            chars = _chars(texts)
-            work = partial(self._tokenise_and_learn, texts, chars)
-            sentences = await self._workers.run(chars * self._read_seconds, work, TOKENISE)
+            TIMINGS.get().spent(TOKENISE, began, perf_counter())
         words = unknown = truncated = 0
         for _, of_sentence, of_them_unknown, cut in sentences:
             if not of_sentence:
@@ -132,16 +135,28 @@ class Scorer(ABC):
         self._telemetry.read(len(sentences), words, unknown, truncated)
         return sentences
 
+    async def _read_anew(self, texts: Sequence[str]) -> list[Encoded]:
+        known = self._recent.get_many(dict.fromkeys(texts))
+        new = [text for text, sentence in known.items() if sentence is None]
+        chars = _chars(new)
+        if chars <= _FEW_CHARS:
+            began = perf_counter()
+            sentences = self.tokenise(new)
+            TIMINGS.get().spent(TOKENISE, began, perf_counter())
+        else:
+            turns = [
+                (_chars(part) * self._per_char.reading, partial(self.tokenise, part))
+                for part in _parts(new, _TURN_SECONDS / self._per_char.reading)
+            ]
+            in_all = chars * sum(self._per_char)
+            sentences = list(chain.from_iterable(await self._workers.run_all(turns, phase=TOKENISE, in_all=in_all)))
+        read = dict(zip(new, sentences, strict=True))
+        self._recent.keep({text: sentence for text, sentence in read.items() if len(text) <= _FEW_CHARS})
+        return [known[text] or read[text] for text in texts]
+
     def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> ids, at once."""
-        return [self._tokenise_again(text) if len(text) <= _FEW_CHARS else self._tokenise(text) for text in texts]
-
-    def _tokenise_and_learn(self, texts: Sequence[str], chars: int) -> list[Encoded]:
-        """Texts -> ids, at once; texts that are remembered cost little, so what is expected follows what is found."""
-        began = perf_counter()
-        sentences = self.tokenise(texts)
-        self._read_seconds += _LEARNING_RATE * ((perf_counter() - began) / chars - self._read_seconds)
-        return sentences
+        return list(map(self._tokenise, texts))
 
     def tokens(self, sentence: Encoded) -> list[str]:
         """The sentence as the model reads it: words, pieces of words, buckets of unknown ones."""
@@ -216,12 +231,16 @@ class Scorer(ABC):
         """What the manifest says of the model beyond its scores, and n pairs disprove."""
 
     @abstractmethod
-    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
-        """Learn what work costs here, on n >= 1 pairs, and choose the cache's tiers; warms the graphs as well."""
+    def _measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> tuple[Tiers, float]:
+        """What `measure` does once the texts are read; the tiers, and the seconds that these pairs take in batches."""
 
-    def measure_reading(self, texts: Sequence[str]) -> None:
-        """Learn what reading a character costs here."""
-        self._read_seconds = best_time(lambda: list(map(self._tokenise, texts))) / max(_chars(texts), 1)
+    def measure(self, a: Sequence[str], b: Sequence[str], policy: Policy) -> Tiers:
+        """Learn what work costs here, on n >= 1 pairs, and choose the cache's tiers; warms the graphs as well."""
+        texts = [*a, *b]
+        chars = max(_chars(texts), 1)
+        tiers, seconds = self._measure(self.tokenise(a), self.tokenise(b), policy)
+        self._per_char = _SecondsPerChar(best_time(lambda: self.tokenise(texts)) / chars, seconds / chars)
+        return tiers
 
     def _ordered(self, pairs: list[Pair]) -> list[Pair]:
         """The pairs, the shorter sentence first where the order does not move the score."""
@@ -278,6 +297,20 @@ class Scorer(ABC):
 def _chars(texts: Sequence[str]) -> int:
     """Characters to read, as if all were ASCII."""
     return sum(len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII) for text in texts)
+
+
+def _parts(texts: Sequence[str], chars: float) -> Iterator[list[str]]:
+    """The texts in order, in lists of about so many characters."""
+    part: list[str] = []
+    size = 0
+    for text in texts:
+        part.append(text)
+        size += _chars([text])
+        if size >= chars:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
@@ -386,10 +419,11 @@ class SiameseScorer(Scorer):
                 return f"additive, but an embedding is not the mean of those of its tokens: off by {gap:.1e}"
         return None
 
-    def measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> Tiers:
-        """See `Scorer.measure`."""
+    def _measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: Policy) -> tuple[Tiers, float]:
+        """See `Scorer._measure`."""
         pairs = as_pairs(a, b)
-        self.embeddings.measure(list(dict.fromkeys(chain.from_iterable(pairs))), policy)
+        sentences = list(dict.fromkeys(chain.from_iterable(pairs)))
+        self.embeddings.measure(sentences, policy)
         rows = self._embeddings_now(pairs)
         work = [
             partial(task, *rows)
@@ -402,7 +436,8 @@ class SiameseScorer(Scorer):
         self.seconds_per_pair = max(map(best_time, work)) / len(a)
         if not self.embeddings.tiers.memory:
             self._scores = None
-        return self.embeddings.tiers
+        seconds = self.embeddings.batcher.expected_seconds(sentences) + len(pairs) * self.seconds_per_pair
+        return self.embeddings.tiers, seconds
 
     def _compare_similarity(self, a: Embeddings, b: Embeddings) -> Similarities:
         task = self._similarity_task()

@@ -11,22 +11,49 @@ TOKENISE, QUEUE, CACHE, INFERENCE = range(len(PHASES))
 _HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "total"))
 
 
+class Place:
+    """Of a request among those let in: what its work is expected to take."""
+
+    __slots__ = ("declared", "expected_seconds")
+
+    def __init__(self, declared: float, expected_seconds: float) -> None:
+        self.declared = declared  # by the stages of its work that have begun
+        self.expected_seconds = expected_seconds  # all of it
+
+    def declare(self, seconds: float) -> None:
+        """Another stage begins."""
+        self.declared += seconds
+        self.expected_seconds = max(self.expected_seconds, self.declared)
+
+
 class Timings:
     """Seconds of one request in each of the phases."""
 
-    __slots__ = ("admitted", "seconds", "spans")
+    __slots__ = ("ended", "place", "seconds", "spans")
 
     def __init__(self, spans: bool = False) -> None:
         """Start at nothing; with `spans`, remember also when each phase began and ended."""
         self.seconds = [0.0, 0.0, 0.0, 0.0]
         self.spans: list[tuple[int, float, float]] | None = [] if spans else None
-        self.admitted = False  # whether the workers have let the request in (see `service/workers.py`)
+        self.place: Place | None = None  # among the requests that the workers have let in
+        self.ended = False  # the request, whoever else still waits for what is done for it
 
     def spent(self, phase: int, began: float, ended: float) -> None:
         """Note a stretch of time, as `perf_counter` tells it."""
         self.seconds[phase] += ended - began
         if self.spans is not None:
             self.spans.append((phase, began, ended))
+
+    def waited(self, phase: int, since: float, began: float, ended: float) -> float:
+        """Note work that was waited for since a time until which all is noted; until when it is now.
+
+        Two pieces of it may have run at the same time: that is spent once.
+        """
+        if began > since:
+            self.spent(QUEUE, since, began)
+        if ended > since:
+            self.spent(phase, max(began, since), ended)
+        return max(since, ended)
 
     def header(self, total: float) -> bytes:
         """The value of `Server-Timing`: milliseconds in each phase, and the seconds of the whole request in all."""

@@ -10,17 +10,19 @@ whatever has come in until then, and sources take turns.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from service.errors import Overloaded
-from service.timings import INFERENCE, NOBODYS, QUEUE, TIMINGS, Timings
+from service.timings import INFERENCE, NOBODYS, TIMINGS, Place, Timings
 
 INLINE_SECONDS = 0.001
+_LEARNING_RATE = 0.1  # of the pace, at each request
+_SLOWEST = 30.0  # a process that was stopped for a minute has not learnt anything of its work
 
 T = TypeVar("T")
 
@@ -65,17 +67,19 @@ class Workers:
         self._sources: deque[Source] = deque()
         self._running = 0
         self._called = False
-        self._let_in: list[float] = []  # what the work of each request that was let in is expected to take
+        self._let_in: dict[Place, None] = {}
+        self._pace = _Pace(threads)
+        self._pieces = _Pieces()
 
     @property
     def busy(self) -> int:
-        """Requests let in: their work runs or waits."""
+        """Requests let in and not answered yet: their work runs or waits."""
         return len(self._let_in)
 
     @property
     def queue_seconds(self) -> float:
-        """What that is expected to take, one after another."""
-        return sum(self._let_in)
+        """How long they will take in all, at the pace of late."""
+        return sum(place.expected_seconds for place in self._let_in) * self._pace.seconds
 
     @property
     def saturated(self) -> bool:
@@ -83,28 +87,56 @@ class Workers:
         return self._running >= self._threads
 
     @contextmanager
-    def admitted(self, expected_seconds: float) -> Iterator[Timings]:
-        """Let a request's work in; a request that was let in once is not turned away half way.
+    def admitted(self, seconds: float, in_all: float = 0.0) -> Iterator[Timings]:
+        """Let a request in at the first stage of its work; it keeps its place until it ends, whatever comes next.
+
+        Args:
+            seconds: that this stage is expected to take.
+            in_all: that it and all that follow are, where that is known.
 
         Raises:
             Overloaded: too much is waiting already.
         """
         timings = TIMINGS.get()
-        if not timings.admitted:
-            if self.busy >= self._limit:
-                raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
-            wait = sum(min(each, expected_seconds) for each in self._let_in) / self._threads
-            if wait > self._max_queue_seconds:
-                raise Overloaded(
-                    f"the wait would be more than {self._max_queue_seconds:g} seconds",
-                    seconds=wait - self._max_queue_seconds,
-                )
-            timings.admitted = timings is not NOBODYS
-        self._let_in.append(expected_seconds)
+        if timings.place is not None:
+            timings.place.declare(seconds)
+            yield timings
+            return
+        place = self._let(Place(seconds, max(seconds, in_all)))
+        if timings is not NOBODYS and not timings.ended:
+            timings.place = place
+            yield timings
+            return
+        answered = False
         try:
             yield timings
+            answered = True
         finally:
-            self._let_in.remove(expected_seconds)
+            self._forget(place, answered)
+
+    def ended(self, timings: Timings, *, answered: bool) -> None:
+        """A request has ended; what is still done for it is done for others."""
+        timings.ended = True
+        if timings.place is not None:
+            self._forget(timings.place, answered)
+
+    def _let(self, place: Place) -> Place:
+        if self.busy >= self._limit:
+            raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
+        own = place.expected_seconds
+        wait = sum(min(other.expected_seconds, own) for other in self._let_in) * self._pace.seconds
+        if wait > self._max_queue_seconds:
+            raise Overloaded(
+                f"the wait would be more than {self._max_queue_seconds:g} seconds",
+                seconds=wait - self._max_queue_seconds,
+            )
+        self._let_in[place] = None
+        self._pace.came(self.busy)
+        return place
+
+    def _forget(self, place: Place, answered: bool) -> None:
+        del self._let_in[place]
+        self._pace.went(self.busy, place.expected_seconds if answered else None)
 
     def offer(self, source: Source) -> None:
         """Tell of a source that has work, and had none before.
@@ -114,21 +146,39 @@ class Workers:
         self._sources.append(source)
         self._call()
 
-    async def run(self, expected_seconds: float, work: Callable[[], T], phase: int = INFERENCE) -> T:
-        """Do one piece of work, here or in a thread; its time is noted as that of a phase.
+    async def run(self, expected_seconds: float, work: Callable[[], T]) -> T:
+        """Do one piece of work, here or in a thread.
 
         Raises:
             Overloaded: too much is waiting already.
         """
+        (result,) = await self.run_all([(expected_seconds, work)])
+        return result
+
+    async def run_all(
+        self, works: Sequence[tuple[float, Callable[[], T]]], *, phase: int = INFERENCE, in_all: float = 0.0
+    ) -> list[T]:
+        """Do a request's pieces of work, between which others have their turns; here, where all of it is small.
+
+        Args:
+            works: expected seconds and what to do, at least one.
+            phase: whose time it is.
+            in_all: expected seconds of these and of the stages that follow, where that is known.
+
+        Raises:
+            Overloaded: too much is waiting already.
+        """
+        expected_seconds = sum(seconds for seconds, _ in works)
         if expected_seconds <= INLINE_SECONDS:
             began = perf_counter()
-            result = work()
+            results = [work() for _, work in works]
             TIMINGS.get().spent(phase, began, perf_counter())
-            return result
-        with self.admitted(expected_seconds) as timings:
-            piece = _Piece(expected_seconds, work, timings, phase)
-            self.offer(piece)
-            return await piece.future
+            return results
+        with self.admitted(expected_seconds, in_all) as timings:
+            job = _Job(works, timings, phase)
+            if self._pieces.add(job):
+                self.offer(self._pieces)
+            return await job.future
 
     def close(self) -> None:
         """Wait for the batches that run, forget those that wait."""
@@ -166,34 +216,110 @@ class Workers:
                 self._call()
 
 
-class _Piece(Generic[T]):
-    """A source of one batch, which is one request's."""
+class _Pace:
+    """Seconds that pass for each expected second of work, as long as there is always some to do.
 
-    def __init__(self, expected_seconds: float, work: Callable[[], T], timings: Timings, phase: int) -> None:
-        self.future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._expected_seconds = expected_seconds
-        self._work = work
+    Expected times are measured when nothing else runs, and of one stage of a request; what the event loop does for it,
+    refusals, other processes on the same cores and threads that wait for each other come on top. This says how much.
+    """
+
+    def __init__(self, threads: int) -> None:
+        """Until it is known, what is expected is what passes."""
+        self._threads = threads
+        self._passed = 1.0 / threads
+        self._expected = 1.0
+        self._since: float | None = None  # when the work accounted for next began; None: there was too little
+
+    @property
+    def seconds(self) -> float:
+        """For one."""
+        return max(self._passed / self._expected, 1.0 / self._threads)
+
+    def came(self, busy: int) -> None:
+        """A request was let in, and so many are there now."""
+        if self._since is None and busy >= self._threads:
+            self._since = perf_counter()
+
+    def went(self, busy: int, expected_seconds: float | None) -> None:
+        """A request left, and so many are there still; without a time one that was not answered."""
+        if self._since is None:
+            return
+        now = perf_counter()
+        if expected_seconds is not None:
+            passed = min(now - self._since, _SLOWEST * expected_seconds)
+            self._passed += _LEARNING_RATE * (passed - self._passed)
+            self._expected += _LEARNING_RATE * (expected_seconds - self._expected)
+            self._since = now
+        if busy < self._threads:
+            self._since = None
+
+
+class _Job(Generic[T]):
+    """The pieces of one request."""
+
+    def __init__(self, works: Sequence[tuple[float, Callable[[], T]]], timings: Timings, phase: int) -> None:
+        self.future: asyncio.Future[list[T]] = asyncio.get_running_loop().create_future()
+        self._works = list(enumerate(works))[::-1]  # the next one last
+        self._left = len(works)
+        self._results: dict[int, T] = {}
         self._timings = timings
         self._phase = phase
-        self._handed = perf_counter()
-        self._finish: Callable[[], object] = self.future.cancel
-        self.waits = True
+        self._seen = perf_counter()  # until when its time is accounted for
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._works) and not self.future.done()
+
+    def next(self) -> Batch:
+        place, (expected_seconds, work) = self._works.pop()
+        outcome: list[T | Exception] = []
+
+        def do() -> None:
+            try:
+                outcome.append(work())
+            except Exception as error:  # it belongs to who waits
+                outcome.append(error)
+
+        def done(began: float, ended: float) -> None:
+            if self.future.done():  # its caller has left, or another piece has failed
+                return
+            self._seen = self._timings.waited(self._phase, self._seen, began, ended)
+            (result,) = outcome
+            if isinstance(result, Exception):
+                self.future.set_exception(result)
+                return
+            self._results[place] = result
+            self._left -= 1
+            if not self._left:
+                self.future.set_result([self._results[i] for i in range(len(self._results))])
+
+        return Batch(expected_seconds, do, done)
+
+
+class _Pieces:
+    """A source: of each request that waits one piece, before another of any."""
+
+    def __init__(self) -> None:
+        self._jobs: deque[_Job[Any]] = deque()
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._jobs)
+
+    def add(self, job: _Job[Any]) -> bool:
+        """Line it up; whether there was none."""
+        self._jobs.append(job)
+        return len(self._jobs) == 1
 
     def take(self) -> Batch | None:
-        self.waits = False
-        return None if self.future.done() else Batch(self._expected_seconds, self._do, self._done)
-
-    def _do(self) -> None:
-        try:
-            self._finish = partial(self.future.set_result, self._work())
-        except Exception as error:  # it belongs to who waits
-            self._finish = partial(self.future.set_exception, error)
-
-    def _done(self, began: float, ended: float) -> None:
-        if not self.future.done():
-            self._timings.spent(QUEUE, self._handed, began)
-            self._timings.spent(self._phase, began, ended)
-            self._finish()
+        while self._jobs:
+            job = self._jobs.popleft()
+            if job.waits:
+                batch = job.next()
+                if job.waits:
+                    self._jobs.append(job)
+                return batch
+        return None
 
 
 def _timed(work: Callable[[], None]) -> tuple[float, float]:

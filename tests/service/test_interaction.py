@@ -101,14 +101,14 @@ async def test_many_pairs_go_in_small_batches_and_come_back_in_order(scorer, rec
 async def test_measuring_learns_what_pairs_cost_here(scorer) -> None:
     batcher = scorer.outputs["relatedness.onnx"].batcher
     assert batcher.cost is UNKNOWN
-    scorer.measure([encoded(1, 2, 3), encoded(1)], [encoded(4, 5), encoded(2)], "auto")
+    scorer._measure([encoded(1, 2, 3), encoded(1)], [encoded(4, 5), encoded(2)], "auto")
     assert 0 < batcher.expected_seconds([((1,), (2,))]) < 1e-3
 
 
 @pytest.mark.anyio
 async def test_a_pair_is_kept_and_found_turned_round_where_order_does_not_matter(scorer, recorder) -> None:
     a, b = encoded(1, 2, 3), encoded(4)
-    scorer.measure([a], [b], "memory")
+    scorer._measure([a], [b], "memory")
     recorder.pairs.clear()
     many = [encoded(i) for i in range(1, 300)]  # too many to be remembered score by score
     first = await scorer.similarity([a, *many], [b, *many])
@@ -124,7 +124,7 @@ async def test_a_pair_is_kept_and_found_turned_round_where_order_does_not_matter
 @pytest.mark.anyio
 async def test_what_is_not_to_be_kept_is_not(scorer, recorder) -> None:
     a, b = encoded(1, 2, 3), encoded(4)
-    scorer.measure([a], [b], "memory")
+    scorer._measure([a], [b], "memory")
     recorder.pairs.clear()
     for _ in range(2):
         await scorer.similarity([a], [b], cached=False)

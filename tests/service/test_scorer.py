@@ -7,8 +7,9 @@ from contract.manifest import Manifest
 from contract.tokenizer import Tokenizer
 from service.batching import UNKNOWN
 from service.cache import Tiers, VectorCache
-from service.scorer import SiameseScorer
+from service.scorer import SiameseScorer, _SecondsPerChar
 from service.telemetry import ModelTelemetry, Telemetry
+from service.timings import TIMINGS, TOKENISE, Timings
 from service.workers import Workers
 from tests import fakes
 from tests.service.conftest import expect
@@ -59,8 +60,9 @@ async def test_one_long_text_does_not_pad_the_short_ones(scorer, recorder) -> No
 
 @pytest.mark.anyio
 async def test_what_is_kept_does_not_hold_its_batch_in_memory(scorer) -> None:
-    sentences = await scorer.read(["man", "dog", "cat"], str)
-    scorer.measure(sentences, sentences, "memory")
+    texts = ["man", "dog", "cat"]
+    scorer.measure(texts, texts, "memory")
+    sentences = await scorer.read(texts, str)
     await scorer.embed(sentences)
     kept = scorer.embeddings._cache._entries.values()
     assert len(kept) == 3
@@ -72,17 +74,20 @@ async def test_what_is_kept_does_not_hold_its_batch_in_memory(scorer) -> None:
 @pytest.mark.anyio
 async def test_measuring_learns_what_work_costs_here(scorer) -> None:
     assert scorer.embeddings.batcher.cost is UNKNOWN
-    sentences = scorer.tokenise(["man", "a dog runs"])
-    assert scorer.measure(sentences, sentences, "auto") == Tiers(memory=True, redis=False)
-    assert 0 < scorer.embeddings.batcher.expected_seconds([sentences[0].ids]) < 1e-3
+    texts = ["man", "a dog runs"]
+    assert scorer.measure(texts, texts, "auto") == Tiers(memory=True, redis=False)
+    assert 0 < scorer.embeddings.batcher.expected_seconds([scorer.tokenise(texts)[0].ids]) < 1e-3
+    assert 0 < scorer._per_char.reading < 1e-4
+    assert 0 < scorer._per_char.scoring < 1e-3
     assert 0 < scorer.seconds_per_pair < 1e-3
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("policy", "remembers"), [("auto", True), ("off", False)])
 async def test_scores_are_remembered_where_memory_is_used(scorer, recorder, policy, remembers) -> None:
-    a, b = scorer.tokenise(["man", "a dog runs"]), scorer.tokenise(["cat", "a man"])
-    scorer.measure(a, b, policy)
+    texts = ["man", "a dog runs"], ["cat", "a man"]
+    scorer.measure(*texts, policy)
+    a, b = map(scorer.tokenise, texts)
     recorder.shapes.clear()
     first = await scorer.similarity(a, b)
     assert first.computed == {sentence.ids for sentence in (*a, *b)}
@@ -105,11 +110,34 @@ async def test_a_sentence_in_flight_is_not_encoded_again(scorer, recorder) -> No
 
 
 @pytest.mark.anyio
-async def test_what_reading_costs_is_learnt_from_large_requests(scorer) -> None:
-    texts = [" ".join([word] * 60) for word in fakes.WORDS]
-    scorer._read_seconds = 1.0
-    for _ in range(100):
-        await scorer.read(texts, str)
-    assert scorer._read_seconds < 1e-3
-    scorer.measure_reading(texts)
-    assert 0 < scorer._read_seconds < 1e-4
+async def test_a_text_is_read_once(scorer, monkeypatch) -> None:
+    read: list[str] = []
+
+    def tokenise(text: str, encode=scorer._tokenise):
+        read.append(text)
+        return encode(text)
+
+    monkeypatch.setattr(scorer, "_tokenise", tokenise)
+    long = " ".join(["man"] * 400)  # too long to be remembered
+    texts = [" ".join([word] * 60) for word in fakes.WORDS] * 2 + [long]
+    first = await scorer.read(texts, str)
+    assert read == [*dict.fromkeys(texts)]
+    read.clear()
+    assert await scorer.read(texts, str) == first
+    assert read == [long]
+    assert await scorer.read(texts[:1], str) == first[:1]
+    assert read == [long]
+
+
+@pytest.mark.anyio
+async def test_a_large_request_is_read_in_turns(scorer) -> None:
+    texts = [f"{word} {i}" for i in range(50) for word in fakes.WORDS]
+    scorer._per_char = _SecondsPerChar(reading=1e-5, scoring=3e-5)  # a turn is 400 characters
+    timings = Timings()
+    TIMINGS.set(timings)
+    assert await scorer.read(texts, str) == scorer.tokenise(texts)
+    assert timings.seconds[TOKENISE] > 0
+    assert timings.place is not None
+    chars = sum(map(len, texts))
+    assert timings.place.declared == pytest.approx(chars * 1e-5)
+    assert timings.place.expected_seconds == pytest.approx(chars * 4e-5)

@@ -1,6 +1,7 @@
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -65,9 +66,10 @@ async def test_no_more_work_waits_than_a_time_allows() -> None:
 
 async def test_who_was_let_in_is_not_turned_away_half_way(workers: Workers) -> None:
     async def request() -> None:
-        TIMINGS.set(Timings())
+        TIMINGS.set(timings := Timings())
         for _ in range(3):
             await workers.run(1, lambda: time.sleep(0.03))
+        workers.ended(timings, answered=True)
 
     asked = [asyncio.create_task(request()) for _ in range(3)]
     outcomes = await asyncio.gather(*asked, return_exceptions=True)
@@ -95,7 +97,66 @@ async def test_a_request_given_up_is_rid_of_what_is_not_begun(workers: Workers) 
 async def test_the_time_of_a_piece_is_noted_as_that_of_its_phase(workers: Workers) -> None:
     timings = Timings()
     TIMINGS.set(timings)
-    await asyncio.gather(*(workers.run(1, lambda: time.sleep(0.02), TOKENISE) for _ in range(2)))
+    works = [(1, lambda: time.sleep(0.02))]
+    await asyncio.gather(*(workers.run_all(works, phase=TOKENISE) for _ in range(2)))
     assert timings.seconds[TOKENISE] >= 0.04
     assert timings.seconds[QUEUE] >= 0.02
     assert timings.seconds[INFERENCE] == 0
+
+
+async def test_a_request_keeps_its_place_until_it_ends(workers: Workers) -> None:
+    TIMINGS.set(timings := Timings())
+    await workers.run_all([(1, int)], in_all=5)
+    assert (workers.busy, workers.queue_seconds) == (1, 5)
+    await workers.run(3, int)  # as announced
+    assert workers.queue_seconds == 5
+    await workers.run(2, int)  # more than announced
+    assert workers.queue_seconds == 6
+    workers.ended(timings, answered=False)
+    assert (workers.busy, workers.queue_seconds) == (0, 0)
+    await workers.run(1, int)  # for somebody else, who waits for the same
+    assert workers.busy == 0
+
+
+async def test_requests_take_turns_by_pieces(workers: Workers) -> None:
+    began: list[str] = []
+
+    def pieces(name: str, count: int) -> list[tuple[float, Callable[[], str]]]:
+        def work(i: int) -> str:
+            began.append(name)
+            time.sleep(0.005)
+            return f"{name}{i}"
+
+        return [(1, partial(work, i)) for i in range(count)]
+
+    large = asyncio.create_task(workers.run_all(pieces("large", 4)))
+    await asyncio.sleep(0)
+    small = asyncio.create_task(workers.run_all(pieces("small", 1)))
+    assert await large == ["large0", "large1", "large2", "large3"]
+    assert await small == ["small0"]
+    assert began == ["large", "large", "small", "large", "large"]  # the second was its next when the other came
+
+
+async def test_what_failed_fails_its_own_request_and_ends_it(workers: Workers) -> None:
+    async def fails() -> None:
+        await workers.run_all([(1, lambda: 1 / 0), (1, lambda: pytest.fail("nobody waits for this"))])
+
+    broken, well = await asyncio.gather(fails(), workers.run(1, lambda: 7), return_exceptions=True)
+    assert isinstance(broken, ZeroDivisionError)
+    assert well == 7
+
+
+async def test_a_pace_slower_than_expected_lets_fewer_in() -> None:
+    workers = Workers(threads=1, max_waiting=99, max_queue_seconds=0.35)
+
+    async def many() -> int:
+        asked = [workers.run(0.01, lambda: time.sleep(0.05)) for _ in range(40)]
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        assert {type(each) for each in outcomes} <= {type(None), Overloaded}
+        return outcomes.count(None)
+
+    first, *_, last = [await many() for _ in range(4)]
+    assert first >= 35  # 0.01 s each, as expected
+    assert last <= 20  # more likely 8: 0.05 s each, as it is
+    assert workers.queue_seconds == 0
+    workers.close()
