@@ -1,17 +1,25 @@
 """A connection of uvicorn's, with an end to how long and how large the head of a request may be.
 
 Uvicorn itself waits forever for a request's first line and headers, and keeps whatever arrives of them. What is not
-HTTP at all is answered here too, in the shape of every other error.
+HTTP at all is answered here too, in the shape of every other error. And an answer that is whole already can be sent as
+such: uvicorn's two messages, with every header looked at by itself, cost more than finding a score does.
 """
 
 import asyncio
 import secrets
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import HeadTimeout, HeadTooLarge, NotHttp, RequestError
 
+# (status, header lines each with its end, body) -> whether it was sent. False where the sender must wait, the client
+# has left, or wants no body: there the messages of ASGI do what is right.
+SendWhole = Callable[[int, bytes, bytes], bool]
+WHOLE = "semblance.whole"  # a `SendWhole`, in a scope's extensions
+CLOSE = (b"connection", b"close")
 MAX_HEAD_BYTES = 65_536  # on top of what arrived together with its beginning, some 256 KiB at most
 _HEADERS = b"content-type: application/json\r\nx-content-type-options: nosniff\r\nconnection: close\r\n"
 
@@ -19,15 +27,17 @@ _HEADERS = b"content-type: application/json\r\nx-content-type-options: nosniff\r
 class Connection(HttpToolsProtocol):
     """One client's connection, as the server makes it."""
 
-    def __init__(self, *arguments: Any, seconds: float, **others: Any) -> None:
+    def __init__(self, *arguments: Any, seconds: float, made: Callable[[], None], **others: Any) -> None:
         """Make one, as uvicorn does.
 
         Args:
             arguments: uvicorn's own.
             seconds: that may pass while nothing whole has been asked.
+            made: called when the client is there.
             others: uvicorn's own.
         """
         super().__init__(*arguments, **others)
+        self._made = made
         self._seconds = seconds
         self._deadline: asyncio.TimerHandle | None = None
         self._in_head = False
@@ -37,6 +47,7 @@ class Connection(HttpToolsProtocol):
         """A client is there."""
         super().connection_made(transport)
         self._start_clock()
+        self._made()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""
@@ -57,6 +68,12 @@ class Connection(HttpToolsProtocol):
             self._start_clock()
         elif self._deadline is not None:
             self._stop_clock()
+
+    def on_headers_complete(self) -> None:
+        """A request's head is whole; its task begins in the event loop's next turn."""
+        super().on_headers_complete()
+        if self.cycle is not None and self.cycle.scope is self.scope:
+            self.scope["extensions"] = {WHOLE: partial(_send_whole, self.cycle)}  # type: ignore[dict-item]  # ours
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP."""
@@ -88,3 +105,24 @@ class Connection(HttpToolsProtocol):
             head = b"%s%scontent-length: %d\r\n\r\n" % (STATUS_LINE[error.status], _HEADERS, len(body))
             self.transport.write(head + body)
             self.transport.close()
+
+
+def _send_whole(cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes) -> bool:
+    """A `SendWhole`: what `RequestResponseCycle.send` does with the two messages of an answer with its length."""
+    if cycle.disconnected or cycle.flow.write_paused or cycle.response_started or cycle.scope["method"] == "HEAD":
+        return False
+    closing = CLOSE in cycle.default_headers
+    always = b"".join([b"%s: %s\r\n" % header for header in cycle.default_headers])
+    if closing:
+        cycle.keep_alive = False
+    elif not cycle.keep_alive:
+        always += b"connection: close\r\n"
+    length = b"content-length: %d\r\n\r\n" % len(body)
+    cycle.transport.write(b"".join((STATUS_LINE[status], always, headers, length, body)))
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True

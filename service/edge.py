@@ -16,6 +16,7 @@ from time import perf_counter
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.connection import WHOLE, SendWhole
 from service.dialects.family import Wording
 from service.dialects.open_inference import HEALTH
 from service.dialects.operation import Endpoint
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 CLIENT_LEFT = 499
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNKNOWN_CLIENT = ("",)
+_NO_EXTENSIONS: Mapping[str, SendWhole] = {}
 # What a page's script may read.
 _EXPOSED = ("X-Request-Id", "X-Model-Version", "Server-Timing", "Retry-After", "retry-after-ms")
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
@@ -93,6 +95,7 @@ class Edge:
         if settings.api_keys or settings.rate_limit:
             self._guard = Guard(settings.api_keys, service.rate_limit)
         self._answer: ASGIApp = self._respond
+        self._has_middleware = bool(settings.cors_origins)
         if settings.cors_origins:  # outside of the guard: a browser's question whether it may ask carries no key
             self._answer = CORSMiddleware(
                 self._respond,
@@ -130,7 +133,9 @@ class Edge:
             request_id = b"%s%08x" % (self._id_prefix, next(self._id_numbers))
         REQUEST_ID.set(request_id.decode())
         path: str = scope["path"]
-        answer = _Answer(send, request_id, started)
+        # Middleware that adds to answers must see them.
+        whole = None if self._has_middleware else scope.get("extensions", _NO_EXTENSIONS).get(WHOLE)
+        answer = _Answer(send, whole, request_id, started)
         self._in_flight += 1
         try:
             endpoint = self._endpoints.get(path) if scope["method"] == "POST" else None
@@ -256,13 +261,15 @@ class _Answer:
     """What goes back, once; remembers what metrics and logs want to know about it."""
 
     __slots__ = (
-        "_began", "_held", "_request_id", "_send", "_started", "caller", "model", "question", "status", "timings",
+        "_began", "_held", "_request_id", "_send", "_send_whole", "_started", "caller", "model", "question", "status",
+        "timings",
     )  # fmt: skip
 
-    def __init__(self, send: Send, request_id: bytes, began: float) -> None:
+    def __init__(self, send: Send, send_whole: SendWhole | None, request_id: bytes, began: float) -> None:
         self._began = began
         self._held: Message | None = None
         self._send = send
+        self._send_whole = send_whole
         self._request_id = request_id
         self._started = False
         self.caller: str | None = None  # the name of the key
@@ -303,14 +310,13 @@ class _Answer:
 
     async def _whole(self, payload: bytes, extra: Iterable[tuple[bytes, bytes]]) -> None:
         self._started = True
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(payload)),
-            (b"x-request-id", self._request_id),
-            NOSNIFF,
-            *extra,
-        ]
+        headers = [(b"content-type", b"application/json"), (b"x-request-id", self._request_id), NOSNIFF, *extra]
         if self.timings is not None:
             headers.append((b"server-timing", self.timings.header(perf_counter() - self._began)))
+        if self._send_whole is not None:
+            lines = b"".join([b"%s: %s\r\n" % header for header in headers])
+            if self._send_whole(self.status, lines, payload):
+                return
+        headers.append((b"content-length", b"%d" % len(payload)))
         await self._send({"type": "http.response.start", "status": self.status, "headers": headers})
         await self._send({"type": "http.response.body", "body": payload})

@@ -4,8 +4,8 @@ What SIGTERM begins, in this order:
 
 1. *Draining*, for `SEMBLANCE_DRAIN_SECONDS`: readiness says "shutting down", so that a balancer looks elsewhere;
    whatever still comes is answered, each answer with `Connection: close`.
-2. The listening socket closes. Connections between two requests are left to their own time-out, as on any other day,
-   because a client may be sending on one of them at this moment; a request that comes is answered, and closes it.
+2. The listening socket closes. Connections between two requests stay for some seconds, because a client may be sending
+   on one of them at this moment; a request that comes is answered, and closes it.
 3. What is still under way is finished. Steps 2 and 3 take `SEMBLANCE_SHUTDOWN_GRACE_SECONDS` at most.
 
 SIGINT, which is somebody waiting at a keyboard, goes to step 3 at once; a second one waits for nothing.
@@ -14,26 +14,28 @@ SIGINT, which is somebody waiting at a keyboard, goes to step 3 at once; a secon
 import asyncio
 import logging
 import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import uvicorn
 
-from service.connection import Connection
+from service.connection import CLOSE, Connection
 from service.logs import fields
 from service.settings import Settings
 
 if TYPE_CHECKING:
-    import socket
-
     from service.edge import Edge
 
 log = logging.getLogger(__name__)
 
-CLOSE = (b"connection", b"close")
 _LOOK_SECONDS = 0.05
+_MOST_AT_ONCE = 64  # connections accepted in one turn of the event loop, beside uvloop's own
+_PATIENCE_SECONDS = 5.0  # with connections between two requests, when it stops
 
 
 class _Tasks(set[asyncio.Task[None]]):
@@ -67,7 +69,8 @@ class Server(uvicorn.Server):
                 host=settings.host,
                 port=settings.port,
                 loop="uvloop",
-                http=partial(Connection, seconds=settings.request_timeout),  # type: ignore[arg-type]  # it is only called
+                http=partial(Connection, seconds=settings.request_timeout, made=self._made),  # type: ignore[arg-type]  # it is only called
+                timeout_keep_alive=settings.keep_alive_seconds,
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -84,6 +87,41 @@ class Server(uvicorn.Server):
         self._leave_at: float | None = None  # when draining ends
         self._closing = False  # each answer closes its connection
         self._hurried = False
+        self._listening: list[socket.socket] = []
+        self._accepting = False  # in this turn of the event loop
+        self._accepted: set[asyncio.Task[object]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets)
+        self._listening = [listening.dup() for server in self.servers for listening in server.sockets]
+        for listening in self._listening:
+            listening.setblocking(False)
+
+    def _made(self) -> None:
+        """A connection was accepted: are there more?
+
+        uvloop accepts one in each of its turns, which take long when many requests are answered in each: who
+        connects together with a hundred others would wait for a hundred of them.
+        """
+        if not self._accepting and self._listening:
+            self._accepting = True
+            asyncio.get_running_loop().call_soon(self._accept_more)
+
+    def _accept_more(self) -> None:
+        self._accepting = False
+        loop = asyncio.get_running_loop()
+        for listening in self._listening:
+            with suppress(OSError):  # there is no more, or it has left, or there are too many: uvloop's turn will tell
+                for _ in range(_MOST_AT_ONCE):
+                    connected, _ = listening.accept()
+                    task = loop.create_task(loop.connect_accepted_socket(self._new_connection, connected))
+                    self._accepted.add(task)
+                    task.add_done_callback(self._accepted.discard)
+
+    def _new_connection(self) -> Connection:
+        make = cast(Callable[..., Connection], self.config.http_protocol_class)
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     def drain(self) -> None:
         """Be unready from now on, and answer as before."""
@@ -121,14 +159,15 @@ class Server(uvicorn.Server):
             headers.append(CLOSE)  # the list that requests under way hold too
         return stop
 
-    async def shutdown(self, sockets: "list[socket.socket] | None" = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Steps 2 and 3."""
         began = monotonic()
         for server in self.servers:
             server.close()
-        for listening in sockets or ():
+        for listening in (*(sockets or ()), *self._listening):
             listening.close()
-        patience = min(self._grace_seconds, self.config.timeout_keep_alive)
+        self._listening.clear()
+        patience = min(self._grace_seconds, _PATIENCE_SECONDS, self.config.timeout_keep_alive)
         while self.server_state.connections and not self._hurried and monotonic() - began < patience:
             await asyncio.sleep(_LOOK_SECONDS)
         # uvicorn takes whole seconds in its annotations and any in its code.

@@ -56,6 +56,12 @@ class Settings(BaseSettings):
     # where to listen; a host other than loopback is the operator's decision
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
+    keep_alive_seconds: int = Field(
+        default=75,
+        ge=1,
+        description="how long a connection may wait for its next request; longer than a load balancer keeps it, which "
+        "would otherwise send a request as it closes",
+    )
     drain_seconds: float = Field(
         default=0.0,
         ge=0,
