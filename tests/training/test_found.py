@@ -1,5 +1,7 @@
 """From a file of published word vectors to a word table, and what is said of a file that is none."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from training.corpora import catalogue
 from training.corpora.files import CorpusMissing
 from training.found import alike, folded, found_table
 from training.recipe import FoundTable
+from training.recipes import find
 from training.tables import WordTable
 from training.vectors import VectorsError, WordVectors
 
@@ -91,6 +94,15 @@ def test_a_table_that_is_there_stays_and_is_not_passed_off_as_another(path: Path
     with pytest.raises(run.RecipeChangedError, match="holds another table than glove-sick gives: move it away"):
         run.make_found_table(RECIPE, runs)
     assert rows.read_bytes() == before
+
+
+def test_a_run_from_other_words_is_another_run(tmp_path: Path) -> None:
+    distilled = find("pwim-sick-alone")
+    found = replace(distilled, table=RECIPE)
+    (tmp_path / "recipe.json").write_text(json.dumps({**found.as_json(), "seed": 1}))
+    assert run.changed_settings(tmp_path, found, 1) == []
+    assert run.changed_settings(tmp_path, distilled, 1) == ["table"]
+    assert found.as_json()["table"] == {"name": "toy-found", "corpus": "glove-sick", "pieces": 40, "buckets": 3}
 
 
 def test_tables_are_alike_but_for_rounding() -> None:
