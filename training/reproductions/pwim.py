@@ -6,7 +6,10 @@ from training.reproductions.table import Column, Order, PaperFigure, PaperTable,
 RATED = SICK_COLUMNS[:3]
 _SICK = {R: PaperFigure(0.8784), RHO: PaperFigure(0.8199), MSE: PaperFigure(0.2329)}
 _WORDS = "GloVe and PARAGRAM vectors cannot be had whole: all words are the distilled table, frozen."
-_GLOVE = "GloVe could be had for SICK's words alone; in all other rows words are the distilled table, frozen."
+_GLOVE = (
+    "GloVe could be had for SICK's words alone; in all other rows words are the distilled table. "
+    "They are frozen unless a row says otherwise."
+)
 
 SICK = PaperTable(
     name="pwim-sick",
