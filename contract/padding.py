@@ -1,6 +1,7 @@
 """Lists of token ids -> rectangular arrays; the same padding in training and service."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,6 @@ def pad(ids: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int64], npt.NDArra
     if len(ids) == 1:  # the commonest batch: nothing to pad
         return np.array(ids, dtype=np.int64), lengths
     input_ids = np.full((len(ids), int(lengths.max())), PADDING_ID, dtype=np.int64)
-    for row, sentence in zip(input_ids, ids, strict=True):
-        row[: len(sentence)] = sentence
+    real = np.arange(input_ids.shape[1]) < lengths[:, None]
+    input_ids[real] = np.fromiter(chain.from_iterable(ids), dtype=np.int64, count=int(lengths.sum()))
     return input_ids, lengths

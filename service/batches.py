@@ -52,15 +52,16 @@ def batched(shapes: Sequence[Shape], budget: Budget) -> list[list[int]]:
     """
     if budget.holds(padded(shapes)):  # the common case
         return [list(range(len(shapes)))]
+    sizes = list(map(prod, shapes))
     batches: list[list[int]] = []
     batch: list[int] = []
     longest: Shape = ()
-    for i in sorted(range(len(shapes)), key=list(map(prod, shapes)).__getitem__):
-        joined = tuple(map(max, longest, shapes[i])) if batch else shapes[i]
-        if not batch or len(batch) == budget.items or prod(joined) * (len(batch) + 1) > budget.size:
-            batch = []
+    for i in sorted(range(len(shapes)), key=sizes.__getitem__):
+        shape = shapes[i]
+        if batch and shape != longest:
+            longest = tuple(map(max, longest, shape))
+        if not batch or len(batch) == budget.items or prod(longest) * (len(batch) + 1) > budget.size:
+            batch, longest = [], shape
             batches.append(batch)
-            joined = shapes[i]
-        longest = joined
         batch.append(i)
     return batches

@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from service.batches import Budget, Padding, Shape, batched, padded
 from service.timings import INFERENCE, TIMINGS, Timings
-from service.workers import INLINE_SECONDS, Batch, Workers
+from service.workers import INLINE_SECONDS, Batch, Workers, highest_ratio
 
 DIRECT_SECONDS = 0.0002  # to be woken again costs a tenth of it
 LOOKAHEAD = 256  # requests that are looked at for one batch
@@ -52,15 +52,16 @@ class _Piece(NamedTuple, Generic[K]):
 class _Job(Generic[K, R]):
     """What one request waits for."""
 
-    __slots__ = ("future", "left", "pieces", "results", "seen", "timings")
+    __slots__ = ("came", "future", "left", "needs", "pieces", "results", "seen", "timings")
 
-    def __init__(self, pieces: list[_Piece[K]], timings: Timings) -> None:
+    def __init__(self, pieces: list[_Piece[K]], needs: float, timings: Timings) -> None:
         self.future: asyncio.Future[dict[K, R]] = asyncio.get_running_loop().create_future()
         self.pieces = pieces[::-1]  # the next one last
         self.left = len(pieces)
         self.results: dict[K, R] = {}
         self.timings = timings
-        self.seen = perf_counter()  # until when its time is accounted for
+        self.needs = needs  # expected seconds of what is not begun
+        self.came = self.seen = perf_counter()  # the latter: until when its time is accounted for
 
     def note(self, began: float, ended: float) -> None:
         """Account for a batch."""
@@ -136,7 +137,10 @@ class Batcher(Generic[K, R]):
         """
         # Not even without padding: then it need not be known how they would be padded.
         most = INLINE_SECONDS if self._workers.saturated else DIRECT_SECONDS
-        if self.cost.fixed + self.cost.per_unit * sum(prod(self._shape(key)) for key in keys) > most:
+        of_units = most - self.cost.fixed
+        if self.cost.per_unit * len(keys) > of_units:  # many are not even counted
+            return None
+        if self.cost.per_unit * sum(prod(self._shape(key)) for key in keys) > of_units:
             return None
         pieces = self._pieces(keys)
         return self._at_once(pieces) if self._is_direct(pieces) else None
@@ -154,8 +158,9 @@ class Batcher(Generic[K, R]):
         pieces = self._pieces(keys)
         if self._is_direct(pieces):
             return self._at_once(pieces)
-        with self._workers.admitted(sum(self.cost.of(piece.padding) for piece in pieces)) as timings:
-            job: _Job[K, R] = _Job(pieces, timings)
+        needs = sum(self.cost.of(piece.padding) for piece in pieces)
+        with self._workers.admitted(needs) as timings:
+            job: _Job[K, R] = _Job(pieces, needs, timings)
             idle = not self._jobs
             self._jobs.append(job)
             if idle:
@@ -163,11 +168,15 @@ class Batcher(Generic[K, R]):
             return await job.future
 
     def take(self) -> Batch | None:
-        """Fill a batch: the request that waits longest begins, and each gives one piece before any gives another."""
+        """Fill a batch: the request with the highest response ratio begins, and any other gives one piece at most."""
         parts: list[tuple[_Job[K, R], _Piece[K]]] = []
         padding = Padding((), 0)
         passed: list[_Job[K, R]] = []
         unfinished: list[_Job[K, R]] = []
+        if len(self._jobs) > 1:
+            first = highest_ratio(self._jobs)
+            self._jobs.remove(first)
+            self._jobs.appendleft(first)
         while self._jobs and len(passed) < LOOKAHEAD:
             job = self._jobs.popleft()
             if job.future.done():  # its caller has left, or another piece of it has failed
@@ -179,6 +188,7 @@ class Batcher(Generic[K, R]):
                 continue
             padding = joined
             parts.append((job, job.pieces.pop()))
+            job.needs -= self.cost.of(piece.padding)
             if job.pieces:
                 unfinished.append(job)
         self._jobs.extendleft(reversed(passed))

@@ -46,7 +46,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """A client is there."""
         super().connection_made(transport)
-        self._start_clock()
+        self._start_clock(self.timeout_keep_alive)  # as long as between two requests
         self._made()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -60,12 +60,14 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         self._in_head = self.cycle is None or self.cycle.scope is not self.scope
         if self._in_head:
+            if not was_in_head:
+                self._stop_clock()
             self._head_bytes = self._head_bytes + len(data) if was_in_head else 0
-            self._start_clock()
+            self._start_clock(self._seconds)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(HeadTooLarge(MAX_HEAD_BYTES))
         elif self.cycle.response_complete:  # the rest of a body that was refused, or empty lines
-            self._start_clock()
+            self._start_clock(self._seconds)
         elif self._deadline is not None:
             self._stop_clock()
 
@@ -79,9 +81,9 @@ class Connection(HttpToolsProtocol):
         """Answer what is not HTTP."""
         self._refuse(NotHttp(msg))
 
-    def _start_clock(self) -> None:
+    def _start_clock(self, seconds: float) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(self._seconds, self._give_up)
+            self._deadline = self.loop.call_later(seconds, self._give_up)
 
     def _stop_clock(self) -> None:
         if self._deadline is not None:

@@ -128,8 +128,9 @@ def scoring_routes(service: Service) -> APIRouter:
         first = registry.pick(request.model or defaults["/rank"], "similarity")
         second = second_stage(request)
         check_text("query", request.query)
-        for i, candidate in enumerate(request.candidates):
-            check_text(f"candidates.{i}", candidate)
+        if max(map(len, request.candidates)) > most:
+            i = next(i for i, candidate in enumerate(request.candidates) if len(candidate) > most)
+            raise too_long(f"candidates.{i}", request.candidates[i])
         if second is None:
             return await rank_once(
                 first, request.query, request.candidates, request.top_k, tell_cached=request.tell_cached

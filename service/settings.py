@@ -126,7 +126,7 @@ class Settings(BaseSettings):
     max_queue_seconds: float = Field(
         default=2.0,
         gt=0,
-        description="seconds that a request may be expected to wait for the worker threads; more is refused (429)",
+        description="seconds that a request may be expected to wait for its work; more is refused (429)",
     )
     request_timeout: float = Field(
         default=10.0, gt=0, description="seconds a request may take, its body's arrival included"

@@ -14,11 +14,12 @@ _HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "tota
 class Place:
     """Of a request among those let in: what its work is expected to take."""
 
-    __slots__ = ("declared", "expected_seconds")
+    __slots__ = ("announced", "declared", "expected_seconds")
 
-    def __init__(self, declared: float, expected_seconds: float) -> None:
+    def __init__(self, declared: float, announced: float) -> None:
+        self.announced = announced  # when it was let in
         self.declared = declared  # by the stages of its work that have begun
-        self.expected_seconds = expected_seconds  # all of it
+        self.expected_seconds = announced  # as known by now
 
     def declare(self, seconds: float) -> None:
         """Another stage begins."""

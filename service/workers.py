@@ -10,10 +10,11 @@ whatever has come in until then, and sources take turns.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from math import exp
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -21,7 +22,8 @@ from service.errors import Overloaded
 from service.timings import INFERENCE, NOBODYS, TIMINGS, Place, Timings
 
 INLINE_SECONDS = 0.001
-_LEARNING_RATE = 0.1  # of the pace, at each request
+_PACE_SECONDS = 5.0  # of work, that the pace is learnt from
+_LEAST_NEED = 1e-6
 _SLOWEST = 30.0  # a process that was stopped for a minute has not learnt anything of its work
 
 T = TypeVar("T")
@@ -33,6 +35,26 @@ class Batch(NamedTuple):
     expected_seconds: float
     work: Callable[[], None]  # does it; must not raise
     done: Callable[[float, float], None]  # called in the event loop: when it began, when it ended
+
+
+class Waiting(Protocol):
+    """What one request waits for."""
+
+    came: float  # as `perf_counter` tells it
+    needs: float  # expected seconds of what is not begun
+
+
+W = TypeVar("W", bound=Waiting)
+
+
+def highest_ratio(waiting: Iterable[W]) -> W:
+    """Whose turn it is: the one whose time waited is the largest multiple of the time it still needs.
+
+    (Highest response ratio next, Brinch Hansen 1971.) Of like requests it is the one that came first, a small one
+    before a large one, and a large one all the same once it has waited long.
+    """
+    now = perf_counter()
+    return max(waiting, key=lambda each: (now - each.came) / max(each.needs, _LEAST_NEED))
 
 
 class Source(Protocol):
@@ -55,9 +77,9 @@ class Workers:
         Args:
             threads: batches outside the event loop at a time.
             max_waiting: requests that may wait for one.
-            max_queue_seconds: how long a request may be expected to wait. Requests take turns, so each of those before
-                it makes it wait for as much work as it brings itself at most: a small one does not wait for a large
-                one's end, and is not refused because of it.
+            max_queue_seconds: how long a request may be expected to wait. Small requests come before large ones, so
+                each of those before it makes it wait for about as much work as it brings itself at most: a small one
+                does not wait for a large one's end, and is not refused because of it.
         """
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="scorer")
         self._threads = threads
@@ -136,7 +158,7 @@ class Workers:
 
     def _forget(self, place: Place, answered: bool) -> None:
         del self._let_in[place]
-        self._pace.went(self.busy, place.expected_seconds if answered else None)
+        self._pace.went(self.busy, place.announced if answered else None)
 
     def offer(self, source: Source) -> None:
         """Tell of a source that has work, and had none before.
@@ -217,7 +239,7 @@ class Workers:
 
 
 class _Pace:
-    """Seconds that pass for each expected second of work, as long as there is always some to do.
+    """Seconds that pass for each second of work announced, as long as there is always some to do.
 
     Expected times are measured when nothing else runs, and of one stage of a request; what the event loop does for it,
     refusals, other processes on the same cores and threads that wait for each other come on top. This says how much.
@@ -226,8 +248,8 @@ class _Pace:
     def __init__(self, threads: int) -> None:
         """Until it is known, what is expected is what passes."""
         self._threads = threads
-        self._passed = 1.0 / threads
-        self._expected = 1.0
+        # As if half a second of work had been done, as fast as expected.
+        self._passed, self._expected = 0.5 / threads, 0.5
         self._since: float | None = None  # when the work accounted for next began; None: there was too little
 
     @property
@@ -247,8 +269,10 @@ class _Pace:
         now = perf_counter()
         if expected_seconds is not None:
             passed = min(now - self._since, _SLOWEST * expected_seconds)
-            self._passed += _LEARNING_RATE * (passed - self._passed)
-            self._expected += _LEARNING_RATE * (expected_seconds - self._expected)
+            # By time and not by request: those who take turns end in bunches.
+            kept = exp(-passed / _PACE_SECONDS)
+            self._passed = kept * self._passed + passed
+            self._expected = kept * self._expected + expected_seconds
             self._since = now
         if busy < self._threads:
             self._since = None
@@ -260,11 +284,12 @@ class _Job(Generic[T]):
     def __init__(self, works: Sequence[tuple[float, Callable[[], T]]], timings: Timings, phase: int) -> None:
         self.future: asyncio.Future[list[T]] = asyncio.get_running_loop().create_future()
         self._works = list(enumerate(works))[::-1]  # the next one last
+        self.needs = sum(seconds for seconds, _ in works)
         self._left = len(works)
         self._results: dict[int, T] = {}
         self._timings = timings
         self._phase = phase
-        self._seen = perf_counter()  # until when its time is accounted for
+        self.came = self._seen = perf_counter()  # the latter: until when its time is accounted for
 
     @property
     def waits(self) -> bool:
@@ -272,6 +297,7 @@ class _Job(Generic[T]):
 
     def next(self) -> Batch:
         place, (expected_seconds, work) = self._works.pop()
+        self.needs -= expected_seconds
         outcome: list[T | Exception] = []
 
         def do() -> None:
@@ -297,10 +323,10 @@ class _Job(Generic[T]):
 
 
 class _Pieces:
-    """A source: of each request that waits one piece, before another of any."""
+    """A source: a piece of the request with the highest response ratio, of all that wait."""
 
     def __init__(self) -> None:
-        self._jobs: deque[_Job[Any]] = deque()
+        self._jobs: list[_Job[Any]] = []
 
     @property
     def waits(self) -> bool:
@@ -312,14 +338,14 @@ class _Pieces:
         return len(self._jobs) == 1
 
     def take(self) -> Batch | None:
-        while self._jobs:
-            job = self._jobs.popleft()
-            if job.waits:
-                batch = job.next()
-                if job.waits:
-                    self._jobs.append(job)
-                return batch
-        return None
+        self._jobs = [job for job in self._jobs if job.waits]
+        if not self._jobs:
+            return None
+        job = highest_ratio(self._jobs)
+        batch = job.next()
+        if not job.waits:
+            self._jobs.remove(job)
+        return batch
 
 
 def _timed(work: Callable[[], None]) -> tuple[float, float]:

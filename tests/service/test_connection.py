@@ -1,0 +1,104 @@
+"""Connections and the bytes on them: accepting, answers in one piece, idle ones."""
+
+import asyncio
+import json
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from service.app import create_app
+from service.server import Server
+from service.settings import Settings
+from tests.service.conftest import let_in
+from tests.service.test_process import BODY, running
+
+CROWD = 50
+ORIGIN = "https://a.example"
+
+
+@pytest.fixture
+def raw(models: Path, request: pytest.FixtureRequest):
+    """Send bytes to a service with these settings; the bytes that come back until it closes."""
+
+    def ask(url: str, *parts: bytes) -> bytes:
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            for part in parts:
+                connection.sendall(part)
+            return b"".join(iter(lambda: connection.recv(65536), b""))
+
+    return ask
+
+
+def question(*lines: str, method: str = "POST", close: bool = True) -> bytes:
+    body = json.dumps(BODY).encode()
+    head = [f"{method} /similarity HTTP/1.1", "host: a", "content-type: application/json", *lines]
+    head += [f"content-length: {len(body)}", *(["connection: close"] if close else [])]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+def test_a_crowd_is_accepted_in_a_few_turns(models: Path) -> None:
+    async def turns_needed() -> int:
+        settings = Settings(models_dir=models, port=0)
+        server = Server(create_app(settings), settings)
+        server.config.load()
+        server.lifespan = server.config.lifespan_class(server.config)
+        await server.startup()
+        address = server.servers[0].sockets[0].getsockname()
+        with ExitStack() as crowd:
+            for _ in range(CROWD):
+                crowd.enter_context(socket.create_connection(address))
+            turns = 0
+            while len(server.server_state.connections) < CROWD and turns < 10 * CROWD:
+                await asyncio.sleep(0)
+                turns += 1
+            server.leave(hurried=True)
+            await server.shutdown()
+        return turns
+
+    # uvloop by itself takes one turn for each.
+    assert uvloop.run(turns_needed()) < CROWD / 2
+
+
+def test_an_answer_is_whole(models: Path, raw) -> None:
+    with running(models, cors_origins=ORIGIN) as (_, url):
+        answer = raw(url, question(f"origin: {ORIGIN}", close=False), question())
+    with running(models) as (_, url):
+        plain = raw(url, question(close=False), question(f"origin: {ORIGIN}"))
+    for found in (answer, plain):
+        first, second = [b"HTTP/1.1 200 OK" + part for part in found.split(b"HTTP/1.1 200 OK")[1:]]
+        heads = []
+        for one in (first, second):
+            head, body = one.split(b"\r\n\r\n")
+            lines = [line.split(b": ", 1) for line in head.split(b"\r\n")[1:]]
+            headers = dict(lines)
+            assert len(headers) == len([name for name, _ in lines if name != b"vary"]) + (b"vary" in headers)
+            assert int(headers[b"content-length"]) == len(body)
+            assert json.loads(body)["model"]
+            assert {b"date", b"content-type", b"x-request-id", b"x-content-type-options", b"server-timing"} <= set(
+                headers
+            )
+            heads.append(headers)
+        assert b"connection" not in heads[0]
+        assert heads[1][b"connection"] == b"close"
+        assert (heads[0].get(b"access-control-allow-origin") == ORIGIN.encode()) == (found is answer)
+
+
+def test_who_asks_for_the_head_gets_no_body(models: Path, raw) -> None:
+    with running(models, api_keys=",".join(map(":".join, let_in("correct horse").items()))) as (_, url):
+        head, rest = raw(url, question(method="HEAD")).split(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 401")
+    assert b"content-length: " in head
+    assert rest == b""
+
+
+def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path, raw) -> None:
+    with running(models, request_timeout=0.3, keep_alive_seconds=1) as (_, url):
+        assert raw(url) == b""  # closed once it has waited for its first request long enough
+        assert raw(url, b"POST /similarity HT").startswith(b"HTTP/1.1 408")
+        answered = raw(url, question(close=False))
+        assert answered.startswith(b"HTTP/1.1 200")
+        assert answered.count(b"HTTP/1.1") == 1
