@@ -103,6 +103,17 @@ def split_figures(model: PublishedModel, pairs: Sequence[Pair]) -> list[Figure]:
     return [*figures, _similarity(corpus, "mean of sets", "pearson", float(np.mean(sets)), len(sets))]
 
 
+def test_parts(corpus: Corpus) -> dict[str, tuple[Pair, ...]]:
+    """What an interaction model is measured on.
+
+    Raises:
+        RecipeError: the corpus has no test part.
+    """
+    if not (tests := pairwise.read(corpus).test):
+        raise RecipeError(f"{corpus} has no test part to measure on")
+    return tests
+
+
 def pairwise_figures(model: PublishedModel, corpus: Corpus) -> list[Figure]:
     """The measures of an interaction model's task on the test parts of its corpus, as the papers give them.
 
@@ -115,11 +126,8 @@ def pairwise_figures(model: PublishedModel, corpus: Corpus) -> list[Figure]:
     """
     if corpus == "sick":
         return sick_figures(model)
-    tests = pairwise.read(corpus).test
-    if not tests:
-        raise RecipeError(f"{corpus} has no test part to measure on")
     figures: list[Figure] = []
-    for part, pairs in tests.items():
+    for part, pairs in test_parts(corpus).items():
         if corpus == "msrp":
             predicted = (_raw_scores(model, pairs) > 0.5).tolist()
             name, split, measured = "MSRP", part, binary(predicted, [p.label == "1" for p in pairs])

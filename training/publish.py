@@ -40,7 +40,7 @@ from training.card import write_card
 from training.corpora import sick, sst, sts, sts_split
 from training.corpora.pairwise import Corpus
 from training.export import export_encoder, export_head
-from training.figures import FigureFile, pairwise_figures, sick_figures, split_figures, transfer_figures
+from training.figures import FigureFile, pairwise_figures, sick_figures, split_figures, test_parts, transfer_figures
 from training.golden import GOLDEN_TEXTS
 from training.interaction_folder import hangs_on_rounding, write_folder
 from training.models import SiameseModel, output_dim
@@ -148,6 +148,8 @@ def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: 
         return _figure_file(recipe, seed, storage, "evaluate --storage float32", _sentiment(recipe, runs, seed)).save(
             figures
         )
+    if isinstance(recipe.objective, PairwiseConfig):
+        test_parts(_corpus(recipe))  # before the work, not after it
     publication = recipe.publication or Publication(recipe.name, recipe.name)
     publication = replace(publication, model_id=recipe.name, title=recipe.name, storage=storage)
     with tempfile.TemporaryDirectory(prefix="evaluate-") as temporary:

@@ -29,7 +29,7 @@ from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseCon
 from training.optimisers import OptimiserConfig
 from training.parity import ParityError
 from training.provenance import TEACHER
-from training.recipe import CorpusPairs, Publication, Recipe, TableRecipe
+from training.recipe import CorpusPairs, Publication, Recipe, RecipeError, TableRecipe
 from training.runtime import PublishedModel
 
 RATED = Recipe(
@@ -236,6 +236,16 @@ def test_a_golden_pair_whose_answer_hangs_on_rounding_is_left_out(
     golden = GoldenPairs.load(published(CHOSEN) / "golden.json").pairs
     assert asked == list(GOLDEN_TEXTS)
     assert [(p.a, p.b) for p in golden] == list(GOLDEN_TEXTS[:-1])
+
+
+def test_what_cannot_be_measured_is_refused_before_it_is_exported(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    untested = replace(CHOSEN, data=CorpusPairs("twitter-labelled"))
+    monkeypatch.setattr("training.corpora.pairwise.read", lambda corpus: Parts(LABELLED, LABELLED, {}))
+    monkeypatch.setattr(publish, "_assemble", lambda *_: pytest.fail("exported"))
+    with pytest.raises(RecipeError, match="twitter-labelled has no test part"):
+        publish.evaluate_run(untested, runs, 1, tmp_path / "figures")
 
 
 def test_an_experiment_is_measured_without_being_published(runs: Path, tmp_path: Path) -> None:
