@@ -102,7 +102,7 @@ class Served(NamedTuple):
 @contextmanager
 def listening(models: Path) -> Iterator[Served]:
     """The process, what it writes being read, and at the end found to be alive and sane."""
-    with running(models, request_timeout=SECONDS, max_body_bytes=MB) as (process, url):
+    with running(models, request_timeout=SECONDS, keep_alive_seconds=2, max_body_bytes=MB) as (process, url):
         lines: list[str] = []
         assert process.stderr is not None
         reader = threading.Thread(target=lines.extend, args=(process.stderr,))  # a full pipe would stop the process
