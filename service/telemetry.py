@@ -72,11 +72,11 @@ class Telemetry:
             restarts.labels(reason)  # counted by the supervisor
         self.in_flight = Gauge("semblance_requests_in_flight", "Requests being answered", registry=registry)
         self.workers_busy = Gauge(
-            "semblance_workers_busy", "Large requests in a worker thread or waiting for one", registry=registry
+            "semblance_workers_busy", "Large requests let in and not answered yet", registry=registry
         )
         self.queue_seconds = Gauge(
             "semblance_queue_seconds",
-            "What the work let in and not done is expected to take, in seconds of one worker thread",
+            "How long all that was let in will take, at the pace of late",
             registry=registry,
         )
         self._inference_seconds = Distributions(
