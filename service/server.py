@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.05
-_MOST_AT_ONCE = 64  # connections accepted in one turn of the event loop, beside uvloop's own
+# Connections accepted in one turn of the event loop, beside uvloop's own; fewer where other workers accept, too, or the
+# first to wake would have all of a crowd.
+_MOST_AT_ONCE, _MOST_OF_SHARED = 64, 4
 _PATIENCE_SECONDS = 5.0  # with connections between two requests, when it stops
 
 
@@ -88,6 +90,7 @@ class Server(uvicorn.Server):
         self._closing = False  # each answer closes its connection
         self._hurried = False
         self._listening: list[socket.socket] = []
+        self._most_at_once = _MOST_AT_ONCE
         self._accepting = False  # in this turn of the event loop
         self._accepted: set[asyncio.Task[object]] = set()
 
@@ -97,6 +100,8 @@ class Server(uvicorn.Server):
         self._listening = [listening.dup() for server in self.servers for listening in server.sockets]
         for listening in self._listening:
             listening.setblocking(False)
+        if sockets:
+            self._most_at_once = _MOST_OF_SHARED
 
     def _made(self) -> None:
         """A connection was accepted: are there more?
@@ -113,7 +118,7 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for listening in self._listening:
             with suppress(OSError):  # there is no more, or it has left, or there are too many: uvloop's turn will tell
-                for _ in range(_MOST_AT_ONCE):
+                for _ in range(self._most_at_once):
                     connected, _ = listening.accept()
                     task = loop.create_task(loop.connect_accepted_socket(self._new_connection, connected))
                     self._accepted.add(task)
