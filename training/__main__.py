@@ -3,7 +3,7 @@
 import logging
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Literal, Optional
 
 import typer
 from rich.console import Console
@@ -143,7 +143,7 @@ def evaluate(
     recipe: Annotated[str, typer.Argument(help="name of a trained recipe")],
     seed: Seed = 1,
     runs: Runs = Path("runs"),
-    storage: Annotated[str, typer.Option(help="of the word table: float32, float16 or int8")] = "float32",
+    storage: Annotated[Literal["float32", "float16", "int8"], typer.Option(help="of the word table")] = "float32",
     figures: Figures = Path("analyses/figures"),
 ) -> None:
     """Measure a trained run on the test sets through its exported graphs; touches them, so once per reported figure."""

@@ -27,7 +27,7 @@ from training.parity import check_explanation, check_pair, moved_by_rounding
 from training.recipe import Publication, Recipe
 from training.recipes import find
 from training.shared import share
-from training.storage import shrink, stored
+from training.storage import Storage, shrink, stored
 from training.tables import WordTable
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ def hangs_on_rounding(model: InteractionModel, tokenizer: Tokenizer, limit: int,
     return moved_by_rounding(model.eval(), feeds) > 10 * GOLDEN_TOLERANCE
 
 
-def _embedding(words: WordTable, storage: str, factor: float) -> nn.Module:
+def _embedding(words: WordTable, storage: Storage, factor: float) -> nn.Module:
     """The rows times a factor. In int8 it falls on their scales: the codes are those of every model of that table."""
     embedding = stored(torch.from_numpy(words.rows), storage)
     if isinstance(embedding, Int8Embedding):

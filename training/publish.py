@@ -54,7 +54,7 @@ from training.recipe import CorpusPairs, Publication, Recipe, RecipeError, STSSp
 from training.run import load_interaction_run, load_run, run_folder, supervised_pairs, training_texts
 from training.runtime import PublishedModel
 from training.shared import alone, install, sweep
-from training.storage import shrink, stored
+from training.storage import Storage, shrink, stored
 from training.tables import WordTable
 
 logger = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ def replace_folder(new: Path, target: Path) -> None:
     shutil.rmtree(leaving, ignore_errors=True)
 
 
-def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: str = "float32") -> Path:
+def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: Storage = "float32") -> Path:
     """Measure a trained run on its test sets without publishing it; returns the file of figures.
 
     Sentiment is no task of the service, so there is no graph for it: its model is measured as it was trained.
@@ -160,7 +160,7 @@ def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: 
     return _figure_file(recipe, seed, storage, f"evaluate --storage {storage}", measured).save(figures)
 
 
-def _figure_file(recipe: Recipe, seed: int, storage: str, how: str, measured: list[Figure]) -> FigureFile:
+def _figure_file(recipe: Recipe, seed: int, storage: Storage, how: str, measured: list[Figure]) -> FigureFile:
     command, *options = how.split(" ", 1)
     return FigureFile(
         recipe=recipe.name,

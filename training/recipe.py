@@ -17,6 +17,7 @@ from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.teacher_margin import TeacherMarginConfig
 from training.objectives.transfer import MarginConfig
 from training.optimisers import OptimiserConfig
+from training.storage import Storage
 from training.tuned_teacher import DEFAULT_TUNING, TuningConfig
 
 
@@ -130,7 +131,7 @@ class Publication:
 
     model_id: str
     title: str
-    storage: str = "int8"  # of the word table: int8 | float16 | float32
+    storage: Storage = "int8"  # of the word table
     max_tokens: int = 512
     keep_words: int | None = None  # publish only the most frequent words; the others go to the fallback
 

@@ -24,6 +24,7 @@ from training.reproductions.measured import collect, figure_path
 from training.reproductions.table import PaperTable
 from training.results import write_report
 from training.run import WEIGHTS_NAME, changed_settings, run, run_folder
+from training.storage import Storage
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class Job:
 
     recipe: Recipe
     seed: int
-    storage: str | None
+    storage: Storage | None
     train: bool
     measure: bool
 
@@ -111,7 +112,7 @@ def is_trained(recipe: Recipe, runs: Path, seed: int) -> bool:
     return finished and not changed_settings(folder, recipe, seed)
 
 
-def _is_measured(recipe: Recipe, places: Places, seed: int, storage: str) -> bool:
+def _is_measured(recipe: Recipe, places: Places, seed: int, storage: Storage) -> bool:
     figures = figure_path(places.figures, recipe.name, seed, storage)
     folder = run_folder(places.runs, recipe, seed)
     if not (folder / "recipe.json").is_file():

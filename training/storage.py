@@ -1,5 +1,7 @@
 """How a published model keeps its words: which of them, and in what numbers."""
 
+from typing import Literal
+
 import numpy as np
 import torch
 from torch import nn
@@ -8,20 +10,16 @@ from contract.tokenizer import Tokenizer
 from training.layers import Float16Embedding, Int8Embedding
 from training.tables import WordTable
 
+Storage = Literal["int8", "float16", "float32"]
 
-def stored(rows: torch.Tensor, storage: str) -> nn.Module:
-    """An embedding that keeps the rows in that form.
 
-    Raises:
-        ValueError: no such storage.
-    """
+def stored(rows: torch.Tensor, storage: Storage) -> nn.Module:
+    """An embedding that keeps the rows in that form."""
     if storage == "int8":
         return Int8Embedding(rows)
     if storage == "float16":
         return Float16Embedding(rows)
-    if storage == "float32":
-        return nn.Embedding.from_pretrained(rows)
-    raise ValueError(f"storage is int8, float16 or float32, got {storage!r}")
+    return nn.Embedding.from_pretrained(rows)
 
 
 def shrink(table: WordTable, keep: int, texts: list[str]) -> WordTable:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from contract.manifest import Figure
+from training.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Row:
     paper: Mapping[str, PaperFigure] = field(default_factory=dict)
     note: str = ""
     seeds: tuple[int, ...] = (1,)
-    storage: str = "float32"  # of the word table when it is measured
+    storage: Storage = "float32"  # of the word table when it is measured
     others: tuple[str, ...] = ()  # recipes of the row's other tasks; each column is measured by one of them only
 
     @property
