@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 PADDING_ID = 0
+_FEW = 8  # sentences that lists pad faster than numpy
 
 
 def pad(ids: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -23,12 +24,15 @@ def pad(ids: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int64], npt.NDArra
     """
     if not ids:
         raise ValueError("pad needs at least one sentence")
-    lengths = np.fromiter(map(len, ids), dtype=np.int64, count=len(ids))
-    if not lengths.all():
-        raise ValueError(f"sentence {int(np.argmin(lengths))} has no tokens")
-    if len(ids) == 1:  # the commonest batch: nothing to pad
-        return np.array(ids, dtype=np.int64), lengths
-    input_ids = np.full((len(ids), int(lengths.max())), PADDING_ID, dtype=np.int64)
-    real = np.arange(input_ids.shape[1]) < lengths[:, None]
-    input_ids[real] = np.fromiter(chain.from_iterable(ids), dtype=np.int64, count=int(lengths.sum()))
-    return input_ids, lengths
+    lengths = list(map(len, ids))
+    if not all(lengths):
+        raise ValueError(f"sentence {lengths.index(0)} has no tokens")
+    longest = max(lengths)
+    if len(ids) <= _FEW:
+        rows = [[*sentence, *(PADDING_ID,) * (longest - n)] for sentence, n in zip(ids, lengths, strict=True)]
+        return np.array(rows, dtype=np.int64), np.array(lengths, dtype=np.int64)
+    counts = np.array(lengths, dtype=np.int64)
+    input_ids = np.full((len(ids), longest), PADDING_ID, dtype=np.int64)
+    real = np.arange(longest) < counts[:, None]
+    input_ids[real] = np.fromiter(chain.from_iterable(ids), dtype=np.int64, count=sum(lengths))
+    return input_ids, counts
