@@ -34,7 +34,7 @@ MEMORY_MB = 256.0  # that a full queue may take beyond the memory before it
 STALLED = 256
 STALLED_MB = 512.0  # half of what all of them hold together
 # On the time that a full queue takes. What waits is cut to size by a pace that is learnt, and is not first come, first
-# served; and a process with all of these connections busy answers each in half as much time again as with 64 of them.
+# served; and a process with all of these connections busy needs a third more for each than with 64 of them.
 SLACK, SLACK_OF_CHEAP = 2.0, 3.0
 HEAD = [
     "load", "most answered/s", "due/s", "times", "sent, times", "200", "429", "others", "200/s", "p50 ms", "p99 ms",

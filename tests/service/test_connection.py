@@ -6,7 +6,6 @@ import socket
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
 import uvloop
 
 from service.app import create_app
@@ -19,18 +18,13 @@ CROWD = 50
 ORIGIN = "https://a.example"
 
 
-@pytest.fixture
-def raw(models: Path, request: pytest.FixtureRequest):
-    """Send bytes to a service with these settings; the bytes that come back until it closes."""
-
-    def ask(url: str, *parts: bytes) -> bytes:
-        host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=20) as connection:
-            for part in parts:
-                connection.sendall(part)
-            return b"".join(iter(lambda: connection.recv(65536), b""))
-
-    return ask
+def raw(url: str, *parts: bytes) -> bytes:
+    """Send bytes to a service; the bytes that come back until it closes."""
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        for part in parts:
+            connection.sendall(part)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def question(*lines: str, method: str = "POST", close: bool = True) -> bytes:
@@ -63,7 +57,7 @@ def test_a_crowd_is_accepted_in_a_few_turns(models: Path) -> None:
     assert uvloop.run(turns_needed()) < CROWD / 2
 
 
-def test_an_answer_is_whole(models: Path, raw) -> None:
+def test_an_answer_is_whole(models: Path) -> None:
     with running(models, cors_origins=ORIGIN) as (_, url):
         answer = raw(url, question(f"origin: {ORIGIN}", close=False), question())
     with running(models) as (_, url):
@@ -87,7 +81,7 @@ def test_an_answer_is_whole(models: Path, raw) -> None:
         assert (heads[0].get(b"access-control-allow-origin") == ORIGIN.encode()) == (found is answer)
 
 
-def test_who_asks_for_the_head_gets_no_body(models: Path, raw) -> None:
+def test_who_asks_for_the_head_gets_no_body(models: Path) -> None:
     with running(models, api_keys=",".join(map(":".join, let_in("correct horse").items()))) as (_, url):
         head, rest = raw(url, question(method="HEAD")).split(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 401")
@@ -95,7 +89,7 @@ def test_who_asks_for_the_head_gets_no_body(models: Path, raw) -> None:
     assert rest == b""
 
 
-def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path, raw) -> None:
+def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path) -> None:
     with running(models, request_timeout=0.3, keep_alive_seconds=1) as (_, url):
         assert raw(url) == b""  # closed once it has waited for its first request long enough
         assert raw(url, b"POST /similarity HT").startswith(b"HTTP/1.1 408")
