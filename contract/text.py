@@ -35,7 +35,7 @@ _WORD = re.compile(
     r"|[^\W_]+"  # letters and digits
     r"|[^\w\s]|_"  # any other visible character alone
 )
-# The same of text in ASCII, in two thirds of the time: words, the commonest, first, as far as none of the others begins
+# The same of text in ASCII, and faster: words, the commonest, first, as far as none of the others begins
 # like them.
 _ASCII_WORD = re.compile(
     r"[a-mo-z][a-z0-9]*"
