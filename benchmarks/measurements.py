@@ -1,7 +1,7 @@
 """What a load test found: values by server and load, round by round; medians of them, and of ratios within a round."""
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 CLOSED = "closed"
@@ -52,10 +52,17 @@ class Measurements:
         values = [found[name] for found in self._found.get(key, {}).values() if found.get(name) is not None]
         return statistics.median(values) if values else None
 
-    def ratio(self, key: Key, base: Key, name: str = "rate") -> float | None:
-        """The median of the ratios within each round that has both."""
+    def ratio(self, key: Key, base: Key) -> float | None:
+        """Of their rates: the median of the ratios within each round that has both."""
+        return self._ratio(key, base, lambda values: values["rate"])
+
+    def ratio_for_cpu(self, key: Key, base: Key) -> float | None:
+        """The same of what they answer in a second of CPU time: what one load cannot saturate is not taken as slow."""
+        return self._ratio(key, base, lambda values: values["rate"] / values["busy_cores"])
+
+    def _ratio(self, key: Key, base: Key, of: Callable[[Mapping[str, Any]], float]) -> float | None:
         ours, theirs = self._found.get(key, {}), self._found.get(base, {})
-        ratios = [ours[i][name] / theirs[i][name] for i in ours.keys() & theirs.keys() if theirs[i][name]]
+        ratios = [of(ours[i]) / of(theirs[i]) for i in ours.keys() & theirs.keys() if theirs[i]["rate"]]
         return statistics.median(ratios) if ratios else None
 
     def quotient(self, key: Key, name: str, by: str) -> float | None:

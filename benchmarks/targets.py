@@ -41,10 +41,11 @@ def _verdict(
 def _floor(found: Measurements) -> list[Verdict]:
     verdicts = []
     for connections in (1, 16, 64):
-        ratio = found.ratio(
+        # Both servers have a core, and the load's core cannot keep the echo's busy.
+        ratio = found.ratio_for_cpu(
             Key(DEFAULT, "similarity", 1, "warm", connections), Key(ECHO, "similarity", 1, "", connections)
         )
-        target = f"single pair, warm: requests/s at least {TO_ECHO:.0%} of the echo's ({connections} at a time)"
+        target = f"single pair, warm: requests/s of CPU at least {TO_ECHO:.0%} of the echo's ({connections} at a time)"
         verdicts.append(_verdict(target, ratio, lambda value: f"{value:.1%}", lambda value: value >= TO_ECHO))
     return verdicts
 

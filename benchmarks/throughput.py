@@ -243,20 +243,28 @@ def saturation_table(found: Measurements) -> list[str]:
         rate, echo = found.median(key, "rate"), Key(ECHO, "similarity", key.items, "", key.connections)
         each = found.quotient(key, "busy_cores", "rate")
         microseconds = each * 1e6 if each is not None else None
-        to_echo = found.ratio(key, echo) if key.app != ECHO and key.route == "similarity" else None
+        to_echo = found.ratio_for_cpu(key, echo) if key.app != ECHO and key.route == "similarity" else None
         rows.append(
             [
                 *(key.app, f"{key.route} {key.items:,}", key.cache, str(key.connections)),
                 *(_number(rate, 0 if rate is None or rate >= 100 else 1), _number((rate or 0) * key.items)),
                 *_milliseconds(found, key, ("p50", "p95", "p99")),
-                *(_number(found.quotient(key, "p99", "p50"), 1), _number(to_echo, 2)),
-                *(_number(microseconds, 0), _number(found.median(key, "busy_cores"), 2), _shares(found.shares(key))),
-                _number(found.median(key, "not_answered")),
+                *(_number(found.quotient(key, "p99", "p50"), 1), _number(microseconds, 0)),
+                *(_number(found.median(key, "busy_cores"), 2), _number(to_echo, 2)),
+                *(_shares(found.shares(key)), _number(found.median(key, "not_answered"))),
             ]
         )
     head = ["server", "request of", "cache", "connections", "requests/s", "pairs/s", "p50 ms", "p95 ms", "p99 ms"]
     return table(
-        [*head, "p99 : p50", ": echo", "CPU us a request", "cores busy", "found in caches, computed", "not answered"],
+        [
+            *head,
+            "p99 : p50",
+            "CPU us a request",
+            "cores busy",
+            ": echo, by CPU",
+            "found in caches, computed",
+            "not answered",
+        ],
         rows,
     )
 

@@ -26,6 +26,14 @@ def test_rounds_that_lack_one_of_the_two_or_got_nothing_done_have_no_ratio() -> 
     assert Measurements().ratio(OURS, BASE) is None
 
 
+def test_a_base_that_its_load_cannot_keep_busy_counts_by_its_cpu_time() -> None:
+    found = Measurements()
+    found.add(0, OURS, {"rate": 400.0, "busy_cores": 1.0})
+    found.add(0, BASE, {"rate": 500.0, "busy_cores": 0.5})
+    assert found.ratio(OURS, BASE) == 0.8
+    assert found.ratio_for_cpu(OURS, BASE) == 0.4
+
+
 def test_medians_and_quotients_are_over_the_rounds() -> None:
     found = measured(ours=[30.0, 10.0, 20.0], base=[1.0])
     assert found.median(OURS, "rate") == 20.0

@@ -7,8 +7,8 @@ def found(**changed: float) -> Measurements:
     of = {"ours": 500.0, "ours_64": 800.0, "peer": 3.0, "p99": 4.0, "open_p99": 5.0, "rank": 19.0} | changed
     measured = Measurements()
     for connections in (1, 16, 64):
-        measured.add(0, Key(ECHO, "similarity", 1, "", connections), {"rate": 1000.0})
-        values = {"rate": of["ours"], "p50": 1.0, "p99": of["p99"]}
+        measured.add(0, Key(ECHO, "similarity", 1, "", connections), {"rate": 900.0, "busy_cores": 0.9})
+        values = {"rate": of["ours"], "busy_cores": 1.0, "p50": 1.0, "p99": of["p99"]}
         measured.add(0, Key(DEFAULT, "similarity", 1, "warm", connections), values)
     share = Key(DEFAULT, "similarity", 1, "warm", 64, "open, 80%")
     measured.add(0, share, {"rate": 400.0, "p50": 1.0, "p99": of["open_p99"]})
