@@ -5,7 +5,6 @@ Our own addition, in no paper: it is what carries a sentence-transformer's judge
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,48 +17,13 @@ from training.models import SiameseModel
 from training.objectives.development import GradedSets
 from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
-Vectors = npt.NDArray[np.float16] | npt.NDArray[np.float32]
-
 
 @dataclass(frozen=True)
 class TeacherCosineConfig:
-    """Half of the batches random, half of sentences near each other, where the cosines worth learning are.
-
-    Near each other along one direction of the teacher's, or, much nearer, in a leaf of a random projection tree.
-    """
+    """Half of the batches random, half of sentences near each other, where the cosines worth learning are."""
 
     near_share: float = 0.5
-    near: Literal["direction", "tree"] = "direction"
     regulariser: RegulariserConfig = NO_PENALTY
-
-
-def windows(vectors: Vectors, size: int, rng: np.random.Generator) -> Iterator[Indices]:
-    """Consecutive groups of `size` of the n rows [n, E] along a random direction; rows left over are left out."""
-    direction = rng.standard_normal((vectors.shape[1],)).astype(np.float32)
-    # Projected in blocks: the whole matrix in float32 would double the memory of a run.
-    along = np.concatenate([vectors[s : s + 65536] @ direction for s in range(0, len(vectors), 65536)])
-    order = np.argsort(along, kind="stable")
-    return (order[start : start + size] for start in range(0, len(vectors) - size + 1, size))
-
-
-def leaves(vectors: Vectors, size: int, rng: np.random.Generator) -> Iterator[Indices]:
-    """Leaves of `size` of a random projection tree over the n rows [n, E]; rows left over are left out.
-
-    Dasgupta & Freund (2008), Random projection trees and low dimensional manifolds; here a node is cut along the
-    difference of two of its rows, at the multiple of `size` nearest to the median.
-    """
-    nodes = [np.arange(len(vectors))]
-    while nodes:
-        rows = nodes.pop()
-        if len(rows) < 2 * size:
-            if len(rows) >= size:
-                yield rows[:size]
-            continue
-        one, other = vectors[rng.choice(rows, 2, replace=False)].astype(np.float32)
-        along = np.concatenate([vectors[rows[s : s + 65536]] @ (one - other) for s in range(0, len(rows), 65536)])
-        rows = rows[np.argsort(along, kind="stable")]
-        cut = len(rows) // size // 2 * size
-        nodes += [rows[cut:], rows[:cut]]
 
 
 class TeacherCosineObjective:
@@ -88,16 +52,19 @@ class TeacherCosineObjective:
         return len(self.sentences) // self.batch_size
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
-        """Indices of sentences: batches of a random order and groups of neighbours by the teacher, mixed."""
+        """Indices of sentences: batches of a random order and windows along a random teacher direction, mixed."""
         rng = np.random.default_rng((self.seed, epoch, 1))
-        grouped = windows if self.config.near == "direction" else leaves
-        groups = list(grouped(self.teacher, self.batch_size, rng))
-        chosen = rng.permutation(self.steps())
+        direction = rng.standard_normal((self.teacher.shape[1],)).astype(np.float32)
+        # Projected in blocks: the whole matrix in float32 would double the memory of a run.
+        along = np.concatenate([self.teacher[s : s + 65536] @ direction for s in range(0, len(self.teacher), 65536)])
+        by_projection = np.argsort(along, kind="stable")
+        windows = rng.permutation(self.steps())
         near = rng.random(self.steps()) < self.config.near_share
         random_batches = shuffled(len(self.sentences), self.batch_size, self.seed, epoch, drop_last=True)
         for step, batch in enumerate(random_batches):
             if near[step]:
-                batch = groups[chosen[step]]
+                start = windows[step] * self.batch_size
+                batch = by_projection[start : start + self.batch_size]
             yield shard(batch, rank, world)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
