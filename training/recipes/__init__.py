@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from training.recipe import FoundTable, Recipe, TableRecipe
-from training.recipes import gran, malstm, mgim, pwim, sick, supervised, teacher, wieting2016, word_averaging
+from training.recipes import gran, malstm, mgim, pwim, sick, sts, supervised, teacher, wieting2016, word_averaging
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
     make().name: make
@@ -14,7 +14,8 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         word_averaging.avg_margin,
         word_averaging.avg_margin_random,
         word_averaging.avg_sick,
-        word_averaging.avg_sts,
+        sts.avg_sts,
+        sts.gran_sts,
         sick.avg_rated,
         sick.avg_tuned,
         sick.gran_rated,

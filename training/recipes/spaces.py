@@ -110,6 +110,17 @@ SPACES: dict[str, SearchSpace] = {
             (_RATE, Range("optimiser.embedding_learning_rate", 1e-4, 2e-2, log=True), _SCALE),
             epochs=10,
         ),
+        SearchSpace(
+            "gran-sts",
+            (
+                _RATE,
+                _WORD_RATE,
+                _SCRAMBLE,
+                Choice("architecture.dropout", (0.0, 0.1, 0.2)),
+                Range("row_scale", 4.0, 40.0, log=True),
+            ),
+            epochs=5,
+        ),
         SearchSpace("malstm-teacher", (_RATE, _WORD_RATE, Range("row_scale", 0.5, 8.0, log=True)), epochs=3),
         SearchSpace("malstm-sick", (Range("optimiser.learning_rate", 1e-4, 5e-3, log=True),), epochs=12),
         SearchSpace("pwim-sick-glove", (Range("architecture.word_scale", 0.1, 2.0, log=True),), epochs=6),

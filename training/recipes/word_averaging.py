@@ -13,7 +13,6 @@ from training.recipe import (
     Publication,
     Recipe,
     SickPairs,
-    STSSplitPairs,
     TableRecipe,
     TeacherSentences,
 )
@@ -94,19 +93,6 @@ def avg_margin_random() -> Recipe:
         optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=1e-3),
         schedule=Schedule(epochs=10, batch_size=100, patience=3),
         random_start=True,
-    )
-
-
-def avg_sts() -> Recipe:
-    """The 40/10/50 split of STS 2012-2015, as avg-sick is trained: our best on it, beside Table 8's universal runs."""
-    return replace(
-        avg_sick(),
-        name="avg-sts",
-        reaches="STS split, dev r 0.828",
-        data=STSSplitPairs(),
-        objective=SupervisedConfig(classes=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), hidden=100),
-        schedule=Schedule(epochs=12, batch_size=25, decay="linear"),
-        publication=None,
     )
 
 

@@ -26,6 +26,7 @@ TABLES: dict[str, PaperTable] = {
         mgim.MSRP,
         ours.TEACHER,
         ours.SICK_TEACHER,
+        ours.STS_TEACHER,
         ours.SHIPPED,
     )
 }

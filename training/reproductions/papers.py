@@ -81,6 +81,7 @@ SICK_COLUMNS = (  # the SemEval-2014 measures, r and rho as fractions
     Column(ACCURACY, "SICK", "test", "accuracy"),
 )
 MEAN_COLUMN = Column(ALL, "transfer", "mean of sets", "pearson")
+STS_SPLIT_COLUMN = Column("STS split", "STS 2012-2015 split", "test", "pearson")
 OVER_22 = Column("mean of 22", "transfer of the papers", "mean of sets", "pearson")  # theirs only: two sets are missing
 SET_COLUMNS = tuple(Column(f"{corpus} {split}", corpus, split, "pearson") for corpus, split in SETS)
 

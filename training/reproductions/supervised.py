@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from training.recipes import supervised
 from training.recipes.supervised import SupervisedRow
+from training.reproductions.papers import STS_SPLIT_COLUMN
 from training.reproductions.table import Column, Order, PaperFigure, PaperTable, Row
 
-STS, SICK, ENTAILMENT, SST = "STS split", "SICK", "SICK entailment", "SST"
+STS, SICK, ENTAILMENT, SST = STS_SPLIT_COLUMN.name, "SICK", "SICK entailment", "SST"
 _COLUMNS = {
-    STS: Column(STS, "STS 2012-2015 split", "test", "pearson"),
+    STS: STS_SPLIT_COLUMN,
     SICK: Column(SICK, "SICK", "test", "pearson"),
     ENTAILMENT: Column(ENTAILMENT, "SICK", "test", "accuracy"),
     SST: Column(SST, "SST", "test", "accuracy"),
