@@ -75,6 +75,9 @@ class Tokenizer:
         self._later_pieces = {p[cut:]: i for p, i in self._piece_ids.items() if p.startswith(CONTINUATION)}
         self._longest_first = _longest_by_first_character(self._first_pieces)
         self._longest_later = _longest_by_first_character(self._later_pieces)
+        # Pieces of one character that begin no longer one: no choice is to be made where one of them fits.
+        self._lone_first = {c: self._first_pieces[c] for c, n in self._longest_first.items() if n == 1}
+        self._lone_later = {c: self._later_pieces[c] for c, n in self._longest_later.items() if n == 1}
 
     def __len__(self) -> int:
         """Number of ids, padding included: the rows of the embedding table."""
@@ -103,6 +106,10 @@ class Tokenizer:
         return [self._first_bucket + zlib.crc32(word.encode("utf-8", "replace")) % self.buckets]
 
     def _cut(self, word: str) -> list[int]:
+        if word.isdigit() and word[0] in self._lone_first:  # most unknown words are numbers, and cut into digits
+            digits = [self._lone_first[word[0]], *map(self._lone_later.get, word[1:], repeat(_UNKNOWN))]
+            if _UNKNOWN not in digits:
+                return digits
         ids: list[int] = []
         start = 0
         known, longest = self._first_pieces.get, self._longest_first.get

@@ -63,6 +63,23 @@ def test_greedy_cutting_does_not_step_back() -> None:
     assert tokenizer.encode("abc", 9).ids == (4,)  # "ab" is taken, "c" is not covered: the bucket
 
 
+@given(st.text("0123ab\u0663", min_size=1, max_size=12))
+def test_numbers_are_cut_like_any_word(word: str) -> None:
+    # Some digits are pieces alone, some begin longer ones, some do not begin or do not continue a word.
+    pieces = ("0", "1", "2", "22", "a", "##0", "##1", "##2", "##23", "##a", "\u0663")
+    tokenizer = Tokenizer([], pieces, 8)
+    cut: list[str] = []
+    rest = word
+    while rest:
+        fitting = [p for p in pieces if p.startswith("##") == bool(cut) and rest.startswith(p.removeprefix("##"))]
+        if not fitting:
+            break
+        cut.append(max(fitting, key=len))
+        rest = rest[len(cut[-1].removeprefix("##")) :]
+    ids = tokenizer.fallback(word)
+    assert ids == [1 + pieces.index(p) for p in cut] if not rest else ids[0] > len(pieces)
+
+
 def test_very_long_words_are_one_bucket() -> None:
     longest = "a" * MAX_PIECED_CHARS
     assert len(TOKENIZER.encode(longest, 100).ids) == MAX_PIECED_CHARS
