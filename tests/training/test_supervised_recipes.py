@@ -5,7 +5,7 @@ import pytest
 from training.architectures import GRANConfig, LSTMConfig, ProjectionConfig, WordAveragingConfig
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
-from training.recipe import Recipe, SickPairs, SSTSentences, STSSplitPairs
+from training.recipe import Recipe, SickPairs, SSTSentences, STSSplitPairs, TeacherSentences
 from training.recipes import find, supervised
 
 
@@ -72,3 +72,14 @@ def test_features_come_from_a_frozen_encoder_as_wide_as_their_start() -> None:
             assert recipe.optimiser.heads_only
             assert recipe.schedule.epochs == 20
         assert find(f"features-{task}-256").start == "pp-avg"
+
+
+@pytest.mark.parametrize("name", ["avg-sts", "gran-sts"])
+def test_our_models_of_the_sts_split_start_from_a_run_that_saw_no_rating(name: str) -> None:
+    recipe = find(name)
+    assert recipe.start is not None
+    start = find(recipe.start)
+    assert isinstance(start.data, TeacherSentences)
+    assert start.start is None
+    assert isinstance(recipe.data, STSSplitPairs)
+    assert supervised_objective(recipe).classes == supervised.RATINGS_STS

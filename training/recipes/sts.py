@@ -9,7 +9,7 @@ from training.architectures import GRANConfig
 from training.loop import Schedule
 from training.objectives.supervised import SupervisedConfig
 from training.recipe import Recipe, STSSplitPairs
-from training.recipes.supervised import RATINGS_STS, ROW_SCALE, SCRAMBLE
+from training.recipes.supervised import RATINGS_STS
 from training.recipes.word_averaging import avg_sick
 
 
@@ -27,16 +27,19 @@ def avg_sts() -> Recipe:
 
 
 def gran_sts() -> Recipe:
-    """GRAN with scrambling, from the words of `avg-paraphrase`; its gates start at random."""
+    """GRAN with dropout, from the words of `avg-paraphrase`; its gates start at random.
+
+    Rates, dropout, scale and no scrambling are the best of `python -m training search gran-sts`, rounded.
+    """
     start = avg_sts()
     return replace(
         start,
         name="gran-sts",
-        reaches="STS split, dev r ?",
-        architecture=GRANConfig(),
-        objective=SupervisedConfig(classes=RATINGS_STS, hidden=50, scramble=SCRAMBLE),
-        optimiser=replace(start.optimiser, learning_rate=1e-3, embedding_learning_rate=1e-3),
+        reaches="STS split, dev r 0.843; 3 minutes on one core",
+        architecture=GRANConfig(dropout=0.1),
+        objective=SupervisedConfig(classes=RATINGS_STS),
+        optimiser=replace(start.optimiser, learning_rate=3.5e-3, embedding_learning_rate=2.5e-3),
         schedule=Schedule(epochs=10, batch_size=25, decay="linear"),
-        row_scale=ROW_SCALE,
+        row_scale=20.0,
         precision="bfloat16",
     )
