@@ -41,7 +41,7 @@ def _verdict(
 def _floor(found: Measurements) -> list[Verdict]:
     verdicts = []
     for connections in (1, 16, 64):
-        # Both servers have a core, and the load's core cannot keep the echo's busy.
+        # Each server has a core, and the load's core cannot always keep the echo's busy.
         ratio = found.ratio_for_cpu(
             Key(DEFAULT, "similarity", 1, "warm", connections), Key(ECHO, "similarity", 1, "", connections)
         )
