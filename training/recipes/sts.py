@@ -35,7 +35,7 @@ def gran_sts() -> Recipe:
     return replace(
         start,
         name="gran-sts",
-        reaches="STS split, dev r 0.843; 3 minutes on one core",
+        reaches="STS split, dev r 0.839; 3 minutes on one core",
         architecture=GRANConfig(dropout=0.1),
         objective=SupervisedConfig(classes=RATINGS_STS),
         optimiser=replace(start.optimiser, learning_rate=3.5e-3, embedding_learning_rate=2.5e-3),
