@@ -62,7 +62,7 @@ from training.teacher import Teacher, encode_cached
 from training.teacher_answers import teacher_answers
 from training.teacher_pairs import teacher_pairs
 from training.tokenised import tokenised_pairs, tokenised_texts
-from training.tuned_teacher import load_head, tuned
+from training.tuned_teacher import load_heads, tuned
 from training.unseen import map_unseen
 from training.vectors import VectorsError, WordVectors, read_vectors
 
@@ -271,6 +271,8 @@ def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
             heads["entailment"] = PairHead(
                 dim, len(LABELS), recipe.objective.hidden, directed=recipe.objective.directed
             )
+    if isinstance(recipe.objective, ManhattanConfig) and recipe.objective.entailment_weight > 0:
+        heads["entailment"] = PairHead(output_dim(encoder), len(LABELS))
     if isinstance(recipe.objective, SentimentConfig):
         heads["sentiment"] = SentenceHead(output_dim(encoder), sst.CLASSES["binary"], recipe.objective.hidden)
     return SiameseModel(encoder, heads, recipe.precision)
@@ -442,8 +444,8 @@ def rated_pairs(data: SickPairs | STSPairs | TeacherPairs, runs: Path, teacher: 
             rated, cache = supervised_pairs(), runs / "teacher"
             folder = tuned(teacher, rated, data.tuning, cache)
             encoder = Teacher(folder)
-            head = load_head(folder, encoder.dim)
-            return teacher_pairs(data, rated, _held_out(), captions, encoder, head, cache)
+            heads = load_heads(folder, encoder.dim)
+            return teacher_pairs(data, rated, _held_out(), captions, encoder, heads, cache)
 
 
 def _held_out() -> list[Pair]:

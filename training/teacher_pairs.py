@@ -2,7 +2,8 @@
 
 A sentence-transformer, fine-tuned on SICK train (`training.tuned_teacher`), encodes the sentences; every sentence is
 paired mostly with its neighbours, for two random sentences are nearly always unrelated; and the teacher's rating of
-each pair becomes its label. No pair of SICK's trial or test part is among them.
+each pair becomes its target, its probabilities of the entailment labels, where it learnt them, its label. No pair of
+SICK's trial or test part is among them.
 
 Shapes: S sentences, E dimensions of the teacher, B pairs of a batch.
 """
@@ -23,6 +24,7 @@ from contract.scores import expected_rating
 from contract.text import split_words
 from training.batches import Indices
 from training.corpora.leakage import pair_key
+from training.objectives.supervised import LABELS
 from training.pairs import Pair
 from training.recipe import TeacherPairs
 from training.teacher import TextEncoder, encode_cached
@@ -43,10 +45,10 @@ def teacher_pairs(
     unwanted: Sequence[Pair],
     captions: Sequence[str],
     teacher: TextEncoder,
-    head: nn.Module,
+    heads: tuple[nn.Module, nn.Module | None],
     cache: Path,
 ) -> list[Pair]:
-    """The pairs, with `target` in 1..5.
+    """The pairs, with `target` in 1..5, and `label_odds` if the teacher knows labels.
 
     Args:
         config: how many.
@@ -54,8 +56,9 @@ def teacher_pairs(
         unwanted: pairs that must not be among them, in either order; those of `rated`, which people rated, neither.
         captions: other sentences; those of 4 to 14 words are used, the first ones of them.
         teacher: encodes the sentences.
-        head: rates pairs of its encodings: [B, E], [B, E] -> log-probabilities of the classes [B, 5].
-        cache: folder where encodings and ratings are kept.
+        heads: of pairs of its encodings, [B, E], [B, E] -> log-probabilities of the ratings [B, 5], and of the
+            entailment labels [B, 3], where it knows them.
+        cache: folder where encodings, ratings and odds are kept.
 
     Raises:
         ValueError: fewer fitting captions than the config asks for.
@@ -79,25 +82,42 @@ def teacher_pairs(
             chosen = np.concatenate([chosen, outside])
         keys = set(forbidden)
         chosen = chosen[[pair_key(texts[i], texts[j]) not in keys for i, j in chosen]]
+        rates, labels = heads
+        answers = {"rating": rate(rates, encodings, chosen)}
+        if labels is not None:
+            answers["odds"] = np.exp(_log_probabilities(labels, encodings, chosen))
         partial = path.with_suffix(".partial")
         with partial.open("wb") as file:
-            np.savez(file, pairs=chosen, rating=rate(head, encodings, chosen))
+            np.savez(file, allow_pickle=False, pairs=chosen, **answers)
         partial.replace(path)
     with np.load(path, allow_pickle=False) as saved:
         chosen, rating = saved["pairs"], saved["rating"]
+        odds = saved["odds"] if heads[1] is not None else None
     quantiles = ", ".join(f"{q:.2f}" for q in np.quantile(rating, (0.05, 0.25, 0.5, 0.75, 0.95)))
     logger.info("%d pairs rated by %s, quantiles %s", len(chosen), teacher.name, quantiles)
-    return [Pair(texts[i], texts[j], float(r)) for (i, j), r in zip(chosen.tolist(), rating.tolist(), strict=True)]
+    if odds is not None:
+        shares = zip(LABELS, odds.mean(axis=0), strict=True)
+        logger.info("labelled too: %s", ", ".join(f"{label} {share:.3f}" for label, share in shares))
+    label_odds = [None] * len(chosen) if odds is None else map(tuple, odds.tolist())
+    rows = zip(chosen.tolist(), rating.tolist(), label_odds, strict=True)
+    return [Pair(texts[i], texts[j], float(r), label_odds=label) for (i, j), r, label in rows]
+
+
+def rate(head: nn.Module, encodings: Encodings, pairs: Indices) -> Ratings:
+    """Expected ratings, float32 [n], of pairs of rows of the encodings [S, E]."""
+    output = _log_probabilities(head, encodings, pairs)
+    # Rounding must not carry a rating out of its scale.
+    return expected_rating(output, CLASSES).clip(CLASSES[0], CLASSES[-1]).astype(np.float32)
 
 
 @torch.no_grad()
-def rate(head: nn.Module, encodings: Encodings, pairs: Indices) -> Ratings:
-    """Expected ratings, float32 [n], of pairs of rows of the encodings [S, E]."""
+def _log_probabilities(head: nn.Module, encodings: Encodings, pairs: Indices) -> npt.NDArray[np.float32]:
     vectors = _unit(encodings) * SCALE
     blocks = (torch.from_numpy(pairs[start : start + 16384]) for start in range(0, len(pairs), 16384))
-    output = torch.cat([head(vectors[block[:, 0]], vectors[block[:, 1]]) for block in blocks])
-    # Rounding must not carry a rating out of its scale.
-    return expected_rating(output.numpy(), CLASSES).clip(CLASSES[0], CLASSES[-1]).astype(np.float32)
+    output: npt.NDArray[np.float32] = torch.cat(
+        [head(vectors[block[:, 0]], vectors[block[:, 1]]) for block in blocks]
+    ).numpy()
+    return output
 
 
 def _unit(encodings: Encodings) -> Tensor:

@@ -1,7 +1,8 @@
 """A sentence-transformer fine-tuned on rated pairs: a stronger teacher of ratings than its frozen encodings.
 
 The model and a head over its pairs of embeddings (Tai et al. 2015, KL to the sparse target) are trained together, as
-Sentence-BERT is (N. Reimers, I. Gurevych, EMNLP 2019, with a classification objective). Needs the `distill` extra.
+Sentence-BERT is (N. Reimers, I. Gurevych, EMNLP 2019, with a classification objective). On request it learns the
+entailment labels of the pairs too, under a second head. Needs the `distill` extra.
 """
 
 import hashlib
@@ -15,10 +16,12 @@ from typing import Any
 import torch
 from rich.progress import track
 from torch import Tensor, nn
+from torch.nn.functional import nll_loss
 
 from training.batches import shuffled
 from training.heads import PairHead
 from training.losses import kl_to_target, sparse_target
+from training.objectives.supervised import LABELS
 from training.pairs import Pair
 from training.teacher import Teacher
 
@@ -27,7 +30,7 @@ logger = logging.getLogger(__name__)
 CLASSES = (1.0, 2.0, 3.0, 4.0, 5.0)
 HIDDEN = 128
 SCALE = 10.0  # embeddings have length 1: too short for the sigmoid of a head to see their products
-HEAD_NAME = "head.pt"
+HEAD_NAME, ENTAILMENT_HEAD_NAME = "head.pt", "entailment.pt"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class TuningConfig:
     weight_decay: float = 0.01
     clip: float = 1.0
     seed: int = 0
+    entailment_weight: float = 0.0  # of the labels' loss beside that of the ratings; 0: they are not learnt
 
 
 DEFAULT_TUNING = TuningConfig()
@@ -49,11 +53,11 @@ DEFAULT_TUNING = TuningConfig()
 def tuned(teacher: Path, pairs: Sequence[Pair], config: TuningConfig, cache: Path) -> Path:
     """The folder of the teacher fine-tuned on rated pairs; made now, or found in `cache`.
 
-    It is a sentence-transformers folder with a `head.pt` beside.
+    It is a sentence-transformers folder with a `head.pt` beside, and `entailment.pt` where labels were learnt.
 
     Args:
         teacher: folder of a sentence-transformers model.
-        pairs: with `target` in 1..5.
+        pairs: with `target` in 1..5, and a label where labels are learnt.
         config: how.
         cache: where tuned teachers are kept, by teacher, pairs and config.
 
@@ -62,32 +66,45 @@ def tuned(teacher: Path, pairs: Sequence[Pair], config: TuningConfig, cache: Pat
         ModuleNotFoundError: the `distill` extra is not installed.
     """
     loaded = Teacher(teacher)
-    inputs = json.dumps([loaded.name, asdict(config), [(p.a, p.b, p.target) for p in pairs]])
+    learnt = [(p.a, p.b, p.target, p.label if config.entailment_weight > 0 else None) for p in pairs]
+    inputs = json.dumps([loaded.name, asdict(config), learnt])
     folder = cache / f"tuned-{hashlib.sha256(inputs.encode('utf-8', 'replace')).hexdigest()[:16]}"
     if not folder.is_dir():
         logger.info("fine-tuning %s on %d pairs, %d epochs", loaded.name, len(pairs), config.epochs)
         partial = folder.with_name(folder.name + ".partial")
-        head = _tune(loaded.model, loaded.dim, pairs, config)
+        heads = _tune(loaded.model, loaded.dim, pairs, config)
         loaded.model.save(str(partial), create_model_card=False)
-        torch.save(head.state_dict(), partial / HEAD_NAME)
+        for name, head in heads.items():
+            torch.save(head.state_dict(), partial / name)
         partial.replace(folder)
     return folder
 
 
-def load_head(folder: Path, dim: int) -> PairHead:
-    """The head that was trained with a tuned teacher of embeddings [.., dim]."""
-    head = PairHead(dim, len(CLASSES), HIDDEN)
-    head.load_state_dict(torch.load(folder / HEAD_NAME, weights_only=True))
-    return head.eval()
+def load_heads(folder: Path, dim: int) -> tuple[PairHead, PairHead | None]:
+    """The heads that were trained with a tuned teacher of embeddings [.., dim]: of ratings, and of labels if it has."""
+    heads = []
+    for name, outputs in ((HEAD_NAME, len(CLASSES)), (ENTAILMENT_HEAD_NAME, len(LABELS))):
+        if (folder / name).is_file():
+            head = _head(dim, name, outputs)
+            head.load_state_dict(torch.load(folder / name, weights_only=True))
+            heads.append(head.eval())
+    return heads[0], heads[1] if len(heads) == 2 else None
 
 
-def _tune(model: Any, dim: int, pairs: Sequence[Pair], config: TuningConfig) -> PairHead:
+def _head(dim: int, name: str, outputs: int) -> PairHead:
+    return PairHead(dim, outputs, HIDDEN, directed=name == ENTAILMENT_HEAD_NAME)
+
+
+def _tune(model: Any, dim: int, pairs: Sequence[Pair], config: TuningConfig) -> dict[str, PairHead]:
     torch.manual_seed(config.seed)
     device = model.device
-    head = PairHead(dim, len(CLASSES), HIDDEN).to(device)
+    heads = {HEAD_NAME: _head(dim, HEAD_NAME, len(CLASSES)).to(device)}
+    if config.entailment_weight > 0:
+        heads[ENTAILMENT_HEAD_NAME] = _head(dim, ENTAILMENT_HEAD_NAME, len(LABELS)).to(device)
+    of_heads = [parameter for head in heads.values() for parameter in head.parameters()]
     groups: list[dict[str, Any]] = [
         {"params": list(model.parameters()), "lr": config.learning_rate},
-        {"params": list(head.parameters()), "lr": config.head_learning_rate},
+        {"params": of_heads, "lr": config.head_learning_rate},
     ]
     optimiser = torch.optim.AdamW(groups, weight_decay=config.weight_decay)
     steps = config.epochs * -(-len(pairs) // config.batch_size)
@@ -96,7 +113,8 @@ def _tune(model: Any, dim: int, pairs: Sequence[Pair], config: TuningConfig) -> 
         optimiser, lambda step: min((step + 1) / rising, (steps - step) / max(steps - rising, 1))
     )
     targets = sparse_target(torch.tensor([p.target for p in pairs], dtype=torch.float32), torch.tensor(CLASSES))
-    everything = [*model.parameters(), *head.parameters()]
+    labels = torch.tensor([LABELS.index(p.label) if config.entailment_weight > 0 else 0 for p in pairs])
+    everything = [*model.parameters(), *of_heads]
     model.train()
     for epoch in range(config.epochs):
         total = 0.0
@@ -104,7 +122,10 @@ def _tune(model: Any, dim: int, pairs: Sequence[Pair], config: TuningConfig) -> 
         for batch in track(batches, description=f"teacher, epoch {epoch + 1} of {config.epochs}"):
             texts = [pairs[i].a for i in batch] + [pairs[i].b for i in batch]
             a, b = _embed(model, texts, device).chunk(2)
-            loss = kl_to_target(head(a, b), targets[batch].to(device))
+            loss = kl_to_target(heads[HEAD_NAME](a, b), targets[batch].to(device))
+            if config.entailment_weight > 0:
+                labelled = heads[ENTAILMENT_HEAD_NAME](a, b)
+                loss = loss + config.entailment_weight * nll_loss(labelled, labels[batch].to(device))
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(everything, config.clip)
@@ -113,7 +134,7 @@ def _tune(model: Any, dim: int, pairs: Sequence[Pair], config: TuningConfig) -> 
             total += float(loss.detach()) * len(batch)
         logger.info("teacher, epoch %d: loss %.4f", epoch + 1, total / len(pairs))
     model.eval()
-    return head.cpu()
+    return {name: head.cpu() for name, head in heads.items()}
 
 
 def _embed(model: Any, texts: list[str], device: torch.device) -> Tensor:

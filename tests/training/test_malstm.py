@@ -18,12 +18,14 @@ from training.corpora import sick
 from training.figures import FigureFile
 from training.loop import Schedule
 from training.objectives.manhattan import ManhattanConfig
+from training.objectives.supervised import LABELS
 from training.optimisers import OptimiserConfig
 from training.pairs import Pair
 from training.provenance import TEACHER, commands_for
 from training.recipe import Publication, Recipe, SickPairs, STSPairs, TableRecipe, TeacherPairs
 from training.recipes import find, malstm
 from training.runtime import PublishedModel
+from training.svm import SupportVectorHead
 
 PAIRS = toys.pairs(64)
 HELD_OUT = [Pair("the dog runs in the park", "a dog runs", 4.0, "entailment"), *toys.RATED[:3]]
@@ -166,6 +168,28 @@ def test_fine_tuning_starts_from_pre_training(runs: Path, monkeypatch: pytest.Mo
     new, _ = run.load_run(after, runs, 1)
     for name, value in old.state_dict().items():
         assert torch.equal(new.state_dict()[name], value), name
+
+
+def test_the_entailment_head_is_handed_over_and_the_machine_takes_its_place(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odds = replace(ManhattanConfig(), entailment_weight=0.1)
+    before = replace(FINE, name="toy-pre", objective=odds, data=TeacherPairs())
+    rated = [replace(p, label=None, label_odds=(0.7, 0.2, 0.1)) for p in PAIRS]
+    real = run.rated_pairs
+    monkeypatch.setattr(run, "rated_pairs", lambda data, *more: rated if data == TeacherPairs() else real(data, *more))
+    monkeypatch.setattr(run, "find", lambda name: {"toy-pre": before}[name])
+    run.run(before, runs, teacher=None, seed=1)
+    old, _ = run.load_run(before, runs, 1)
+    with torch.no_grad():
+        answer = old.heads["entailment"](torch.zeros(1, 5), torch.zeros(1, 5)).argmax()
+    assert LABELS[answer] == "entailment"
+    after = replace(FINE, start="toy-pre", schedule=Schedule(epochs=0, batch_size=8))
+    run.run(after, runs, teacher=None, seed=1)
+    kept = torch.load(run.run_folder(runs, after, 1) / "model.pt", weights_only=True)
+    for name, value in old.state_dict().items():
+        assert torch.equal(kept[name], value), name
+    assert isinstance(run.load_run(after, runs, 1)[0].heads["entailment"], SupportVectorHead)
 
 
 NAMES = ("malstm-sick", "malstm-sick-synonyms", "malstm-sick-alone", "malstm-paper")

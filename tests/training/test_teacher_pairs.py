@@ -46,8 +46,19 @@ class ToyHead(nn.Module):
         return torch.log_softmax(same * five + (1 - same) * two, dim=1)
 
 
-def made(folder: Path, teacher: ToyTeacher | None = None, config: TeacherPairs = CONFIG) -> list[Pair]:
-    return teacher_pairs(config, SICK, HELD_OUT, ["too short", *CAPTIONS], teacher or ToyTeacher(), ToyHead(), folder)
+class ToyLabels(nn.Module):
+    """Log-probabilities of the labels: entailed as far as the first sentence has more of the first letter."""
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        more = a[:, 0] - b[:, 0]
+        return torch.log_softmax(torch.stack([more, -more, torch.zeros_like(more)], dim=1), dim=1)
+
+
+def made(
+    folder: Path, teacher: ToyTeacher | None = None, config: TeacherPairs = CONFIG, labels: nn.Module | None = None
+) -> list[Pair]:
+    captions = ["too short", *CAPTIONS]
+    return teacher_pairs(config, SICK, HELD_OUT, captions, teacher or ToyTeacher(), (ToyHead(), labels), folder)
 
 
 def test_pairs_are_of_either_kind_rated_and_of_no_sick_pair(tmp_path: Path) -> None:
@@ -72,6 +83,20 @@ def test_they_are_made_once(tmp_path: Path) -> None:
     made(tmp_path, teacher, TeacherPairs(captions=6, in_domain=8, general=3, seed=1))
     assert teacher.calls == 1  # other pairs of the same sentences
     assert len(list(tmp_path.glob("pairs-*.npz"))) == 2
+
+
+def test_a_teacher_that_knows_labels_says_how_likely_each_is_in_the_order_of_the_pair(tmp_path: Path) -> None:
+    assert {pair.label_odds for pair in made(tmp_path / "unlabelled")} == {None}
+    first = made(tmp_path, labels=ToyLabels())
+    assert made(tmp_path, labels=ToyLabels()) == first  # as kept
+    rows = ToyTeacher().encode(CAPTIONS)
+    encoded = {text: row / np.linalg.norm(row) * 10 for text, row in zip(CAPTIONS, rows, strict=True)}
+    captions = [pair for pair in first if pair.a in encoded]
+    assert len({pair.label_odds for pair in captions}) > 1
+    for pair in captions:
+        more = encoded[pair.a][0] - encoded[pair.b][0]
+        expected = np.exp([more, -more, 0.0])
+        assert pair.label_odds == pytest.approx(expected / expected.sum(), rel=0.02)  # encodings are kept as float16
 
 
 def test_too_few_captions_are_refused(tmp_path: Path) -> None:

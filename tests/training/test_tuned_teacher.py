@@ -1,6 +1,7 @@
 """The teacher's fine-tuning, on a stand-in that averages word vectors as a sentence-transformers model would answer."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,16 @@ from contract.padding import pad
 from contract.scores import expected_rating
 from tests import toys
 from training import tuned_teacher
-from training.tuned_teacher import CLASSES, HEAD_NAME, SCALE, TuningConfig, load_head, tuned
+from training.objectives.supervised import LABELS
+from training.tuned_teacher import (
+    CLASSES,
+    ENTAILMENT_HEAD_NAME,
+    HEAD_NAME,
+    SCALE,
+    TuningConfig,
+    load_heads,
+    tuned,
+)
 
 CONFIG = TuningConfig(epochs=60, batch_size=4, learning_rate=0.05, head_learning_rate=0.02)
 
@@ -54,14 +64,17 @@ def _no_transformer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuned_teacher, "Teacher", ToyTeacher)
 
 
-def ratings(folder: Path) -> list[float]:
+@torch.no_grad()
+def embedded(folder: Path) -> list[Tensor]:
     model: Any = Model()
     model.load_state_dict(torch.load(folder / "words.pt", weights_only=True))
-    with torch.no_grad():
-        a, b = (
-            model(model.tokenizer([getattr(p, side) for p in toys.RATED]))["sentence_embedding"] for side in ("a", "b")
-        )
-        rating: list[float] = expected_rating(load_head(folder, 6)(a * SCALE, b * SCALE).numpy(), CLASSES).tolist()
+    sides = ([getattr(p, side) for p in toys.RATED] for side in ("a", "b"))
+    return [model(model.tokenizer(texts))["sentence_embedding"] * SCALE for texts in sides]
+
+
+@torch.no_grad()
+def ratings(folder: Path) -> list[float]:
+    rating: list[float] = expected_rating(load_heads(folder, 6)[0](*embedded(folder)).numpy(), CLASSES).tolist()
     return rating
 
 
@@ -71,6 +84,27 @@ def test_it_learns_the_ratings_and_saves_model_and_head(tmp_path: Path) -> None:
     assert ratings(folder) == pytest.approx([p.target for p in toys.RATED], abs=0.5)
     assert folder.parent == tmp_path
     assert not list(tmp_path.glob("*.partial"))
+    assert load_heads(folder, 6)[1] is None
+
+
+def test_it_learns_the_labels_beside_them_on_request(tmp_path: Path) -> None:
+    config = replace(CONFIG, entailment_weight=1.0)
+    folder = tuned(tmp_path / "teacher", toys.RATED, config, tmp_path)
+    assert {path.name for path in folder.iterdir()} == {"words.pt", HEAD_NAME, ENTAILMENT_HEAD_NAME}
+    _, labels = load_heads(folder, 6)
+    assert labels is not None
+    with torch.no_grad():
+        assert [LABELS[i] for i in labels(*embedded(folder)).argmax(1)] == [p.label for p in toys.RATED]
+    assert ratings(folder) == pytest.approx([p.target for p in toys.RATED], abs=0.5)
+    other = [replace(toys.RATED[0], label="neutral"), *toys.RATED[1:]]
+    short = replace(config, epochs=1)
+    assert tuned(tmp_path / "teacher", other, short, tmp_path) != tuned(
+        tmp_path / "teacher", toys.RATED, short, tmp_path
+    )
+    unlabelled = replace(short, entailment_weight=0.0)
+    assert tuned(tmp_path / "teacher", other, unlabelled, tmp_path) == tuned(
+        tmp_path / "teacher", toys.RATED, unlabelled, tmp_path
+    )
 
 
 def test_it_is_tuned_once_for_each_teacher_and_setting_and_comes_again_from_its_seed(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """MaLSTM's objective: g = exp(-||h_a - h_b||_1) regressed to the label by its squared error.
 
 J. Mueller, A. Thyagarajan, "Siamese Recurrent Architectures for Learning Sentence Similarity", AAAI 2016: g is their
-similarity function, the labels are rescaled to [0, 1].
+similarity function, the labels are rescaled to [0, 1]. Beside it, where the recipe says so, the loss of an entailment
+head: ours, so that the embeddings that the support vector machine reads afterwards have heard of entailment.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from training.batches import Indices, shard, shuffled
+from training.losses import kl_to_target
 from training.metrics import graded
 from training.models import SiameseModel
 from training.objectives.development import encode_all
@@ -28,6 +30,7 @@ class ManhattanConfig:
     regulariser: RegulariserConfig = NO_PENALTY
     calibrate_on: Literal["train", "out-of-fold", "dev"] = "train"  # of SICK; the paper: train
     entailment: bool = False  # an SVM for SICK's entailment labels (`training.svm`)
+    entailment_weight: float = 0.0  # of a head's loss while training; 0: no head. The SVM takes its place afterwards
 
 
 def manhattan_similarity(a_BD: Tensor, b_BD: Tensor) -> Tensor:
@@ -36,7 +39,7 @@ def manhattan_similarity(a_BD: Tensor, b_BD: Tensor) -> Tensor:
 
 
 class ManhattanObjective:
-    """Mean squared error of g over rated pairs."""
+    """Mean squared error of g over rated pairs, and the entailment head's loss over those that have a label."""
 
     def __init__(
         self,
@@ -80,21 +83,34 @@ class ManhattanObjective:
             yield part if len(part) else indices[:1]  # a rank without work would leave the others waiting
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
-        """Mean squared error plus penalties."""
+        """Mean squared error plus the weighted entailment loss plus penalties."""
         left, right = self.training.a.batch(batch), self.training.b.batch(batch)
         a, b = self.model.encode_pair(left, right)
         low, high = self.config.scale
         target = (torch.from_numpy(self.training.rating[batch]).to(a.device) - low) / (high - low)
         error = ((manhattan_similarity(a, b) - target) ** 2).mean()
-        penalty = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
-        return error + penalty, {"error": float(error.detach()), "penalty": float(penalty.detach())}
+        parts = {"error": error}
+        odds = torch.from_numpy(self.training.odds[batch]).to(a.device)
+        known = ~torch.isnan(odds[:, 0])
+        if self.config.entailment_weight > 0 and bool(known.any()):
+            predicted = self.model.heads["entailment"](a[known], b[known])
+            parts["entailment"] = self.config.entailment_weight * kl_to_target(predicted, odds[known])
+        parts["penalty"] = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
+        return torch.stack(list(parts.values())).sum(), {name: float(part.detach()) for name, part in parts.items()}
 
     def evaluate(self) -> dict[str, float]:
-        """Pearson, Spearman and squared error of g, stretched over the scale; `selection` is Pearson r."""
+        """Pearson, Spearman and squared error of g, stretched over the scale; `selection` is Pearson r.
+
+        The accuracy is that of the head of the training, not of the machine that is fitted afterwards.
+        """
         a, b = (encode_all(self.model, side) for side in (self.development.a, self.development.b))
         low, high = self.config.scale
         stretched = low + (high - low) * manhattan_similarity(a, b).cpu().numpy().astype(np.float64)
         metrics = graded(stretched, self.development.rating)
+        known = self.development.label >= 0
+        if self.config.entailment_weight > 0 and known.any():
+            predicted = self.model.heads["entailment"](a, b).argmax(1).cpu().numpy()
+            metrics["accuracy"] = float((predicted == self.development.label)[known].mean())
         return {**metrics, "selection": metrics["pearson"]}
 
     def generators(self) -> list[torch.Generator]:

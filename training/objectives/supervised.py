@@ -1,5 +1,7 @@
 """Supervised pairs: graded similarity (KL to the sparse target) and entailment (NLL), alone or together.
 
+Where a teacher labelled the pairs, the NLL becomes the KL to its probabilities, which is the same for a certain label.
+
 Tai et al. (2015), section 4.2; Wieting et al. (2016), section 4.4. Training both on one encoder lets one cached
 embedding answer both questions.
 """
@@ -11,7 +13,6 @@ from typing import cast
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import nll_loss
 
 from contract.manifest import EntailmentLabel
 from contract.scores import expected_rating
@@ -42,7 +43,10 @@ class SupervisedConfig:
 
 
 class LabelledPairs:
-    """Tokenised pairs; a pair may lack the rating or the label, and is then left out of that loss."""
+    """Tokenised pairs; a pair may lack the rating or the label, and is then left out of that loss.
+
+    `rating` [N], `label` [N] of -1..2 and `odds` [N, 3], what a teacher or else the label says: NaN or -1 for none.
+    """
 
     def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer, max_tokens: int) -> None:
         """Tokenise both sides."""
@@ -52,6 +56,11 @@ class LabelledPairs:
         self.label = np.array(
             [-1 if p.label is None else LABELS.index(cast(EntailmentLabel, p.label)) for p in pairs], dtype=np.int64
         )
+        self.odds = np.full((len(pairs), len(LABELS)), np.nan, dtype=np.float32)
+        self.odds[self.label >= 0] = np.eye(len(LABELS), dtype=np.float32)[self.label[self.label >= 0]]
+        for row, pair in enumerate(pairs):
+            if pair.label_odds is not None:
+                self.odds[row] = pair.label_odds
 
     def __len__(self) -> int:
         return len(self.rating)
@@ -98,10 +107,11 @@ class SupervisedObjective:
             target = sparse_target(ratings, self.classes.to(a.device))
             predicted = self.model.heads["similarity"](a[rated], b[rated])
             parts["similarity"] = self.config.similarity_weight * kl_to_target(predicted, target)
-        label = torch.from_numpy(self.training.label[batch]).to(a.device)
-        if "entailment" in self.model.heads and bool((label >= 0).any()):
-            predicted = self.model.heads["entailment"](a[label >= 0], b[label >= 0])
-            parts["entailment"] = self.config.entailment_weight * nll_loss(predicted, label[label >= 0])
+        odds = torch.from_numpy(self.training.odds[batch]).to(a.device)
+        known = ~torch.isnan(odds[:, 0])
+        if "entailment" in self.model.heads and bool(known.any()):
+            predicted = self.model.heads["entailment"](a[known], b[known])
+            parts["entailment"] = self.config.entailment_weight * kl_to_target(predicted, odds[known])
         parts["penalty"] = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
         return torch.stack(list(parts.values())).sum(), {name: float(v.detach()) for name, v in parts.items()}
 

@@ -11,9 +11,10 @@ import torch
 from contract.scores import exp_l1
 from tests import toys
 from training.architectures import LSTMConfig
+from training.heads import PairHead
 from training.loop import Schedule, train
 from training.objectives.manhattan import ManhattanConfig, ManhattanObjective, manhattan_similarity
-from training.objectives.supervised import LabelledPairs
+from training.objectives.supervised import LABELS, LabelledPairs
 from training.optimisers import OptimiserConfig
 from training.pairs import Pair
 from training.regularisers import RegulariserConfig
@@ -63,6 +64,38 @@ def test_a_penalty_is_added() -> None:
     loss, parts = task.loss(np.arange(4))
     assert parts["penalty"] > 0
     assert float(loss.detach()) == pytest.approx(parts["error"] + parts["penalty"])
+
+
+def with_head(pairs: tuple[Pair, ...], weight: float = 0.5) -> ManhattanObjective:
+    model = toys.model(MALSTM)
+    model.heads["entailment"] = PairHead(5, len(LABELS))
+    return ManhattanObjective(
+        model, labelled(pairs), labelled(), ManhattanConfig(entailment_weight=weight), len(pairs), seed=0
+    )
+
+
+def test_the_entailment_heads_loss_is_added_where_a_pair_has_a_label() -> None:
+    odds = (0.5, 0.25, 0.25)
+    pairs = (toys.RATED[0], replace(toys.RATED[1], label=None), replace(toys.RATED[2], label=None, label_odds=odds))
+    task = with_head(pairs)
+    with torch.no_grad():
+        loss, parts = task.loss(np.arange(3))
+        a, b = (task.model.encode(side.batch(np.array([0, 2]))) for side in (task.training.a, task.training.b))
+        predicted = task.model.heads["entailment"](a, b)
+    target = torch.tensor([[1.0, 0, 0], odds])
+    divergence = (torch.xlogy(target, target) - target * predicted).sum(1).mean()  # of a label: its surprise
+    assert parts["entailment"] == pytest.approx(0.5 * float(divergence), abs=1e-6)
+    assert float(loss) == pytest.approx(parts["error"] + parts["entailment"], abs=1e-6)
+    assert set(with_head((replace(toys.RATED[1], label=None),)).loss(np.arange(1))[1]) == {"error", "penalty"}
+
+
+def test_the_head_learns_the_labels_while_the_ratings_choose_the_epoch(tmp_path: Path) -> None:
+    optimiser = OptimiserConfig(learning_rate=0.02, embedding_learning_rate=0.02, clip=5.0)
+    task = with_head(toys.RATED)
+    train(task, optimiser, Schedule(epochs=60, batch_size=3), tmp_path, seed=0)
+    after = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
+    assert after["accuracy"] == 1.0
+    assert after["selection"] == after["pearson"] > 0.95
 
 
 def test_only_the_rows_named_are_trained_on() -> None:
