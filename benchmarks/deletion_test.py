@@ -31,13 +31,10 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the repository is not installed
 from contract.explaining import contributions  # noqa: E402
 from contract.tokenizer import Encoded  # noqa: E402
-from service.cache import VectorCache  # noqa: E402
+from service.app import create_app  # noqa: E402
 from service.interaction import InteractionScorer  # noqa: E402
-from service.registry import open_models  # noqa: E402
 from service.scorer import Scorer, SiameseScorer  # noqa: E402
 from service.settings import Settings  # noqa: E402
-from service.telemetry import Telemetry  # noqa: E402
-from service.workers import Workers  # noqa: E402
 from training.corpora import sick  # noqa: E402
 from training.pairs import Pair  # noqa: E402
 
@@ -162,10 +159,8 @@ def summary(scorer: Scorer, k: int, by_pair: Sequence[Sequence[tuple[float, floa
 
 def scorers(models: Path) -> dict[str, Scorer]:
     """Every model of a folder, as the service opens it."""
-    telemetry = Telemetry()
     settings = Settings(models_dir=models, providers="cpu")
-    opened = open_models(settings, telemetry, VectorCache(0, telemetry), Workers(1, 1))
-    return {name: model.scorer for name, model in opened.items()}
+    return {name: model.scorer for name, model in create_app(settings).service.registry.items()}
 
 
 def main() -> None:

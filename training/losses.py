@@ -60,6 +60,13 @@ def cosine_matrix_loss(student_BD: Tensor, teacher_BE: Tensor) -> Tensor:
     return (difference**2).sum() / max(size * (size - 1), 1)  # both diagonals are 1: they add nothing
 
 
+def cosine_pair_loss(student_a_BD: Tensor, student_b_BD: Tensor, teacher_a_BE: Tensor, teacher_b_BE: Tensor) -> Tensor:
+    """Mean squared difference of the cosines of B pairs to the teacher's (our departure, no paper)."""
+    student = (normalize(student_a_BD, dim=1) * normalize(student_b_BD, dim=1)).sum(dim=1)
+    teacher = (normalize(teacher_a_BE, dim=1) * normalize(teacher_b_BE, dim=1)).sum(dim=1)
+    return ((student - teacher) ** 2).mean()
+
+
 def sparse_target(ratings_B: Tensor, classes_K: Tensor) -> Tensor:
     """Distribution over rising classes whose expectation is the rating (Tai et al. 2015, eq. 16): [B] -> [B, K].
 

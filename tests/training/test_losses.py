@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 from training.losses import (
     Negatives,
     cosine_matrix_loss,
+    cosine_pair_loss,
     hardest_negatives,
     kl_to_target,
     margin_loss,
@@ -141,6 +142,14 @@ def test_cosine_matrix_loss_ignores_length_and_rotation() -> None:
     rotation, _ = torch.linalg.qr(draw(3, 3, seed=9)[0])
     assert float(cosine_matrix_loss(student, 5 * student @ rotation)) == pytest.approx(0.0, abs=1e-12)
     assert float(cosine_matrix_loss(student[:1], student[1:2])) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_cosine_pair_loss_is_the_mean_over_the_pairs_whatever_their_lengths() -> None:
+    (a, b), (one, other) = draw(5, 3, seed=1), draw(5, 6, seed=2)
+    squares = [(cosine(a[i], b[i]) - cosine(one[i], other[i])) ** 2 for i in range(5)]
+    expected = pytest.approx(sum(squares) / 5, abs=1e-12)
+    assert float(cosine_pair_loss(a, b, one, other)) == expected
+    assert float(cosine_pair_loss(2 * a, 3 * b, 4 * one, 5 * other)) == expected
 
 
 def test_sparse_target_by_hand() -> None:

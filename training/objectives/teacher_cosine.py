@@ -1,6 +1,8 @@
 """Regress the student's in-batch cosines to a teacher's, on sentences without any label.
 
-Our own addition, in no paper: it is what carries a sentence-transformer's judgement into static word vectors.
+Our own addition, in no paper: it is what carries a sentence-transformer's judgement into static word vectors. Nearly
+all cosines of a batch are those of unrelated sentences. So, where the config weighs them, each sentence also meets one
+of its near neighbours (`training.neighbours`): people are asked about such pairs.
 """
 
 from collections.abc import Iterator
@@ -12,10 +14,13 @@ import torch
 from torch import Tensor
 
 from training.batches import Indices, Sentences, shard, shuffled
-from training.losses import cosine_matrix_loss
+from training.losses import cosine_matrix_loss, cosine_pair_loss
 from training.models import SiameseModel
+from training.neighbours import near_neighbours
 from training.objectives.development import GradedSets
 from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+
+NEIGHBOURS, TREES = 3, 2  # of each sentence in each tree
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,7 @@ class TeacherCosineConfig:
     """Half of the batches random, half of sentences near each other, where the cosines worth learning are."""
 
     near_share: float = 0.5
+    neighbour_weight: float = 0.0  # of the cosines to near neighbours beside those of the batch; 0: none are looked for
     regulariser: RegulariserConfig = NO_PENALTY
 
 
@@ -46,6 +52,10 @@ class TeacherCosineObjective:
         self.sentences, self.teacher, self.development, self.config = sentences, teacher, development, config
         self.batch_size, self.seed = batch_size, seed
         self.regulariser = Regulariser(model, config.regulariser)
+        self.choice = torch.Generator().manual_seed(seed)
+        self.neighbours: Indices | None = None
+        if config.neighbour_weight > 0:
+            self.neighbours = near_neighbours(teacher, each=NEIGHBOURS, trees=TREES, seed=seed)
 
     def steps(self) -> int:
         """Full batches of an epoch."""
@@ -68,18 +78,25 @@ class TeacherCosineObjective:
             yield shard(batch, rank, world)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
-        """Cosine regression plus penalties."""
+        """Cosine regression, over the batch and to a neighbour of each sentence drawn anew, plus penalties."""
+        own = len(batch)
+        if self.neighbours is not None:
+            drawn = torch.randint(self.neighbours.shape[1], (own,), generator=self.choice).numpy()
+            batch = np.concatenate([batch, self.neighbours[batch, drawn]])
         inputs = self.sentences.batch(batch)
         student = self.model.encode(inputs)
         target = torch.from_numpy(np.asarray(self.teacher[batch], dtype=np.float32)).to(student.device)
-        regression = cosine_matrix_loss(student, target)
-        penalty = self.regulariser(inputs[0])
-        return regression + penalty, {"regression": float(regression.detach()), "penalty": float(penalty.detach())}
+        parts = {"regression": cosine_matrix_loss(student[:own], target[:own])}
+        if self.neighbours is not None:
+            near = cosine_pair_loss(student[:own], student[own:], target[:own], target[own:])
+            parts["neighbours"] = self.config.neighbour_weight * near
+        parts["penalty"] = self.regulariser(inputs[0])
+        return torch.stack(list(parts.values())).sum(), {name: float(part.detach()) for name, part in parts.items()}
 
     def evaluate(self) -> dict[str, float]:
         """Mean Pearson r over the development sets."""
         return self.development.evaluate(self.model)
 
     def generators(self) -> list[torch.Generator]:
-        """No randomness outside the order of batches."""
-        return []
+        """The draw of neighbours, where there is one; the order of batches has its own."""
+        return [] if self.neighbours is None else [self.choice]

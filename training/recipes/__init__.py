@@ -11,6 +11,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         word_averaging.avg_paraphrase,
         word_averaging.avg_raw,
         word_averaging.avg_wide,
+        word_averaging.avg_near,
         word_averaging.avg_margin,
         word_averaging.avg_margin_random,
         word_averaging.avg_sick,

@@ -70,5 +70,4 @@ def avg_joint() -> Recipe:
         schedule=Schedule(epochs=6, batch_size=256, decay="linear"),
         start=start.name,
         map_unseen=False,  # its start has done it
-        publication=None,
     )

@@ -6,18 +6,21 @@ import torch
 
 from tests import toys
 from training.batches import Sentences
-from training.losses import cosine_matrix_loss
+from training.losses import cosine_matrix_loss, cosine_pair_loss
+from training.neighbours import near_neighbours
 from training.objectives.development import GradedSets
-from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
+from training.objectives.teacher_cosine import NEIGHBOURS, TREES, TeacherCosineConfig, TeacherCosineObjective
 
 TEXTS = [f"{a} {b} {c}" for a in toys.WORDS[2:6] for b in toys.WORDS[6:10] for c in toys.WORDS[10:14]]  # 64
 TEACHER = np.random.default_rng(0).standard_normal((64, 5)).astype(np.float16)
 
 
-def objective(near_share: float = 0.5, teacher: np.ndarray = TEACHER) -> TeacherCosineObjective:
+def objective(
+    near_share: float = 0.5, teacher: np.ndarray = TEACHER, neighbour_weight: float = 0.0
+) -> TeacherCosineObjective:
     sentences = Sentences(TEXTS, toys.tokenizer(), toys.MAX_TOKENS)
     development = GradedSets({"toy": toys.RATED}, toys.tokenizer(), toys.MAX_TOKENS)
-    config = TeacherCosineConfig(near_share=near_share)
+    config = TeacherCosineConfig(near_share=near_share, neighbour_weight=neighbour_weight)
     return TeacherCosineObjective(toys.model(), sentences, teacher, development, config, batch_size=8, seed=0)
 
 
@@ -69,12 +72,42 @@ def test_the_loss_regresses_the_cosines_of_the_batch() -> None:
     assert parts == pytest.approx({"regression": expected, "penalty": 0.0}, abs=1e-7)
 
 
+def test_each_sentence_also_meets_a_neighbour_drawn_anew() -> None:
+    task = objective(neighbour_weight=3.0)
+    assert task.neighbours is not None
+    np.testing.assert_array_equal(
+        task.neighbours, near_neighbours(TEACHER, each=NEIGHBOURS, trees=TREES, seed=task.seed)
+    )
+    batch = np.array([5, 60, 17, 33])
+    state = task.choice.get_state()
+    loss, parts = task.loss(batch)
+    drawn = torch.randint(NEIGHBOURS * TREES, (4,), generator=torch.Generator().manual_seed(0)).numpy()
+    student, other = (task.model.encode(task.sentences.batch(rows)) for rows in (batch, task.neighbours[batch, drawn]))
+    target, near = (torch.from_numpy(TEACHER[r].astype(np.float32)) for r in (batch, task.neighbours[batch, drawn]))
+    expected = cosine_pair_loss(student, other, target, near).item()
+    assert parts["neighbours"] == pytest.approx(3 * expected, abs=1e-6)
+    assert parts["regression"] == pytest.approx(cosine_matrix_loss(student, target).item(), abs=1e-6)
+    assert loss.item() == pytest.approx(parts["neighbours"] + parts["regression"], abs=1e-6)
+    again = task.loss(batch)[1]
+    assert again["neighbours"] != parts["neighbours"]
+    assert task.generators() == [task.choice]  # so that a resumed run draws the same
+    task.choice.set_state(state)
+    assert task.loss(batch)[1] == parts
+
+
+def test_without_a_weight_no_neighbours_are_looked_for() -> None:
+    assert objective().neighbours is None
+    assert objective().generators() == []
+
+
 def test_a_student_that_is_its_own_teacher_has_nothing_to_learn() -> None:
     task = objective()
     everything = np.arange(64)
     with torch.no_grad():
         own = task.model.encode(task.sentences.batch(everything)).numpy()
-    assert objective(teacher=own).loss(everything)[0].item() == pytest.approx(0.0, abs=1e-8)
+    for weight in (0.0, 3.0):
+        itself = objective(teacher=own, neighbour_weight=weight)
+        assert itself.loss(everything)[0].item() == pytest.approx(0.0, abs=1e-8)
 
 
 def test_every_sentence_needs_its_teacher_embedding() -> None:
