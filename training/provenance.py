@@ -61,7 +61,14 @@ def _table_command(table: TableRecipe | FoundTable) -> str:
 
 
 def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
-    """Every corpus that moved a weight or a choice, those of the runs it starts from included."""
+    """Every corpus that moved a weight or a choice, those of the runs it starts from included.
+
+    What two runs of the chain used alike is named once.
+    """
+    return tuple(dict.fromkeys(_used(recipe)))
+
+
+def _used(recipe: Recipe) -> Iterable[TrainingData]:
     used = list(training_data_for(find(recipe.start)) if recipe.start is not None else _words(recipe.table))
     match recipe.data:
         case TeacherSentences() as data:
@@ -90,6 +97,8 @@ def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:
             return tuple(used)
         case TeacherPairs() as data:
             use = "pre-training: sentences of pairs that the teacher, fine-tuned on SICK train, rates"
+            if data.tuning.entailment_weight > 0:
+                use += " and labels"
             used += _by_source(Counter(captions=data.captions), use)
             used.append(_entry("sick", use, len(supervised_pairs())))
             return tuple(used)
