@@ -129,9 +129,10 @@ class Server(uvicorn.Server):
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     def drain(self) -> None:
-        """Be unready from now on, and answer as before."""
+        """Be unready from now on, and answer as before, each connection for the last time."""
         self._app.service.shutting_down = True
         self._closing = True
+        self._close_after_answers()
 
     def leave(self, *, hurried: bool = False) -> None:
         """Stop; what is under way is finished.
@@ -140,6 +141,7 @@ class Server(uvicorn.Server):
             hurried: close connections that wait for their next request, too.
         """
         self._closing = self.should_exit = True
+        self._close_after_answers()
         self._hurried |= hurried
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -159,10 +161,14 @@ class Server(uvicorn.Server):
         if self._leave_at is not None and self._leave_at <= monotonic():
             self.leave()
         stop = await super().on_tick(counter)
-        headers = self.server_state.default_headers
-        if self._closing and CLOSE not in headers:
-            headers.append(CLOSE)  # the list that requests under way hold too
+        if self._closing:
+            self._close_after_answers()  # uvicorn has made the list anew
         return stop
+
+    def _close_after_answers(self) -> None:
+        headers = self.server_state.default_headers
+        if CLOSE not in headers:
+            headers.append(CLOSE)  # the list that requests under way hold too
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Steps 2 and 3."""

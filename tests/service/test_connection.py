@@ -9,6 +9,7 @@ from pathlib import Path
 import uvloop
 
 from service.app import create_app
+from service.connection import CLOSE
 from service.server import Server
 from service.settings import Settings
 from tests.service.conftest import let_in
@@ -32,6 +33,21 @@ def question(*lines: str, method: str = "POST", close: bool = True) -> bytes:
     head = [f"{method} /similarity HTTP/1.1", "host: a", "content-type: application/json", *lines]
     head += [f"content-length: {len(body)}", *(["connection: close"] if close else [])]
     return "\r\n".join([*head, "", ""]).encode() + body
+
+
+def test_answers_close_their_connections_from_the_moment_the_service_is_unready(models: Path) -> None:
+    settings = Settings(models_dir=models)
+    app = create_app(settings)
+    server = Server(app, settings)
+    asyncio.run(server.on_tick(0))
+    before = server.server_state.default_headers
+    assert CLOSE not in before
+    server.drain()
+    assert app.service.readiness()["reasons"] == ["shutting down"]
+    assert CLOSE in before  # the very list that requests under way hold, and before the next tick
+    asyncio.run(server.on_tick(10))  # which makes it anew
+    assert server.server_state.default_headers is not before
+    assert server.server_state.default_headers.count(CLOSE) == 1
 
 
 def test_a_crowd_is_accepted_in_a_few_turns(models: Path) -> None:
