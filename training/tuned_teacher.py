@@ -82,25 +82,27 @@ def tuned(teacher: Path, pairs: Sequence[Pair], config: TuningConfig, cache: Pat
 
 def load_heads(folder: Path, dim: int) -> tuple[PairHead, PairHead | None]:
     """The heads that were trained with a tuned teacher of embeddings [.., dim]: of ratings, and of labels if it has."""
-    heads = []
-    for name, outputs in ((HEAD_NAME, len(CLASSES)), (ENTAILMENT_HEAD_NAME, len(LABELS))):
-        if (folder / name).is_file():
-            head = _head(dim, name, outputs)
-            head.load_state_dict(torch.load(folder / name, weights_only=True))
-            heads.append(head.eval())
-    return heads[0], heads[1] if len(heads) == 2 else None
+    labelled = (folder / ENTAILMENT_HEAD_NAME).is_file()
+    return _loaded(folder, HEAD_NAME, dim), _loaded(folder, ENTAILMENT_HEAD_NAME, dim) if labelled else None
 
 
-def _head(dim: int, name: str, outputs: int) -> PairHead:
-    return PairHead(dim, outputs, HIDDEN, directed=name == ENTAILMENT_HEAD_NAME)
+def _loaded(folder: Path, name: str, dim: int) -> PairHead:
+    head = _head(name, dim)
+    head.load_state_dict(torch.load(folder / name, weights_only=True))
+    return head.eval()
+
+
+def _head(name: str, dim: int) -> PairHead:
+    if name == HEAD_NAME:
+        return PairHead(dim, len(CLASSES), HIDDEN)
+    return PairHead(dim, len(LABELS), HIDDEN, directed=True)
 
 
 def _tune(model: Any, dim: int, pairs: Sequence[Pair], config: TuningConfig) -> dict[str, PairHead]:
     torch.manual_seed(config.seed)
     device = model.device
-    heads = {HEAD_NAME: _head(dim, HEAD_NAME, len(CLASSES)).to(device)}
-    if config.entailment_weight > 0:
-        heads[ENTAILMENT_HEAD_NAME] = _head(dim, ENTAILMENT_HEAD_NAME, len(LABELS)).to(device)
+    names = (HEAD_NAME, ENTAILMENT_HEAD_NAME) if config.entailment_weight > 0 else (HEAD_NAME,)
+    heads = {name: _head(name, dim).to(device) for name in names}
     of_heads = [parameter for head in heads.values() for parameter in head.parameters()]
     groups: list[dict[str, Any]] = [
         {"params": list(model.parameters()), "lr": config.learning_rate},
