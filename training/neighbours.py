@@ -15,7 +15,7 @@ from torch.nn.functional import normalize
 
 from training.batches import Indices
 
-LEAF = 6500  # vectors at most: 62 leaves for 400,000, 20 s a tree
+LEAF = 6500  # vectors at most: 64 leaves for 400,000, 20 s a tree
 
 
 def near_neighbours(vectors_NE: npt.NDArray[np.floating], *, each: int, trees: int, seed: int) -> Indices:
