@@ -90,8 +90,9 @@ class Outcome:
     @property
     def from_sent(self) -> Floats:
         """Seconds that those answered with 200 took once they had found a connection: what the server knows of."""
-        took = self.latency - (self.sent - self.due)
-        return took[np.array([found == "200" for found in self.status], dtype=bool)]
+        answered = np.array([found == "200" for found in self.status], dtype=bool)
+        took: Floats = (self.latency - (self.sent - self.due))[answered]
+        return took
 
     @property
     def statuses(self) -> dict[str, int]:

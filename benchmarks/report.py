@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -31,7 +31,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [lines[0], "|" + "---|" * len(head), *lines[1:]]
 
 
-def write(out: Path, name: str, title: str, about: str, lines: Sequence[str], result: dict[str, object]) -> None:
+def write(out: Path, name: str, title: str, about: str, lines: Sequence[str], result: Mapping[str, object]) -> None:
     """Print a result, and write it as `<date>-<name>.md`, and as `.json` with all digits."""
     date = datetime.now(UTC).date()
     text = "\n".join([f"# {title}, {date}", "", about, "", *lines]) + "\n"

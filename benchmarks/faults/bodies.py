@@ -80,7 +80,11 @@ def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest
 
     def rank() -> Ask:
         model = rng.choice(similar)
-        body = {"query": texts.one(), "candidates": texts.some(most(model, 1000, 20)), "model": model}
+        body: dict[str, object] = {
+            "query": texts.one(),
+            "candidates": texts.some(most(model, 1000, 20)),
+            "model": model,
+        }
         if rng.random() < 0.3 and heavy:
             body |= {"rerank_model": rng.choice(sorted(heavy)), "rerank_top": rng.randint(1, 10)}
         return Ask.post("/rank", body)

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 
 import redis
 
@@ -332,8 +333,9 @@ def _fill(client: redis.Redis) -> None:
 
 
 def _strings(client: redis.Redis) -> dict[bytes, bytes]:
-    keys = client.keys()
-    return {key: value for key, value in zip(keys, client.mget(keys), strict=True) if value} if keys else {}
+    keys = [key for key in client.keys("*") if isinstance(key, bytes)]  # the client decodes nothing
+    values = client.mget(keys) if keys else []
+    return {key: value for key, value in zip(keys, values, strict=True) if isinstance(value, bytes) and value}
 
 
 def _garbage(client: redis.Redis, rng: random.Random) -> None:
@@ -353,13 +355,14 @@ def _other_types(client: redis.Redis, rng: random.Random) -> None:
     pipeline = client.pipeline()
     for key in client.keys("*"):
         pipeline.delete(key)
-        rng.choice(
+        become = rng.choice(
             [
-                lambda key=key: pipeline.rpush(key, "a", "b"),
-                lambda key=key: pipeline.hset(key, "a", "b"),
-                lambda key=key: pipeline.sadd(key, "a"),
+                partial(pipeline.rpush, key, "a", "b"),
+                partial(pipeline.hset, key, "a", "b"),
+                partial(pipeline.sadd, key, "a"),
             ]
-        )()
+        )
+        become()
     pipeline.execute()
 
 

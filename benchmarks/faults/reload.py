@@ -16,7 +16,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -158,7 +158,7 @@ def judged(ask: Ask, answers: tuple[object, object], bad: set[tuple[str, int]]) 
 
     def judge(found: object) -> str | None:
         assert isinstance(found, dict), "what all these routes answer"
-        version = found.get("model_version")
+        version = found["model_version"]
         if (found["model"], version) in bad:
             return f"the bad version {version} of {found['model']} answers"
         expected = answers[1 - version % 2]
@@ -187,7 +187,9 @@ async def _swap(
             resident = [before]
             seen = 0
             version = 1
-            ways = itertools.cycle((partial(_by_route, client), partial(_by_signal, served)))
+            ways: Iterator[Callable[[], Awaitable[object]]] = itertools.cycle(
+                (partial(_by_route, client), partial(_by_signal, served))
+            )
             for turn in range(options.times):
                 old, wrong, version = version, version + 1, version + 3  # an odd step: the contents take turns
                 spoil = SPOILS[turn % len(SPOILS)]
@@ -238,7 +240,7 @@ async def _swap(
     says(f"{name}: no other error in the log", not complaints, complaints[:3] or "none")
 
 
-async def _by_route(client: httpx.AsyncClient) -> list[dict[str, object]]:
+async def _by_route(client: httpx.AsyncClient) -> list[dict[str, str]]:
     """Reload; what is said of each model."""
     return list((await client.post("/models/reload")).json()["models"])
 

@@ -160,8 +160,8 @@ async def _stop_one(
         load.hold()
     findings.row(name, 1, tally.asked, tally.lost, tally.wrong, *_times(tally), "-")
     says = findings.promise
-    status = response.status_code if isinstance(response, httpx.Response) else repr(response)
-    says(f"{name}: a request under way is answered", status == 200, status)
+    code_or_error = response.status_code if isinstance(response, httpx.Response) else repr(response)
+    says(f"{name}: a request under way is answered", code_or_error == 200, code_or_error)
     code = served.stop()
     says(f"{name}: ends by itself, in order", code in (0, -signal.SIGTERM), f"{code} after {ended_after:.1f} s")
     if drain:
