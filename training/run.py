@@ -94,14 +94,7 @@ def make_table(recipe: TableRecipe, teacher: Teacher, runs: Path) -> WordTable:
     """
     folder = runs / "tables" / recipe.name
     if (folder / ROWS_NAME).is_file():
-        table = WordTable.load(folder)
-        found = (len(table.tokenizer.words), table.rows.shape[1], table.tokenizer.buckets)
-        if found != (wanted := (recipe.words, recipe.dim, recipe.buckets)):
-            raise RecipeChangedError(
-                f"{folder} holds a table of (words, dim, buckets) {found}, asked for {wanted}: "
-                "move it away or name another"
-            )
-        return table
+        return load_table(recipe, runs)
 
     def texts() -> Iterator[str]:
         yield from wikipedia.paragraphs()
@@ -246,12 +239,22 @@ def load_table(recipe: TableRecipe | FoundTable, runs: Path) -> WordTable:
 
     Raises:
         RunMissing: it was not; names the command.
+        RecipeChangedError: it was distilled in another size.
     """
+    folder = runs / "tables" / recipe.name
     try:
-        return WordTable.load(runs / "tables" / recipe.name)
+        table = WordTable.load(folder)
     except FileNotFoundError as error:
         command = "vectors" if isinstance(recipe, FoundTable) else "distill"
         raise RunMissing(f"no word table {recipe.name!r}: run `python -m training {command} {recipe.name}`") from error
+    if isinstance(recipe, TableRecipe):
+        found = (len(table.tokenizer.words), table.rows.shape[1], table.tokenizer.buckets)
+        if found != (wanted := (recipe.words, recipe.dim, recipe.buckets)):
+            raise RecipeChangedError(
+                f"{folder} holds a table of (words, dim, buckets) {found}, the recipe wants {wanted}: "
+                "move it away and distil it again"
+            )
+    return table
 
 
 def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:

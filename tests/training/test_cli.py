@@ -43,6 +43,10 @@ def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) ->
         (("train", "no-such-recipe"), "no recipe 'no-such-recipe'; there are avg-"),
         (("train", "avg-sick", "--runs", "{tmp}"), "run `python -m training distill minilm-256`"),
         (("train", "pwim-sick-glove", "--runs", "{tmp}"), "run `python -m training vectors glove-sick-300`"),
+        (
+            ("distill", "glove-sick-300", "--teacher", "{tmp}"),
+            "no table 'glove-sick-300' to distil; there are minilm-256",
+        ),
         (("vectors", "minilm-256"), "no table 'minilm-256' of published word vectors; there are glove-sick-300"),
         (("vectors", "--runs", "{tmp}"), "glove-sick: {tmp}/vectors/glove840b-sick-vocab-300d.npz not found"),
         (("publish", "avg-sick", "--runs", "{tmp}"), "python -m training train avg-sick --seed 1"),
@@ -66,7 +70,7 @@ def test_recipes_are_listed_under_the_names_they_are_found_by(tmp_path: Path) ->
 
 def test_the_commands_of_a_card_retrain_what_a_run_starts_from_first() -> None:
     assert commands_for(find("avg-sick"), 3) == (
-        "python -m training distill minilm-256 --words 50000 --dim 256 --pieces 6000",
+        "python -m training distill minilm-256",
         "python -m training train avg-paraphrase --seed 3",
         "python -m training train avg-sick --seed 3",
         "python -m training publish avg-sick --seed 3",

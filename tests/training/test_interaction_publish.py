@@ -29,13 +29,13 @@ from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseCon
 from training.optimisers import OptimiserConfig
 from training.parity import ParityError
 from training.provenance import TEACHER
-from training.recipe import CorpusPairs, Publication, Recipe, RecipeError, TableRecipe
+from training.recipe import CorpusPairs, Publication, Recipe, RecipeError
 from training.runtime import PublishedModel
 
 RATED = Recipe(
     name="toy-rated",
     reaches="nothing",
-    table=TableRecipe("toy"),
+    table=toys.TABLE,
     architecture=MGIMConfig(hidden=4, limit=9),
     data=CorpusPairs("sick"),
     objective=PairwiseConfig(RATINGS_OF_SICK, "pearson", both_orders=True),

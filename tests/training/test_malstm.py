@@ -22,18 +22,17 @@ from training.objectives.supervised import LABELS
 from training.optimisers import OptimiserConfig
 from training.pairs import Pair
 from training.provenance import TEACHER, commands_for
-from training.recipe import Publication, Recipe, SickPairs, STSPairs, TableRecipe, TeacherPairs
+from training.recipe import Publication, Recipe, SickPairs, STSPairs, TeacherPairs
 from training.recipes import find, malstm
 from training.runtime import PublishedModel
 from training.svm import SupportVectorHead
 
 PAIRS = toys.pairs(64)
 HELD_OUT = [Pair("the dog runs in the park", "a dog runs", 4.0, "entailment"), *toys.RATED[:3]]
-TABLE = TableRecipe("toy", words=len(toys.WORDS), dim=toys.DIM)
 FINE = replace(
     malstm.sick(),
     name="toy-malstm",
-    table=TABLE,
+    table=toys.TABLE,
     architecture=replace(malstm.MALSTM, hidden=5),
     optimiser=OptimiserConfig(learning_rate=0.02, embedding_learning_rate=None, clip=5.0),
     schedule=Schedule(epochs=4, batch_size=8),

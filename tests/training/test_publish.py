@@ -53,7 +53,7 @@ RATED = [
     Pair("a man is not on the snow", "a man is on the snow", 2.8, "contradiction"),
 ]
 TOY_TEACHER = cast(Teacher, None)  # a table that is there needs no teacher
-TABLE = TableRecipe("toy", words=len(WORDS), dim=8)
+TABLE = TableRecipe("toy", words=len(WORDS), dim=8, buckets=4)
 SICK = Recipe(
     name="toy-sick",
     reaches="nothing",
@@ -318,7 +318,6 @@ def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole
 
 
 def test_a_table_of_another_size_is_not_passed_off_as_the_one_asked_for(runs: Path) -> None:
-    there = TableRecipe("toy", words=len(WORDS), dim=8, buckets=4)
-    assert run.make_table(there, TOY_TEACHER, runs).rows.shape[1] == 8
-    with pytest.raises(run.RecipeChangedError, match=r"\(16, 8, 4\), asked for \(16, 300, 4\)"):
-        run.make_table(replace(there, dim=300), TOY_TEACHER, runs)
+    assert run.make_table(TABLE, TOY_TEACHER, runs).rows.shape[1] == 8
+    with pytest.raises(run.RecipeChangedError, match=r"\(16, 8, 4\), the recipe wants \(16, 300, 4\)"):
+        run.load_table(replace(TABLE, dim=300), runs)

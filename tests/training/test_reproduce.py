@@ -22,7 +22,7 @@ from training.objectives.transfer import MarginConfig
 from training.optimisers import OptimiserConfig
 from training.pairs import Pair
 from training.provenance import TEACHER
-from training.recipe import ParaphrasePairs, Recipe, TableRecipe
+from training.recipe import ParaphrasePairs, Recipe
 from training.recipes import RECIPES
 from training.reproduce import Clock, Outcome, Places, plan, reproduce, together
 from training.reproductions import TABLES
@@ -33,7 +33,7 @@ from training.run import load_run
 AVG = Recipe(
     name="toy-avg",
     reaches="nothing",
-    table=TableRecipe("toy", words=len(toys.WORDS), dim=toys.DIM),
+    table=toys.TABLE,
     architecture=WordAveragingConfig(),
     data=ParaphrasePairs(limit=24),
     objective=MarginConfig(),

@@ -16,7 +16,7 @@ from training.loop import Schedule
 from training.objectives.transfer import MarginConfig
 from training.optimisers import OptimiserConfig
 from training.pairs import Pair
-from training.recipe import ParaphrasePairs, Recipe, SickPairs, TableRecipe
+from training.recipe import ParaphrasePairs, Recipe, SickPairs
 from training.recipes import RECIPES, find
 from training.recipes.spaces import (
     SPACES,
@@ -35,7 +35,7 @@ from training.searches import SearchRecord
 TOY = Recipe(
     name="toy-lstm",
     reaches="nothing",
-    table=TableRecipe("toy", words=len(toys.WORDS), dim=toys.DIM),
+    table=toys.TABLE,
     architecture=LSTMConfig(),
     data=ParaphrasePairs(limit=40),
     objective=MarginConfig(margin=0.4),

@@ -20,7 +20,7 @@ from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
 from training.optimisers import OptimiserConfig
 from training.provenance import TEACHER, training_data_for
-from training.recipe import Recipe, SSTSentences, STSSplitPairs, TableRecipe
+from training.recipe import Recipe, SSTSentences, STSSplitPairs
 from training.recipes import RECIPES
 
 PAIRS = [replace(pair, group=f"2014-test/{'images' if i % 2 else 'OnWN'}") for i, pair in enumerate(toys.pairs(24))]
@@ -29,7 +29,7 @@ SENTENCES = [(pair.a, i % 2) for i, pair in enumerate(PAIRS[:8])]
 STS = Recipe(
     name="toy-sts",
     reaches="nothing",
-    table=TableRecipe("toy", words=len(toys.WORDS), dim=toys.DIM),
+    table=toys.TABLE,
     architecture=GRANConfig(),
     data=STSSplitPairs(seed=5),
     objective=SupervisedConfig(classes=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), hidden=4),

@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from training.batches import Indices, shard, shuffled
-from training.losses import kl_to_target
 from training.metrics import graded
 from training.models import SiameseModel
 from training.objectives.development import encode_all
-from training.objectives.supervised import LabelledPairs
+from training.objectives.supervised import LabelledPairs, entailment_loss
 from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
 
@@ -90,11 +89,9 @@ class ManhattanObjective:
         target = (torch.from_numpy(self.training.rating[batch]).to(a.device) - low) / (high - low)
         error = ((manhattan_similarity(a, b) - target) ** 2).mean()
         parts = {"error": error}
-        odds = torch.from_numpy(self.training.odds[batch]).to(a.device)
-        known = ~torch.isnan(odds[:, 0])
-        if self.config.entailment_weight > 0 and bool(known.any()):
-            predicted = self.model.heads["entailment"](a[known], b[known])
-            parts["entailment"] = self.config.entailment_weight * kl_to_target(predicted, odds[known])
+        if self.config.entailment_weight > 0:
+            inference = entailment_loss(self.model.heads["entailment"], a, b, self.training.odds[batch])
+            parts["entailment"] = self.config.entailment_weight * inference
         parts["penalty"] = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
         return torch.stack(list(parts.values())).sum(), {name: float(part.detach()) for name, part in parts.items()}
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from contract.manifest import EntailmentLabel
 from contract.scores import expected_rating
@@ -66,6 +67,13 @@ class LabelledPairs:
         return len(self.rating)
 
 
+def entailment_loss(head: nn.Module, a_BD: Tensor, b_BD: Tensor, odds_B3: npt.NDArray[np.float32]) -> Tensor:
+    """KL of the head's label to the odds of each pair's labels, over the pairs that have them; 0 where none has."""
+    odds = torch.from_numpy(odds_B3).to(a_BD.device)
+    known = ~torch.isnan(odds[:, 0])
+    return kl_to_target(head(a_BD[known], b_BD[known]), odds[known]) if bool(known.any()) else a_BD.new_zeros(())
+
+
 class SupervisedObjective:
     """Sum of the similarity and entailment losses over labelled pairs."""
 
@@ -107,11 +115,9 @@ class SupervisedObjective:
             target = sparse_target(ratings, self.classes.to(a.device))
             predicted = self.model.heads["similarity"](a[rated], b[rated])
             parts["similarity"] = self.config.similarity_weight * kl_to_target(predicted, target)
-        odds = torch.from_numpy(self.training.odds[batch]).to(a.device)
-        known = ~torch.isnan(odds[:, 0])
-        if "entailment" in self.model.heads and bool(known.any()):
-            predicted = self.model.heads["entailment"](a[known], b[known])
-            parts["entailment"] = self.config.entailment_weight * kl_to_target(predicted, odds[known])
+        if "entailment" in self.model.heads:
+            inference = entailment_loss(self.model.heads["entailment"], a, b, self.training.odds[batch])
+            parts["entailment"] = self.config.entailment_weight * inference
         parts["penalty"] = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
         return torch.stack(list(parts.values())).sum(), {name: float(v.detach()) for name, v in parts.items()}
 

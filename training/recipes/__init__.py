@@ -1,9 +1,12 @@
 """Recipes by name: plain functions of no argument, one for each experiment."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from training.recipe import FoundTable, Recipe, TableRecipe
 from training.recipes import gran, malstm, mgim, pwim, sick, sts, supervised, teacher, wieting2016, word_averaging
+
+Table = TypeVar("Table", TableRecipe, FoundTable)
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
     make().name: make
@@ -12,6 +15,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         word_averaging.avg_raw,
         word_averaging.avg_wide,
         word_averaging.avg_near,
+        word_averaging.avg_wide_near,
         word_averaging.avg_margin,
         word_averaging.avg_margin_random,
         word_averaging.avg_sick,
@@ -25,6 +29,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         sick.lstm_avg_tuned,
         teacher.gran_paraphrase,
         teacher.gran_glosses,
+        teacher.gran_near,
         teacher.lstm_avg_paraphrase,
         teacher.avg_joint,
         malstm.teacher_pretraining,
@@ -119,13 +124,14 @@ def find(name: str) -> Recipe:
     return RECIPES[name]()
 
 
-def find_found_table(name: str) -> FoundTable:
-    """A table of published word vectors by name.
+def find_word_table(name: str, kind: type[Table]) -> Table:
+    """A word table that recipes name: one to distil, or one of published vectors.
 
     Raises:
-        KeyError: with the names there are.
+        KeyError: none of that kind; with the names there are.
     """
-    found = {table.name: table for table in TABLES.values() if isinstance(table, FoundTable)}
+    found = {table.name: table for table in TABLES.values() if isinstance(table, kind)}
     if name not in found:
-        raise KeyError(f"no table {name!r} of published word vectors; there are {', '.join(sorted(found))}")
+        what = "to distil" if kind is TableRecipe else "of published word vectors"
+        raise KeyError(f"no table {name!r} {what}; there are {', '.join(sorted(found))}")
     return found[name]

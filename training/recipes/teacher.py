@@ -52,6 +52,19 @@ def gran_glosses() -> Recipe:
     )
 
 
+def gran_near() -> Recipe:
+    """GRAN with near neighbours and definitions, over the words of the averaging model that had them."""
+    return replace(
+        gran_glosses(),
+        name="gran-near",
+        reaches="mean of the 20 sets 75.0; 8 minutes an epoch on one core",
+        objective=TeacherCosineConfig(neighbour_weight=3.0),
+        optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=1e-3),
+        schedule=Schedule(epochs=3, batch_size=256, decay="linear"),
+        start="avg-near",
+    )
+
+
 def lstm_avg_paraphrase() -> Recipe:
     """LSTM-AVG."""
     return _teacher("lstm-avg-paraphrase", LSTMConfig(pooling="mean"), "below GRAN; 3 minutes an epoch on one core")

@@ -80,6 +80,11 @@ def avg_wide() -> Recipe:
     )
 
 
+def avg_wide_near() -> Recipe:
+    """What `avg-near` is to `avg-paraphrase`, with every dimension of the teacher's."""
+    return replace(avg_near(), name="avg-wide-near", table=avg_wide().table, start="avg-wide", publication=None)
+
+
 def avg_margin() -> Recipe:
     """The paper's own recipe: margin loss on paraphrase pairs, from the distilled word table."""
     return Recipe(
