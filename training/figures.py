@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from contract.manifest import Figure
 from contract.scores import to_unit
@@ -30,6 +30,7 @@ class FigureFile(BaseModel):
     command: str
     measured: date
     figures: tuple[Figure, ...]
+    settings: dict[str, JsonValue] | None = None  # of the recipe then; None in files older than this field
 
     def save(self, folder: Path) -> Path:
         """Write `<recipe>-seed<n>-<storage>.json`."""

@@ -169,6 +169,7 @@ def _figure_file(recipe: Recipe, seed: int, storage: Storage, how: str, measured
         command=" ".join(["python -m training", command, recipe.name, f"--seed {seed}", *options]),
         measured=datetime.now(UTC).date(),
         figures=tuple(measured),
+        settings=recipe.as_json(),
     )
 
 

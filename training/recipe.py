@@ -185,6 +185,15 @@ class Recipe:
         return plain
 
 
+def differences(recorded: dict[str, JsonValue], recipe: Recipe) -> list[str]:
+    """The settings that a recipe has otherwise now than when they were recorded.
+
+    What it should reach, and how it is published, may change. A setting unknown then was at its default.
+    """
+    then, now = with_defaults(recorded, recipe), recipe.as_json()
+    return sorted(key for key in {*then, *now} - {"reaches", "publication"} if then.get(key) != now.get(key))
+
+
 def with_defaults(recorded: dict[str, JsonValue], part: object) -> dict[str, JsonValue]:
     """Settings recorded as JSON, with those added: fields of the dataclass `part`, unknown when it was recorded."""
     assert is_dataclass(part)

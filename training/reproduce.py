@@ -17,8 +17,9 @@ from rich import get_console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from training.estimate import MEASURE_SECONDS, as_text, seconds_left, timings
+from training.figures import FigureFile
 from training.publish import evaluate_run
-from training.recipe import Recipe
+from training.recipe import Recipe, differences
 from training.recipes import find
 from training.reproductions.measured import collect, figure_path
 from training.reproductions.table import PaperTable
@@ -81,7 +82,7 @@ def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Seq
     """What is missing of a table, in an order that can be carried out: what a run starts from comes before it.
 
     A run is measured again when it is newer than its figures. Figures whose run is not here (it was trained elsewhere,
-    and only they are in the repository) are taken as they are.
+    and only they are in the repository) are taken as they are, unless the recipe has changed since.
 
     Raises:
         KeyError: a row that the table has not.
@@ -116,10 +117,16 @@ def _is_measured(recipe: Recipe, places: Places, seed: int, storage: Storage) ->
     figures = figure_path(places.figures, recipe.name, seed, storage)
     folder = run_folder(places.runs, recipe, seed)
     if not (folder / "recipe.json").is_file():
-        return figures.is_file()
+        return figures.is_file() and not _outdated(figures, recipe)
     if not is_trained(recipe, places.runs, seed):
         return False
     return figures.is_file() and figures.stat().st_mtime >= (folder / WEIGHTS_NAME).stat().st_mtime
+
+
+def _outdated(figures: Path, recipe: Recipe) -> bool:
+    """Whether the recipe has changed since; files older than that record cannot tell."""
+    then = FigureFile.model_validate_json(figures.read_text(encoding="utf-8")).settings
+    return then is not None and bool(differences(then, recipe))
 
 
 def _starts(recipe: Recipe, seed: int) -> list[tuple[Recipe, int]]:

@@ -52,7 +52,7 @@ from training.recipe import (
     TeacherAnswers,
     TeacherPairs,
     TeacherSentences,
-    with_defaults,
+    differences,
 )
 from training.recipes import find
 from training.svm import SupportVectorHead
@@ -227,11 +227,8 @@ def changed_settings(folder: Path, recipe: Recipe, seed: int) -> list[str]:
     path = folder / "recipe.json"
     if not path.exists():
         return []
-    settings = {**recipe.as_json(), "seed": seed}
-    begun = with_defaults(json.loads(path.read_text(encoding="utf-8")), recipe)
-    return sorted(
-        key for key in {*begun, *settings} - {"reaches", "publication"} if begun.get(key) != settings.get(key)
-    )
+    begun = json.loads(path.read_text(encoding="utf-8"))
+    return ["seed"] * (begun.pop("seed") != seed) + differences(begun, recipe)
 
 
 def load_table(recipe: TableRecipe | FoundTable, runs: Path) -> WordTable:

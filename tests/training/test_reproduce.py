@@ -204,6 +204,23 @@ def test_figures_whose_run_is_elsewhere_are_not_trained_again(places: Places) ->
     ]
 
 
+def test_figures_of_another_recipe_are_measured_again_where_they_tell_of_it(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reproduce(TABLE, places, None, rows=["toy-avg"])
+    shutil.rmtree(places.runs / "toy-avg")
+    monkeypatch.setitem(RECIPES, "toy-avg", lambda: replace(AVG, row_scale=2.0, reaches="less"))
+    again = [("toy-avg seed 1", ["train", "measure (float32)"])]
+    assert names(plan(TABLE, places, rows=["toy-avg"])) == again
+    figures = places.figures / "toy-avg-seed1-float32.json"
+    older = json.loads(figures.read_text(encoding="utf-8"))
+    del older["settings"]["row_scale"]  # recorded before there was one: it was at its default
+    figures.write_text(json.dumps(older), encoding="utf-8")
+    assert names(plan(TABLE, places, rows=["toy-avg"])) == again
+    monkeypatch.setitem(RECIPES, "toy-avg", lambda: replace(AVG, reaches="less"))
+    assert plan(TABLE, places, rows=["toy-avg"]) == []
+
+
 def test_raw_vectors_are_a_row_of_no_epochs(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = replace(AVG, name="toy-raw", schedule=Schedule(epochs=0, batch_size=8))
     monkeypatch.setitem(RECIPES, "toy-raw", lambda: raw)
