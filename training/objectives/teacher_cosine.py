@@ -20,7 +20,7 @@ from training.neighbours import near_neighbours
 from training.objectives.development import GradedSets
 from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
-NEIGHBOURS, TREES = 3, 2  # of each sentence in each tree
+TREES = 2  # in which neighbours are looked for
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class TeacherCosineConfig:
 
     near_share: float = 0.5
     neighbour_weight: float = 0.0  # of the cosines to near neighbours beside those of the batch; 0: none are looked for
+    neighbours: int = 3  # so many of each sentence in each tree, of which one is drawn each time
     regulariser: RegulariserConfig = NO_PENALTY
 
 
@@ -55,7 +56,7 @@ class TeacherCosineObjective:
         self.choice = torch.Generator().manual_seed(seed)
         self.neighbours: Indices | None = None
         if config.neighbour_weight > 0:
-            self.neighbours = near_neighbours(teacher, each=NEIGHBOURS, trees=TREES, seed=seed)
+            self.neighbours = near_neighbours(teacher, each=config.neighbours, trees=TREES, seed=seed)
 
     def steps(self) -> int:
         """Full batches of an epoch."""

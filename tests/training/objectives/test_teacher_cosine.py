@@ -9,7 +9,7 @@ from training.batches import Sentences
 from training.losses import cosine_matrix_loss, cosine_pair_loss
 from training.neighbours import near_neighbours
 from training.objectives.development import GradedSets
-from training.objectives.teacher_cosine import NEIGHBOURS, TREES, TeacherCosineConfig, TeacherCosineObjective
+from training.objectives.teacher_cosine import TREES, TeacherCosineConfig, TeacherCosineObjective
 
 TEXTS = [f"{a} {b} {c}" for a in toys.WORDS[2:6] for b in toys.WORDS[6:10] for c in toys.WORDS[10:14]]  # 64
 TEACHER = np.random.default_rng(0).standard_normal((64, 5)).astype(np.float16)
@@ -20,7 +20,7 @@ def objective(
 ) -> TeacherCosineObjective:
     sentences = Sentences(TEXTS, toys.tokenizer(), toys.MAX_TOKENS)
     development = GradedSets({"toy": toys.RATED}, toys.tokenizer(), toys.MAX_TOKENS)
-    config = TeacherCosineConfig(near_share=near_share, neighbour_weight=neighbour_weight)
+    config = TeacherCosineConfig(near_share=near_share, neighbour_weight=neighbour_weight, neighbours=5)
     return TeacherCosineObjective(toys.model(), sentences, teacher, development, config, batch_size=8, seed=0)
 
 
@@ -75,13 +75,11 @@ def test_the_loss_regresses_the_cosines_of_the_batch() -> None:
 def test_each_sentence_also_meets_a_neighbour_drawn_anew() -> None:
     task = objective(neighbour_weight=3.0)
     assert task.neighbours is not None
-    np.testing.assert_array_equal(
-        task.neighbours, near_neighbours(TEACHER, each=NEIGHBOURS, trees=TREES, seed=task.seed)
-    )
+    np.testing.assert_array_equal(task.neighbours, near_neighbours(TEACHER, each=5, trees=TREES, seed=task.seed))
     batch = np.array([5, 60, 17, 33])
     state = task.choice.get_state()
     loss, parts = task.loss(batch)
-    drawn = torch.randint(NEIGHBOURS * TREES, (4,), generator=torch.Generator().manual_seed(0)).numpy()
+    drawn = torch.randint(5 * TREES, (4,), generator=torch.Generator().manual_seed(0)).numpy()
     student, other = (task.model.encode(task.sentences.batch(rows)) for rows in (batch, task.neighbours[batch, drawn]))
     target, near = (torch.from_numpy(TEACHER[r].astype(np.float32)) for r in (batch, task.neighbours[batch, drawn]))
     expected = cosine_pair_loss(student, other, target, near).item()
