@@ -104,6 +104,15 @@ SPACES: dict[str, SearchSpace] = {
         ),
         SearchSpace("gran-1", (*_MARGIN_SETTINGS, _SCRAMBLE, _DROPOUT, _SCALE), epochs=2, pairs=60_000),
         SearchSpace("avg-paraphrase", (_WORD_RATE,), epochs=4),
+        SearchSpace(
+            "avg-near",
+            (
+                _WORD_RATE,
+                Choice("objective.neighbours", (3, 12, 30, 100)),
+                Range("objective.neighbour_weight", 0.3, 30.0, log=True),
+            ),
+            epochs=2,
+        ),
         SearchSpace("gran-paraphrase", (_RATE, _WORD_RATE, _DROPOUT, _SCALE), epochs=2),
         SearchSpace(
             "avg-sick",
