@@ -58,7 +58,7 @@ def gran_near() -> Recipe:
         gran_glosses(),
         name="gran-near",
         reaches="mean of the 20 sets 75.0; 20 minutes an epoch on one core",
-        objective=TeacherCosineConfig(neighbour_weight=10.0, neighbours=12),
+        objective=TeacherCosineConfig(neighbour_weight=3.0),
         optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=1e-3),
         schedule=Schedule(epochs=2, batch_size=256, decay="linear"),
         start="avg-near",

@@ -46,7 +46,7 @@ def avg_near() -> Recipe:
         name="avg-near",
         reaches="mean of the 20 sets 75.0; 5 minutes on one core",
         data=TeacherSentences(limit=400_000, glosses=100_000),
-        objective=TeacherCosineConfig(neighbour_weight=10.0, neighbours=12),
+        objective=TeacherCosineConfig(neighbour_weight=3.0),
         optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=7e-4),
         schedule=Schedule(epochs=2, batch_size=256, decay="linear"),
         start="avg-paraphrase",
