@@ -61,84 +61,6 @@ class RemoteCache(Protocol):
         """Keep these, in its own time."""
 
 
-class VectorCache:
-    """Least-recently-used vectors in memory, then the remote tier; shared by all models."""
-
-    def __init__(self, size: int, telemetry: Telemetry, remote: RemoteCache | None = None) -> None:
-        """Start empty.
-
-        Args:
-            size: vectors kept in memory.
-            telemetry: counts hits and misses.
-            remote: the second tier, if there is one.
-        """
-        self.size = size
-        self.remote = remote
-        self._entries: OrderedDict[tuple[Space, Key], Vector] = OrderedDict()
-        self._telemetry = telemetry
-        self._hits, self._misses = telemetry.cache_counters("memory")
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def tiers(self, policy: Policy, seconds: float) -> Tiers:
-        """What a policy means for a graph that needs so many seconds for one key."""
-        memory = self.size > 0 and policy != "off"
-        pays = policy == "redis" or (policy == "auto" and seconds >= REMOTE_PAYS_SECONDS)
-        return Tiers(memory, self.remote is not None and pays)
-
-    def of_scores(self) -> "ScoreCache":
-        """A cache for one model's scores, of the same size."""
-        return ScoreCache(self.size, self._telemetry)
-
-    def find(self, space: Space, wanted: Iterable[K]) -> dict[K, Vector]:
-        """Those of the wanted vectors that are in memory."""
-        found: dict[K, Vector] = {}
-        missing = 0
-        for key in wanted:
-            vector = self._entries.get((space, key))
-            if vector is None:
-                missing += 1
-            else:
-                self._entries.move_to_end((space, key))
-                found[key] = vector
-        if found:
-            self._hits.inc(len(found))
-        if missing:
-            self._misses.inc(missing)
-        return found
-
-    async def fetch(self, space: Space, wanted: Sequence[K], tiers: Tiers) -> dict[K, Vector]:
-        """Those that the remote tier has; they are kept in memory from then on."""
-        if self.remote is None or not tiers.redis or len(wanted) > REMOTE_MOST:
-            return {}
-        found = await self.remote.get_many(space, wanted)
-        if tiers.memory:
-            self._keep(space, found)
-        return found
-
-    def keep(self, space: Space, vectors: Mapping[K, Vector], tiers: Tiers) -> None:
-        """Keep new vectors, very many only in memory; they must be finite, and own their memory."""
-        if tiers.memory:
-            self._keep(space, vectors)
-        if self.remote is not None and tiers.redis and len(vectors) <= REMOTE_MOST:
-            self.remote.put_many(space, vectors)
-
-    def _keep(self, space: Space, vectors: Mapping[K, Vector]) -> None:
-        for key, vector in vectors.items():
-            self._entries[space, key] = vector
-        while len(self._entries) > self.size:
-            self._entries.popitem(last=False)
-
-
-class Score(NamedTuple):
-    """Of one pair, as it is answered."""
-
-    raw: float
-    rating: float | None
-    score: float
-
-
 class Recent(Generic[H, V]):
     """A value for each key; of too many, those not asked for longest go."""
 
@@ -146,6 +68,9 @@ class Recent(Generic[H, V]):
         """Start empty; of size 0 it stays so."""
         self._size = size
         self._entries: OrderedDict[H, V] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def find(self, keys: Collection[H]) -> list[V] | None:
         """The values of the keys, if all of them are there."""
@@ -171,6 +96,74 @@ class Recent(Generic[H, V]):
         self._entries.update(values)
         while len(self._entries) > self._size:
             self._entries.popitem(last=False)
+
+
+class VectorCache:
+    """Least-recently-used vectors in memory, then the remote tier; shared by all models."""
+
+    def __init__(self, size: int, telemetry: Telemetry, remote: RemoteCache | None = None) -> None:
+        """Start empty.
+
+        Args:
+            size: vectors kept in memory.
+            telemetry: counts hits and misses.
+            remote: the second tier, if there is one.
+        """
+        self.size = size
+        self.remote = remote
+        self._recent = Recent[tuple[Space, Key], Vector](size)
+        self._telemetry = telemetry
+        self._hits, self._misses = telemetry.cache_counters("memory")
+
+    def __len__(self) -> int:
+        return len(self._recent)
+
+    def tiers(self, policy: Policy, seconds: float) -> Tiers:
+        """What a policy means for a graph that needs so many seconds for one key."""
+        memory = self.size > 0 and policy != "off"
+        pays = policy == "redis" or (policy == "auto" and seconds >= REMOTE_PAYS_SECONDS)
+        return Tiers(memory, self.remote is not None and pays)
+
+    def of_scores(self) -> "ScoreCache":
+        """A cache for one model's scores, of the same size."""
+        return ScoreCache(self.size, self._telemetry)
+
+    def find(self, space: Space, wanted: Collection[K]) -> dict[K, Vector]:
+        """Those of the wanted vectors, each named once, that are in memory."""
+        kept = self._recent.get_many([(space, key) for key in wanted]).values()
+        found = {key: vector for key, vector in zip(wanted, kept, strict=True) if vector is not None}
+        if found:
+            self._hits.inc(len(found))
+        if len(found) < len(wanted):
+            self._misses.inc(len(wanted) - len(found))
+        return found
+
+    async def fetch(self, space: Space, wanted: Sequence[K], tiers: Tiers) -> dict[K, Vector]:
+        """Those that the remote tier has; they are kept in memory from then on."""
+        if self.remote is None or not tiers.redis or len(wanted) > REMOTE_MOST:
+            return {}
+        found = await self.remote.get_many(space, wanted)
+        if tiers.memory:
+            self._keep(space, found)
+        return found
+
+    def keep(self, space: Space, vectors: Mapping[K, Vector], tiers: Tiers) -> None:
+        """Keep new vectors, very many only in memory; they must be finite, and own their memory."""
+        if tiers.memory:
+            self._keep(space, vectors)
+        if self.remote is not None and tiers.redis and len(vectors) <= REMOTE_MOST:
+            self.remote.put_many(space, vectors)
+
+    def _keep(self, space: Space, vectors: Mapping[K, Vector]) -> None:
+        self._recent.keep(((space, key), vector) for key, vector in vectors.items())
+
+
+class Score(NamedTuple):
+    """Of one pair, as it is answered."""
+
+    raw: float
+    rating: float | None
+    score: float
 
 
 class ScoreCache:

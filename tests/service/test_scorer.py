@@ -64,7 +64,8 @@ async def test_what_is_kept_does_not_hold_its_batch_in_memory(scorer) -> None:
     scorer.measure(texts, texts, "memory")
     sentences = await scorer.read(texts, str)
     await scorer.embed(sentences)
-    kept = scorer.embeddings._cache._entries.values()
+    store = scorer.embeddings
+    kept = store._cache.find(store._space, [sentence.ids for sentence in sentences]).values()
     assert len(kept) == 3
     for each in kept:
         assert each.base is None

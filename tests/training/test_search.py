@@ -187,7 +187,9 @@ def test_unknown_settings_and_spaces_are_told_with_those_there_are() -> None:
         with_setting(TOY, "optimiser.speed", 1.0)
     with pytest.raises(KeyError, match=r"no setting 'name\.length': str has no settings"):
         setting_of(TOY, "name.length")
-    with pytest.raises(KeyError, match="recipe 'gran-5' has no search space; those that have: avg-near, avg-paraphrase"):
+    with pytest.raises(
+        KeyError, match="recipe 'gran-5' has no search space; those that have: avg-near, avg-paraphrase"
+    ):
         find_space("gran-5")
 
 
