@@ -65,6 +65,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
         gran.bilstm_avg_tanh,
         gran.gran_plain,
         gran.gran,
+        gran.gran_slow,
         gran.gran_2,
         gran.gran_3,
         gran.gran_4,

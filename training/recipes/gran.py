@@ -153,6 +153,12 @@ def gran() -> Recipe:
     return _gran("gran-1", GRANConfig(), 68.9, epochs=2)
 
 
+def gran_slow() -> Recipe:
+    """GRAN without regularisation, gates and LSTM slower than words: rates chosen on STS 2016, not the release's."""
+    slow = OptimiserConfig("adam", learning_rate=2e-4, embedding_learning_rate=3e-3)
+    return replace(gran_plain(), name="gran-1-slow", optimiser=slow)
+
+
 def _variant(variant: Variant, paper: float) -> Recipe:
     return _gran(f"gran-{variant}", GRANConfig(variant=variant), paper)
 
