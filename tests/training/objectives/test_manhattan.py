@@ -88,7 +88,7 @@ def test_the_entailment_heads_loss_is_added_where_a_pair_has_a_label() -> None:
     assert float(loss) == pytest.approx(parts["error"] + parts["entailment"], abs=1e-6)
     loss, parts = with_head((replace(toys.RATED[1], label=None),)).loss(np.arange(1))
     assert parts["entailment"] == 0.0
-    assert float(loss) == pytest.approx(parts["error"])
+    assert loss.item() == pytest.approx(parts["error"])
 
 
 def test_the_head_learns_the_labels_while_the_ratings_choose_the_epoch(tmp_path: Path) -> None:
