@@ -1,19 +1,32 @@
 # The service alone: contract, service, the client's few files, the published models. No torch, no compiler, no pip, no root.
-# Another build of the base, or one pinned by digest, is chosen with --build-arg PYTHON_IMAGE=...
+# Another build of the base, or one pinned by digest, is chosen with --build-arg PYTHON_IMAGE=... (docs/operating.md).
 ARG PYTHON_IMAGE=python:3.11-slim
 
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /src
-RUN python -m venv --without-pip /opt/venv
-# Dependencies first: this layer is made anew only when one of the two files changes.
-COPY pyproject.toml constraints.txt ./
-RUN touch README.md LICENSE \
-    && python -m pip --python /opt/venv/bin/python install --no-cache-dir -c constraints.txt ".[service,tracing]"
-COPY README.md LICENSE ./
+RUN python -m venv /opt/build && python -m venv --without-pip /opt/venv
+# Dependencies first: this layer is made anew only when a lock changes. What nothing here imports goes at once: tests,
+# ONNX Runtime's tools for making models, and its second library, which is for programs in C.
+COPY requirements.txt requirements-build.txt ./
+RUN /opt/build/bin/python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-build.txt \
+    && /opt/build/bin/python -m pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --require-hashes -r requirements.txt \
+    && find /opt/venv \( -path '*/onnxruntime/capi/libonnxruntime.so.*' -o -path '*/onnxruntime/transformers' \
+        -o -path '*/onnxruntime/quantization' -o -path '*/onnxruntime/tools' -o -type d -name tests \) \
+        -prune -exec rm -rf {} +
+COPY pyproject.toml README.md LICENSE ./
 COPY contract contract
 COPY service service
 COPY semblance semblance
-RUN python -m pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --force-reinstall .
+RUN /opt/build/bin/python -m pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /opt/wheel . \
+    && /opt/build/bin/python -m pip --python /opt/venv/bin/python install --no-cache-dir --no-deps /opt/wheel/*.whl
+
+# The image's Python packages as CycloneDX: make sbom.
+FROM build AS inventory
+COPY constraints.txt ./
+RUN /opt/build/bin/python -m pip install --no-cache-dir -c constraints.txt cyclonedx-bom \
+    && /opt/build/bin/cyclonedx-py environment --output-reproducible --output-file /sbom.cdx.json /opt/venv/bin/python
+FROM scratch AS sbom
+COPY --from=inventory /sbom.cdx.json /
 
 FROM ${PYTHON_IMAGE}
 RUN groupadd --gid 10001 semblance \

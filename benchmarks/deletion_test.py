@@ -1,17 +1,17 @@
-"""Do the words that an explanation calls important matter? Scores without them, against scores without random ones.
+"""Deletion test of explanations: the effect of removing important tokens, against that of removing random ones.
 
     python benchmarks/deletion_test.py                     # every model with an explanation; about a minute
     python benchmarks/deletion_test.py avg-paraphrase      # these models
 
-Of a seeded sample of SICK test pairs, for each sentence that the explanation covers: the k most important tokens are
-left out, the pair is scored again, and the score's move is held against the mean move over random sets of k tokens of
-the same sentence. Importance is what the model itself shows:
+For a seeded sample of SICK test pairs, for each sentence that the explanation covers: the k most important tokens are
+removed, the pair is scored again, and the change of the score is compared with the mean change over random sets of k
+tokens of the same sentence. Importance is computed from the model's explanation:
 
 - shares of a cosine (additive models): their absolute values;
 - matrices `cosine` and `focus` (PWIM): for each word its highest cosine weighted by the focus;
 - matrix `attention` (MGIM): for each word of the first sentence its attention, summed over the second.
 
-The vector `deletion` of `POST /explain` takes no part: it is this very measurement.
+The vector `deletion` of `POST /explain` is not tested, because it is this measurement itself.
 """
 
 import argparse
@@ -32,10 +32,11 @@ from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the
 from contract.explaining import contributions  # noqa: E402
 from contract.tokenizer import Encoded  # noqa: E402
 from service.app import create_app  # noqa: E402
-from service.interaction import InteractionScorer  # noqa: E402
-from service.scorer import Scorer, SiameseScorer  # noqa: E402
+from service.scoring.interaction import InteractionScorer  # noqa: E402
+from service.scoring.scorer import Scorer  # noqa: E402
+from service.scoring.siamese import SiameseScorer  # noqa: E402
 from service.settings import Settings  # noqa: E402
-from training.corpora import sick  # noqa: E402
+from training.corpora.readers import sick  # noqa: E402
 from training.pairs import Pair  # noqa: E402
 
 Values = npt.NDArray[np.floating]
@@ -46,22 +47,22 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Row:
-    """What leaving out k tokens did to one model's raw score, over all sentences of the sample."""
+    """Effect of removing k tokens on one model's raw score, over all sentences of the sample."""
 
     model: str
     importance: str
     k: int
     sentences: int
-    important: float  # mean absolute move of the raw score without the k most important tokens
+    important: float  # mean absolute change of the raw score without the k most important tokens
     random: float  # likewise without k random ones
     ratio: float
     difference_low: float  # of important - random: 95 % interval, pairs resampled
     difference_high: float
-    larger: float  # share of sentences where the important ones moved the score more than the mean of random ones
+    larger: float  # share of sentences where the important tokens change the score more than the mean of random ones
 
 
 def kind_of_importance(scorer: Scorer) -> str | None:
-    """Which of the ways above a model is explained by, if any."""
+    """The kind of importance of a model, or None without an explanation."""
     manifest = scorer.manifest
     if manifest.similarity is None:
         return None
@@ -74,7 +75,7 @@ def kind_of_importance(scorer: Scorer) -> str | None:
 
 
 async def importances(scorer: Scorer, a: Encoded, b: Encoded) -> list[Values | None]:
-    """The importance of each token of a, and of each of b where the explanation says something of them."""
+    """The importance of each token of a, and of each token of b, or None where the explanation does not cover b."""
     if isinstance(scorer, SiameseScorer):
         shares = contributions(await scorer.embed_tokens(a), await scorer.embed_tokens(b))
         return [np.abs(shares.a), np.abs(shares.b)]
@@ -89,13 +90,13 @@ async def importances(scorer: Scorer, a: Encoded, b: Encoded) -> list[Values | N
 
 
 def drawn(tokens: int, k: int, rng: random.Random) -> list[tuple[int, ...]]:
-    """Random sets of k positions, distinct; all there are, if they are few."""
+    """Distinct random sets of k positions; all sets if there are few."""
     every = list(combinations(range(tokens), k))
     return every if len(every) <= RANDOM_SETS else rng.sample(every, RANDOM_SETS)
 
 
 async def moves(scorer: Scorer, a: Encoded, b: Encoded, rng: random.Random) -> dict[int, list[tuple[float, float]]]:
-    """For each k, for each explained sentence: the move without the important tokens, the mean one without random."""
+    """For each k and explained sentence: changes without the important tokens, and mean ones without random tokens."""
     variants: list[tuple[Encoded, Encoded]] = [(a, b)]
     places: list[tuple[int, int]] = []  # k, and how many random sets follow the important one
     for side, importance in enumerate(await importances(scorer, a, b)):

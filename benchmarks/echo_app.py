@@ -1,4 +1,4 @@
-"""The floor: a bare ASGI app that reads a body and answers it. No framework, no JSON, no model."""
+"""The lower bound of latency: a bare ASGI app that echoes a body. No framework, no JSON, no model."""
 
 
 async def app(scope, receive, send):  # type: ignore[no-untyped-def]

@@ -2,25 +2,21 @@
 
     python benchmarks/encoder_speed.py            # about three minutes
 
-Encoders are built untrained, 256 dimensions wide over a vocabulary of 20,000 ids: speed does not depend on the
-weights. The models in `models/` are timed as they are, against word averaging. One thread each; within a round every
-encoder takes its turn, in ONNX Runtime, in torch, and averaging right beside it, and medians over rounds are reported
-of each rate and of each ratio within a turn. Time is that of the processor, without what other processes took; they
-still share its caches, so that absolute rates are only indications.
+Encoders are untrained, with 256 dimensions and a vocabulary of 20,000 ids: speed does not depend on the
+weights. The models in `models/` are timed unchanged, against word averaging. One thread each; within a round every
+encoder is measured in ONNX Runtime and in torch, followed by averaging; medians over rounds are reported
+of each rate and of each ratio within a turn. Time is CPU time of this process; other processes
+still share the caches, so absolute rates are only indications.
 """
 
 import argparse
-import json
 import logging
-import os
-import platform
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -30,11 +26,12 @@ from torch import nn
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.report import cpu_model  # noqa: E402 - the repository is not installed as a package
+from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the repository is not installed as a package
 from benchmarks.sentences import sentences  # noqa: E402
 from contract.manifest import Manifest  # noqa: E402
 from contract.padding import pad  # noqa: E402
 from contract.tokenizer import Tokenizer  # noqa: E402
+from contract.wordpiece import AnyTokenizer, load_tokenizer  # noqa: E402
 from training.architectures import (  # noqa: E402
     ArchitectureConfig,
     DANConfig,
@@ -45,11 +42,12 @@ from training.architectures import (  # noqa: E402
     WordAveragingConfig,
     build_encoder,
 )
-from training.export import export_encoder  # noqa: E402
-from training.runtime import open_graph  # noqa: E402
+from training.publishing.export import export_encoder  # noqa: E402
+from training.publishing.runtime import open_graph  # noqa: E402
 
 DIM, VOCABULARY = 256, 20_000
 BATCHES = (1, 32, 256)
+PACKAGES = ("onnxruntime", "torch", "numpy")
 BASE = "averaging"
 ENCODERS: dict[str, ArchitectureConfig] = {
     BASE: WordAveragingConfig(),
@@ -80,14 +78,14 @@ Encode = Callable[[Feeds], object]
 
 @dataclass(frozen=True)
 class Subject:
-    """One encoder, in the ways it can be run."""
+    """One encoder, and how to run it."""
 
     onnx: Encode
-    torch: Encode | None  # none for a published model: its module is elsewhere
+    torch: Encode | None  # None for a published model, of which only the graph is at hand
     feeds: dict[int, Feeds]  # by batch size
 
 
-def feeds_for(tokenizer: Tokenizer | None) -> dict[int, Feeds]:
+def feeds_for(tokenizer: AnyTokenizer | None) -> dict[int, Feeds]:
     """A batch of each size, of the sentences of the load tests; without a tokenizer, ids drawn at their lengths."""
     rng = np.random.default_rng(0)
     counting = tokenizer or Tokenizer(["a"])
@@ -122,12 +120,12 @@ def published(folder: Path) -> Subject:
     return Subject(
         open_graph(folder / manifest.encoder, "encoder"),
         None,
-        feeds_for(Tokenizer.load(folder / manifest.tokenizer)),
+        feeds_for(load_tokenizer(folder / manifest.tokenizer)),
     )
 
 
 def rate(encode: Encode, batch: Feeds, seconds: float) -> float:
-    """Sentences per CPU second, over at least two calls and about so many seconds; the first call is not counted."""
+    """Sentences per CPU second, over at least two calls and about `seconds` seconds; the first call is not counted."""
     encode(batch)
     calls, started = 0, time.process_time()
     while (passed := time.process_time() - started) < seconds or calls < 2:
@@ -169,21 +167,17 @@ def measure(subjects: dict[str, Subject], rounds: int, seconds: float) -> list[d
     return rows
 
 
-def markdown(rows: list[dict[str, float | int | str | None]], about: str) -> str:
+def lines_of(rows: list[dict[str, float | int | str | None]]) -> list[str]:
     """A line an encoder: at each batch size the rate, the ratio to torch, the ratio to averaging."""
     head = ["encoder"]
     for size in BATCHES:
         head += [f"sentences/s, batch {size}", ": torch", ": averaging"]
-    lines = [f"# Speed of exported encoders, {datetime.now(UTC).date()}", "", about, ""]
-    lines += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for name in dict.fromkeys(row["encoder"] for row in rows):
-        cells = [str(name)]
-        for size in BATCHES:
-            row = next(each for each in rows if each["encoder"] == name and each["batch"] == size)
-            to_torch = "" if row["to_torch"] is None else f"{row['to_torch']:.1f}"
-            cells += [f"{row['sentences_per_cpu_second']:,.0f}", to_torch, f"{row['to_averaging']:.3f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    cells: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: BATCHES.index(int(row["batch"] or 0))):
+        to_torch = "" if row["to_torch"] is None else f"{row['to_torch']:.1f}"
+        found = [f"{row['sentences_per_cpu_second']:,.0f}", to_torch, f"{row['to_averaging']:.3f}"]
+        cells.setdefault(str(row["encoder"]), [str(row["encoder"])]).extend(found)
+    return table(head, list(cells.values()))
 
 
 def main() -> None:
@@ -192,7 +186,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.05, help="of each measurement")
     parser.add_argument("--models", type=Path, default=ROOT / "models", help="model folders to time as well")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
@@ -206,25 +200,19 @@ def main() -> None:
             if Manifest.load(folder).family == "siamese":
                 subjects[f"models/{folder.name}"] = published(folder)
         rows = measure(subjects, options.rounds, options.seconds)
-    packages = {name: version(name) for name in ("onnxruntime", "torch", "numpy")}
+    packages = {name: version(name) for name in PACKAGES}
     tokens = float(np.mean(feeds[BATCHES[-1]]["lengths"]))
     command = f"python benchmarks/encoder_speed.py --rounds {options.rounds} --seconds {options.seconds:g}"
-    machine = f"{os.cpu_count()} cores ({cpu_model()}), Python {platform.python_version()}"
     about = (
         f"`{command}`: one thread, sentences of {tokens:.1f} tokens on average, medians over {options.rounds} "
         "interleaved rounds of each rate (per CPU second) and of each ratio within a turn. Encoders untrained, "
         f"{DIM} dimensions over {VOCABULARY:,} ids (speed does not depend on the weights); those in `models/` as "
         "published, int8 words included. \": torch\": ONNX Runtime over torch eager; \": averaging\": over the first "
         "line, at the same batch. The machine was doing other work as well: only ratios mean anything. "
-        f"{machine}, {', '.join(f'{name} {number}' for name, number in packages.items())}."
+        f"{machine(*PACKAGES)}."
     )  # fmt: skip
-    text = markdown(rows, about)
-    print(text)
-    options.out.mkdir(parents=True, exist_ok=True)
-    stem = f"{datetime.now(UTC).date()}-encoder-speed"
-    (options.out / f"{stem}.md").write_text(text)
-    result = {"command": command, "machine": machine, "packages": packages, "tokens": tokens, "rows": rows}
-    (options.out / f"{stem}.json").write_text(json.dumps(result, indent=1) + "\n")
+    result = {"command": command, "machine": machine(), "packages": packages, "tokens": tokens, "rows": rows}
+    write(options.out, "encoder-speed", "Speed of exported encoders", about, lines_of(rows), result)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a load test found: values by server and load, round by round; medians of them, and of ratios within a round."""
+"""Values of a load test by server, load and round; medians of values, and of ratios within a round."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping
@@ -13,13 +13,13 @@ class Key(NamedTuple):
     app: str
     route: str  # similarity, rank
     items: int  # pairs, or candidates, a request
-    cache: str  # warm, cold, redis; nothing where there is none
+    cache: str  # warm, cold or redis; empty: no cache
     connections: int
-    load: str = CLOSED  # or the share of its saturation that came in the open loop
+    load: str = CLOSED  # or the share of saturation that was sent in the open loop
 
     @property
     def words(self) -> str:
-        """For people to read."""
+        """As text."""
         what = f"{self.items:,} candidate" if self.route == "rank" else f"{self.items:,} pair"
         plural = "s" if self.items != 1 else ""
         cache = f", {self.cache}" if self.cache else ""
@@ -34,7 +34,7 @@ class Measurements:
         self._found: dict[Key, dict[int, Mapping[str, Any]]] = {}
 
     def add(self, round_: int, key: Key, values: Mapping[str, Any]) -> None:
-        """Note what a round gave."""
+        """Add the values of a round."""
         self._found.setdefault(key, {})[round_] = values
 
     def __contains__(self, key: Key) -> bool:
@@ -44,20 +44,20 @@ class Measurements:
         return iter(self._found)
 
     def rounds(self, key: Key) -> Mapping[int, Mapping[str, Any]]:
-        """All that was found."""
+        """The values of each round."""
         return self._found[key]
 
     def median(self, key: Key, name: str) -> float | None:
-        """Over the rounds that have this value."""
+        """The median over the rounds that have this value."""
         values = [found[name] for found in self._found.get(key, {}).values() if found.get(name) is not None]
         return statistics.median(values) if values else None
 
     def ratio(self, key: Key, base: Key) -> float | None:
-        """Of their rates: the median of the ratios within each round that has both."""
+        """The median over the rounds of the ratio of their rates."""
         return self._ratio(key, base, lambda values: values["rate"])
 
     def ratio_for_cpu(self, key: Key, base: Key) -> float | None:
-        """The same of what they answer in a second of CPU time: what one load cannot saturate is not taken as slow."""
+        """Likewise of requests per CPU second, so that a server that is not saturated does not count as slow."""
         return self._ratio(key, base, lambda values: values["rate"] / values["busy_cores"])
 
     def _ratio(self, key: Key, base: Key, of: Callable[[Mapping[str, Any]], float]) -> float | None:
@@ -66,13 +66,13 @@ class Measurements:
         return statistics.median(ratios) if ratios else None
 
     def quotient(self, key: Key, name: str, by: str) -> float | None:
-        """The median over the rounds of one value by another of the same load."""
+        """The median over the rounds of the ratio of two values of one load."""
         found = self._found.get(key, {}).values()
         ratios = [values[name] / values[by] for values in found if values.get(name) is not None and values.get(by)]
         return statistics.median(ratios) if ratios else None
 
     def shares(self, key: Key) -> dict[str, float]:
-        """The median share found in each tier of the cache, and the one computed."""
+        """The median hit rate of each cache tier, and the median share computed."""
         rounds = [values.get("found", {}) for values in self._found[key].values()]
         names = dict.fromkeys(name for found in rounds for name in found)
         return {name: statistics.median(found[name] for found in rounds if name in found) for name in names}

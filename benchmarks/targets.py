@@ -1,4 +1,4 @@
-"""What the service is to reach under load, and whether it did."""
+"""Targets of the service under load, and verdicts on them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,26 +8,29 @@ from benchmarks.measurements import CLOSED, Key, Measurements
 ECHO, PEER = "echo", "peer"
 DEFAULT = "avg-paraphrase"
 BOTH_CORES = f"{DEFAULT}, both cores"
+MINILM = "minilm"  # the peer's own weights
+MINILM_BOTH_CORES = f"{MINILM}, both cores"
 TO_ECHO, TO_PEER, TAIL, RANK_MS = 0.5, 200.0, 5.0, 20.0
+SAME_WEIGHTS = {64: 2.0, 1: 1.0}  # pairs a request -> times the peer's rate with the same weights
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One target, and what was measured of it."""
+    """A target and its measurement."""
 
     target: str
     measured: str
-    reached: bool | None  # nothing: the run did not measure it
+    reached: bool | None  # None: not measured
 
     @property
     def words(self) -> str:
-        """In one word."""
+        """The verdict as text."""
         return {True: "reached", False: "**missed**", None: "not measured"}[self.reached]
 
 
 def verdicts(found: Measurements) -> list[Verdict]:
     """All targets, measured or not."""
-    return [*_floor(found), *_peer(found), *_tails(found), _rank(found)]
+    return [*_floor(found), *_peer(found), *_same_weights(found), *_tails(found), _rank(found)]
 
 
 def _verdict(
@@ -41,7 +44,7 @@ def _verdict(
 def _floor(found: Measurements) -> list[Verdict]:
     verdicts = []
     for connections in (1, 16, 64):
-        # Each server has a core, and the load's core cannot always keep the echo's busy.
+        # By CPU time: the load's core cannot always keep the echo's core busy.
         ratio = found.ratio_for_cpu(
             Key(DEFAULT, "similarity", 1, "warm", connections), Key(ECHO, "similarity", 1, "", connections)
         )
@@ -51,7 +54,7 @@ def _floor(found: Measurements) -> list[Verdict]:
 
 
 def best_of(found: Measurements, app: str, items: int, cache: str) -> Key | None:
-    """The number of connections at which a server does most."""
+    """The load at whose number of connections a server's rate is highest."""
     keys = [key for key in found if key[:4] == (app, "similarity", items, cache) and key.load == CLOSED]
     return max(keys, key=lambda key: found.median(key, "rate") or 0.0, default=None)
 
@@ -67,8 +70,21 @@ def _peer(found: Measurements) -> list[Verdict]:
     return verdicts
 
 
+def _same_weights(found: Measurements) -> list[Verdict]:
+    """MiniLM served by us and by the peer, nothing cached: many pairs in a request, and one pair at a time."""
+    verdicts = []
+    for items, least in SAME_WEIGHTS.items():
+        ours, base = (best_of(found, MINILM_BOTH_CORES, items, "cold"), best_of(found, PEER, items, ""))
+        ratio = found.ratio(ours, base) if ours is not None and base is not None else None
+        pairs = f"{items} pair{'s' if items > 1 else ''}"
+        target = f"{pairs}, MiniLM, cold: pairs/s at least {least:g} times the peer's with the same weights and cores"
+        reached = lambda value, least=least: value >= least  # noqa: E731
+        verdicts.append(_verdict(target, ratio, lambda value: f"{value:.2f} times", reached))
+    return verdicts
+
+
 def _tails(found: Measurements) -> list[Verdict]:
-    """The worst of the default model's loads of 64 connections, by the kind of load."""
+    """The worst tail of the default model at 64 connections, for each kind of load."""
     verdicts = []
     keys = [key for key in found if key.app == DEFAULT and key.connections == 64]
     for load in dict.fromkeys(key.load for key in keys) or [CLOSED]:

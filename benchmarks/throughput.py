@@ -1,19 +1,19 @@
-"""The service under load, beside a bare ASGI echo (the floor) and a server of MiniLM (the peer): one run, one machine.
+"""Throughput, latency and memory of the service, of a bare ASGI echo (lower bound) and of a MiniLM server (peer).
 
     python benchmarks/throughput.py --quick                                            # three minutes
     python benchmarks/throughput.py --peer infinity --peer-python VENV/bin/python      # twenty; both need `wrk`
 
-Saturation is measured in a closed loop (wrk), latency also at shares of it in an open loop (`open_loop.py`). Servers
-take turns within each round, ratios are taken within a round, and medians over the rounds are reported, so that a busy
-machine hurts all alike. A server has one core and the load another; where a target speaks of two cores, ours and the
-peer have both, and the load runs beside them. The run ends in dated files in `benchmarks/results`, with a verdict on
-each target and a plot of quality against throughput.
+Saturation is measured in a closed loop (wrk), latency also at shares of it in an open loop (`open_loop.py`). Within a
+round all servers are measured in turn; ratios are taken within a round, and medians over the rounds are reported, so
+that other load on the machine affects all servers alike. A server has one core and the load another; for targets on two
+cores, server and load share both. The run writes dated files into `benchmarks/results`, with a verdict on each target
+and a plot of quality against throughput.
 
-The peer is infinity-emb, where `--peer-python` has it, or sentence-transformers behind FastAPI:
+The peer is infinity-emb, installed for `--peer-python`, or sentence-transformers behind FastAPI:
 
     python -m venv VENV && VENV/bin/pip install 'infinity-emb[server,torch]'
 
-A pair is two sentences of one request to its `/embeddings`; their cosine, left to its clients, costs it nothing here.
+A pair is two sentences of one request to infinity's `/embeddings`; computing their cosine is left to the client.
 """
 
 import argparse
@@ -33,10 +33,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks import closed_loop, open_loop, pareto, servers, workloads  # noqa: E402 - the repository is not installed
+from benchmarks import closed_loop, open_loop, pareto, workloads  # noqa: E402 - the repository is not installed
 from benchmarks.apps import FULL, MODELS, QUICK, App, Cell, Grid, line_up, peer  # noqa: E402
 from benchmarks.measurements import CLOSED, Key, Measurements  # noqa: E402
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402
+from benchmarks.servers import RedisServer, Server, free_port, pinned, shares  # noqa: E402
 from benchmarks.targets import ECHO, PEER, best_of, verdicts  # noqa: E402
 from contract.manifest import Manifest  # noqa: E402
 
@@ -46,28 +47,28 @@ PACKAGES = ("fastapi", "uvicorn", "pydantic", "onnxruntime", "numpy")
 
 @dataclass(frozen=True)
 class Placement:
-    """Who may run on which cores."""
+    """The cores of the server and of the load, as taskset takes them."""
 
-    server: tuple[int, ...]
-    load: tuple[int, ...]
+    server: str
+    load: str
 
     @classmethod
     def of(cls, cores: Sequence[int], both: bool) -> "Placement":
-        """One for the server and the rest for the load; all for both, where the server is to have all of them."""
-        if both or len(cores) == 1:
-            return cls(tuple(cores), tuple(cores))
-        return cls((cores[0],), tuple(cores[1:]))
+        """The first core for the server and the rest for the load; or all cores for both."""
+        shared = both or len(cores) == 1
+        server, load = (cores, cores) if shared else (cores[:1], cores[1:])
+        return cls(",".join(map(str, server)), ",".join(map(str, load)))
 
 
 class Loads:
-    """Request bodies, made once for all servers of one shape."""
+    """Request bodies, written once for all servers with the same body shape."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._made: dict[tuple[str, int, bool], workloads.Load] = {}
 
     def of(self, cell: Cell, shape: workloads.Shape) -> workloads.Load:
-        """What a cell sends."""
+        """The bodies of a cell."""
         shape, warm = workloads.candidates if cell.rank else shape, cell.cache != "cold"
         key = (shape.__name__, cell.items, warm)
         if key not in self._made:
@@ -79,23 +80,22 @@ class Loads:
 
 @dataclass(frozen=True)
 class Turn:
-    """One server's turn within a round."""
+    """The measurement of one server in one round."""
 
     app: App
-    port: int
-    pid: int
+    server: Server
     placement: Placement
     loads: Loads
     seconds: float
 
     def run(self) -> Iterator[tuple[Key, dict[str, Any]]]:
-        """Every cell; after its saturation the open loop at shares of it."""
+        """For each cell the closed loop, then the open loop at shares of the saturation."""
         begun: set[tuple[int, bool]] = set()
         for cell in self.app.cells:
             load = self.loads.of(cell, self.app.shape)
             if cell.cache in ("warm", "redis"):
-                workloads.ask_once(self.port, self.path_of(cell), load.bodies)
-            elif (cell.items, cell.rank) not in begun:  # what runs for the first time shall not be measured
+                workloads.ask_once(self.server.port, self.path_of(cell), load.bodies)
+            elif (cell.items, cell.rank) not in begun:  # the first run is not measured
                 self.wrk(cell, load, 1)
             begun.add((cell.items, cell.rank))
             saturation = self.closed(cell, load)
@@ -104,24 +104,23 @@ class Turn:
                 yield cell.key(self.app.name, share), self.open(cell, load, saturation["rate"] * share)
 
     def path_of(self, cell: Cell) -> str:
-        """What it asks."""
+        """The path of its requests."""
         return "/rank" if cell.rank else self.app.path
 
     def seconds_of(self, cell: Cell) -> float:
-        """How long it lasts."""
+        """The duration of its loads."""
         return max(cell.least_seconds, self.seconds)
 
     def wrk(self, cell: Cell, load: workloads.Load, seconds: float) -> closed_loop.Measured:
-        """A closed loop that begins where the last load ended."""
-        where = (self.port, self.path_of(cell), load.path, load.position)
+        """A closed loop that begins where the last load stopped."""
+        where = (self.server.port, self.path_of(cell), load.path, load.position)
         found = closed_loop.load(*where, cell.connections, seconds, self.placement.load)
-        load.sent(
-            found.requests + cell.connections + 1
-        )  # those under way at its end, and one that wrk makes to look at
+        # Plus those in flight at its end, and one that wrk formats at the start.
+        load.sent(found.requests + cell.connections + 1)
         return found
 
     def closed(self, cell: Cell, load: workloads.Load) -> dict[str, Any]:
-        """The most it answers."""
+        """Saturation: the closed loop."""
         with self.watched() as seen:
             found = self.wrk(cell, load, self.seconds_of(cell))
         return {
@@ -135,18 +134,18 @@ class Turn:
         }
 
     def open(self, cell: Cell, load: workloads.Load, rate: float) -> dict[str, Any]:
-        """How long its answers take at this rate."""
+        """Latency at a rate: the open loop."""
         plan = open_loop.Plan(
-            port=self.port,
+            port=self.server.port,
             path=self.path_of(cell),
             bodies=load.upcoming(),
             rate=rate,
             seconds=self.seconds_of(cell),
             connections=cell.connections,
-            spin=not set(self.placement.load) & set(self.placement.server),
+            spin=self.placement.load != self.placement.server,
         )
         with self.watched() as seen:
-            found = open_loop.start(plan, servers.pinned(self.placement.load)).result()
+            found = open_loop.start(plan, pinned(self.placement.load)).result()
         load.sent(found["requests"])
         return {
             "offered": rate,
@@ -160,21 +159,21 @@ class Turn:
 
     @contextmanager
     def watched(self) -> Iterator[dict[str, Any]]:
-        """What the server spends and finds in its caches within the block; known once it has ended."""
+        """CPU use and cache hit rates of the server within the block; filled in at its end."""
         seen: dict[str, Any] = {}
-        if not servers.settled(self.pid):
-            print(f"{self.app.name} still works on what an earlier load left", file=sys.stderr)
-        before = servers.counted(self.port) if self.app.ours else None
-        spent, began = servers.usage(self.pid).cpu_seconds, time.perf_counter()
+        if not self.server.settled():
+            print(f"{self.app.name} is still busy with an earlier load", file=sys.stderr)
+        before = self.server.metrics() if self.app.ours else None
+        spent, began = self.server.cpu_seconds(), time.perf_counter()
         yield seen
         took = time.perf_counter() - began
-        seen["busy_cores"] = (servers.usage(self.pid).cpu_seconds - spent) / took
-        seen["found"] = servers.shares(before, servers.counted(self.port)) if before is not None else {}
+        seen["busy_cores"] = (self.server.cpu_seconds() - spent) / took
+        seen["found"] = shares(before, self.server.metrics()) if before is not None else {}
 
 
 @dataclass
 class Memory:
-    """Of one server, at the end of each of its turns."""
+    """Start-up time and memory of one server, in each round."""
 
     ready_seconds: list[float]
     resident_mb: list[float]
@@ -184,31 +183,31 @@ class Memory:
 def measure(
     grid: Grid, every: Sequence[App], cores: Sequence[int], folder: Path
 ) -> tuple[Measurements, dict[str, Memory]]:
-    """All rounds."""
+    """Run all rounds."""
     loads, found, memory = Loads(folder), Measurements(), {app.name: Memory([], [], []) for app in every}
     for round_ in range(grid.rounds):
         for app in every:
-            port, placement = servers.free_port(), Placement.of(cores, app.both_cores)
-            environment = dict(app.environment)
+            port, placement = free_port(), Placement.of(cores, app.both_cores)
+            environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **app.environment}
             if app.ours:
                 environment |= {"SEMBLANCE_PORT": str(port), "SEMBLANCE_LOG_LEVEL": "warning"}
             with ExitStack() as stack:
                 if app.redis:
-                    environment["SEMBLANCE_REDIS_URL"] = stack.enter_context(servers.redis_serving(placement.load))
+                    environment["SEMBLANCE_REDIS_URL"] = stack.enter_context(RedisServer(placement.load)).url
                 began = time.perf_counter()
-                pid = stack.enter_context(servers.serving(app.command(port), port, environment, placement.server))
+                server = stack.enter_context(Server(app.command(port), port, environment, placement.server))
                 memory[app.name].ready_seconds.append(time.perf_counter() - began)
-                for key, values in Turn(app, port, pid, placement, loads, grid.seconds).run():
+                for key, values in Turn(app, server, placement, loads, grid.seconds).run():
                     found.add(round_, key, values)
                     print(f"round {round_ + 1}, {key.words}: {values}", file=sys.stderr, flush=True)
-                used = servers.usage(pid)
+                used = server.resources()
                 memory[app.name].resident_mb.append(used.resident_mb)
                 memory[app.name].peak_mb.append(used.peak_mb)
     return found, memory
 
 
 def points(found: Measurements, models: Sequence[str], peer_figures: Path | None) -> list[pareto.Point]:
-    """The models whose quality is known, by what they do of cold requests of 64 pairs."""
+    """The models with known quality, with their throughput for cold requests of 64 pairs."""
     points = []
     for name in models:
         manifest = Manifest.load(MODELS / name)
@@ -237,7 +236,7 @@ def _shares(shares: Mapping[str, float]) -> str:
 
 
 def saturation_table(found: Measurements) -> list[str]:
-    """What the closed loop gave."""
+    """The results of the closed loop."""
     rows = []
     for key in (key for key in found if key.load == CLOSED):
         rate, echo = found.median(key, "rate"), Key(ECHO, "similarity", key.items, "", key.connections)
@@ -270,7 +269,7 @@ def saturation_table(found: Measurements) -> list[str]:
 
 
 def open_table(found: Measurements) -> list[str]:
-    """What the open loop gave."""
+    """The results of the open loop."""
     rows = [
         [
             *(key.app, f"{key.route} {key.items:,}", key.cache, key.load.removeprefix("open, ")),
@@ -287,7 +286,7 @@ def open_table(found: Measurements) -> list[str]:
 
 
 def memory_table(memory: Mapping[str, Memory]) -> list[str]:
-    """What each server held in the end, and at most."""
+    """Resident and peak memory of each server."""
     rows = [
         [name, _number(median(of.ready_seconds), 1), _number(median(of.resident_mb)), _number(median(of.peak_mb))]
         for name, of in memory.items()
@@ -296,7 +295,7 @@ def memory_table(memory: Mapping[str, Memory]) -> list[str]:
 
 
 def placed(cores: Sequence[int]) -> str:
-    """What was pinned where, in words."""
+    """The pinning to cores, as text."""
     if len(cores) == 1:
         return f"server and load share core {cores[0]}, so rates are below what each could do alone"
     load = ", ".join(map(str, cores[1:]))
@@ -310,7 +309,7 @@ def placed(cores: Sequence[int]) -> str:
 def write_result(
     options: argparse.Namespace, peer_words: str, found: Measurements, memory: Mapping[str, Memory], began: float
 ) -> None:
-    """Tables, verdicts, the plot, and the JSON with every round."""
+    """Write tables, verdicts, the plot, and the JSON with every round."""
     grid: Grid = options.grid
     figures = max(options.figures.glob("*-peer-quality.json"), default=None)
     shown = points(found, options.models, figures)
@@ -326,8 +325,9 @@ def write_result(
         f"`{options.command}`: {grid.rounds} round{'s' if grid.rounds > 1 else ''}, {grid.seconds:g} s a load "
         f"(slow servers up to 10), medians over the rounds, ratios within a round; loopback; "
         f"{placed(options.cores)}. One worker process of ours. Peer: {peer_words}. Warm: every request has been asked "
-        f"before; cold: {workloads.COLD_ITEMS:,} pairs in turn, a cache of {workloads.CACHE_SIZE:,}; redis: nothing in "
-        f"memory. Beside each model its folder also holds avg-sick, without which the service does not start. Load "
+        f"before; cold: {workloads.COLD_ITEMS:,} pairs in turn, caches of {workloads.CACHE_BYTES >> 20} MiB; redis: "
+        f"nothing in memory. Beside each model its folder also holds avg-sick, without which the service does not "
+        f"start. Load "
         f"average at the start: {began:.1f}. {machine(*PACKAGES)}."
     )
     lines = [
@@ -350,7 +350,7 @@ def write_result(
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says, with what follows from it."""
+    """The options, completed by what follows from them."""
     models = sorted(path.parent.name for path in MODELS.glob("*/manifest.json"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one round of what the targets and the plot need")
@@ -369,7 +369,7 @@ def arguments() -> argparse.Namespace:
     grid = QUICK if options.quick else FULL
     options.grid = replace(grid, rounds=options.rounds or grid.rounds, seconds=options.seconds or grid.seconds)
     options.cores = options.cores or sorted(os.sched_getaffinity(0))[:2]
-    # Where things lie on this machine says nothing to others.
+    # Absolute paths are shortened to the file name.
     said = [Path(arg).name if Path(arg).is_absolute() else arg for arg in sys.argv[1:]]
     options.command = " ".join(["python benchmarks/throughput.py", *said])
     return options

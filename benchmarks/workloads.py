@@ -1,7 +1,7 @@
-"""What the load asks: request bodies on disk, warm ones that are asked again and again, cold ones that never recur.
+"""Request bodies of the load tests, as files: warm ones recur within the cache size, cold ones do not.
 
-A cold load goes round more distinct sentences, and pairs of them, than the service keeps: a least-recently-used cache
-then finds none of them, and still does all the work of keeping. Every load goes on where the one before it stopped.
+A cold load cycles through more distinct sentences and pairs than the service caches, so that an LRU cache never hits
+but still stores and evicts. Each load continues where the previous one stopped.
 """
 
 import http.client
@@ -12,32 +12,33 @@ from pathlib import Path
 
 from benchmarks.sentences import sentences
 
-CACHE_SIZE = 20_000  # of the service under load: its default
-COLD_ITEMS = CACHE_SIZE * 3 // 2  # pairs or candidates that a cold load goes round
-WARM_BODIES = {1: 500, 64: 20}  # of this many pairs each
-WARM_ITEMS = 8_000  # of larger bodies
+CACHE_BYTES = 48 * 1_048_576  # cache budget of the service
+PAIR_BYTES, SCORE_BYTES = 5_500, 700  # bytes cached for a pair with its vectors and texts; for its score alone
+COLD_ITEMS = 30_000  # distinct pairs or candidates of a cold load
+WARM_BODIES = {1: 500, 64: 20}  # pairs of a body -> bodies
+WARM_ITEMS = 8_000  # pairs, for larger bodies
 
 Shape = Callable[[Sequence[str]], dict[str, object]]
 
 
 def pairs(texts: Sequence[str]) -> dict[str, object]:
-    """Our own `/similarity`."""
+    """A body of our `/similarity`."""
     return {"pairs": [{"a": a, "b": b} for a, b in zip(texts[::2], texts[1::2], strict=True)]}
 
 
 def embeddings(texts: Sequence[str]) -> dict[str, object]:
-    """OpenAI's `/embeddings`, as infinity answers it; base64 is the least that it can be made to write."""
+    """A body of OpenAI's `/embeddings`, for infinity; base64 gives the smallest answers."""
     return {"model": "minilm", "input": list(texts), "encoding_format": "base64"}
 
 
 def candidates(texts: Sequence[str]) -> dict[str, object]:
-    """Our `/rank`: the first text is the query."""
+    """A body of our `/rank`: the first text is the query."""
     return {"query": texts[0], "candidates": list(texts[1:])}
 
 
 @dataclass
 class Load:
-    """Bodies in a file, one a line, and how far they have been sent."""
+    """Bodies in a file, one a line, and the position of the next one."""
 
     path: Path
     bodies: list[bytes]
@@ -45,7 +46,7 @@ class Load:
     position: int = 0
 
     def sent(self, count: int) -> None:
-        """So many have been sent since; the next load begins after them."""
+        """Advance the position by `count` bodies."""
         self.position = (self.position + count) % len(self.bodies)
 
     def upcoming(self) -> list[bytes]:
@@ -54,15 +55,15 @@ class Load:
 
 
 def write(folder: Path, name: str, shape: Shape, items: int, *, warm: bool, seed: int) -> Load:
-    """Make the bodies of a load.
+    """Write the bodies of a load.
 
     Args:
-        folder: where the file goes.
-        name: of the load, for the file's name.
-        shape: what a body looks like.
+        folder: of the file.
+        name: of the file, without suffix.
+        shape: makes a body from texts.
         items: pairs, or candidates, a body.
-        warm: few enough to be kept, or too many.
-        seed: loads of other seeds have other sentences.
+        warm: whether they fit into the cache.
+        seed: of the sentences.
     """
     each = items + 1 if shape is candidates else 2 * items
     count = WARM_BODIES.get(items, max(1, WARM_ITEMS // items)) if warm else -(-COLD_ITEMS // items)
@@ -74,7 +75,7 @@ def write(folder: Path, name: str, shape: Shape, items: int, *, warm: bool, seed
 
 
 def ask_once(port: int, path: str, bodies: Sequence[bytes]) -> None:
-    """Send every body once, one after the other, so that what can be kept is kept.
+    """Send every body once, to fill the caches.
 
     Raises:
         RuntimeError: an answer was not a 200.

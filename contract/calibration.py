@@ -1,7 +1,7 @@
-"""Monotone or smooth maps from a raw score to what people answered; evaluated in pure numpy.
+"""Calibration: monotone or smooth maps from a raw score to human ratings, evaluated in numpy.
 
-Fitted in `training/calibrate.py`, carried by the manifest, applied by the service: evaluation lives here so
-that both sides compute the same number.
+`training/publishing/calibrate.py` fits them, the manifest has their parameters, and training and service apply them
+with this code.
 """
 
 from functools import lru_cache
@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Floats = npt.NDArray[np.float64]
 
-MAX_KNOTS = 1024  # a map stays a few kilobytes of manifest
+MAX_KNOTS = 1024  # keeps a map to a few kilobytes
 
 
 @lru_cache(maxsize=256)
 def _array(values: tuple[float, ...]) -> Floats:
-    """A field as an array, made once: making it costs more than evaluating a map at one value."""
+    """A field as an array, cached: conversion costs more than evaluating a map at one value."""
     array = np.asarray(values, dtype=np.float64)
     array.flags.writeable = False  # shared by every call
     return array
@@ -42,8 +42,8 @@ class _Knots(BaseModel):
 class CentredIsotonic(_Knots):
     """Isotonic regression drawn through the centres of its blocks (Oron & Flournoy 2017).
 
-    Ordinary isotonic regression is a staircase, and would tie scores that differ; joining the block centres
-    keeps the fit and makes it strictly increasing between the first and last knot.
+    Ordinary isotonic regression is a step function, which maps different scores to one value; joining the block
+    centres makes it strictly increasing between the first and last knot.
     """
 
     kind: Literal["centred_isotonic"] = "centred_isotonic"
@@ -62,8 +62,8 @@ class CentredIsotonic(_Knots):
 class LocalLinear(_Knots):
     """Local-linear regression with a Gaussian kernel (Fan & Gijbels 1992), as MaLSTM calibrates.
 
-    `x`, `y`, `weight` are the training points, binned by `x` with their counts as weights, so that thousands of
-    points travel as at most 1024; the estimate is clipped to `low`..`high`.
+    `x`, `y`, `weight` are the training points in at most 1024 bins of `x`, with their counts as weights. The estimate
+    is clipped to `low`..`high`.
     """
 
     kind: Literal["local_linear"] = "local_linear"
@@ -85,16 +85,31 @@ class LocalLinear(_Knots):
         x, y, weight = _array(self.x), _array(self.y), _array(self.weight)
         offset = x[None, :] - np.asarray(raw, dtype=np.float64)[:, None]
         scaled = (offset / self.bandwidth) ** 2
-        # Shifted by the nearest point, so that a value far from all points still has weights above zero.
+        # Shifted by the nearest point, so that weights do not underflow far from all points.
         kernel = np.exp(-0.5 * (scaled - scaled.min(axis=1, keepdims=True))) * weight
         s0, s1, s2 = kernel.sum(1), (kernel * offset).sum(1), (kernel * offset**2).sum(1)
         t0, t1 = (kernel * y).sum(1), (kernel * offset * y).sum(1)
         determinant = s0 * s2 - s1**2
         mean = t0 / s0
-        # One effective point has no slope: fall back to the local mean.
+        # With one effective point there is no slope: the local mean.
         safe = determinant > 1e-12 * s0 * s2
         line = np.divide(s2 * t0 - s1 * t1, determinant, out=mean.copy(), where=safe)
         return np.asarray(np.clip(line, self.low, self.high))
 
 
-Calibration = Annotated[CentredIsotonic | LocalLinear, Field(discriminator="kind")]
+class Logistic(BaseModel):
+    """The logistic function of a line: a classifier's raw output -> a probability (Platt 1999)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    kind: Literal["logistic"] = "logistic"
+    slope: float = Field(gt=0)
+    intercept: float = 0.0
+
+    def apply(self, raw: Floats) -> Floats:
+        """[n] -> [n], in 0..1."""
+        # tanh takes any value; exp would overflow.
+        return 0.5 * (1.0 + np.tanh(0.5 * (self.slope * np.asarray(raw, dtype=np.float64) + self.intercept)))
+
+
+Calibration = Annotated[CentredIsotonic | LocalLinear | Logistic, Field(discriminator="kind")]

@@ -1,4 +1,4 @@
-"""What can be wrong with an artifact.
+"""Errors of model folders.
 
 ContractError
 ├── ManifestError        manifest.json is missing, malformed, or of another contract version
@@ -6,8 +6,10 @@ ContractError
 ├── GraphMismatchError   an ONNX graph's inputs or outputs are not those of its kind
 └── TokenizerError       the tokenizer file is malformed, or its size does not fit the manifest
 
-Every message says what came, what was expected and where.
+Messages give the file, the value found and the value expected.
 """
+
+from pydantic import ValidationError
 
 
 class ContractError(Exception):
@@ -28,3 +30,11 @@ class GraphMismatchError(ContractError):
 
 class TokenizerError(ContractError):
     """The tokenizer file is malformed, or does not fit the manifest."""
+
+
+def one_line(error: ValidationError) -> str:
+    """The first thing pydantic found wrong, as `field: what`, and how many more there are."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"])) or "the file"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{where}: {first['msg']}{more}"

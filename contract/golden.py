@@ -1,21 +1,23 @@
-"""Golden pairs: sentences with the answers a model gave when it was published.
+"""Golden pairs: sentences with the answers that a model gave when it was published.
 
-They are asked again at start-up and through HTTP; a runtime that answers otherwise is not serving this model.
+They are checked at start-up and through HTTP: a runtime with other answers does not serve this model.
 """
 
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from contract.errors import ManifestError
-from contract.manifest import EntailmentLabel, one_line
+from contract.errors import ManifestError, one_line
+from contract.files import read_regular
+from contract.manifest import EntailmentLabel, Label
 
-TOLERANCE = 1e-4  # other CPUs and providers may round differently; far below any real change of a model
+TOLERANCE = 1e-4  # for rounding on other CPUs and providers; far below the effect of another model
+MOST_GOLDEN_BYTES = 4 << 20
 
 
 class GoldenPair(BaseModel):
-    """Two sentences and the published answers of each task the model has."""
+    """Two sentences, and the published answers for the model's tasks."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -24,6 +26,11 @@ class GoldenPair(BaseModel):
     raw_score: float | None = None
     score: float | None = None
     probabilities: dict[EntailmentLabel, float] | None = None
+    classes: tuple[dict[Label, float], dict[Label, float]] | None = Field(
+        None, description="of a, and of b, by itself: the probability of each label"
+    )
+    paraphrase: float | None = None  # the probability
+    relevance: float | None = None  # likewise
 
 
 class GoldenPairs(BaseModel):
@@ -45,8 +52,22 @@ class GoldenPairs(BaseModel):
             ManifestError: unreadable, or not of this form.
         """
         try:
-            return cls.model_validate_json(path.read_bytes())
+            return cls.model_validate_json(read_regular(path, MOST_GOLDEN_BYTES))
         except OSError as error:
             raise ManifestError(f"{path}: cannot be read: {error.strerror or error}") from error
         except ValidationError as error:
             raise ManifestError(f"{path}: cannot be read as golden pairs: {one_line(error)}") from error
+
+
+# The texts of all published models; written by us, from no corpus.
+GOLDEN_TEXTS: tuple[tuple[str, str], ...] = (
+    ("A man is playing a guitar.", "Someone plays an instrument."),
+    ("The cat sleeps on the sofa.", "The cat sleeps on the sofa."),
+    ("The cat sleeps on the sofa.", "Interest rates rose for the third time this year."),
+    ("How do I reset my password?", "I forgot my password, how can I change it?"),
+    ("The museum isn't open on Mondays.", "The museum is open on Mondays."),
+    ("Two dogs are running through the snow.", "There is no dog running through the snow."),
+    ("caf\u00e9 \u2014 \u201cna\u00efve\u201d", 'cafe - "naive"'),
+    ("\u732b\u304c\u597d\u304d", "\U0001f600 zzyzxq"),
+    ("word " * 600, "word"),
+)

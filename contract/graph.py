@@ -1,10 +1,9 @@
-"""The four kinds of ONNX graph: tensor names, dtypes, dynamic axes and opset, stated once.
+"""The six kinds of ONNX graphs: tensor names, dtypes, dynamic axes and opset.
 
-Export reads a spec to name its tensors and axes, the session checks an opened graph against it, and the
-tests run it over every architecture.
+Export names tensors and axes by these specs, and the service checks each graph against its spec.
 
-An axis is either *dynamic* (`DYNAMIC`: its size differs from request to request, and a graph must leave it
-symbolic under this very name) or *fixed by the model* (`dim`, `outputs`: a number in the graph).
+An axis is either *dynamic* (in `DYNAMIC`; symbolic in the graph, under this name) or *fixed by the model* (`dim`,
+`outputs`; a number in the graph).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ CONTRACT_VERSION: Literal[1] = 1
 OPSET = 20
 
 DType = Literal["int64", "float32"]
-GraphKind = Literal["encoder", "head", "pair", "explanation"]
+GraphKind = Literal["encoder", "tokens", "head", "classifier", "pair", "explanation"]
 Signature = Mapping[str, tuple[str, Sequence[int | str | None]]]  # name -> (dtype, shape as ONNX gives it)
 
 DYNAMIC = frozenset({"batch", "tokens", "tokens_a", "tokens_b"})
@@ -31,7 +30,7 @@ class TensorSpec:
     axes: tuple[str, ...]
 
     def dynamic_axes(self) -> dict[int, str]:
-        """Position -> name of the axes that must stay symbolic, as the exporter takes them."""
+        """Position -> name of the dynamic axes, as the exporter takes them."""
         return {i: axis for i, axis in enumerate(self.axes) if axis in DYNAMIC}
 
 
@@ -54,7 +53,15 @@ ENCODER = GraphSpec(
     outputs={"sentence_embedding": TensorSpec("float32", ("batch", "dim"))},
 )
 
-# two embeddings -> what the task's post-processing reads (log-probabilities of classes, or one value).
+# the same sentences -> a vector for each token, whose mean over the real tokens is the embedding; for explanations.
+# Values at padding are not read.
+TOKENS = GraphSpec(
+    kind="tokens",
+    inputs=ENCODER.inputs,
+    outputs={"token_embeddings": TensorSpec("float32", ("batch", "tokens", "dim"))},
+)
+
+# two embeddings -> raw output: log-probabilities of classes, or one value.
 HEAD = GraphSpec(
     kind="head",
     inputs={
@@ -64,7 +71,14 @@ HEAD = GraphSpec(
     outputs={"raw_output": TensorSpec("float32", ("batch", "outputs"))},
 )
 
-# both sentences together (interaction models) -> the same raw output.
+# one embedding -> log-probabilities of the classes of its sentence.
+CLASSIFIER = GraphSpec(
+    kind="classifier",
+    inputs={"sentence_embedding": TensorSpec("float32", ("batch", "dim"))},
+    outputs={"raw_output": TensorSpec("float32", ("batch", "outputs"))},
+)
+
+# both sentences together (interaction models) -> the raw output of a head.
 PAIR = GraphSpec(
     kind="pair",
     inputs={
@@ -76,31 +90,33 @@ PAIR = GraphSpec(
     outputs={"raw_output": TensorSpec("float32", ("batch", "outputs"))},
 )
 
-# both sentences together -> what met what inside the model, a number for each pair of their tokens. A graph of its own:
-# a plain score does not pay for it. What each matrix holds, and in what order they come, stands in the manifest.
+# both sentences together -> matrices with a number for each pair of tokens, as the manifest describes them. A graph of
+# its own, so that a score does not compute them.
 EXPLANATION = GraphSpec(
     kind="explanation",
     inputs=PAIR.inputs,
     outputs={"matrices": TensorSpec("float32", ("batch", "matrices", "tokens_a", "tokens_b"))},
 )
 
-SPECS: Mapping[GraphKind, GraphSpec] = {spec.kind: spec for spec in (ENCODER, HEAD, PAIR, EXPLANATION)}
+SPECS: Mapping[GraphKind, GraphSpec] = {
+    spec.kind: spec for spec in (ENCODER, TOKENS, HEAD, CLASSIFIER, PAIR, EXPLANATION)
+}
 
 
 def check_signature(spec: GraphSpec, inputs: Signature, outputs: Signature, *, where: str) -> dict[str, int]:
-    """Hold a graph's real signature against its kind.
+    """Check the signature of a graph against its kind.
 
     Args:
-        spec: the kind the graph claims to be.
+        spec: the kind.
         inputs: name -> (dtype, shape); an axis of the shape is a number, a symbol, or None.
         outputs: likewise.
         where: the file, for messages.
 
     Returns:
-        The size of each axis the model fixes, such as `{"dim": 256}`.
+        The sizes of the axes that the model fixes, such as `{"dim": 256}`.
 
     Raises:
-        GraphMismatchError: names, dtype, rank, a frozen dynamic axis, a symbolic or contradictory fixed axis.
+        GraphMismatchError: other names, dtype or rank, a fixed dynamic axis, or a symbolic or contradictory fixed axis.
     """
     sizes: dict[str, int] = {}
     for side, wanted, found in (("inputs", spec.inputs, inputs), ("outputs", spec.outputs, outputs)):

@@ -1,12 +1,12 @@
-"""`manifest.json`: the typed, versioned description that makes a folder a model.
+"""`manifest.json`: the description of a model in its folder.
 
-Written by `training/publish.py`, read by the service. Unknown keys are refused, every file is named with its
-size and sha256, and the *fingerprint* digests all that can move a score, so that a cache keyed by it can never
-serve another model's numbers.
+`training/publishing/publish.py` writes it, the service reads it. Unknown keys are refused. Each file has its size and
+sha256. The *fingerprint* is a digest of everything that affects scores, and so a safe cache key.
 """
 
 import hashlib
 import json
+import os
 import re
 from datetime import date
 from pathlib import Path
@@ -14,20 +14,28 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from contract.calibration import Calibration
-from contract.errors import ArtifactError, ManifestError
-from contract.graph import CONTRACT_VERSION
+from contract.errors import ArtifactError, ManifestError, one_line
+from contract.files import open_regular, read_regular
+from contract.graph import CONTRACT_VERSION, GraphKind
+from contract.scoring import ClassificationTask as ClassificationTask
+from contract.scoring import EntailmentLabel as EntailmentLabel
+from contract.scoring import EntailmentTask as EntailmentTask
+from contract.scoring import FileName
+from contract.scoring import Label as Label
+from contract.scoring import ProbabilityTask as ProbabilityTask
+from contract.scoring import ScoreTask as ScoreTask
+from contract.scoring import SimilarityTask as SimilarityTask
 
 MANIFEST_NAME = "manifest.json"
-SHARED_NAME = "shared"  # the folder beside the models' own that keeps what several of them name
-VERSION_NAME = re.compile(r"[1-9][0-9]{0,8}")  # the folder of one version, within its model's own
+SHARED_NAME = "shared"  # folder of files that several models share
+MOST_MANIFEST_BYTES = 1 << 20  # published ones have some 20 KB
+MOST_MODEL_BYTES = 1 << 30  # of all files together, by default
+VERSION_NAME = re.compile(r"[1-9][0-9]{0,8}")  # folder of one version, within its model's folder
 
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]  # never a path
 ModelId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 TensorName = Annotated[str, Field(min_length=1, max_length=256)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Task = Literal["similarity", "entailment"]
-EntailmentLabel = Literal["entailment", "neutral", "contradiction"]
+Task = Literal["similarity", "entailment", "paraphrase", "relevance", "classification"]
 
 
 class _Frozen(BaseModel):
@@ -39,57 +47,13 @@ class FileEntry(_Frozen):
 
     bytes: int = Field(ge=0)
     sha256: Sha256
-    shared: bool = Field(False, description="lies in models/shared/, stored once for all models that name it")
+    shared: bool = Field(False, description="in models/shared/, once for all models that use it")
 
 
 class Limits(_Frozen):
-    """What the model can read."""
+    """Limits of the model's input."""
 
-    max_tokens: int = Field(ge=1, le=4096, description="longer sentences are cut here, and reported as truncated")
-
-
-class SimilarityTask(_Frozen):
-    """How two sentences become a score.
-
-    Exactly one source of the raw score: a parameter-free `comparison` of two embeddings, or a `graph` (HEAD or
-    PAIR) whose output is either log-probabilities over the ratings in `classes`, or one value.
-    """
-
-    kind: Literal["similarity"] = "similarity"
-    comparison: Literal["cosine", "exp_l1"] | None = None
-    graph: FileName | None = None
-    classes: tuple[float, ...] | None = Field(None, min_length=2)
-    raw_range: tuple[float, float] = Field(description="the lowest and highest raw score there can be")
-    label_scale: tuple[float, float] | None = Field(None, description="the corpus' rating scale, such as 1..5")
-    calibration: Calibration | None = Field(
-        None, description="raw score -> rating on label_scale, or -> 0..1 when there is no scale"
-    )
-    symmetric: bool = Field(description="swapping the two sentences does not move the score")
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if (self.comparison is None) == (self.graph is None):
-            raise ValueError("give either comparison or graph, not both and not neither")
-        if self.classes is not None and self.graph is None:
-            raise ValueError("classes belong to a graph's output")
-        for name, bounds in (("raw_range", self.raw_range), ("label_scale", self.label_scale)):
-            if bounds is not None and bounds[0] >= bounds[1]:
-                raise ValueError(f"{name} must rise, got {bounds}")
-        return self
-
-
-class EntailmentTask(_Frozen):
-    """How a premise and a hypothesis become a label: a graph's log-probabilities, in the order of `labels`."""
-
-    kind: Literal["entailment"] = "entailment"
-    graph: FileName
-    labels: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel]
-
-    @model_validator(mode="after")
-    def _all_labels(self) -> Self:
-        if len(set(self.labels)) != 3:
-            raise ValueError(f"each label once, got {self.labels}")
-        return self
+    max_tokens: int = Field(ge=1, le=4096, description="longer sentences are truncated")
 
 
 class Matrix(_Frozen):
@@ -97,11 +61,11 @@ class Matrix(_Frozen):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")
     description: str
-    range: tuple[float, float] = Field(description="the lowest and highest value there can be")
+    range: tuple[float, float] = Field(description="lowest and highest possible value")
 
 
 class Explanation(_Frozen):
-    """How a model shows what met what: a graph, and what its matrices are, in their order."""
+    """An EXPLANATION graph, and its matrices in order."""
 
     graph: FileName
     matrices: tuple[Matrix, ...] = Field(min_length=1)
@@ -115,7 +79,7 @@ class Explanation(_Frozen):
 
 
 class TrainingData(_Frozen):
-    """One corpus that moved a weight or a choice of this model."""
+    """A corpus used to train the model or to choose its settings."""
 
     name: str
     use: str
@@ -125,9 +89,9 @@ class TrainingData(_Frozen):
 
 
 class Figure(_Frozen):
-    """One measured number, of the published files, through the code path the service uses."""
+    """A measured figure of the published files, computed by the code that the service uses."""
 
-    task: Task | Literal["sentiment"]  # also of what is measured and not served
+    task: Task
     corpus: str
     split: str
     metric: str
@@ -136,17 +100,17 @@ class Figure(_Frozen):
 
 
 class Provenance(_Frozen):
-    """Where the model comes from: enough to train it again."""
+    """What is needed to train the model again."""
 
     created: date
     recipe: dict[str, JsonValue]
     commands: tuple[str, ...] = Field(min_length=1)
     seed: int
-    environment: dict[str, str] = Field(description="versions that can move a number")
+    environment: dict[str, str] = Field(description="versions that can affect figures")
 
 
 class Manifest(_Frozen):
-    """Everything a runtime needs to know about a model, and everything a person should."""
+    """The content of `manifest.json`."""
 
     contract_version: Literal[1] = CONTRACT_VERSION
     id: ModelId
@@ -162,13 +126,19 @@ class Manifest(_Frozen):
     limits: Limits
     similarity: SimilarityTask | None = None
     entailment: EntailmentTask | None = None
-    additive: bool = Field(
-        False, description="an embedding is the mean of those of its tokens alone; siamese models only"
+    paraphrase: ProbabilityTask | None = Field(None, description="interaction models only, beside a similarity")
+    relevance: ProbabilityTask | None = Field(
+        None, description="that b answers, or is about, a; interaction models only, beside a similarity"
+    )
+    classification: ClassificationTask | None = Field(None, description="siamese models only")
+    additive: bool = Field(False, description="an embedding is the mean of its tokens' embeddings; siamese models only")
+    token_embeddings: FileName | None = Field(
+        None, description="the TOKENS graph, if the embedding is a mean over tokens in context; siamese models only"
     )
     explanation: Explanation | None = Field(None, description="interaction models only")
     tensors: dict[TensorName, FileName] = Field(
         default_factory=dict,
-        description="weights that the graphs leave outside themselves: name of the initializer -> a .npy file",
+        description="external weights of the graphs: name of the initializer -> .npy file",
     )
     training_data: tuple[TrainingData, ...] = Field(min_length=1)
     figures: tuple[Figure, ...]
@@ -183,8 +153,14 @@ class Manifest(_Frozen):
             raise ValueError("encoder and dim belong to the siamese family, and only to it")
         if not siamese and self.similarity is not None and self.similarity.comparison is not None:
             raise ValueError("an interaction model has no embeddings to compare")
-        if self.additive and not siamese:
-            raise ValueError("additive belongs to the siamese family")
+        if self.classification is not None and not siamese:
+            raise ValueError("classification belongs to the siamese family: it reads one sentence embedding")
+        if (self.paraphrase or self.relevance) and (siamese or self.similarity is None):
+            raise ValueError("paraphrase and relevance belong to interaction models with a similarity")
+        if (self.additive or self.token_embeddings is not None) and not siamese:
+            raise ValueError("additive and token_embeddings belong to the siamese family")
+        if self.additive and self.token_embeddings is not None:
+            raise ValueError("give either additive or token_embeddings: an additive model's tokens need no context")
         if self.explanation is not None and siamese:
             raise ValueError("explanation belongs to the interaction family")
         for name in (self.tokenizer, self.golden, *self.graphs, *self.tensors.values()):
@@ -194,36 +170,87 @@ class Manifest(_Frozen):
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """What the model can be asked."""
-        tasks: list[Task] = []
-        if self.similarity is not None:
-            tasks.append("similarity")
-        if self.entailment is not None:
-            tasks.append("entailment")
-        return tuple(tasks)
+        """The tasks of the model."""
+        return tuple(self._tasks())
+
+    def _tasks(self) -> dict[Task, SimilarityTask | EntailmentTask | ProbabilityTask | ClassificationTask]:
+        tasks: dict[Task, SimilarityTask | EntailmentTask | ProbabilityTask | ClassificationTask | None] = {
+            "similarity": self.similarity,
+            "entailment": self.entailment,
+            "paraphrase": self.paraphrase,
+            "relevance": self.relevance,
+            "classification": self.classification,
+        }
+        return {name: task for name, task in tasks.items() if task is not None}
+
+    @property
+    def score_tasks(self) -> tuple[ScoreTask, ...]:
+        """Those of its tasks that give a pair one score."""
+        names: tuple[ScoreTask, ...] = ("similarity", "paraphrase", "relevance")
+        return tuple(name for name in names if name in self._tasks())
+
+    @property
+    def ranking_task(self) -> ScoreTask:
+        """What candidates are ordered by: relevance, where the model has it."""
+        return "similarity" if self.relevance is None else "relevance"
+
+    def score_task(self, name: ScoreTask) -> SimilarityTask | ProbabilityTask:
+        """The task of that name, which the model must have."""
+        task = {"similarity": self.similarity, "paraphrase": self.paraphrase, "relevance": self.relevance}[name]
+        assert task is not None, "callers ask only for tasks that the model has"
+        return task
+
+    def graphs_of_classes(self) -> set[str]:
+        """The graphs whose outputs are log-probabilities of classes."""
+        found = {task.graph for task in self._tasks().values() if task.of_classes}
+        return {graph for graph in found if graph is not None}
+
+    def outputs(self) -> dict[str, int]:
+        """How many outputs each graph of a task has."""
+        found: dict[str, int] = {}
+        for task in self._tasks().values():
+            if task.graph is not None:
+                found[task.graph] = max(found.get(task.graph, 0), task.columns[1] if task.columns else task.width)
+        return found
 
     @property
     def graphs(self) -> tuple[str, ...]:
         """File names of all ONNX graphs, the encoder first, each once."""
         names = [
             self.encoder,
-            self.similarity and self.similarity.graph,
-            self.entailment and self.entailment.graph,
+            self.token_embeddings,
+            *(task.graph for task in self._tasks().values()),
             self.explanation and self.explanation.graph,
         ]
         return tuple(dict.fromkeys(name for name in names if name))
 
+    def kind_of(self, graph: str) -> GraphKind:
+        """What one of `graphs` is, by its use."""
+        uses: dict[str | None, GraphKind] = {self.token_embeddings: "tokens", self.encoder: "encoder"}
+        if self.classification is not None:
+            uses[self.classification.graph] = "classifier"
+        if self.explanation is not None:
+            uses[self.explanation.graph] = "explanation"
+        return uses.get(graph, "head" if self.family == "siamese" else "pair")
+
     def expected_fingerprint(self) -> str:
-        """Digest of all that can move a score: files (golden pairs aside), limits, tasks, contract version."""
+        """Digest of everything that affects scores: files (except golden pairs), limits, tasks, contract version."""
         moves: dict[str, object] = {
             "contract_version": self.contract_version,
             "architecture": self.architecture,
             "files": {n: self.files[n].sha256 for n in sorted({*self.graphs, self.tokenizer})},
             "encoder": self.encoder,
             "limits": self.limits.model_dump(mode="json"),
-            "similarity": self.similarity and self.similarity.model_dump(mode="json"),
-            "entailment": self.entailment and self.entailment.model_dump(mode="json"),
+            "similarity": _settings(self.similarity),
+            "entailment": _settings(self.entailment),
         }
+        for name, task in (
+            ("paraphrase", self.paraphrase),
+            ("relevance", self.relevance),
+            ("classification", self.classification),
+        ):
+            if task is not None:
+                moves[name] = _settings(task)
         if self.tensors:
             moves["tensors"] = {tensor: self.files[name].sha256 for tensor, name in sorted(self.tensors.items())}
         return hashlib.sha256(json.dumps(moves, sort_keys=True).encode()).hexdigest()
@@ -237,12 +264,11 @@ class Manifest(_Frozen):
         """Read and validate `manifest.json`; does not read the other files (see `verify`).
 
         Raises:
-            ManifestError: missing, unreadable, another contract version, a field that does not fit, or a
-                fingerprint that is not that of the contents.
+            ManifestError: missing, unreadable, another contract version, an invalid field, or a wrong fingerprint.
         """
         path = folder / MANIFEST_NAME
         try:
-            raw = path.read_bytes()
+            raw = read_regular(path, MOST_MANIFEST_BYTES)
         except OSError as error:
             raise ManifestError(f"{path}: cannot be read: {error.strerror or error}") from error
         try:
@@ -254,10 +280,9 @@ class Manifest(_Frozen):
         return manifest
 
     def path_of(self, folder: Path, name: str) -> Path:
-        """Where a file of the model in `folder` lies: there, or among the shared ones, called by its checksum.
+        """The path of a file: in `folder`, or in `models/shared`, where its name is its checksum.
 
-        The folder is `models/<any name>`, or that of one version, `models/<id>/<version>`; the shared files of both lie
-        in `models/shared`.
+        `folder` is `models/<any name>`, or `models/<id>/<version>`.
         """
         entry = self.files[name]
         if not entry.shared:
@@ -266,17 +291,26 @@ class Manifest(_Frozen):
         models = folder.parent.parent if is_version else folder.parent
         return models / SHARED_NAME / f"{entry.sha256}{Path(name).suffix}"
 
-    def verify(self, folder: Path) -> None:
-        """Hold every file against its entry.
+    def verify(self, folder: Path, most_bytes: int = MOST_MODEL_BYTES) -> None:
+        """Check every file against its entry: first all sizes, then all checksums.
 
         Raises:
-            ArtifactError: a file is missing, a link, or of another size or checksum; both values are named.
+            ArtifactError: more than `most_bytes` together, a file missing, a link, or of another size or checksum.
         """
+        if (in_all := sum(entry.bytes for entry in self.files.values())) > most_bytes:
+            raise ArtifactError(f"{folder}: the files have {in_all:,} bytes, the limit is {most_bytes:,}")
         for name, entry in self.files.items():
             path = self.path_of(folder, name)
             if path.is_symlink() or not path.is_file():
                 raise ArtifactError(f"{path}: missing (or not a plain file), expected sha256 {entry.sha256}")
-            found = describe_file(path)
+            if (size := path.stat().st_size) != entry.bytes:
+                raise ArtifactError(f"{path}: corrupted or replaced: {size} bytes, expected {entry.bytes} bytes")
+        for name, entry in self.files.items():
+            path = self.path_of(folder, name)
+            try:
+                found = describe_file(path, entry.bytes)
+            except OSError as error:
+                raise ArtifactError(f"{path}: cannot be read: {error.strerror or error}") from error
             if (found.bytes, found.sha256) != (entry.bytes, entry.sha256):
                 raise ArtifactError(
                     f"{path}: corrupted or replaced: {found.bytes} bytes with sha256 {found.sha256}, "
@@ -284,16 +318,15 @@ class Manifest(_Frozen):
                 )
 
 
-def one_line(error: ValidationError) -> str:
-    """The first thing pydantic found wrong, as `field: what`, and how many more there are."""
-    first = error.errors()[0]
-    where = ".".join(map(str, first["loc"])) or "the file"
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{where}: {first['msg']}{more}"
+def _settings(task: BaseModel | None) -> dict[str, object] | None:
+    """All that a manifest says about a task. `columns` is left out where there are none: older digests stay valid."""
+    if task is None:
+        return None
+    return {name: value for name, value in task.model_dump(mode="json").items() if name != "columns" or value}
 
 
-def describe_file(path: Path) -> FileEntry:
-    """Size and sha256 of a file, as the manifest lists them."""
-    with path.open("rb") as file:
+def describe_file(path: Path, most_bytes: int | None = None) -> FileEntry:
+    """Size and sha256 of a file; raises as `open_regular`."""
+    with open(open_regular(path, most_bytes), "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileEntry(bytes=path.stat().st_size, sha256=digest)
+        return FileEntry(bytes=os.fstat(file.fileno()).st_size, sha256=digest)

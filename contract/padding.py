@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 PADDING_ID = 0
-_FEW = 8  # sentences that lists pad faster than numpy
+_FEW = 8  # up to this number of sentences lists are faster than numpy
 
 
 def pad(ids: Sequence[Sequence[int]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -1,30 +1,177 @@
-"""Ids in, answers out, around any runtime: the one road from token ids to scores.
+"""Token ids -> scores, with any runtime as `Run`.
 
-`training/runtime.py` and `service/scorer.py` both call these functions with ONNX Runtime sessions behind
-`Run`, which is why a figure measured offline is the figure served online.
+`training/publishing/runtime.py` and `service/scoring/` both use these functions with ONNX Runtime sessions, so measured
+figures hold for the served models.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from contract.manifest import EntailmentTask, SimilarityTask
+from contract.calibration import Calibration
+from contract.measures import Floats, clip, cosine, exp_l1, expected_rating, probabilities, to_unit
 from contract.padding import pad
-from contract.scores import Floats, clip, cosine, exp_l1, expected_rating, probabilities, to_unit
 
 Array = npt.NDArray[np.generic]
 Embeddings = npt.NDArray[np.float32]
 Run = Callable[[Mapping[str, Array]], npt.NDArray[np.float32]]  # feeds by tensor name -> the one output
 
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]  # never a path
+ScoreTask = Literal["similarity", "paraphrase", "relevance"]  # the tasks that give a pair one score
+EntailmentLabel = Literal["entailment", "neutral", "contradiction"]
+Label = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class _Task(BaseModel):
+    """What the tasks of a manifest have in common."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    # A cross-encoder answers all of its tasks in one run.
+    columns: tuple[Annotated[int, Field(ge=0)], int] | None = Field(
+        None,
+        description="of the graph's outputs those from the first number up to the second are this task's; null: all",
+    )
+
+    @property
+    def width(self) -> int:
+        """How many outputs of its graph it reads."""
+        return 1
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether those are log-probabilities of classes."""
+        return False
+
+    @model_validator(mode="after")
+    def _as_wide_as_its_columns(self) -> Self:
+        if self.columns is not None and (found := self.columns[1] - self.columns[0]) != self.width:
+            raise ValueError(f"columns {self.columns} are {found} outputs, the task reads {self.width}")
+        return self
+
+
+class SimilarityTask(_Task):
+    """How two sentences become a score.
+
+    Exactly one source of the raw score: a parameter-free `comparison` of two embeddings, or a `graph` (HEAD or
+    PAIR) whose output is either log-probabilities over the ratings in `classes`, or one value.
+    """
+
+    kind: Literal["similarity"] = "similarity"
+    comparison: Literal["cosine", "exp_l1"] | None = None
+    graph: FileName | None = None
+    classes: tuple[float, ...] | None = Field(None, min_length=2)
+    raw_range: tuple[float, float] = Field(description="the lowest and highest raw score there can be")
+    label_scale: tuple[float, float] | None = Field(None, description="the corpus' rating scale, such as 1..5")
+    calibration: Calibration | None = Field(
+        None, description="raw score -> rating on label_scale, or -> 0..1 when there is no scale"
+    )
+    symmetric: bool = Field(description="swapping the two sentences does not move the score")
+
+    @property
+    def width(self) -> int:
+        """How many outputs of its graph it reads."""
+        return len(self.classes or (0,))
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether those are log-probabilities of classes."""
+        return self.classes is not None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.comparison is None) == (self.graph is None):
+            raise ValueError("give either comparison or graph, not both and not neither")
+        if self.classes is not None and self.graph is None:
+            raise ValueError("classes belong to a graph's output")
+        for name, bounds in (("raw_range", self.raw_range), ("label_scale", self.label_scale)):
+            if bounds is not None and bounds[0] >= bounds[1]:
+                raise ValueError(f"{name} must rise, got {bounds}")
+        return self
+
+
+class ProbabilityTask(_Task):
+    """How two sentences become a probability: that they are paraphrases, or that b is relevant to a.
+
+    The graph's output is log-probabilities of the `classes` no and yes (0 and 1), or one value that the calibration
+    makes a probability.
+    """
+
+    kind: Literal["probability"] = "probability"
+    graph: FileName
+    classes: tuple[Literal[0], Literal[1]] | None = None
+    calibration: Calibration | None = Field(None, description="raw score -> probability; null: it is one already")
+    symmetric: bool = Field(description="swapping the two sentences does not move the probability")
+
+    @property
+    def width(self) -> int:
+        """How many outputs of its graph it reads."""
+        return len(self.classes or (0,))
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether those are log-probabilities of classes."""
+        return self.classes is not None
+
+
+class EntailmentTask(_Task):
+    """How a premise and a hypothesis become a label: a graph's log-probabilities, in the order of `labels`."""
+
+    kind: Literal["entailment"] = "entailment"
+    graph: FileName
+    labels: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel]
+
+    @property
+    def width(self) -> int:
+        """How many outputs of its graph it reads."""
+        return len(self.labels)
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether those are log-probabilities of classes."""
+        return True
+
+    @model_validator(mode="after")
+    def _all_labels(self) -> Self:
+        if len(set(self.labels)) != 3:
+            raise ValueError(f"each label once, got {self.labels}")
+        return self
+
+
+class ClassificationTask(_Task):
+    """How one sentence becomes a label: a CLASSIFIER graph's log-probabilities, in the order of `labels`."""
+
+    kind: Literal["classification"] = "classification"
+    graph: FileName
+    labels: tuple[Label, ...] = Field(min_length=2)
+    temperature: float = Field(1.0, gt=0, description="calibration: log-probabilities are divided by it (Guo 2017)")
+
+    @property
+    def width(self) -> int:
+        """How many outputs of its graph it reads."""
+        return len(self.labels)
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether those are log-probabilities of classes."""
+        return True
+
+    @model_validator(mode="after")
+    def _labels_differ(self) -> Self:
+        if len(set(self.labels)) != len(self.labels):
+            raise ValueError(f"each label once, got {self.labels}")
+        return self
+
 
 class Similarities(NamedTuple):
     """Answers for n pairs."""
 
-    raw_score: Floats  # [n], as the model gives it, within the task's raw_range
-    rating: Floats | None  # [n], on the task's label_scale, when it has one
-    score: Floats  # [n], in 0..1
+    raw_score: Floats  # [n], the model's output, within the raw_range of a similarity
+    rating: Floats | None  # [n], on the task's label_scale, if it has one
+    score: Floats  # [n], in 0..1; of a `ProbabilityTask` the probability
 
 
 def encode(run_encoder: Run, ids: Sequence[Sequence[int]]) -> Embeddings:
@@ -34,12 +181,12 @@ def encode(run_encoder: Run, ids: Sequence[Sequence[int]]) -> Embeddings:
 
 
 def compare(run_head: Run, a: Embeddings, b: Embeddings) -> npt.NDArray[np.float32]:
-    """Raw output of a HEAD graph for n pairs of embeddings, or one of a with n of b: [n, outputs]."""
+    """Raw output of a HEAD graph: a [n, dim] or [1, dim], b [n, dim] -> [n, outputs]."""
     return run_head({"embedding_a": a if len(a) == len(b) else np.repeat(a, len(b), axis=0), "embedding_b": b})
 
 
 def similarity(task: SimilarityTask, run_head: Run | None, a: Embeddings, b: Embeddings) -> Similarities:
-    """Score n pairs of embeddings of a siamese model: a [n, dim], or [1, dim] for all of b [n, dim].
+    """Score n pairs of embeddings of a siamese model: a [n, dim] or [1, dim], b [n, dim].
 
     Raises:
         ValueError: the task names a graph and no session was given for it.
@@ -53,16 +200,25 @@ def similarity(task: SimilarityTask, run_head: Run | None, a: Embeddings, b: Emb
     return read_similarity(task, raw_scores(task, compare(run_head, a, b)))
 
 
-def raw_scores(task: SimilarityTask, raw_output: npt.NDArray[np.float32]) -> Floats:
-    """One number per pair from a HEAD or PAIR graph's output [n, outputs]: expected rating, or the value."""
+def raw_scores(task: SimilarityTask | ProbabilityTask, raw_output: npt.NDArray[np.float32]) -> Floats:
+    """Raw scores [n] from a HEAD or PAIR graph's output [n, outputs]: the expected rating, or the value."""
+    raw_output = _of_task(task, raw_output)
     if task.classes is not None:
         return expected_rating(raw_output, task.classes)
     return raw_output[:, 0].astype(np.float64)
 
 
-def read_similarity(task: SimilarityTask, raw: Floats) -> Similarities:
-    """Calibrate raw scores [n] to ratings and to 0..1, as the task's manifest entry says."""
+def _of_task(
+    task: SimilarityTask | ProbabilityTask | EntailmentTask | ClassificationTask, raw_output: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    return raw_output if task.columns is None else raw_output[:, slice(*task.columns)]
+
+
+def read_similarity(task: SimilarityTask | ProbabilityTask, raw: Floats) -> Similarities:
+    """Calibrate raw scores [n] to ratings and to 0..1, as the task says."""
     value = raw if task.calibration is None else task.calibration.apply(raw)
+    if isinstance(task, ProbabilityTask):
+        return Similarities(raw, None, clip(value, 0.0, 1.0))
     if task.label_scale is not None:
         low, high = task.label_scale
         rating = clip(value, low, high)
@@ -73,8 +229,23 @@ def read_similarity(task: SimilarityTask, raw: Floats) -> Similarities:
 
 
 def entailment(task: EntailmentTask, raw_output: npt.NDArray[np.float32]) -> list[dict[str, float]]:
-    """Log-probabilities [n, 3] in the order of the task's labels -> for each pair, the probability of each label."""
-    return [dict(zip(task.labels, row.tolist(), strict=True)) for row in probabilities(raw_output)]
+    """Log-probabilities [n, 3], in the order of the task's labels -> the probability of each label for each pair."""
+    of_labels = probabilities(_of_task(task, raw_output))
+    return [dict(zip(task.labels, row.tolist(), strict=True)) for row in of_labels]
+
+
+def classify(run_classifier: Run, embeddings: Embeddings) -> npt.NDArray[np.float32]:
+    """Raw output of a CLASSIFIER graph for n sentences: embeddings [n, dim] -> [n, outputs]."""
+    return run_classifier({"sentence_embedding": embeddings})
+
+
+def classification(task: ClassificationTask, raw_output: npt.NDArray[np.float32]) -> list[dict[str, float]]:
+    """Log-probabilities [n, labels] in the order of the task's labels -> each sentence's probability of each label.
+
+    They are divided by the task's temperature and made to sum to 1 again (Guo et al. 2017, section 4.2).
+    """
+    rows = probabilities(_of_task(task, raw_output) / np.float32(task.temperature))
+    return [dict(zip(task.labels, row.tolist(), strict=True)) for row in rows]
 
 
 def most_likely(probability: Mapping[str, float]) -> str:

@@ -1,4 +1,4 @@
-"""Text -> words: Unicode normalisation and word boundaries, the one implementation both halves use.
+"""Text -> words: Unicode normalisation and word boundaries, for training and service.
 
 In order: typographic quotes and dashes made plain, compatibility decomposition (NFKD), accents and invisible
 characters dropped, recomposition, full case folding, then one regular expression. Contractions follow the Penn
@@ -8,24 +8,27 @@ because it does not depend on context (Greek final sigma) and unfolds sharp s.
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import groupby
 
-_PLAIN = str.maketrans(
-    {
-        "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'", "\u00b4": "'", "\u02bc": "'",
-        "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"', "\u00ab": '"', "\u00bb": '"',
-        "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2015": "-", "\u2212": "-",
-        "\u2044": "/",
-    }
-)  # fmt: skip
+_PLAIN = {
+    "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'", "\u00b4": "'", "\u02bc": "'",
+    "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"', "\u00ab": '"', "\u00bb": '"',
+    "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2015": "-", "\u2212": "-",
+    "\u2044": "/",
+}  # fmt: skip
 
-# Marks (accents, variation selectors) and invisible characters, surrogates included. Unassigned ones stay: to an
-# older Python next year's emoji are unassigned, and both must read the same.
+# Marks (accents, variation selectors) and invisible characters, also surrogates. Unassigned characters stay, because
+# new emoji are unassigned in older versions of Python, and all versions must give the same words.
 _DROPPED = frozenset({"Mn", "Me", "Cf", "Cs", "Co"})
-# Marks that make another letter rather than an accented one: ka and ga are as different as k and g.
+# Marks that make another letter: Japanese ka and ga differ as k and g.
 _VOICING = "\u3099\u309a"
+_PART = 1000  # characters read at once
+_MOST_REMEMBERED = 32_768  # cached characters: more than any language uses
 _ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _NEGATION = re.compile(r"n't(?![^\W_])")
-# Scripts written without spaces: every character is a word of its own, so that overlap can be seen.
+# Scripts written without spaces: every character is a word.
 _UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
 
 _WORD = re.compile(
@@ -35,44 +38,139 @@ _WORD = re.compile(
     r"|[^\W_]+"  # letters and digits
     r"|[^\w\s]|_"  # any other visible character alone
 )
-# The same of text in ASCII, and faster: words, the commonest, first, as far as none of the others begins
-# like them.
+# The same for ASCII, faster: common words are the first alternative, as far as no other begins like them.
 _ASCII_WORD = re.compile(
     r"[a-mo-z][a-z0-9]*"
     r"|\d[\d.,]*\d(?![a-z0-9])"
     r"|n't(?![a-z0-9])"
     r"|[a-z0-9]+"
     r"|'(?:s|re|ve|ll|d|m)(?![a-z0-9])"
-    r"|[^\w\s\x1c-\x1f]|_",  # these four separate words too, but are no white space to an ASCII pattern
+    r"|[^\w\s\x1c-\x1f]|_",  # \x1c-\x1f are white space, but not with re.ASCII
     re.ASCII,
 )
+# Long runs that may consist of marks, none of which matches \w.
+_LONGEST_RUN = 32  # of marks: unicodedata sorts longer ones in noticeable time
+_LONG_RUN = re.compile(rf"[^\w\s]{{{_LONGEST_RUN},}}")
+# Up to the last end of a word: after white space, or a character that is a word by itself.
+_TO_LAST_END = re.compile(r".*(?:[^\w'.,]|_)", re.DOTALL)
+_VOWELS_AND_FINALS = range(0x1160, 0x1200)  # of Hangul syllables; they combine with the preceding consonant
+
+
+class _Table(dict[int, int | str | None]):
+    """A table for `str.translate`, filled by a rule on first use of each character."""
+
+    def __init__(self, rule: Callable[[str], str | None]) -> None:
+        self._rule = rule
+
+    def __missing__(self, code: int) -> int | str | None:
+        ruled = self._rule(chr(code))
+        found = code if ruled == chr(code) else ruled
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        self[code] = found
+        return found
+
+
+def _before_decomposition(character: str) -> str | None:
+    """Replaces quotes and drops most marks.
+
+    Quotes first, because decomposition turns an acute accent typed as an apostrophe into a space and an accent. Marks
+    already here, because decomposition sorts consecutive marks in quadratic time.
+    """
+    if character in _PLAIN:
+        return _PLAIN[character]
+    decomposed = unicodedata.normalize("NFKD", character)
+    if not unicodedata.combining(decomposed[0]):
+        return character
+    return decomposed if _is_kept(decomposed[0]) else None
+
+
+def _before_recomposition(character: str) -> str | None:
+    if unicodedata.category(character) == "Cc":
+        return " "
+    return character if _is_kept(character) else None
+
+
+def _at_last(character: str) -> str | None:
+    """Drops marks that did not combine, such as a voicing mark after a Latin letter."""
+    if character in _PLAIN:
+        return _PLAIN[character]
+    return None if unicodedata.category(character) == "Mn" else character
+
+
+def _is_kept(character: str) -> bool:
+    return unicodedata.category(character) not in _DROPPED or character in _VOICING
+
+
+_BEFORE_DECOMPOSITION = _Table(_before_decomposition)
+_BEFORE_RECOMPOSITION = _Table(_before_recomposition)
+_AT_LAST = _Table(_at_last)
 
 
 def normalise(text: str) -> str:
-    """Fold text to the form the vocabulary is written in; never raises, may return only white space.
-
-    Folding twice changes nothing more.
-    """
+    """Fold text to the form of the vocabulary; idempotent, never raises, may return only white space."""
     if text.isascii():
         return (text if text.isprintable() else _ASCII_CONTROLS.sub(" ", text)).lower()
-    # Quotes first: the decomposition would make a space and an accent of an acute accent typed as an apostrophe.
-    decomposed = unicodedata.normalize("NFKD", text.translate(_PLAIN))
-    kept = "".join(
-        " " if category == "Cc" else character
-        for character in decomposed
-        if (category := unicodedata.category(character)) not in _DROPPED or character in _VOICING
-    )
-    folded = unicodedata.normalize("NFC", kept).casefold().translate(_PLAIN)
-    # Marks that found nothing to combine with (a voicing mark after a Latin letter).
-    return "".join(c for c in folded if unicodedata.category(c) != "Mn")
+    decomposed = unicodedata.normalize("NFKD", _in_order(text.translate(_BEFORE_DECOMPOSITION)))
+    kept = decomposed.translate(_BEFORE_RECOMPOSITION)
+    return unicodedata.normalize("NFC", _in_order(kept)).casefold().translate(_AT_LAST)
+
+
+def _in_order(text: str) -> str:
+    """Sort long runs of marks in canonical order (Unicode, section 3.11), in n log n time."""
+    return _LONG_RUN.sub(_sort_marks, text) if len(text) > _LONGEST_RUN else text
+
+
+def _sort_marks(run: re.Match[str]) -> str:
+    rows = groupby(run[0], lambda character: unicodedata.combining(character) > 0)
+    return "".join("".join(sorted(row, key=unicodedata.combining) if are_marks else row) for are_marks, row in rows)
 
 
 def split_words(text: str) -> list[str]:
     """Words, clitics, numbers and punctuation marks of a sentence, normalised, in order."""
-    folded = normalise(text)
-    ascii_only = folded.isascii()
-    if not ascii_only:
-        folded = _UNSPACED.sub(r" \1 ", folded)
+    return _words(_spaced(normalise(text)))
+
+
+def words_in_parts(text: str) -> Iterator[list[str]]:
+    """The words of `split_words` in lists. Reads the text only as far as lists are requested, and some `_PART`
+    characters more. No word is cut.
+    """
+    if len(text) <= _PART:
+        yield split_words(text)
+        return
+    held: list[str] = []  # beginning of a word that may continue
+    start = 0
+    while start < len(text):
+        end = _boundary(text, start + _PART)
+        folded = _spaced(normalise(text[start:end]))
+        if (ended := _TO_LAST_END.match(folded)) is not None:
+            words = _words("".join((*held, ended[0])))
+            yield from (words[i : i + _PART] for i in range(0, len(words), _PART))
+            held, folded = [], folded[ended.end() :]
+        held.append(folded)
+        start = end
+    yield _words("".join(held))
+
+
+def _boundary(text: str, start: int) -> int:
+    """The first position from `start` on where a text can be cut without changing its normalisation."""
+    return next((place for place in range(start, len(text)) if _begins_anew(text[place])), len(text))
+
+
+@lru_cache(maxsize=4096)
+def _begins_anew(character: str) -> bool:
+    """Whether it is kept, and neither combines nor is sorted with preceding characters."""
+    first = unicodedata.normalize("NFKD", character)[0]
+    category = unicodedata.category(first)
+    return (category[0] in "LNPSZ" or category in ("Cc", "Cn")) and ord(first) not in _VOWELS_AND_FINALS
+
+
+def _spaced(folded: str) -> str:
+    """With spaces around the characters of scripts written without them."""
+    return folded if folded.isascii() else _UNSPACED.sub(r" \1 ", folded)
+
+
+def _words(folded: str) -> list[str]:
     if "n't" in folded:
         folded = _NEGATION.sub(" n't", folded)
-    return (_ASCII_WORD if ascii_only else _WORD).findall(folded)
+    return (_ASCII_WORD if folded.isascii() else _WORD).findall(folded)

@@ -1,9 +1,9 @@
 """Words -> token ids: whole words first, then word pieces, then hash buckets.
 
-Ids are laid out as  0 padding | words | pieces | buckets.  A word outside the vocabulary is cut greedily into
+Ids are laid out as  0 padding | words | pieces | buckets.  A word outside the vocabulary is split greedily into
 the longest known pieces (`##` marks a piece that continues a word, as in WordPiece). A word that the pieces do
-not cover (another script, an emoji) falls into one of the hash buckets, so that two unknown words are alike
-only when they are the same word. A tokenizer without pieces and with one bucket is the classic unknown token.
+not cover (another script, an emoji) gets the id of a hash bucket, so that different unknown words mostly differ.
+Without pieces and with one bucket this is the usual unknown token.
 """
 
 import json
@@ -15,26 +15,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from contract.errors import TokenizerError
+from contract.files import read_regular
 from contract.padding import PADDING_ID
-from contract.text import split_words
+from contract.text import words_in_parts
 
 FORMAT = 1
+MOST_BYTES = 64 << 20  # of the file; published ones have 0.6 MB
 CONTINUATION = "##"
-_UNKNOWN = PADDING_ID  # which no word has
-MAX_PIECED_CHARS = 64  # longer "words" are noise (keys, base64): one bucket, not sixty pieces
+_UNKNOWN = PADDING_ID  # not the id of a word
+MAX_PIECED_CHARS = 64  # longer "words" (keys, base64) get one bucket
 
 
 class Encoded(NamedTuple):
     """A sentence as a model reads it."""
 
     ids: tuple[int, ...]
-    words: int  # words in the text, before truncation
-    unknown: int  # of those, how many are outside the word vocabulary
-    truncated: bool  # ids were cut at the model's limit
+    words: int  # number read: all, or of a truncated text as many as give more ids than the limit
+    unknown: int  # number of these outside the word vocabulary
+    truncated: bool  # whether ids were cut at the model's limit
 
     @property
     def unknown_ratio(self) -> float:
-        """Share of words outside the vocabulary, 0..1 (0 for no words at all)."""
+        """Share of the words read that are outside the vocabulary, 0..1 (0 for no words at all)."""
         return self.unknown / self.words if self.words else 0.0
 
 
@@ -47,7 +49,7 @@ class Tokenizer:
         Args:
             words: the vocabulary, in id order, as `contract.text.split_words` yields them.
             pieces: word pieces; those that continue a word begin with `##`.
-            buckets: how many hash buckets take what neither words nor pieces cover, at least 1.
+            buckets: number of hash buckets, at least 1.
 
         Raises:
             TokenizerError: an empty or repeated entry, or no bucket.
@@ -61,6 +63,8 @@ class Tokenizer:
         first_piece = PADDING_ID + 1 + len(self.words)
         self._piece_ids = {piece: i for i, piece in enumerate(self.pieces, start=first_piece)}
         self._first_bucket = first_piece + len(self.pieces)
+        # One object for each id, so that caches of many sentences hold references only.
+        self._bucket_ids = tuple(range(self._first_bucket, self._first_bucket + buckets))
         for what, entries, ids in (
             ("word", self.words, self._word_ids),
             ("piece", self.pieces, self._piece_ids),
@@ -75,7 +79,7 @@ class Tokenizer:
         self._later_pieces = {p[cut:]: i for p, i in self._piece_ids.items() if p.startswith(CONTINUATION)}
         self._longest_first = _longest_by_first_character(self._first_pieces)
         self._longest_later = _longest_by_first_character(self._later_pieces)
-        # Pieces of one character that begin no longer one: no choice is to be made where one of them fits.
+        # Pieces of one character that no longer piece begins with: they fit without a search.
         self._lone_first = {c: self._first_pieces[c] for c, n in self._longest_first.items() if n == 1}
         self._lone_later = {c: self._later_pieces[c] for c, n in self._longest_later.items() if n == 1}
 
@@ -84,29 +88,38 @@ class Tokenizer:
         return self._first_bucket + self.buckets
 
     def encode(self, text: str, max_tokens: int) -> Encoded:
-        """Token ids of a sentence, cut at `max_tokens`; no ids at all when the text has no visible character."""
-        words = split_words(text)
-        found = list(map(self._word_ids.get, words, repeat(_UNKNOWN)))
-        unknown = found.count(_UNKNOWN)
-        ids = found
-        if unknown:
-            ids, start = [], 0
-            for _ in range(unknown):
-                end = found.index(_UNKNOWN, start)
-                ids += found[start:end]
-                ids += self.fallback(words[end])
-                start = end + 1
-            ids += found[start:]
-        return Encoded(tuple(ids[:max_tokens]), len(words), unknown, len(ids) > max_tokens)
+        """Token ids of a sentence, cut at `max_tokens`; none if the text has no visible character.
+
+        A long text is read only as far as needed.
+        """
+        ids: list[int] = []
+        read = unknown = 0
+        for words in words_in_parts(text):
+            found = list(map(self._word_ids.get, words, repeat(_UNKNOWN)))
+            read += len(found)
+            if of_these := found.count(_UNKNOWN):
+                unknown += of_these
+                start = 0
+                for _ in range(of_these):
+                    end = found.index(_UNKNOWN, start)
+                    ids += found[start:end]
+                    ids += self.fallback(words[end])
+                    start = end + 1
+                ids += found[start:]
+            else:
+                ids += found
+            if len(ids) > max_tokens:
+                break
+        return Encoded(tuple(ids[:max_tokens]), read, unknown, len(ids) > max_tokens)
 
     def fallback(self, word: str) -> list[int]:
-        """Ids that stand for a word outside the vocabulary: its pieces, or one bucket."""
+        """Ids of a word outside the vocabulary: its pieces, or one bucket."""
         if len(word) <= MAX_PIECED_CHARS and (ids := self._cut(word)):
             return ids
-        return [self._first_bucket + zlib.crc32(word.encode("utf-8", "replace")) % self.buckets]
+        return [self._bucket_ids[zlib.crc32(word.encode("utf-8", "replace")) % self.buckets]]
 
     def _cut(self, word: str) -> list[int]:
-        if word.isdigit() and word[0] in self._lone_first:  # most unknown words are numbers, and cut into digits
+        if word.isdigit() and word[0] in self._lone_first:  # most unknown words are numbers, split into digits
             digits = [self._lone_first[word[0]], *map(self._lone_later.get, word[1:], repeat(_UNKNOWN))]
             if _UNKNOWN not in digits:
                 return digits
@@ -126,7 +139,7 @@ class Tokenizer:
         return ids
 
     def token(self, token_id: int) -> str:
-        """The word, piece or bucket an id stands for, for people to read."""
+        """The word, piece or bucket of an id, for people."""
         if token_id == PADDING_ID:
             return "<pad>"
         if token_id <= len(self.words):
@@ -147,10 +160,11 @@ class Tokenizer:
         Raises:
             TokenizerError: not JSON, another format, a missing, unknown or mistyped field, an empty or repeated entry.
         """
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise TokenizerError(f"{path}: cannot be read as a tokenizer file: {error}") from error
+        return cls.of(read_json(path), path)
+
+    @classmethod
+    def of(cls, content: object, path: Path) -> "Tokenizer":
+        """What a tokenizer file holds -> the tokenizer; raises as `load`, `path` is for messages."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             found = content.get("format") if isinstance(content, dict) else type(content).__name__
             raise TokenizerError(f"{path}: tokenizer format {found!r}, this version reads {FORMAT}")
@@ -168,8 +182,20 @@ class Tokenizer:
             raise TokenizerError(f"{path}: {error}") from error
 
 
+def read_json(path: Path) -> object:
+    """What a tokenizer file holds.
+
+    Raises:
+        TokenizerError: unreadable, too large, or not JSON.
+    """
+    try:
+        return json.loads(read_regular(path, MOST_BYTES).decode())
+    except (OSError, ValueError, RecursionError) as error:
+        raise TokenizerError(f"{path}: cannot be read as a tokenizer file: {error}") from error
+
+
 def _longest_by_first_character(pieces: Iterable[str]) -> dict[str, int]:
-    """Where to begin to look for the longest piece: a number has none of more than a digit."""
+    """The length of the longest piece for each first character."""
     longest: dict[str, int] = {}
     for piece in pieces:
         longest[piece[0]] = max(longest.get(piece[0], 0), len(piece))

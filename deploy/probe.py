@@ -1,16 +1,20 @@
 """Questions that deploy/check.sh puts to a service and to its Prometheus; a wrong answer is one line and exit code 1.
 
-probe.py refused API | similarity API [SENTENCE] | metric API SERIES VALUE | readiness API STATUS
-         | latency API PROMETHEUS
+probe.py refused API | similarity API [SENTENCE [MODEL]] | spread API REQUESTS SENTENCE | readiness API STATUS
+         | metric API SERIES VALUE [SECONDS] | reload API MODEL OUTCOME | latency API PROMETHEUS
+         | packages INSTALLED LOCK SBOM
 SEMBLANCE_API_KEY, when set, goes along. Nothing but the standard library, since this runs on the host.
 """
 
 import json
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -22,6 +26,7 @@ P95 = (
     '(rate(semblance_request_seconds_bucket{job="semblance", route="/similarity"}[30s])))'
 )
 PATIENCE_SECONDS = 60
+SOON_SECONDS = 15.0  # what happens beside a request
 
 
 class WrongAnswer(Exception):
@@ -37,15 +42,23 @@ def ask(url: str, body: dict[str, Any] | None = None, *, key: str | None = None)
     return content
 
 
-def similarity(api: str, sentence: str = PAIR["a"]) -> dict[str, Any]:
+def similarity(api: str, sentence: str = PAIR["a"], model: str | None = None) -> dict[str, Any]:
     """One pair's answer."""
-    answer = json.loads(
-        ask(f"{api}/similarity", {"pairs": [{**PAIR, "a": sentence}]}, key=os.environ.get("SEMBLANCE_API_KEY"))
-    )
+    body = {"pairs": [{**PAIR, "a": sentence}]} | ({"model": model} if model else {})
+    answer = json.loads(ask(f"{api}/similarity", body, key=os.environ.get("SEMBLANCE_API_KEY")))
     score = answer["results"][0]["score"]
     if not 0 <= score <= 1:
         raise WrongAnswer(f"/similarity: expected a score between 0 and 1, found {score}")
     return dict(answer)
+
+
+def spread(api: str, requests: str, sentence: str) -> str:
+    """The same request on so many connections at once, so that every worker gets some."""
+    with ThreadPoolExecutor(int(requests)) as threads:
+        answers = list(threads.map(lambda _: json.dumps(similarity(api, sentence)), range(int(requests))))
+    if len(set(answers)) != 1:
+        raise WrongAnswer(f"/similarity on {requests} connections: expected one answer, found {sorted(set(answers))}")
+    return f"{requests} connections, one answer"
 
 
 def refused(api: str) -> str:
@@ -59,21 +72,44 @@ def refused(api: str) -> str:
     raise WrongAnswer("/similarity without the key: expected 401, found an answer")
 
 
-def metric(api: str, series: str, expected: str) -> str:
-    """The service's own /metrics shows this series at this value."""
-    text = ask(f"{api}/metrics", key=os.environ.get("SEMBLANCE_API_KEY")).decode()
-    found = [line.rpartition(" ")[2] for line in text.splitlines() if line.startswith(series + " ")]
-    if [float(value) for value in found] != [float(expected)]:
-        raise WrongAnswer(f"/metrics: expected {series} {expected}, found {found}")
-    return f"{series} {found[0]}"
+def soon(found: Callable[[], Any], expected: Any, what: str, seconds: float = SOON_SECONDS) -> Any:
+    """What is found, once it is what is expected."""
+    deadline = time.monotonic() + seconds
+    while (last := found()) != expected:
+        if time.monotonic() > deadline:
+            raise WrongAnswer(f"{what}: expected {expected} within {seconds:g} s, found {last}")
+        time.sleep(0.2)
+    return last
+
+
+def metric(api: str, series: str, expected: str, seconds: str = str(SOON_SECONDS)) -> str:
+    """The service's own /metrics comes to show this series at this value."""
+
+    def values() -> list[float]:
+        text = ask(f"{api}/metrics", key=os.environ.get("SEMBLANCE_API_KEY")).decode()
+        return [float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(series + " ")]
+
+    return f"{series} {soon(values, [float(expected)], series, float(seconds))[0]}"
 
 
 def readiness(api: str, expected: str) -> str:
-    """/health/ready answers 200 and says this."""
-    answer = json.loads(ask(f"{api}/health/ready"))
-    if answer["status"] != expected:
-        raise WrongAnswer(f"/health/ready: expected {expected}, found {answer}")
-    return json.dumps(answer)
+    """/health/ready answers 200 and comes to say this."""
+    soon(lambda: json.loads(ask(f"{api}/health/ready"))["status"], expected, "/health/ready")
+    return f"/health/ready: {expected}"
+
+
+def reload(api: str, model: str, expected: str) -> str:
+    """What becomes of this model when the folder is looked at again."""
+    try:
+        content = ask(f"{api}/models/reload", {}, key=os.environ.get("SEMBLANCE_API_KEY"))
+    except HTTPError as error:
+        if error.code != 409:  # some model was refused
+            raise
+        content = error.read()
+    outcomes = {entry["model"]: entry["outcome"] for entry in json.loads(content)["models"]}
+    if outcomes.get(model) != expected:
+        raise WrongAnswer(f"/models/reload: expected {model} {expected}, found {outcomes}")
+    return f"{model} {expected}"
 
 
 def latency(api: str, prometheus: str) -> str:
@@ -90,12 +126,33 @@ def latency(api: str, prometheus: str) -> str:
     raise WrongAnswer(f"Prometheus: expected a 95th percentile within {PATIENCE_SECONDS} s, found {result}")
 
 
+def packages(installed: str, lock: str, sbom: str) -> str:
+    """The image, the lock and the list of packages name the same versions; the project itself is in no lock."""
+
+    def names(pairs: list[tuple[str, str]]) -> dict[str, str]:
+        return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pairs}
+
+    components = json.loads(Path(sbom).read_text())["components"]
+    image = names([tuple(line.split()) for line in Path(installed).read_text().splitlines()])  # type: ignore[misc]
+    listed = names([(component["name"], component["version"]) for component in components])
+    locked = names(re.findall(r"^(\S+)==(\S+)", Path(lock).read_text(), re.MULTILINE))
+    if odd := set(image.items()) ^ set(listed.items()):
+        raise WrongAnswer(f"image and {sbom}: expected the same packages, found only in one: {sorted(odd)}")
+    ours = set(image) - set(locked)
+    if len(ours) != 1 or (odd := {entry for entry in image.items() if entry[0] not in ours} ^ set(locked.items())):
+        raise WrongAnswer(f"image and {lock}: expected the same and the project, found {sorted(ours)}, {sorted(odd)}")
+    return f"{len(image)} packages"
+
+
 COMMANDS: dict[str, Callable[..., str]] = {
     "refused": refused,
     "similarity": lambda *of: json.dumps(similarity(*of)),
+    "spread": spread,
     "metric": metric,
     "readiness": readiness,
+    "reload": reload,
     "latency": latency,
+    "packages": packages,
 }
 
 

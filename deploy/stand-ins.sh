@@ -4,12 +4,15 @@
 #
 # What this cannot show: that the real images are pulled, and how they differ (Alpine's libc, their entrypoints).
 
-# start_docker WORK: install what is missing and start a daemon that keeps everything under WORK.
+# start_docker WORK: install what is missing and start a daemon that keeps everything under WORK. Says why it cannot, and
+# returns 1; set -e does not hold in a function that is asked for its status.
 start_docker() {
     local work=$1
     export DOCKER_CONFIG=$work/config DOCKER_HOST=unix://$work/docker.sock
-    sh scripts/apt-install.sh docker.io iptables mmdebstrap
-    if ! { docker compose version && docker buildx version; } >/dev/null 2>&1; then compose_from_trixie "$work"; fi
+    [ "$(id -u)" = 0 ] || { echo "a daemon of our own takes root" >&2 && return 1; }
+    grep -qs bookworm /etc/os-release || { echo "a daemon of our own takes Debian 12" >&2 && return 1; }
+    sh scripts/apt-install.sh docker.io iptables mmdebstrap || return 1
+    if ! { docker compose version && docker buildx version; } >/dev/null 2>&1; then compose_from_trixie "$work" || return 1; fi
     setsid dockerd --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/dockerd.pid" -H "$DOCKER_HOST" \
         >"$work/dockerd.log" 2>&1 </dev/null &
     for _ in $(seq 100); do
@@ -23,12 +26,12 @@ start_docker() {
 # compose_from_trixie WORK: Debian 12 has no compose v2; Debian 13's two plugins run on it, unpacked and not installed.
 compose_from_trixie() {
     local work=$1 apt=$1/apt options
-    mkdir -p "$apt/lists/partial" "$DOCKER_CONFIG/cli-plugins"
+    mkdir -p "$apt/lists/partial" "$DOCKER_CONFIG/cli-plugins" || return 1
     awk 'NR > 1 && /^$/ { exit } !/^#/' /etc/apt/sources.list.d/debian.sources | sed 's/^Suites:.*/Suites: trixie/' >"$apt/trixie.sources"
     options=(-qq -o "Dir::Etc::sourcelist=$apt/trixie.sources" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$apt/lists"
         -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
-    apt-get "${options[@]}" update
-    (cd "$apt" && apt-get "${options[@]}" download docker-compose docker-buildx && for deb in *.deb; do dpkg-deb -x "$deb" unpacked; done)
+    apt-get "${options[@]}" update || return 1
+    (cd "$apt" && apt-get "${options[@]}" download docker-compose docker-buildx && for deb in *.deb; do dpkg-deb -x "$deb" unpacked; done) || return 1
     cp "$apt"/unpacked/usr/libexec/docker/cli-plugins/* "$DOCKER_CONFIG/cli-plugins/"
 }
 

@@ -1,11 +1,22 @@
 #!/bin/sh
-# install.sh FOLDER EXTRAS [PACKAGE...]: the project and these extras, at the locked versions, in a virtual environment.
+# install.sh FOLDER: the service alone, each package held against its hash, in a virtual environment.
+# install.sh FOLDER EXTRAS [PACKAGE...]: these extras at the locked versions; without hashes, since torch may be a build
+# of this machine's own.
 set -eu
-folder=$1 extras=$2
-shift 2
+folder=$1
+shift
 if ! "$folder/bin/python" -m pip --version >/dev/null 2>&1; then
     python=$(sh "$(dirname "$0")/find-python.sh")
     "$python" -m venv --clear "$folder"
 fi
-echo "installing [$extras] into $folder"
-exec "$folder/bin/python" -m pip install --disable-pip-version-check -qq -c constraints.txt -e ".[$extras]" "$@"
+install() { "$folder/bin/python" -m pip install --disable-pip-version-check -qq "$@"; }
+if [ $# = 0 ]; then
+    echo "installing the service into $folder"
+    install --require-hashes --no-deps -r requirements.txt -r requirements-build.txt
+    install --no-deps --no-build-isolation -e .
+else
+    extras=$1
+    shift
+    echo "installing [$extras] into $folder"
+    install -c constraints.txt -e ".[$extras]" "$@"
+fi

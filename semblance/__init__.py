@@ -6,7 +6,7 @@
         for result in client.similarity([("A man is playing a guitar.", "Someone plays an instrument.")]).results:
             print(result.score)
 
-docs/client.md says more.
+See docs/client.md.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 from semblance.extras import needs
 
 if TYPE_CHECKING:
-    from semblance.client import AsyncClient, Client
+    from semblance.async_client import AsyncClient
+    from semblance.client import Client
     from semblance.retries import Retries
 
 __all__ = ["AsyncClient", "Client", "Retries"]
 
 
 def __getattr__(name: str) -> Any:
-    """The clients on their first use: the package itself needs no more than the base install."""
+    """Import the clients on first use, so that the package itself needs only the base install."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needs("the client", extra="cli"):
-        from semblance import client, retries
-    return getattr(retries if name == "Retries" else client, name)
+        from semblance import async_client, client, retries
+    return getattr({"AsyncClient": async_client, "Client": client, "Retries": retries}[name], name)

@@ -1,4 +1,4 @@
-"""`semblance`, or `python -m semblance`: the command line, with every error in one line."""
+"""`semblance`, or `python -m semblance`: the command line. Every error is one line."""
 
 import sys
 from io import TextIOWrapper
@@ -9,7 +9,7 @@ from semblance.extras import needs
 
 
 def main() -> int:
-    """Run the command line; see `semblance/exits.py` for what it returns or exits with."""
+    """Run the command line; returns or exits with a code of `semblance/exits.py`."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # for terminals that cannot show a bar
     try:

@@ -1,13 +1,14 @@
-"""Everything that a client raises.
+"""The exceptions of this package.
 
 SemblanceError
-├── MissingExtra             a package that is not installed; also an ImportError
-├── CannotStart              the service in this process: settings or models are not as they should be
-├── BatchError               a batch that cannot begin, or not go on: its files, columns or settings
-├── NoAnswer                 nobody answered: no connection, or it broke off
+├── MissingExtra             a package is not installed; also an ImportError
+├── CannotStart              the service in this process: a setting or a model is invalid
+├── BatchError               a batch cannot start or continue: its files, columns or settings
+├── StillBusy                a batch gave up: the service refused every request for too long
+├── NoAnswer                 no connection, or it broke
 │   └── TimedOut             no answer in time
-├── UnexpectedAnswer         an answer, but not of this service: a proxy's page, another program
-└── RequestFailed            the service said no: status, code, message, field, limit, request_id
+├── UnexpectedAnswer         the answer is not of this service: a proxy's page, another program
+└── RequestFailed            the service refused or failed: status, code, message, field, limit, request_id
     ├── Unauthorized         401
     ├── NotFound             404  no such model, no such route
     ├── TooLarge             413
@@ -23,20 +24,14 @@ from typing import Any
 
 
 class SemblanceError(Exception):
-    """Root of the tree; its text is one line."""
+    """Base class; its text is one line."""
 
 
 class MissingExtra(SemblanceError, ImportError):
-    """A package that is not installed.
+    """A package of an extra is not installed."""
 
-    Args:
-        what: what was asked for.
-        package: what it needs.
-        extra: the extra of this project that brings it.
-    """
-
-    def __init__(self, what: str, package: str, extra: str) -> None:
-        super().__init__(f"{what} needs {package}, which is not installed: pip install 'semblance[{extra}]'")
+    def __init__(self, what: str, package: str, extra: str, command: str) -> None:
+        super().__init__(f"{what} needs {package}, which is not installed: {command}")
         self.extra = extra
 
 
@@ -45,11 +40,22 @@ class CannotStart(SemblanceError):
 
 
 class BatchError(SemblanceError):
-    """A batch that cannot begin, or not go on."""
+    """A batch cannot start or continue."""
+
+
+class StillBusy(SemblanceError):
+    """The service refused every request of a batch for longer than `patience` seconds."""
+
+    def __init__(self, last: "RequestFailed", patience: float) -> None:
+        asked = f", and asks to wait {last.retry_after:g} seconds more" if last.retry_after else ""
+        super().__init__(
+            f"the service is too busy: no request was answered within {patience:g} seconds (the last answer was: {last}"
+            f"{asked}); the same command goes on from here, and --patience waits longer"
+        )
 
 
 class NoAnswer(SemblanceError):
-    """No connection, or one that broke off."""
+    """No connection, or it broke."""
 
 
 class TimedOut(NoAnswer):
@@ -57,7 +63,7 @@ class TimedOut(NoAnswer):
 
 
 class UnexpectedAnswer(SemblanceError):
-    """Not an answer of this service."""
+    """The answer is not of this service."""
 
 
 class RequestFailed(SemblanceError):
@@ -69,8 +75,8 @@ class RequestFailed(SemblanceError):
         message: the service's explanation.
         field: where in the request, such as `pairs.3.a`, counted over all that was given to the client.
         limit: the number that was exceeded.
-        request_id: under which the service's log says more.
-        retry_after: seconds that the service asked to wait.
+        request_id: the id of the request in the service's log.
+        retry_after: seconds to wait before a retry, as the service asked.
     """
 
     def __init__(
@@ -97,19 +103,17 @@ class RequestFailed(SemblanceError):
 
     @property
     def index(self) -> int | None:
-        """Which item of the list the field is in: 3 for `pairs.3.a`."""
+        """The index of the item that the field is in: 3 for `pairs.3.a`."""
         part = (self.field or "").split(".")[1:2]
         return int(part[0]) if part and part[0].isdecimal() else None
 
-    def at(self, places: Sequence[int]) -> "RequestFailed":
-        """The same error, its field counted otherwise: `pairs.3.a` becomes `pairs.259.a` where `places[3]` is 259."""
-        if self.field is None or self.index is None or self.index >= len(places):
+    def about(self, field: str | None) -> "RequestFailed":
+        """The same error with another name for its field."""
+        if field == self.field:
             return self
-        name, _, *rest = self.field.split(".")
-        field = ".".join([name, str(places[self.index]), *rest])
         message = self.message
-        if message.startswith(f"{self.field}:"):
-            message = field + message.removeprefix(self.field)
+        if field is not None and message.startswith(f"{self.field}:"):
+            message = field + message.removeprefix(str(self.field))
         return type(self)(
             self.status,
             self.code,
@@ -120,9 +124,21 @@ class RequestFailed(SemblanceError):
             retry_after=self.retry_after,
         )
 
+    def at(self, places: Sequence[int], items: str) -> "RequestFailed":
+        """The same error with its item renumbered: `pairs.3.a` becomes `pairs.259.a` where `places[3]` is 259.
+
+        `items` is the field that holds what was renumbered, such as `pairs`.
+        """
+        if self.field is None or self.index is None or self.index >= len(places):
+            return self
+        name, _, *rest = self.field.split(".")
+        if name != items:
+            return self
+        return self.about(".".join([name, str(places[self.index]), *rest]))
+
 
 class Unauthorized(RequestFailed):
-    """The API key is missing, or another one."""
+    """The API key is missing or wrong."""
 
 
 class NotFound(RequestFailed):
@@ -130,19 +146,19 @@ class NotFound(RequestFailed):
 
 
 class TooLarge(RequestFailed):
-    """A body, a list or a text over its limit."""
+    """A body, a list or a text is over its limit."""
 
 
 class InvalidRequest(RequestFailed):
-    """A field does not fit, a text is empty, or the model lacks the task."""
+    """A field is invalid, a text is empty, or the model does not have the task."""
 
 
 class Overloaded(RequestFailed):
-    """Too much is waiting there already."""
+    """The service is overloaded."""
 
 
 class ServiceFailed(RequestFailed):
-    """The service, or a proxy before it, failed."""
+    """The service, or a proxy in front of it, failed."""
 
 
 _CLASSES: Mapping[int, type[RequestFailed]] = {
@@ -155,7 +171,7 @@ _CLASSES: Mapping[int, type[RequestFailed]] = {
 
 
 def request_failed(status: int, body: bytes, request_id: str | None, retry_after: float | None) -> RequestFailed:
-    """The error that an answer with a status other than 200 means; `body` may be anyone's."""
+    """The error for an answer that is none of the expected ones; `body` may come from another program."""
     kind = ServiceFailed if status >= 500 else _CLASSES.get(status, RequestFailed)
     try:
         detail: dict[str, Any] = json.loads(body)["error"]

@@ -1,11 +1,11 @@
-"""The exit codes of the command line."""
+"""Exit codes of the command line."""
 
 from semblance.errors import BatchError, CannotStart, MissingExtra, NoAnswer, SemblanceError
 
-REFUSED = 1  # the service said no, or failed
-USAGE = 2  # the call cannot be: options, files, a package that is not installed
-NO_SERVICE = 3  # it does not answer, or does not start here
-SKIPPED = 4  # a batch is done, but rows of it were skipped
+REFUSED = 1  # the service refused or failed
+USAGE = 2  # wrong options or files, or a package that is not installed
+NO_SERVICE = 3  # it does not answer, or does not start in this process
+SKIPPED = 4  # a batch finished, but skipped rows
 
 
 def exit_code(error: SemblanceError) -> int:

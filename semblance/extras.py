@@ -1,18 +1,20 @@
-"""Optional packages: a missing one is said in one line that names what to install."""
+"""Optional packages: the error for a missing one is one line with the command that installs it."""
 
+import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
 
 from semblance.errors import MissingExtra
+from semblance.version import DISTRIBUTION
 
 
 @contextmanager
 def needs(what: str, extra: str) -> Iterator[None]:
-    """Around imports that the extra `extra` makes possible.
-
-    Args:
-        what: what is being asked for, as the subject of a sentence.
-        extra: of this project.
+    """Wraps imports that need an extra; `what` is the feature, as the subject of a sentence.
 
     Raises:
         MissingExtra: one of the packages is not installed.
@@ -21,4 +23,27 @@ def needs(what: str, extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "a package").partition(".")[0]
-        raise MissingExtra(what, package, extra) from None
+        raise MissingExtra(what, package, extra, install_command(extra)) from None
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra into the Python that runs this.
+
+    An installed distribution is named: pip reads its extras from its metadata, without an index. A checkout that is not
+    installed is given by its folder.
+    """
+    try:
+        metadata.version(DISTRIBUTION)
+        target = DISTRIBUTION
+    except metadata.PackageNotFoundError:
+        root = Path(__file__).resolve().parents[1]
+        target = "." if root == Path.cwd() else str(root)
+    return f"{_pip()} install {shlex.quote(f'{target}[{extra}]')}"
+
+
+def _pip() -> str:
+    """The pip of this Python; by its short name if the PATH finds that one."""
+    found = shutil.which("pip")
+    if found is not None and Path(found).parent == Path(sys.executable).parent:
+        return "pip"
+    return f"{shlex.quote(sys.executable)} -m pip"

@@ -1,8 +1,8 @@
-"""What to send and what the answers mean, without sending anything: shared by the blocking and the async client.
+"""Builds requests and parses answers, without I/O; both clients use it.
 
-Each question is a generator. It yields the requests to make, which do not depend on each other, gets their answers
-in the same order, and returns what they say together. What is too large for one request is split by the limits that
-`GET /models` tells, asked once by each client.
+Each method of `Questions` is a generator. It yields a list of independent requests, receives their answers in the same
+order, and returns the parsed result. Input that is too large for one request is split by the limits in `GET /models`,
+which each client reads once.
 """
 
 import heapq
@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -21,7 +21,7 @@ from semblance.types import (
     Embeddings,
     Entailments,
     Explanation,
-    LimitsInfo,
+    Labels,
     Models,
     Ranking,
     RankResult,
@@ -42,76 +42,105 @@ class Call:
     Attributes:
         path: of the route.
         body: JSON to post; a GET without it.
-        places: where the items of the body's list stand in what the client was given, for errors that name one.
-        fine: statuses whose body is an answer.
+        places: position of each item of the body in the client's input, for errors that name an item.
+        items: the field that holds these items.
+        fine: statuses that are not errors.
     """
 
     path: str
     body: bytes | None = None
     places: Sequence[int] = ()
+    items: str = ""
     fine: frozenset[int] = _OK
 
     @property
     def method(self) -> str:
-        """Of HTTP."""
+        """The HTTP method."""
         return "GET" if self.body is None else "POST"
 
 
 Steps = Generator[list[Call], list[bytes], T]
+Asked = Literal["similarity", "paraphrase"] | None  # of pairs; None: the service's default, similarity
 
 
 def read(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> bytes:
     """The body of an answer.
 
     Raises:
-        RequestFailed: the status is not one of an answer.
+        RequestFailed: the status is not in `call.fine`.
     """
     if status in call.fine:
         return body
-    raise request_failed(status, body, headers.get("x-request-id"), retry_after(headers)).at(call.places)
+    raise request_failed(status, body, headers.get("x-request-id"), retry_after(headers)).at(call.places, call.items)
 
 
 class Questions:
-    """The questions to one service, and what it said of itself."""
+    """Requests to one service; keeps its answer to `GET /models`."""
 
     def __init__(self, max_items: int | None = None) -> None:
-        """Begin knowing nothing of the service.
-
-        Args:
-            max_items: how many pairs, candidates or sentences to send in one request, if fewer than it allows.
-        """
+        """Store the most pairs, candidates or sentences in one request, if fewer than the service allows."""
         self._max_items = max_items
         self._served: Models | None = None
 
     def similarity(
-        self, pairs: Iterable[tuple[str, str]], model: str | None, *, tell_cached: bool = False
+        self, pairs: Iterable[tuple[str, str]], model: str | None, *, task: Asked = None, tell_cached: bool = False
     ) -> Steps[Similarities]:
         """Score pairs."""
         items = [{"a": a, "b": b} for a, b in pairs]
-        fixed = {"model": model, "tell_cached": tell_cached or None}
-        calls = yield from self._split("/similarity", "pairs", items, fixed, lambda limits: limits.max_pairs)
-        parts = [_parse(Similarities, answer) for answer in (yield calls)]
+        parts = yield from self._ask_in_parts(
+            "/similarity", "pairs", items, model, tell_cached, Similarities, {"task": task}
+        )
         results = [result for part in parts for result in part.results]
-        return Similarities(parts[0].model, results, model_version=_version(parts))
+        return Similarities(parts[0].model, results, model_version=_version(parts), scale=parts[0].scale)
 
     def entailment(
         self, pairs: Iterable[tuple[str, str]], model: str | None, *, tell_cached: bool = False
     ) -> Steps[Entailments]:
         """Label pairs of premise and hypothesis."""
         items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in pairs]
-        fixed = {"model": model, "tell_cached": tell_cached or None}
-        calls = yield from self._split("/entailment", "pairs", items, fixed, lambda limits: limits.max_pairs)
-        parts = [_parse(Entailments, answer) for answer in (yield calls)]
+        parts = yield from self._ask_in_parts("/entailment", "pairs", items, model, tell_cached, Entailments)
         results = [result for part in parts for result in part.results]
         return Entailments(parts[0].model, results, model_version=_version(parts))
 
+    def claims(
+        self, document: str | Iterable[str], claims: Iterable[str], model: str | None, *, tell_cached: bool = False
+    ) -> Steps[Entailments]:
+        """Hold claims against every sentence of a document. Only the service knows how many a text has."""
+        premise = document if isinstance(document, str) else list(document)
+        each = 1 if isinstance(premise, str) else len(premise)
+        parts = yield from self._ask_in_parts(
+            *("/entailment", "hypotheses", list(claims), model, tell_cached, Entailments),
+            {"premise": premise},
+            limit="max_pairs",
+            each=each,
+        )
+        results = [result for part in parts for result in part.results]
+        return Entailments(parts[0].model, results, model_version=_version(parts))
+
+    def classify(
+        self,
+        texts: Iterable[str],
+        labels: Iterable[str] | None,
+        *,
+        template: str | None,
+        multi_label: bool,
+        model: str | None,
+        tell_cached: bool = False,
+    ) -> Steps[Labels]:
+        """Label texts; each makes a pair with each of the labels given."""
+        given = None if labels is None else list(labels)
+        parts = yield from self._ask_in_parts(
+            *("/classify", "text", list(texts), model, tell_cached, Labels),
+            {"labels": given, "template": template, "multi_label": multi_label or None},
+            limit="max_sentences" if given is None else "max_pairs",
+            each=len(given or ()),
+        )
+        results = [result for part in parts for result in part.results]
+        return Labels(parts[0].model, results, model_version=_version(parts))
+
     def embed(self, sentences: Iterable[str], model: str | None, *, tell_cached: bool = False) -> Steps[Embeddings]:
         """Embed sentences."""
-        fixed = {"model": model, "tell_cached": tell_cached or None}
-        calls = yield from self._split(
-            "/embed", "sentences", list(sentences), fixed, lambda limits: limits.max_sentences
-        )
-        parts = [_parse(_Embeddings, answer) for answer in (yield calls)]
+        parts = yield from self._ask_in_parts("/embed", "sentences", list(sentences), model, tell_cached, _Embeddings)
         return Embeddings(
             parts[0].model,
             parts[0].dim,
@@ -121,19 +150,36 @@ class Questions:
             model_version=_version(parts),
         )
 
+    def _ask_in_parts(
+        self,
+        path: str,
+        name: str,
+        items: Sequence[Any],
+        model: str | None,
+        tell_cached: bool,
+        kind: type[T],
+        more: Mapping[str, Any] | None = None,
+        *,
+        limit: str | None = None,
+        each: int = 1,
+    ) -> Steps[list[T]]:
+        fixed = {**(more or {}), "model": model, "tell_cached": tell_cached or None}
+        calls = yield from self._split(path, name, items, fixed, limit, each)
+        return [_parse(kind, answer) for answer in (yield calls)]
+
     def explain(self, a: str, b: str, model: str | None) -> Steps[Explanation]:
-        """What made the score of a pair."""
+        """Explain the score of a pair."""
         (answer,) = yield [Call("/explain", _encode({"a": a, "b": b, "model": model}))]
         return _parse(Explanation, answer)
 
     def models(self) -> Steps[Models]:
-        """What is served; asked anew each time."""
+        """The served models; requested anew on each call."""
         (answer,) = yield [Call("/models")]
         self._served = _parse(Models, answer)
         return self._served
 
     def health(self) -> Steps[Readiness]:
-        """Whether requests should be sent there."""
+        """The readiness of the service."""
         (answer,) = yield [Call("/health/ready", fine=frozenset({200, 503}))]
         return _parse(Readiness, answer)
 
@@ -150,13 +196,13 @@ class Questions:
     ) -> Steps[Ranking]:
         """Order candidates.
 
-        More of them than one request may hold are ordered part by part and merged by their scores. The second stage
-        then orders the best of all parts.
+        Candidates that need several requests are ordered request by request and merged by raw score. The second stage
+        then reorders the best of all of them.
         """
         given = list(candidates)
         fixed = {"query": query, "model": model, "top_k": top_k, "tell_cached": tell_cached or None}
         second = {"rerank_model": rerank_model, "rerank_top": rerank_top}
-        calls = yield from self._rank_calls(given, fixed | second)
+        calls = yield from self._split("/rank", "candidates", given, fixed | second)
         if len(calls) == 1:
             (answer,) = yield calls
             return _parse(Ranking, answer)
@@ -181,11 +227,13 @@ class Questions:
             fine.truncated,
             model_version=coarse.model_version,
             rerank_model_version=fine.model_version,
+            scale=coarse.scale,
+            rerank_scale=fine.scale,
         )
 
     def _merged(self, given: Sequence[str], places: Sequence[int], fixed: Mapping[str, Any]) -> Steps[Ranking]:
-        """Order the candidates that stand at `places`, in as many requests as it takes, by one model."""
-        calls = yield from self._rank_calls([given[i] for i in places], fixed)
+        """Order the candidates at the positions `places` by one model, in as many requests as needed."""
+        calls = yield from self._split("/rank", "candidates", [given[i] for i in places], fixed)
         parts = [_parse(Ranking, answer) for answer in (yield calls)]
         ordered: list[list[RankResult]] = []
         truncated: list[int] = []
@@ -193,16 +241,15 @@ class Questions:
             at = [places[i] for i in call.places]
             ordered.append([replace(result, index=at[result.index]) for result in part.results])
             truncated += [at[i] for i in part.truncated.candidates]
-        merged = heapq.merge(*ordered, key=lambda result: -result.score)  # of equal ones the earlier part first
+        # As the service orders: calibration makes equals of scores that differ. Of equal ones the earlier part first.
+        merged = heapq.merge(*ordered, key=lambda result: -result.raw_score)
         return Ranking(
             parts[0].model,
             list(islice(merged, fixed["top_k"])),
             RankTruncated(any(part.truncated.query for part in parts), sorted(truncated)),
             model_version=_version(parts),
+            scale=parts[0].scale,
         )
-
-    def _rank_calls(self, candidates: list[str], fixed: Mapping[str, Any]) -> Steps[list[Call]]:
-        return self._split("/rank", "candidates", candidates, fixed, lambda limits: limits.max_candidates)
 
     def _split(
         self,
@@ -210,19 +257,25 @@ class Questions:
         name: str,
         items: Sequence[Any],
         fixed: Mapping[str, Any],
-        most: Callable[[LimitsInfo], int],
+        limit: str | None = None,
+        each: int = 1,
     ) -> Steps[list[Call]]:
-        """The requests that carry all items; of one item there is nothing to split, and nothing to ask before."""
+        """The requests that carry all items in the field `name`, within the limits `max_<name>` and `max_body_bytes`.
+
+        A single item needs no limits, and so no `GET /models` before. `limit` is another limit, of which each item
+        takes up `each`.
+        """
 
         def encode(part: Sequence[Any]) -> bytes:
             return _encode({name: part, **fixed})
 
         if len(items) <= 1:
-            return [Call(path, encode(items), range(len(items)))]
+            return [Call(path, encode(items), range(len(items)), name)]
         limits = (yield from self._served_there()).limits
-        size = min(most(limits), self._max_items or len(items))
+        most: int = max(1, getattr(limits, limit or f"max_{name}") // max(1, each))
+        size = min(most, self._max_items or len(items))
         return [
-            Call(path, body, range(start, stop))
+            Call(path, body, range(start, stop), name)
             for i in range(0, len(items), size)
             for start, stop, body in _fitting(items, i, min(i + size, len(items)), limits.max_body_bytes, encode)
         ]
@@ -237,14 +290,14 @@ class _Part(Protocol):
 
 
 def _version(parts: Sequence[_Part]) -> int | None:
-    """The version that gave all parts; None where a reload of the service fell between them."""
+    """The model version of all parts; None where they differ, because the service reloaded in between."""
     versions = {part.model_version for part in parts}
     return versions.pop() if len(versions) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Embeddings:
-    """As JSON has them."""
+    """Embeddings as JSON has them."""
 
     model: str
     dim: int
@@ -257,7 +310,7 @@ class _Embeddings:
 def _fitting(
     items: Sequence[Any], start: int, stop: int, room: int, encode: Callable[[Sequence[Any]], bytes]
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Bodies of at most `room` bytes, halved until they are; one item that is larger goes as it is, to be refused."""
+    """Bodies of at most `room` bytes, halved until they fit; a single item is sent whatever its size."""
     body = encode(items[start:stop])
     if len(body) <= room or stop - start == 1:
         yield start, stop, body
@@ -271,7 +324,7 @@ def _encode(body: Mapping[str, Any]) -> bytes:
     given = {name: value for name, value in body.items() if value is not None}
     try:
         return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # a lone surrogate: escaped, it arrives there and is refused by its field
+    except UnicodeEncodeError:  # a lone surrogate: sent escaped, so that the service's error names its field
         return json.dumps(given, separators=(",", ":")).encode()
 
 

@@ -1,7 +1,4 @@
-"""Answers for people: tables and colours of a terminal; where there are no colours the numbers say the same.
-
-Texts of callers are never read as markup.
-"""
+"""Answers as tables for a terminal, in colour where it has colours. Input texts are never interpreted as markup."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,8 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from semblance.types import (
+    Embeddings,
     Entailments,
     Explanation,
+    Labels,
     MatrixOfTokens,
     Models,
     Ranking,
@@ -22,11 +21,12 @@ from semblance.types import (
 )
 
 BAR = 20  # characters of a whole bar
-HALF_BAR = 8  # of one that goes either way
+HALF_BAR = 8  # of a bar that may extend either way, on each side
+FIRST_NUMBERS = 4  # of an embedding that are shown
 
 
 def similarity(answer: Similarities) -> RenderableType:
-    """One pair's score, and what there is to know about the reading of it."""
+    """One pair's score, and notes on tokens, truncation and unknown words."""
     (result,) = answer.results
     rows = _pairs()
     rows.add_row("score", f"{result.score:.4f}", _bar(result.score))
@@ -42,20 +42,22 @@ def similarity(answer: Similarities) -> RenderableType:
 
 
 def ranking(answer: Ranking, texts: Sequence[str]) -> RenderableType:
-    """Candidates, best first, with their position in what was given."""
-    table = Table("", "score", "", "candidate", "of", box=None, pad_edge=False)
+    """Candidates, best first, each with its number in the input; rank and number count from 1."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("rank", "score", "", "candidate", "number"):
+        table.add_column(heading, no_wrap=heading != "candidate")
     cut = {*answer.truncated.candidates, *(answer.rerank_truncated.candidates if answer.rerank_truncated else [])}
     for place, result in enumerate(answer.results, 1):
         text = Text(texts[result.index])
         if result.index in cut:
             text.append(" (cut at the model's limit)", style="yellow")
-        table.add_row(f"{place}", f"{result.score:.4f}", _bar(result.score), text, f"{result.index}")
+        table.add_row(f"{place}", f"{result.score:.4f}", _bar(result.score), text, f"{result.index + 1}")
     models = answer.model if answer.rerank_model is None else f"{answer.model}, then {answer.rerank_model}"
     return Group(table, Text(models, style="dim"))
 
 
 def entailment(answer: Entailments) -> RenderableType:
-    """The label, and the probability of each."""
+    """The probability of each label, the chosen one in bold."""
     (result,) = answer.results
     rows = _pairs()
     for label in ("entailment", "neutral", "contradiction"):
@@ -70,13 +72,37 @@ def entailment(answer: Entailments) -> RenderableType:
     return rows
 
 
-def explanation(answer: Explanation, width: int) -> RenderableType:
-    """Each token's numbers, then each matrix, in as many blocks of columns as the width takes.
+def labels(answer: Labels, texts: Sequence[str]) -> RenderableType:
+    """The labels of each text with their probabilities, the most probable first."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("text", "label", "probability", ""):
+        table.add_column(heading, no_wrap=heading != "text")
+    for given, result in zip(texts, answer.results, strict=True):
+        text = Text(given)
+        if result.truncated:
+            text.append(" (cut at the model's limit)", style="yellow")
+        best_first = sorted(result.probabilities.items(), key=lambda item: -item[1])
+        for place, (label, probability) in enumerate(best_first):
+            bold = "" if place else "bold"
+            table.add_row("" if place else text, Text(label, style=bold), f"{probability:.4f}", _bar(probability))
+    return Group(table, Text(answer.model, style="dim"))
 
-    Args:
-        answer: what the service said.
-        width: characters in a line.
-    """
+
+def embeddings(answer: Embeddings, texts: Sequence[str]) -> RenderableType:
+    """The norm and the first numbers of each embedding."""
+    table = Table("sentence", "length", "embedding", box=None, pad_edge=False)
+    for given, row, truncated in zip(texts, answer.embeddings, answer.truncated, strict=True):
+        text = Text(given)
+        if truncated:
+            text.append(" (cut at the model's limit)", style="yellow")
+        numbers = " ".join(f"{number:+.4f}" for number in row[:FIRST_NUMBERS])
+        more = " ..." if answer.dim > FIRST_NUMBERS else ""
+        table.add_row(text, f"{float((row.astype(float) ** 2).sum()) ** 0.5:.4f}", Text(numbers + more, no_wrap=True))
+    return Group(table, Text(f"{answer.model}: {answer.dim} numbers each, all of them with --json", style="dim"))
+
+
+def explanation(answer: Explanation, width: int) -> RenderableType:
+    """Each token's numbers, then each matrix, its columns split into blocks that fit the width in characters."""
     rated = f", rating {answer.rating:.2f}" if answer.rating is not None else ""
     parts: list[RenderableType] = [
         Text(f"{answer.model}: score {answer.score:.4f}, raw score {answer.raw_score:.4f}{rated}", style="bold")
@@ -95,7 +121,7 @@ def explanation(answer: Explanation, width: int) -> RenderableType:
 
 
 def models(answer: Models) -> RenderableType:
-    """What is served."""
+    """The served models, and the limits of a request."""
     table = Table("model", "does", "answers by default", "dim", "tokens", "explains by", box=None, pad_edge=False)
     for model in answer.models:
         names = dict.fromkeys([*model.explanations.matrices, *model.explanations.vectors])
@@ -161,7 +187,7 @@ def _tokens(
 
 
 def _two_way(share: float) -> Text:
-    """A bar to the left of the middle for less than nothing, to the right for more."""
+    """A bar that extends left of the middle for a negative share, right for a positive one."""
     size = round(min(1.0, abs(share)) * HALF_BAR)
     if share < 0:
         return Text(" " * (HALF_BAR - size)).append("█" * size, style="red").append("│" + " " * HALF_BAR)
@@ -169,7 +195,7 @@ def _two_way(share: float) -> Text:
 
 
 def _blocks(matrix: MatrixOfTokens, a: Sequence[str], b: Sequence[str], width: int) -> Iterator[Table]:
-    """The matrix, its columns cut into blocks that fit."""
+    """The matrix, its columns split into blocks that fit the width."""
     low, high = matrix.range or (0.0, 0.0)
     most = max(abs(low), abs(high)) or max((abs(value) for row in matrix.values for value in row), default=0.0)
     room = width - max(map(cell_len, a), default=0)
@@ -193,7 +219,7 @@ def _column_width(token: str) -> int:
 
 
 def _cell(value: float, most: float) -> Text:
-    """A number on the colour of its size: the stronger, the further from nothing."""
+    """A number; its background is the stronger, the larger its absolute value."""
     strength = round(200 * min(1.0, abs(value) / most)) if most else 0
     faded = 255 - strength
     background = f"rgb(255,{faded},{faded})" if value < 0 else f"rgb({faded},255,{faded})"

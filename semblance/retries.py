@@ -1,7 +1,7 @@
-"""When to ask again, and how long to wait before: shared by both clients. Every request here only reads.
+"""When a client retries, and how long it waits before. All requests are idempotent.
 
-A service says how long to wait in `retry-after-ms` or `Retry-After`; without either the wait doubles from try to
-try. Both get a little more at random, so that clients refused together do not come back together.
+The wait is what `retry-after-ms` or `Retry-After` says; without either it doubles with each try. A random extra is
+added, so that clients that were refused together do not retry together.
 """
 
 import time
@@ -20,7 +20,7 @@ AGAIN = frozenset({408, 429, 502, 503, 504})
 
 
 class Plan(TypedDict):
-    """What both `tenacity.Retrying` and `tenacity.AsyncRetrying` take."""
+    """Arguments of `tenacity.Retrying` and `tenacity.AsyncRetrying`."""
 
     stop: stop_base
     wait: wait_base
@@ -30,16 +30,17 @@ class Plan(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and how patiently; times in seconds."""
+    """Settings of retrying; times in seconds."""
 
     retries: int = 3  # after the first try
     first_wait: float = 0.5
-    longest_wait: float = 8.0  # of our own; the service may ask for more
-    patience: float = 60.0  # whoever asks for more than this is not asked again
+    longest_wait: float = 8.0  # where the service names no time
+    patience: float = 60.0  # no retry where the service asks for a longer wait
     jitter: float = 0.25
+    statuses: frozenset[int] = AGAIN  # statuses to retry; a request without an answer is always retried
 
     def plan(self) -> Plan:
-        """The parts of a retrying call."""
+        """The arguments for tenacity."""
         growing = wait_exponential(multiplier=self.first_wait, max=self.longest_wait)
         return {
             "stop": stop_after_attempt(self.retries + 1),
@@ -49,14 +50,14 @@ class Retries:
         }
 
     def worth_it(self, error: BaseException) -> bool:
-        """Whether the same request may fare better later."""
+        """Whether to retry after this error."""
         if isinstance(error, RequestFailed):
-            return error.status in AGAIN and (error.retry_after or 0) <= self.patience
+            return error.status in self.statuses and (error.retry_after or 0) <= self.patience
         return isinstance(error, NoAnswer)
 
 
 class _AskedOr(wait_base):
-    """As long as the service asked, or else our own wait."""
+    """The wait that the service asked for, or else `own`."""
 
     def __init__(self, own: wait_base) -> None:
         self._own = own
@@ -69,11 +70,11 @@ class _AskedOr(wait_base):
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds to wait that an answer's headers ask for; None where they ask for nothing that can be read.
+    """Seconds to wait by an answer's headers; None where they name no valid time.
 
     Args:
-        headers: with names in lower case, or a mapping that does not mind.
-        now: seconds since the epoch, for a Retry-After that is a date; the clock's by default.
+        headers: with names in lower case, or case-insensitive.
+        now: seconds since the epoch, for a Retry-After that is a date; None: the clock's.
     """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:

@@ -1,6 +1,6 @@
-"""What the service answers, as frozen dataclasses with the names of its own fields; see /docs of a service.
+"""The service's answers as frozen dataclasses, with its field names; see /docs of a service.
 
-Fields that a newer service adds are ignored; a field that is None was not in the answer, or was null.
+Unknown fields of a newer service are ignored. None stands for a field that was absent or null.
 """
 
 from dataclasses import dataclass
@@ -9,16 +9,17 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+Scale = Literal["similarity", "paraphrase_probability", "relevance_probability"]
 EntailmentLabel = Literal["entailment", "neutral", "contradiction"]
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarityResult:
-    """The answer for one pair (a, b); of two values the first is a's."""
+    """The result for one pair (a, b); where there are two values, the first is for a."""
 
     score: float  # 0..1, calibrated
-    raw_score: float  # as the model gives it
+    raw_score: float  # the model's output
     tokens: tuple[int, int]
     truncated: tuple[bool, bool]  # cut at the model's limit
     unknown: tuple[float, float]  # share of the words that the model does not know
@@ -29,11 +30,12 @@ class SimilarityResult:
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """One result for each pair, in their order."""
+    """One result for each pair, in input order."""
 
     model: str
     results: list[SimilarityResult]
-    model_version: int | None = None  # None: it has none, or a large call met several
+    model_version: int | None = None  # None: the model has no versions, or a large call met several
+    scale: Scale | None = None  # of the scores; None: an older service
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,15 @@ class RankResult:
     """One candidate."""
 
     index: int  # its position among the candidates given
-    score: float  # 0..1, calibrated similarity to the query
+    score: float  # 0..1, calibrated, on the scale of the model that scored it
+    raw_score: float  # as the model that scored it gives it, which orders them
     stage: Literal[1, 2] | None = None  # which of two stages placed it
     cached: bool | None = None  # where tell_cached asked
 
 
 @dataclass(frozen=True, slots=True)
 class RankTruncated:
-    """What was cut at a model's limit."""
+    """Texts that were cut at a model's limit."""
 
     query: bool
     candidates: list[int]  # positions among the candidates given
@@ -61,15 +64,17 @@ class Ranking:
     model: str
     results: list[RankResult]
     truncated: RankTruncated
-    rerank_model: str | None = None  # who ordered the best again
+    rerank_model: str | None = None  # the model of the second stage
     rerank_truncated: RankTruncated | None = None
-    model_version: int | None = None  # None: it has none, or a large call met several
+    model_version: int | None = None  # None: the model has no versions, or a large call met several
     rerank_model_version: int | None = None
+    scale: Scale | None = None  # of the scores that `model` gave; None: an older service
+    rerank_scale: Scale | None = None  # of those that `rerank_model` gave
 
 
 @dataclass(frozen=True, slots=True)
 class Probabilities:
-    """Of each label; they sum to 1."""
+    """The probability of each label; they sum to 1."""
 
     entailment: float
     neutral: float
@@ -78,38 +83,59 @@ class Probabilities:
 
 @dataclass(frozen=True, slots=True)
 class EntailmentResult:
-    """The answer for one pair (premise, hypothesis)."""
+    """The result for one pair (premise, hypothesis), or for one claim and the sentence that supports it best."""
 
     label: EntailmentLabel
     probabilities: Probabilities
     truncated: tuple[bool, bool]
     cached: tuple[bool, bool] | None = None  # where tell_cached asked
+    index: int | None = None  # of claims: position of the sentence
+    sentence: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Entailments:
-    """One result for each pair, in their order."""
+    """One result for each pair or claim, in input order."""
 
     model: str
     results: list[EntailmentResult]
-    model_version: int | None = None  # None: it has none, or a large call met several
+    model_version: int | None = None  # None: the model has no versions, or a large call met several
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifyResult:
+    """The result for one text."""
+
+    label: str  # the most probable one
+    probabilities: dict[str, float]  # of each label
+    truncated: bool
+    cached: bool | None = None  # where tell_cached asked
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """One result for each text, in input order."""
+
+    model: str
+    results: list[ClassifyResult]
+    model_version: int | None = None  # None: the model has no versions, or a large call met several
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embeddings:
-    """One embedding for each sentence, in their order."""
+    """One embedding for each sentence, in input order."""
 
     model: str
     dim: int
     embeddings: npt.NDArray[np.float32]  # [sentences, dim]
     truncated: list[bool]
     cached: list[bool] | None = None  # where tell_cached asked
-    model_version: int | None = None  # None: it has none, or a large call met several
+    model_version: int | None = None  # None: the model has no versions, or a large call met several
 
 
 @dataclass(frozen=True, slots=True)
 class TokensOfSentence:
-    """A sentence as the model read it."""
+    """A sentence's tokens, as the model read them."""
 
     tokens: list[str]
     truncated: bool
@@ -138,7 +164,7 @@ class VectorsOfTokens:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What made the score of one pair."""
+    """The explanation of one pair's score."""
 
     model: str
     score: float
@@ -149,12 +175,12 @@ class Explanation:
     vectors: list[VectorsOfTokens]
     rating: float | None = None
     rating_scale: Range | None = None
-    model_version: int | None = None  # None: it has none, or a large call met several
+    model_version: int | None = None  # None: the model has no versions, or a large call met several
 
 
 @dataclass(frozen=True, slots=True)
 class FigureInfo:
-    """One measured number."""
+    """One measured figure of a model."""
 
     task: str
     corpus: str
@@ -166,7 +192,7 @@ class FigureInfo:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationNames:
-    """What an explanation by a model holds."""
+    """Names of the matrices and vectors in a model's explanations."""
 
     matrices: list[str]
     vectors: list[str]
@@ -177,7 +203,7 @@ class ModelInfo:
     """One model, or one version of a model."""
 
     id: str
-    name: str  # what a request says to get exactly this one
+    name: str  # selects exactly this version in a request
     version: int | None
     versions: list[int]  # those in its folder
     title: str
@@ -188,6 +214,7 @@ class ModelInfo:
     dim: int | None
     max_tokens: int
     rating_scale: Range | None
+    labels: list[str] | None  # that it gives to texts; None: it has none of its own
     explanations: ExplanationNames
     provider: str
     cache: list[str]  # memory, redis
@@ -197,7 +224,7 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class LimitsInfo:
-    """What one request may ask."""
+    """Limits of one request."""
 
     max_body_bytes: int
     max_pairs: int
@@ -210,7 +237,7 @@ class LimitsInfo:
 
 @dataclass(frozen=True, slots=True)
 class RerankInfo:
-    """The second stage of a ranking, for what a request leaves out."""
+    """Defaults of the second stage of a ranking."""
 
     default_model: str | None
     default_top: int
@@ -218,7 +245,7 @@ class RerankInfo:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What is served."""
+    """The served models, the defaults and the limits."""
 
     models: list[ModelInfo]
     defaults: dict[str, str]  # route -> model
@@ -228,7 +255,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether requests should be sent there, and why (not)."""
+    """Whether the service is ready, and the reasons if it is not."""
 
     status: Literal["ready", "degraded", "unready"]
     reasons: list[str]

@@ -1,13 +1,15 @@
-"""Which version of the project is installed."""
+"""The installed version of this project."""
 
 from functools import cache
 from importlib import metadata
 
+DISTRIBUTION = "semblance-similarity"  # on the package index `semblance` is another project
+
 
 @cache
 def version() -> str:
-    """Of the installed distribution; 0 in a checkout that was not installed."""
+    """The version of the installed distribution; 0 in a checkout that is not installed."""
     try:
-        return metadata.version("semblance")
+        return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
         return "0"

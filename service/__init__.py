@@ -2,5 +2,5 @@
 
 import os
 
-# ONNX Runtime 1.29 and later report to their maker from Linux too, unless told not to before they are imported.
+# ONNX Runtime 1.29 and later send telemetry from Linux too, unless this is set before the import.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

@@ -7,19 +7,19 @@ import sys
 from collections.abc import Sequence
 from getpass import getpass
 
-from service import logs
 from service.cpus import counts
 from service.errors import SettingsError
-from service.exits import EXIT_SETTINGS
-from service.guard import hash_key
-from service.rate_limit import counts_in_redis
-from service.settings import CLIENTS_KEY, PREFIX, Settings
+from service.http.guard import hash_key
+from service.http.rate_limit import counts_in_redis
+from service.observe import logs
+from service.process.exits import EXIT_SETTINGS
+from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, Settings
 
 log = logging.getLogger("service")
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Serve, or hash a key; the exit code says why it could not (`service/exits.py`)."""
+    """Serve, or hash a key; the exit code says why it could not (`service/process/exits.py`)."""
     parser = argparse.ArgumentParser(prog="python -m service", description="Serve the models; settings: README.md.")
     parser.add_argument("--workers", metavar="N", help=f"processes, or auto; sets {PREFIX}WORKERS")
     command = parser.add_subparsers(metavar="COMMAND").add_parser(
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def write_entry(name: str) -> int:
-    """Read a key, unseen where somebody types it, and write the entry that lets it in."""
+    """Read a key, without echo at a terminal, and write its entry for the setting."""
     try:
         key = getpass(f"key of {name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
         sys.stdout.write(f"{hash_key(name, key)}\n")
@@ -48,10 +48,10 @@ def serve() -> int:
     """Serve until SIGTERM or SIGINT."""
     try:
         settings = Settings.from_environment()
-        if os.environ.get(CLIENTS_KEY) and not settings.api_keys:  # as an open service nobody meant it
+        if os.environ.get(CLIENTS_KEY) and not settings.api_keys:  # the setting was probably mistaken for API_KEYS
             raise SettingsError(
                 f"{CLIENTS_KEY} is what a client sends, and {PREFIX}API_KEYS, which is not set, whose keys the service "
-                "lets in: set that (`python -m service hash-key NAME` makes an entry), or unset this to serve everybody"
+                f"lets in: set that (`{HASH_KEY} NAME` makes an entry), or unset this to serve everybody"
             )
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
@@ -66,12 +66,12 @@ def serve() -> int:
             "SEMBLANCE_RATE_LIMIT; with SEMBLANCE_REDIS_URL they have one count",
             extra=logs.fields(rate_limit=settings.rate_limit, workers=workers),
         )
-    # Imported when it is known which is needed: a supervisor does without what opens models.
+    # Imported here, so that the supervisor does not import what opens models.
     if workers > 1:
-        from service.fleet import Fleet
+        from service.process.supervisor import Supervisor
 
-        return Fleet(settings, workers).run()
-    from service.worker import serve_alone
+        return Supervisor(settings, workers).run()
+    from service.process.worker import serve_alone
 
     return serve_alone(settings)
 

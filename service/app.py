@@ -14,15 +14,17 @@ from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from service.dialects import Dialects
-from service.edge import OPEN, Edge
+from service.api.body import Body
+from service.api.dialects import Dialects
+from service.api.json_endpoint import own_endpoint
+from service.api.routes import operations_routes, scoring_routes
 from service.errors import HttpError, InternalError, RequestError
-from service.json_endpoint import JsonEndpoint
-from service.logs import REQUEST_ID
-from service.routes import operations_routes, scoring_routes
+from service.http.edge import OPEN, Edge
+from service.http.rate_limit import open_rate_limit
+from service.observe.logs import REQUEST_ID
+from service.observe.tracing import Tracing
+from service.service import Service
 from service.settings import Settings
-from service.state import Service
-from service.tracing import Tracing
 from service.version import version
 
 _DESCRIPTION = """
@@ -33,18 +35,18 @@ vLLM, OpenAI and the Open Inference Protocol, with their own errors.
 
 
 def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
-    """Open the models and build the application: FastAPI behind the door.
-
-    Args:
-        settings: of the service.
-        tracing: where traces go, if anywhere; closed with the application.
+    """Open the models and build the application: FastAPI wrapped in `Edge`; `tracing` is closed with it.
 
     Raises:
         StartupError: a model, a default or a provider is not as the settings say.
     """
     service = Service(settings)
+    rate_limit = open_rate_limit(settings, service.telemetry)
+    if rate_limit is not None and rate_limit.shared is not None:
+        service.backends.append(rate_limit.shared)
     scoring, operations = scoring_routes(service), operations_routes(service)
-    dialects = Dialects(service, [JsonEndpoint(route) for route in scoring.routes if isinstance(route, APIRoute)])
+    own = [own_endpoint(route, settings) for route in scoring.routes if isinstance(route, APIRoute)]
+    dialects = Dialects(service, own)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -54,7 +56,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
         if tracing is not None:
             await asyncio.to_thread(tracing.close)
 
-    # The pages of /docs come from this host, not from a CDN: they work where there is no internet.
+    # /docs loads its files from this host, not from a CDN, and so works without internet access.
     app = FastAPIOffline(
         "/docs",
         None,
@@ -65,7 +67,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
         redirect_slashes=False,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
     )
-    # Only described here, so that /docs offers a field for the key: the door checks it.
+    # Only for the documentation; `http/guard.py` checks the key.
     ways = (HTTPBearer(auto_error=False), APIKeyHeader(name="X-API-Key", auto_error=False))
     keys = [Depends(way) for way in ways] if settings.api_keys else []
     for router in (scoring, operations, dialects.router):
@@ -82,10 +84,10 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
     app.openapi = described  # type: ignore[method-assign]  # FastAPI's way to extend it
 
     async def failed(request: Request, error: Exception) -> Response:
-        """What FastAPI's routes raise, in the words of who asked; the door logs what the framework raises again."""
+        """Errors of FastAPI's routes, in the format of the client's family; `Edge` logs the unexpected ones."""
         ours = _as_request_error(error)
-        words = dialects.wording(request.url.path, b"")(ours, REQUEST_ID.get())
-        return Response(words.body, words.status, headers=dict(ours.headers), media_type="application/json")
+        answer = dialects.error_format(request.url.path, Body())(ours, REQUEST_ID.get())
+        return Response(answer.body, answer.status, headers=dict(ours.headers), media_type="application/json")
 
     for kind in (RequestError, HTTPException, Exception):
         app.add_exception_handler(kind, failed)
@@ -95,7 +97,8 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
         service,
         endpoints=dialects.endpoints,
         routes=[*get_paths, "/docs", "/openapi.json"],
-        wording=dialects.wording,
+        error_format=dialects.error_format,
+        rate_limit=rate_limit,
         tracing=tracing,
     )
 
@@ -103,6 +106,6 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
 def _as_request_error(error: Exception) -> RequestError:
     if isinstance(error, RequestError):
         return error
-    if isinstance(error, HTTPException):  # what the framework answers by itself: 404, 405
+    if isinstance(error, HTTPException):  # the framework's own answers: 404, 405
         return HttpError(error.status_code, HTTPStatus(error.status_code).phrase, error.headers)
     return InternalError()

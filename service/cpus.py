@@ -1,7 +1,7 @@
-"""How many CPUs this container may use, and how many processes and threads that makes.
+"""The number of CPUs that this container may use, and the numbers of processes and threads.
 
-A container sees all CPUs of its host, but its cgroup may allow it the time of two: threads beyond that are stopped in
-the middle of their work, for tens of milliseconds, until the next period begins.
+A container sees all CPUs of its host, but its cgroup may limit CPU time to that of two. More threads than that are
+stopped for tens of milliseconds, until the next period begins.
 """
 
 import os
@@ -17,7 +17,7 @@ OWN_CGROUPS = Path("/proc/self/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class Cpus:
-    """What may be used, in CPUs, and who says so."""
+    """A limit in CPUs, and its source."""
 
     count: float
     source: str
@@ -25,7 +25,7 @@ class Cpus:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Processes, and the threads of each."""
+    """The numbers of processes, and of threads in each."""
 
     workers: int
     worker_threads: int
@@ -33,24 +33,19 @@ class Counts:
 
 
 def usable_cpus(cgroups: Path = CGROUPS, own: Path = OWN_CGROUPS) -> Cpus:
-    """The least of what this process's cgroups, those above them, and its affinity allow.
+    """The lowest limit among the affinity and the cgroups of this process and their ancestors.
 
     Args:
-        cgroups: where the cgroup file systems are.
-        own: what names the cgroups of this process, as `/proc/self/cgroup` does.
+        cgroups: mount point of the cgroup file systems.
+        own: a file as `/proc/self/cgroup`.
     """
     limits = [Cpus(len(os.sched_getaffinity(0)), "affinity"), *_quotas(cgroups, own)]
     return min(limits, key=lambda limit: limit.count)
 
 
 def counts(settings: Settings, cpus: Cpus | None = None) -> Counts:
-    """What the settings say, and for `auto` what the CPUs allow: a number given stands whatever the CPUs are.
-
-    Args:
-        settings: of the service.
-        cpus: that may be used; looked up unless given.
-    """
-    allowed = max(1, int((cpus or usable_cpus()).count))  # a part of a CPU more is left to the event loop
+    """The numbers in the settings, and for `auto` those that fit `cpus`, by default the usable ones."""
+    allowed = max(1, int((cpus or usable_cpus()).count))  # a fraction of a CPU is left to the event loop
     workers = allowed if settings.workers == "auto" else settings.workers
     share = max(1, allowed // workers)
     worker_threads = share if settings.worker_threads == "auto" else settings.worker_threads
@@ -74,10 +69,9 @@ def _quotas(cgroups: Path, own: Path) -> Iterator[Cpus]:
 
 
 def _above(mount: Path, path: str, read: Callable[[Path], float | None]) -> Iterator[float]:
-    """The quotas of a cgroup and of all above it.
+    """The quotas of a cgroup and of its ancestors.
 
-    In a container the path may be the host's, of which only the end, or nothing, is mounted; so the mount's own root is
-    read in any case.
+    In a container the path may be that on the host, which is not mounted; so the root of the mount is always read.
     """
     folder = mount / path.strip("/")
     while True:
@@ -99,7 +93,7 @@ def _of_version_1(folder: Path) -> float | None:
 
 
 def _ratio(quota: str, period: str) -> float | None:
-    """`max`, `-1` and what cannot be read limit nothing."""
+    """The quota in CPUs; None for `max`, `-1` and unreadable values."""
     if not quota.isdigit() or not period.isdigit() or not int(quota) or not int(period):
         return None
     return int(quota) / int(period)

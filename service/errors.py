@@ -1,4 +1,4 @@
-"""Everything that can go wrong, each class knowing its status and code; one body for all of them.
+"""All errors, with their statuses and codes.
 
 ServiceError
 ├── StartupError             the service refuses to start
@@ -26,19 +26,19 @@ ServiceError
     ├── TookTooLong          503  timeout
     └── HttpError            as the framework says (404 not_found, 405 method_not_allowed)
 
-The body is `{"error": {"code", "message", "field", "limit", "request_id"}}`, where `field` is a path such as
-`pairs.3.a` and `limit` the number that was exceeded, or null where they do not apply.
+The body is `{"error": {"code", "message", "field", "limit", "request_id"}}`. `field` is a path such as `pairs.3.a`,
+`limit` the number that was exceeded; null if they do not apply.
 """
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 
-_LONGEST_ECHO = 100  # what a client sent is quoted back only so far
+_LONGEST_ECHO = 100  # characters of a client's text that are quoted
 
 
-def come_again(seconds: float) -> dict[str, str]:
-    """When to ask again: in whole seconds, as HTTP has it, and in the milliseconds that official clients prefer."""
+def retry_headers(seconds: float) -> dict[str, str]:
+    """Headers with the time until a retry: in whole seconds (HTTP), and in milliseconds, which some clients read."""
     return {"retry-after": str(max(1, math.ceil(seconds))), "retry-after-ms": str(math.ceil(seconds * 1000))}
 
 
@@ -55,11 +55,11 @@ class SettingsError(StartupError):
 
 
 class ModelError(StartupError):
-    """No models, a broken one, or a default that is not there."""
+    """No models, a broken one, or a default that is missing."""
 
 
 class ProviderError(StartupError):
-    """An execution provider was asked for and is absent."""
+    """An execution provider is required and absent."""
 
 
 class RequestError(ServiceError):
@@ -84,11 +84,11 @@ class RequestError(ServiceError):
             "limit": self.limit,
             "request_id": request_id,
         }
-        return json.dumps({"error": content}).encode()  # ASCII, so that no surrogate of a client can break it
+        return json.dumps({"error": content}).encode()  # ASCII, because a client's text may have lone surrogates
 
 
 class NotHttp(RequestError):
-    """What arrived is no request."""
+    """It is not an HTTP request, or one that is not allowed."""
 
     status, code = 400, "not_http"
 
@@ -100,7 +100,7 @@ class NotJson(RequestError):
 
 
 class Unauthorized(RequestError):
-    """No API key, or another one."""
+    """No API key, or a wrong one."""
 
     status, code = 401, "unauthorized"
     headers: Mapping[str, str] = {"www-authenticate": "Bearer"}
@@ -119,7 +119,7 @@ class UnknownModel(RequestError):
 
 
 class UnknownVersion(UnknownModel):
-    """A model of that name, and not in that version."""
+    """The model is not served in that version."""
 
     code = "unknown_version"
 
@@ -175,7 +175,7 @@ class EmptyText(InvalidRequest):
 
 
 class UnsupportedTask(InvalidRequest):
-    """The model cannot do what the route asks."""
+    """The model lacks the task of the route."""
 
     code = "unsupported_task"
 
@@ -187,23 +187,23 @@ class UnsupportedTask(InvalidRequest):
 
 
 class Overloaded(RequestError):
-    """Too much is waiting already."""
+    """Too many requests are waiting."""
 
     status, code = 429, "overloaded"
 
     def __init__(self, message: str, *, limit: int | None = None, seconds: float = 1.0) -> None:
         super().__init__(message, limit=limit)
-        self.headers = come_again(seconds)
+        self.headers = retry_headers(seconds)
 
 
 class RateLimited(RequestError):
-    """This caller has asked too often."""
+    """This caller has sent too many requests."""
 
     status, code = 429, "rate_limited"
 
     def __init__(self, rate: str, limit: int, seconds: float) -> None:
         super().__init__(f"more than {rate} requests of one caller (SEMBLANCE_RATE_LIMIT)", limit=limit)
-        self.headers = come_again(seconds)
+        self.headers = retry_headers(seconds)
 
 
 class HeadTooLarge(RequestError):
@@ -216,7 +216,7 @@ class HeadTooLarge(RequestError):
 
 
 class InternalError(RequestError):
-    """Our fault; the log has the details under the request id."""
+    """An error of the service; the log has the details under the request id."""
 
     status, code = 500, "internal_error"
 
@@ -237,11 +237,11 @@ class TookTooLong(RequestError):
     """No answer within the request timeout."""
 
     status, code = 503, "timeout"
-    headers: Mapping[str, str] = come_again(1)
+    headers: Mapping[str, str] = retry_headers(1)
 
 
 class HttpError(RequestError):
-    """What the framework answers by itself, in our shape."""
+    """An error of the framework, such as 404 or 405."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -251,5 +251,5 @@ class HttpError(RequestError):
 
 
 def quote(text: str) -> str:
-    """What a client sent, printable and short."""
+    """A client's text, printable and shortened."""
     return ascii(text if len(text) <= _LONGEST_ECHO else text[:_LONGEST_ECHO] + "...")

@@ -1,17 +1,20 @@
-"""Bodies of requests and answers, with the examples that /docs shows.
+"""Bodies of requests and answers, with the examples in /docs.
 
-Requests are pydantic models, strict and closed: an unknown or mistyped field is an error. Answers are typed
-dicts, so that building one costs nothing before it is serialised. How many pairs and how long a text may be are
-settings, checked in `service/routes.py`.
+Requests are pydantic models: an unknown or mistyped field is an error. Answers are typed dicts, which are fast to
+build. `semblance/types.py` repeats them as dataclasses, because the client does not import the service; a test compares
+both. Lengths of lists and texts are checked in `service/api/limits.py`.
 """
 
-from typing import Annotated, Literal, NotRequired
+from collections.abc import Callable
+from typing import Annotated, Literal, NotRequired, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, with_config
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, with_config
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from contract.manifest import EntailmentLabel
+from contract.manifest import EntailmentLabel, ScoreTask
 
+T = TypeVar("T")
 ModelName = Annotated[
     str | None,
     Field(description="which model answers, ID or ID@VERSION; without it, the default one (see GET /models)"),
@@ -20,9 +23,46 @@ Ratio = Annotated[float, Field(ge=0, le=1)]
 TellCached = Annotated[
     bool, Field(description="whether to say of each text if what the model made of it was in a cache already")
 ]
+Scale = Literal["similarity", "paraphrase_probability", "relevance_probability"]
+SCALE = (
+    "what a score says: `similarity` how alike two texts are, 0 to 1, as people rate it; `paraphrase_probability` how "
+    "probable it is that they say the same; `relevance_probability` that a candidate is an answer to the query"
+)
+SCALES: dict[ScoreTask, Scale] = {
+    "similarity": "similarity",
+    "paraphrase": "paraphrase_probability",
+    "relevance": "relevance_probability",
+}
 _PAIR: JsonValue = {"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}
 _PREMISE: JsonValue = {"premise": "Two dogs are running through a field.", "hypothesis": "Some animals are outdoors."}
 _SENTENCES: JsonValue = ["A man is playing a guitar.", "Someone plays an instrument."]
+
+
+# Only in the documentation: an empty text has its own error, and the tokenizer decides what is empty.
+Text = Annotated[str, Field(json_schema_extra={"minLength": 1})]
+
+
+def one_or_many(value: object) -> str | list[str]:
+    """A text, or a list of at least one; a union of both would name its own branches in errors."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        raise PydanticCustomError("texts", "expected a text or a list of texts")
+    if not value:
+        raise PydanticCustomError("texts", "expected at least one text")
+    for i, item in enumerate(value):
+        if not isinstance(item, str):
+            raise PydanticCustomError("texts", "item {position} is no text", {"position": i})
+    return value
+
+
+TextList = Annotated[list[Text], Field(min_length=1)]
+OneOrMany = Annotated[str | list[str], PlainValidator(one_or_many, json_schema_input_type=Text | TextList)]
+
+
+def _shown(*examples: JsonValue) -> Callable[[type[T]], type[T]]:
+    """Show these examples of an answer in /docs."""
+    return with_config(ConfigDict(json_schema_extra={"examples": list(examples)}))
 
 
 class _Request(BaseModel):
@@ -32,8 +72,8 @@ class _Request(BaseModel):
 class SentencePair(_Request):
     """Two sentences to compare."""
 
-    a: str
-    b: str
+    a: Text
+    b: Text
 
 
 class SimilarityRequest(_Request):
@@ -41,13 +81,16 @@ class SimilarityRequest(_Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PAIR]}]})
 
-    pairs: list[SentencePair] = Field(min_length=1)
+    pairs: list[SentencePair] = Field(min_length=1, fail_fast=True)
+    task: Literal["similarity", "paraphrase"] = Field(
+        "similarity", description="what the scores say; `paraphrase` is for models that have it (see GET /models)"
+    )
     model: ModelName = None
     tell_cached: TellCached = False
 
 
 class RankRequest(_Request):
-    """Candidates to order by their similarity to a query."""
+    """Candidates to order by their relevance, or similarity, to a query."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -70,8 +113,8 @@ class RankRequest(_Request):
         }
     )
 
-    query: str
-    candidates: list[str] = Field(min_length=1)
+    query: Text
+    candidates: list[Text] = Field(min_length=1, fail_fast=True)
     top_k: int | None = Field(None, ge=1, description="how many of the best to return; all of them without it")
     model: ModelName = None
     rerank_model: str | None = Field(
@@ -80,7 +123,7 @@ class RankRequest(_Request):
     rerank_top: int | None = Field(
         None,
         ge=1,
-        description="how many of the best the second model orders, 50 if only rerank_model is given; given alone, the "
+        description="how many of the best the second model orders, 15 if only rerank_model is given; given alone, the "
         "default second model orders them, where there is one",
     )
     tell_cached: TellCached = False
@@ -89,16 +132,54 @@ class RankRequest(_Request):
 class PremiseAndHypothesis(_Request):
     """Does the premise entail the hypothesis?"""
 
-    premise: str
-    hypothesis: str
+    premise: Text
+    hypothesis: Text
 
 
 class EntailmentRequest(_Request):
-    """Pairs to label."""
+    """Pairs to label; or claims, each to be held against every sentence of a document."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PREMISE]}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"pairs": [_PREMISE]},
+                {
+                    "premise": "Two dogs are running through a field. A man in a red coat watches them.",
+                    "hypotheses": ["Some animals are outdoors.", "Somebody watches the dogs."],
+                },
+            ]
+        }
+    )
 
-    pairs: list[PremiseAndHypothesis] = Field(min_length=1)
+    pairs: Annotated[list[PremiseAndHypothesis], Field(min_length=1, fail_fast=True)] | None = None
+    premise: OneOrMany | None = Field(
+        None, description="a document, with hypotheses in the place of pairs: its sentences, or a text that is split"
+    )
+    hypotheses: TextList | None = Field(None, description="claims about the premise")
+    model: ModelName = None
+    tell_cached: TellCached = False
+
+
+class ClassifyRequest(_Request):
+    """Texts to label: with a model's own labels, or with those given here."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"text": "A warm and funny film."},
+                {"text": ["The striker scored twice.", "Shares fell."], "labels": ["sports", "business"]},
+            ]
+        }
+    )
+
+    text: OneOrMany
+    labels: TextList | None = Field(
+        None, description="judged by an entailment model; without them a model with labels of its own answers"
+    )
+    template: str | None = Field(
+        None, description='how a label becomes a hypothesis, {} being the label: "This text is about {}." without it'
+    )
+    multi_label: bool = Field(False, description="whether each of the labels given is judged by itself")
     model: ModelName = None
     tell_cached: TellCached = False
 
@@ -108,7 +189,7 @@ class EmbedRequest(_Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"sentences": _SENTENCES}]})
 
-    sentences: list[str] = Field(min_length=1)
+    sentences: list[Text] = Field(min_length=1, fail_fast=True)
     model: ModelName = None
     tell_cached: TellCached = False
 
@@ -118,13 +199,13 @@ class ExplainRequest(_Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_PAIR]})
 
-    a: str
-    b: str
+    a: Text
+    b: Text
     model: ModelName = None
 
 
 class Named(TypedDict):
-    """Who answers."""
+    """The model that answered."""
 
     model: str
     model_version: NotRequired[
@@ -132,44 +213,49 @@ class Named(TypedDict):
     ]
 
 
-class SimilarityResult(TypedDict):
-    """The answer for one pair."""
+class Scored(TypedDict):
+    """The score of one pair."""
 
     score: Annotated[float, Field(ge=0, le=1, description="calibrated similarity")]
     raw_score: Annotated[float, Field(description="as the model gives it")]
     rating: NotRequired[Annotated[float, Field(description="on the rating scale of the corpus, if the model has one")]]
     rating_scale: NotRequired[tuple[float, float]]
+
+
+class SimilarityResult(Scored):
+    """The answer for one pair."""
+
     tokens: Annotated[tuple[int, int], Field(description="tokens read of a and of b")]
     truncated: Annotated[tuple[bool, bool], Field(description="whether a and b were cut at the model's limit")]
     unknown: Annotated[
-        tuple[Ratio, Ratio], Field(description="share of the words of a and of b outside the model's vocabulary")
+        tuple[Ratio, Ratio],
+        Field(
+            description="share of the words of a and of b outside the model's vocabulary; "
+            "of a long text that is truncated, of the words that were read"
+        ),
     ]
     cached: NotRequired[Annotated[tuple[bool, bool], Field(description="of a and of b, where tell_cached asked")]]
 
 
-@with_config(
-    ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "avg-paraphrase",
-                    "results": [
-                        {
-                            "score": 0.78,
-                            "raw_score": 0.71,
-                            "tokens": [7, 5],
-                            "truncated": [False, False],
-                            "unknown": [0.0, 0.0],
-                        }
-                    ],
-                }
-            ]
-        }
-    )
+@_shown(
+    {
+        "model": "avg-paraphrase",
+        "scale": "similarity",
+        "results": [
+            {
+                "score": 0.78,
+                "raw_score": 0.71,
+                "tokens": [7, 5],
+                "truncated": [False, False],
+                "unknown": [0.0, 0.0],
+            }
+        ],
+    }
 )
 class SimilarityResponse(Named):
     """One result for each pair, in the order of the request."""
 
+    scale: Annotated[Scale, Field(description=SCALE)]
     results: list[SimilarityResult]
 
 
@@ -177,7 +263,8 @@ class RankResult(TypedDict):
     """One candidate."""
 
     index: Annotated[int, Field(description="its position in the request")]
-    score: Annotated[float, Field(ge=0, le=1, description="calibrated similarity to the query")]
+    score: Annotated[float, Field(ge=0, le=1, description="calibrated, on the scale of the model that scored it")]
+    raw_score: Annotated[float, Field(description="as the model that scored it gives it; the order is by this")]
     stage: NotRequired[
         Annotated[Literal[1, 2], Field(description="which of the two stages placed and scored it; absent in one stage")]
     ]
@@ -185,55 +272,54 @@ class RankResult(TypedDict):
 
 
 class RankTruncated(TypedDict):
-    """What was cut at the model's token limit."""
+    """Texts that were cut at the model's token limit."""
 
     query: bool
     candidates: Annotated[list[int], Field(description="positions in the request")]
 
 
-@with_config(
-    ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "avg-paraphrase",
-                    "results": [{"index": 1, "score": 0.63}],
-                    "truncated": {"query": False, "candidates": []},
-                },
-                {
-                    "model": "avg-paraphrase",
-                    "results": [
-                        {"index": 1, "score": 0.7, "stage": 2},
-                        {"index": 2, "score": 0.41, "stage": 2},
-                        {"index": 0, "score": 0.08, "stage": 1},
-                    ],
-                    "truncated": {"query": False, "candidates": []},
-                    "rerank_model": "avg-sick",
-                    "rerank_truncated": {"query": False, "candidates": []},
-                },
-            ]
-        }
-    )
+@_shown(
+    {
+        "model": "avg-paraphrase",
+        "scale": "similarity",
+        "results": [{"index": 1, "score": 0.63, "raw_score": 0.57}],
+        "truncated": {"query": False, "candidates": []},
+    },
+    {
+        "model": "avg-paraphrase",
+        "scale": "similarity",
+        "results": [
+            {"index": 1, "score": 0.7, "raw_score": 4.2, "stage": 2},
+            {"index": 2, "score": 0.41, "raw_score": 2.7, "stage": 2},
+            {"index": 0, "score": 0.08, "raw_score": 0.11, "stage": 1},
+        ],
+        "truncated": {"query": False, "candidates": []},
+        "rerank_model": "avg-sick",
+        "rerank_scale": "similarity",
+        "rerank_truncated": {"query": False, "candidates": []},
+    },
 )
 class RankResponse(Named):
-    """The candidates, best first; of equal ones the earlier first.
+    """The candidates by their raw score, best first; of equal ones the earlier first.
 
     In two stages those that the second model ordered come first, then the others in the order of the first model.
     """
 
+    scale: Annotated[Scale, Field(description=f"of `model`: {SCALE}")]
     results: list[RankResult]
     truncated: RankTruncated
-    rerank_model: NotRequired[Annotated[str, Field(description="who ordered the second stage; absent in one stage")]]
+    rerank_model: NotRequired[Annotated[str, Field(description="model of the second stage; absent in one stage")]]
     rerank_model_version: NotRequired[
         Annotated[int, Field(description="which of its versions; absent where the model has none")]
     ]
+    rerank_scale: NotRequired[Annotated[Scale, Field(description="likewise, of `rerank_model`")]]
     rerank_truncated: NotRequired[
         Annotated[RankTruncated, Field(description="what was cut at that model's token limit, of what it read")]
     ]
 
 
 class Probabilities(TypedDict):
-    """Of each label; they sum to 1."""
+    """The probability of each label; they sum to 1."""
 
     entailment: Ratio
     neutral: Ratio
@@ -246,48 +332,65 @@ class EntailmentResult(TypedDict):
     label: Annotated[EntailmentLabel, Field(description="the most probable one")]
     probabilities: Probabilities
     truncated: Annotated[tuple[bool, bool], Field(description="whether premise and hypothesis were cut")]
+    index: NotRequired[
+        Annotated[int, Field(description="of claims: position of the sentence that supports this one best")]
+    ]
+    sentence: NotRequired[Annotated[str, Field(description="that sentence; the label is what it says of the claim")]]
     cached: NotRequired[
         Annotated[tuple[bool, bool], Field(description="of premise and hypothesis, where tell_cached asked")]
     ]
 
 
-@with_config(
-    ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "avg-sick",
-                    "results": [
-                        {
-                            "label": "entailment",
-                            "probabilities": {"entailment": 0.81, "neutral": 0.17, "contradiction": 0.02},
-                            "truncated": [False, False],
-                        }
-                    ],
-                }
-            ]
-        }
-    )
+@_shown(
+    {
+        "model": "avg-sick",
+        "results": [
+            {
+                "label": "entailment",
+                "probabilities": {"entailment": 0.81, "neutral": 0.17, "contradiction": 0.02},
+                "truncated": [False, False],
+            }
+        ],
+    }
 )
 class EntailmentResponse(Named):
-    """One result for each pair, in the order of the request."""
+    """One result for each pair, or each claim, in the order of the request."""
 
     results: list[EntailmentResult]
 
 
-@with_config(
-    ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "avg-paraphrase",
-                    "dim": 3,
-                    "embeddings": [[0.12, -0.4, 0.08], [0.1, -0.2, 0.31]],
-                    "truncated": [False, False],
-                }
-            ]
-        }
-    )
+class ClassifyResult(TypedDict):
+    """The answer for one text."""
+
+    label: Annotated[str, Field(description="the most probable one")]
+    probabilities: Annotated[
+        dict[str, Ratio], Field(description="of each label; they sum to 1, except where each was judged by itself")
+    ]
+    truncated: Annotated[bool, Field(description="whether the text, or a label in its template, was cut")]
+    cached: NotRequired[Annotated[bool, Field(description="where tell_cached asked")]]
+
+
+@_shown(
+    {
+        "model": "sentiment",
+        "results": [
+            {"label": "positive", "probabilities": {"negative": 0.04, "positive": 0.96}, "truncated": False},
+        ],
+    }
+)
+class ClassifyResponse(Named):
+    """One result for each text, in the order of the request."""
+
+    results: list[ClassifyResult]
+
+
+@_shown(
+    {
+        "model": "avg-paraphrase",
+        "dim": 3,
+        "embeddings": [[0.12, -0.4, 0.08], [0.1, -0.2, 0.31]],
+        "truncated": [False, False],
+    }
 )
 class EmbedResponse(Named):
     """One embedding for each sentence, in the order of the request."""
@@ -308,61 +411,53 @@ class TokensOfSentence(TypedDict):
     truncated: Annotated[bool, Field(description="whether it was cut at the model's limit")]
 
 
-class MatrixOfTokens(TypedDict):
-    """A number for each token of a with each token of b."""
+class Explained(TypedDict):
+    """What an explanation shows, and the range of its numbers."""
 
     name: str
     description: str
     range: NotRequired[Annotated[tuple[float, float], Field(description="the lowest and highest value there can be")]]
+
+
+class MatrixOfTokens(Explained):
+    """A number for each token of a with each token of b."""
+
     values: Annotated[list[list[float]], Field(description="rows are the tokens of a, columns those of b")]
 
 
-class VectorsOfTokens(TypedDict):
+class VectorsOfTokens(Explained):
     """A number for each token of a, and one for each of b."""
 
-    name: str
-    description: str
-    range: NotRequired[Annotated[tuple[float, float], Field(description="the lowest and highest value there can be")]]
     a: list[float | None]
     b: list[float | None]
 
 
-@with_config(
-    ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "avg-paraphrase",
-                    "model_version": 2,
-                    "score": 0.43,
-                    "raw_score": 0.64,
-                    "rating": 2.15,
-                    "rating_scale": [0.0, 5.0],
-                    "a": {"tokens": ["guitars"], "truncated": False},
-                    "b": {"tokens": ["some", "instruments"], "truncated": False},
-                    "matrices": [{"name": "contributions", "description": "...", "values": [[0.02, 0.62]]}],
-                    "vectors": [
-                        {"name": "contributions", "description": "...", "a": [0.64], "b": [0.02, 0.62]},
-                        {
-                            "name": "deletion",
-                            "description": "...",
-                            "range": [-2.0, 2.0],
-                            "a": [None],
-                            "b": [-0.03, 0.5],
-                        },
-                    ],
-                }
-            ]
-        }
-    )
+@_shown(
+    {
+        "model": "avg-paraphrase",
+        "model_version": 2,
+        "score": 0.43,
+        "raw_score": 0.64,
+        "rating": 2.15,
+        "rating_scale": [0.0, 5.0],
+        "a": {"tokens": ["guitars"], "truncated": False},
+        "b": {"tokens": ["some", "instruments"], "truncated": False},
+        "matrices": [{"name": "contributions", "description": "...", "values": [[0.02, 0.62]]}],
+        "vectors": [
+            {"name": "contributions", "description": "...", "a": [0.64], "b": [0.02, 0.62]},
+            {
+                "name": "deletion",
+                "description": "...",
+                "range": [-2.0, 2.0],
+                "a": [None],
+                "b": [-0.03, 0.5],
+            },
+        ],
+    }
 )
-class ExplainResponse(Named):
-    """What made the score; docs/explaining.md says which model shows what."""
+class ExplainResponse(Named, Scored):
+    """The explanation of a score; docs/explaining.md says what each model shows."""
 
-    score: Annotated[float, Field(ge=0, le=1, description="calibrated similarity")]
-    raw_score: Annotated[float, Field(description="as the model gives it")]
-    rating: NotRequired[Annotated[float, Field(description="on the rating scale of the corpus, if the model has one")]]
-    rating_scale: NotRequired[tuple[float, float]]
     a: TokensOfSentence
     b: TokensOfSentence
     matrices: list[MatrixOfTokens]
@@ -381,7 +476,7 @@ class FigureInfo(TypedDict):
 
 
 class ExplanationNames(TypedDict):
-    """What an explanation by a model holds."""
+    """Names of the matrices and vectors in a model's explanations."""
 
     matrices: list[str]
     vectors: list[str]
@@ -397,11 +492,15 @@ class ModelInfo(TypedDict):
     title: str
     architecture: str
     family: Literal["siamese", "interaction"]
-    tasks: Annotated[list[str], Field(description="similarity, entailment, embedding, explanation")]
+    tasks: Annotated[
+        list[str],
+        Field(description="similarity, entailment, paraphrase, relevance, classification, embedding, explanation"),
+    ]
     default_for: Annotated[list[str], Field(description="routes that use it when no model is named")]
     dim: int | None
     max_tokens: int
     rating_scale: tuple[float, float] | None
+    labels: Annotated[list[str] | None, Field(description="that POST /classify answers with; null: none of its own")]
     explanations: Annotated[ExplanationNames, Field(description="what POST /explain shows of it")]
     provider: str
     cache: Annotated[list[str], Field(description="where vectors are kept: memory, redis; docs/caching.md")]
@@ -410,7 +509,7 @@ class ModelInfo(TypedDict):
 
 
 class LimitsInfo(TypedDict):
-    """What a request may ask."""
+    """Limits of one request."""
 
     max_body_bytes: int
     max_pairs: int
@@ -422,14 +521,14 @@ class LimitsInfo(TypedDict):
 
 
 class RerankInfo(TypedDict):
-    """The second stage of /rank, for what a request leaves out."""
+    """Defaults of the second stage of /rank."""
 
     default_model: Annotated[str | None, Field(description="null: a request must name its rerank_model")]
     default_top: int
 
 
 class ModelsResponse(TypedDict):
-    """What is served here."""
+    """The served models, the defaults and the limits."""
 
     models: list[ModelInfo]
     defaults: Annotated[dict[str, str], Field(description="route -> model")]
@@ -438,17 +537,17 @@ class ModelsResponse(TypedDict):
 
 
 class ReloadedModel(TypedDict):
-    """What a reload found of one model."""
+    """The outcome of a reload for one model."""
 
     model: Annotated[str, Field(description="its id, or the name of its folder")]
     outcome: Literal["unchanged", "reloaded", "added", "removed", "failed"]
     version: Annotated[int | None, Field(description="that the id means now; null where the model has no versions")]
     fingerprint: Annotated[str | None, Field(description="of what the id means now; null where nothing is served")]
-    reason: Annotated[str | None, Field(description="why it failed; what was served before goes on being served")]
+    reason: Annotated[str | None, Field(description="why it failed; the model served before stays")]
 
 
 class ReloadReport(TypedDict):
-    """What a reload did."""
+    """The outcome of a reload."""
 
     status: Annotated[Literal["done", "failed"], Field(description="failed: of one model or more; others are swapped")]
     models: list[ReloadedModel]
@@ -456,13 +555,13 @@ class ReloadReport(TypedDict):
 
 
 class Liveness(TypedDict):
-    """The process answers."""
+    """The process is alive."""
 
     status: Literal["alive"]
 
 
 class Readiness(TypedDict):
-    """Whether requests should be sent here, and why (not)."""
+    """Whether requests should be sent here, and reasons if not."""
 
     status: Literal["ready", "degraded", "unready"]
     reasons: list[str]
@@ -480,22 +579,16 @@ class ErrorDetail(TypedDict):
     request_id: str
 
 
-@with_config(
-    ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "error": {
-                        "code": "empty_text",
-                        "message": "the text has no visible character",
-                        "field": "pairs.3.a",
-                        "limit": None,
-                        "request_id": "5f0c6a52d1f14a0b9a4bd2aa",
-                    }
-                }
-            ]
+@_shown(
+    {
+        "error": {
+            "code": "empty_text",
+            "message": "the text has no visible character",
+            "field": "pairs.3.a",
+            "limit": None,
+            "request_id": "5f0c6a52d1f14a0b9a4bd2aa",
         }
-    )
+    }
 )
 class ErrorResponse(TypedDict):
     """The body of every error."""

@@ -1,53 +1,47 @@
-"""Every setting of the service, typed; read from the environment once, in `service/__main__.py`.
+"""All settings of the service, read from the environment once, in `service/__main__.py`.
 
-A field `cache_size` is set by `SEMBLANCE_CACHE_SIZE`. An empty variable counts as not set.
+`SEMBLANCE_CACHE_BYTES` sets the field `cache_bytes`. An empty variable counts as not set.
 """
 
 import re
+import shlex
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, PlainValidator, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from service.cache import Policy
+from contract.manifest import MOST_MODEL_BYTES, ModelId
 from service.errors import SettingsError
+from service.parsing import ALL, Version, entries_of, is_redis_url, number_or_auto, version_of
 
 PREFIX = "SEMBLANCE_"
 CLIENTS_KEY = "SEMBLANCE_API_KEY"
-_OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of the training half, and of the command line
+HASH_KEY = f"{shlex.quote(sys.executable)} -m service hash-key"  # a command, for messages
+_OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of training, and of the command line
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")  # of an API key
 DIGEST = re.compile(r"[0-9a-f]{64}")  # of an API key: SHA-256
 RATE = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
 _ORIGIN = re.compile(r"https?://[^/?#@\s*,]+")
-LATEST: Literal["latest"] = "latest"
-ALL: Literal["all"] = "all"
-Version = int | Literal["latest", "all"]
-_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
-_REDIS_SCHEMES = ("redis", "rediss", "unix")
+CachePolicy = Literal["auto", "memory", "redis", "off"]
+LEAST_SECRET = 16  # characters
+_FORMS = {
+    "model_aliases": "NAME=MODEL,NAME=MODEL",
+    "model_cache": "MODEL=POLICY,MODEL=POLICY",
+    "model_versions": "ID=2,ID=latest",
+    "model_versions_also": "ID=1+3,ID=latest,ID=all",
+}
 
 
-def _number_or_auto(most: int) -> PlainValidator:
-    """A count, or the word that leaves it to the machine; a union of types would have two lines for one mistake."""
-
-    def read(value: object) -> int | Literal["auto"]:
-        if value == "auto":
-            return "auto"
-        if str(value).isdecimal() and 1 <= int(str(value)) <= most:
-            return int(str(value))
-        raise ValueError(f"expected a whole number from 1 to {most}, or auto")
-
-    return PlainValidator(read)
-
-
-_Processes = Annotated[int | Literal["auto"], _number_or_auto(64)]
-_Threads = Annotated[int | Literal["auto"], _number_or_auto(256)]
+_Processes = Annotated[int | Literal["auto"], number_or_auto(64)]
+_Threads = Annotated[int | Literal["auto"], number_or_auto(256)]
 
 
 class Settings(BaseSettings):
-    """What an operator may choose; the defaults serve the published models on loopback."""
+    """The settings; the defaults serve the published models on loopback."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid", allow_inf_nan=False
@@ -59,14 +53,14 @@ class Settings(BaseSettings):
     keep_alive_seconds: int = Field(
         default=75,
         ge=1,
-        description="how long a connection may wait for its next request; longer than a load balancer keeps it, which "
-        "would otherwise send a request as it closes",
+        description="how long an idle connection stays open; must be longer than a load balancer keeps it, which "
+        "otherwise may send a request while it closes",
     )
     drain_seconds: float = Field(
         default=0.0,
         ge=0,
-        description="after SIGTERM, how long to answer on while /health/ready says 'shutting down': what a load "
-        "balancer needs to notice (docs/operating.md)",
+        description="after SIGTERM, how long to continue while /health/ready says 'shutting down', so that load "
+        "balancers notice (docs/operating.md)",
     )
     shutdown_grace_seconds: int = Field(
         default=10, ge=0, description="then, how long connections and requests in flight may take to end"
@@ -74,6 +68,9 @@ class Settings(BaseSettings):
 
     # what to serve
     models_dir: Path = Path("models")
+    models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
+        default=(), description="serve and open only these: ID,ID; all without it"
+    )
     default_similarity: str = Field(
         default="avg-paraphrase", description="model of /similarity, /explain and /embed, when none is named"
     )
@@ -94,7 +91,10 @@ class Settings(BaseSettings):
     models_poll_seconds: float = Field(
         default=0,
         ge=0,
-        description="how often to look for new or changed models; 0: only when told to (docs/models.md)",
+        description="seconds between looks for new or changed models; 0: none (docs/models.md)",
+    )
+    max_model_bytes: int = Field(
+        default=MOST_MODEL_BYTES, ge=1, description="of all files of one model; sizes are looked at before contents"
     )
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(
         default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"
@@ -131,16 +131,35 @@ class Settings(BaseSettings):
     request_timeout: float = Field(
         default=10.0, gt=0, description="seconds a request may take, its body's arrival included"
     )
+    send_timeout: float = Field(
+        default=10.0,
+        gt=0,
+        description="seconds after which a client that reads nothing, or under 4 KiB a second, is disconnected",
+    )
+    worker_start_seconds: float = Field(
+        default=180.0,
+        gt=0,
+        description="seconds a worker process of several may take to open its models; then it is killed and replaced",
+    )
 
     # vectors kept: embeddings of sentences, and what interaction models say of pairs; docs/caching.md
-    cache: Policy = Field(
+    cache: CachePolicy = Field(
         default="auto", description="auto keeps them in memory, and in Redis where that costs less than the model"
     )
-    model_cache: Annotated[dict[str, Policy], NoDecode] = Field(
+    model_cache: Annotated[dict[str, CachePolicy], NoDecode] = Field(
         default={}, description="of single models: MODEL=memory,MODEL=redis (memory too),MODEL=off"
     )
-    cache_size: int = Field(default=20_000, ge=0, description="vectors kept in memory; 0 keeps none")
+    cache_bytes: int = Field(
+        default=64 * 1_048_576,
+        ge=0,
+        description="of all caches in a process' memory together (vectors, scores, token ids of texts); 0 keeps none",
+    )
     redis_url: SecretStr | None = None
+    redis_secret: SecretStr | None = Field(
+        default=None,
+        description="signs vectors in Redis, so that they cannot be forged; the same in all processes "
+        "(docs/caching.md)",
+    )
     redis_ttl_seconds: int = Field(default=7 * 24 * 3600, ge=1)
     redis_timeout_ms: int = Field(default=50, ge=1)
     redis_dtype: Literal["float32", "float16"] = Field(
@@ -161,8 +180,7 @@ class Settings(BaseSettings):
     api_keys: Annotated[dict[str, str], NoDecode] = Field(
         default={},
         repr=False,
-        description="NAME:SHA256,NAME:SHA256 of the keys, one of which every route but health then asks for; an entry "
-        "is made by `python -m service hash-key NAME`",
+        description="NAME:SHA256,NAME:SHA256 of the keys that all routes but health require; `hash-key` makes an entry",
     )
     rate_limit: str | None = Field(
         default=None, description="requests of one key, or without keys of one address: 100/second, 600/minute, 9/hour"
@@ -178,42 +196,43 @@ class Settings(BaseSettings):
 
     # what it says
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    log_format: Literal["json", "text"] = "json"
+    log_format: Literal["auto", "json", "text"] = Field(
+        default="auto", description="auto is text where standard error is a terminal, and JSON elsewhere"
+    )
     access_log: bool = False
 
-    @field_validator("model_aliases", mode="before")
+    @field_validator("models", "cors_origins", mode="before")
     @classmethod
-    def _name_by_name(cls, aliases: object) -> object:
-        return _pairs_of(aliases, "NAME=MODEL,NAME=MODEL")
+    def _comma_separated(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
-    @field_validator("model_versions", mode="before")
+    @field_validator(*_FORMS, mode="before")
     @classmethod
-    def _version_by_id(cls, versions: object) -> object:
-        form = "ID=2,ID=latest"
-        pairs = _pairs_of(versions, form)
-        return pairs if not isinstance(pairs, dict) else {name: _version(v, form) for name, v in pairs.items()}
-
-    @field_validator("model_versions_also", mode="before")
-    @classmethod
-    def _versions_by_id(cls, versions: object) -> object:
-        form = "ID=1+3,ID=latest,ID=all"
-        pairs = _pairs_of(versions, form)
-        if not isinstance(pairs, dict):
+    def _name_by_name(cls, value: object, field: ValidationInfo) -> object:
+        form = _FORMS[field.field_name or ""]
+        pairs = entries_of(value, form)
+        if not isinstance(pairs, dict) or "versions" not in (field.field_name or ""):
             return pairs
+        if field.field_name == "model_versions":
+            return {name: version_of(v, form) for name, v in pairs.items()}
         lists = {name: v.split("+") if isinstance(v, str) else v for name, v in pairs.items()}
-        return {name: tuple(_version(part, form, ALL) for part in parts) for name, parts in lists.items()}
-
-    @field_validator("model_cache", mode="before")
-    @classmethod
-    def _model_by_model(cls, policies: object) -> object:
-        return _pairs_of(policies, "MODEL=POLICY,MODEL=POLICY")
+        return {name: tuple(version_of(part, form, ALL) for part in parts) for name, parts in lists.items()}
 
     @field_validator("redis_url")
     @classmethod
-    def _known_scheme(cls, url: SecretStr | None) -> SecretStr | None:
-        if url is not None and urlsplit(url.get_secret_value()).scheme not in _REDIS_SCHEMES:
-            raise ValueError("expected redis://host:port/db, rediss://... or unix://path")
+    def _whole_url(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not is_redis_url(url.get_secret_value()):
+            raise ValueError(
+                "expected redis://host:port/db, rediss://... or unix://path"
+            )  # not quoted: it has a password
         return url
+
+    @field_validator("redis_secret")
+    @classmethod
+    def _long_enough(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None and len(secret.get_secret_value()) < LEAST_SECRET:
+            raise ValueError(f"expected at least {LEAST_SECRET} characters, such as from `openssl rand -hex 32`")
+        return secret
 
     @field_validator("api_keys", mode="before")
     @classmethod
@@ -228,11 +247,11 @@ class Settings(BaseSettings):
     @field_validator("api_keys")
     @classmethod
     def _only_hashes(cls, keys: dict[str, str]) -> dict[str, str]:
-        # What is wrong is not quoted: it may be a key.
+        # The value is not quoted: it may be a key.
         if not all(NAME.fullmatch(name) and DIGEST.fullmatch(digest) for name, digest in keys.items()):
             raise ValueError(
-                "expected NAME:SHA256,NAME:SHA256, not keys themselves; `python -m service hash-key NAME` reads a key "
-                "and writes its entry"
+                f"expected NAME:SHA256,NAME:SHA256, not keys themselves; `{HASH_KEY} NAME` reads a key and writes its "
+                "entry"
             )
         return keys
 
@@ -250,11 +269,6 @@ class Settings(BaseSettings):
             raise ValueError("redis needs SEMBLANCE_REDIS_URL")
         return store
 
-    @field_validator("cors_origins", mode="before")
-    @classmethod
-    def _origin_by_origin(cls, origins: object) -> object:
-        return [part.strip() for part in origins.split(",") if part.strip()] if isinstance(origins, str) else origins
-
     @field_validator("cors_origins")
     @classmethod
     def _only_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
@@ -264,7 +278,7 @@ class Settings(BaseSettings):
 
     @property
     def redis_address(self) -> str | None:
-        """Where Redis is, without credentials: safe to log."""
+        """The address of Redis without credentials, for the log."""
         if self.redis_url is None:
             return None
         parts = urlsplit(self.redis_url.get_secret_value())
@@ -275,7 +289,7 @@ class Settings(BaseSettings):
         """Read the environment.
 
         Raises:
-            SettingsError: one line for each variable that does not fit.
+            SettingsError: one line for each invalid variable.
         """
         try:
             return cls()
@@ -284,43 +298,16 @@ class Settings(BaseSettings):
 
     @classmethod
     def unknown(cls, environment: Iterable[str]) -> list[str]:
-        """Variables with our prefix that are no setting: most likely misspelt."""
+        """Variables with our prefix that are not settings, probably misspelt."""
         known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS
         return sorted(name for name in environment if name.upper().startswith(PREFIX) and name.upper() not in known)
-
-
-def _pairs_of(value: object, form: str) -> object:
-    """A variable of `NAME=VALUE` entries as a dict; what is no text passes.
-
-    Raises:
-        ValueError: it is not of this form.
-    """
-    if not isinstance(value, str):
-        return value
-    entries = [[part.strip() for part in entry.split("=")] for entry in value.split(",") if entry.strip()]
-    if not all(len(entry) == 2 and all(entry) for entry in entries):
-        raise ValueError(f"expected {form}")
-    return {entry[0]: entry[1] for entry in entries}
-
-
-def _version(value: object, form: str, *words: str) -> object:
-    """A version, or one of the words for several; what is no text passes.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if not isinstance(value, str) or (value := value.strip()) in (LATEST, *words):
-        return value
-    if not _NUMBER.fullmatch(value):
-        raise ValueError(f"expected {form}")
-    return int(value)
 
 
 def _lines(error: ValidationError) -> list[str]:
     lines = []
     for problem in error.errors(include_url=False):
         name = PREFIX + "_".join(map(str, problem["loc"])).upper()
-        secret = any(word in name for word in ("KEY", "URL"))
+        secret = any(word in name for word in ("KEY", "URL", "SECRET"))
         found = "" if secret else f", found {problem['input']!r}"
         lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}{found}")
     return lines

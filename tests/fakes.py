@@ -12,10 +12,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from contract.calibration import CentredIsotonic
 from contract.golden import GoldenPair, GoldenPairs
-from contract.graph import ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec
+from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
 from contract.manifest import (
     MANIFEST_NAME,
     SHARED_NAME,
+    ClassificationTask,
     EntailmentTask,
     Explanation,
     Figure,
@@ -29,7 +30,17 @@ from contract.manifest import (
     describe_file,
 )
 from contract.padding import pad
-from contract.scoring import Run, compare, encode, entailment, raw_scores, read_similarity, similarity
+from contract.scoring import (
+    Run,
+    classification,
+    classify,
+    compare,
+    encode,
+    entailment,
+    raw_scores,
+    read_similarity,
+    similarity,
+)
 from contract.tokenizer import Tokenizer
 
 WORDS = [
@@ -94,6 +105,15 @@ def encoder_graph(path: Path, *, seed: int = 0, rows: np.ndarray | None = None, 
     _save(path, ENCODER, nodes, {"table": table(seed) if rows is None else rows}, {"dim": DIM})
 
 
+def token_graph(path: Path, *, seed: int = 0, scale: float = 1.0) -> None:
+    """TOKENS: each word's row, of which `encoder_graph` is the mean."""
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["rows"]),
+        helper.make_node("Mul", ["rows", "scale"], ["token_embeddings"]),
+    ]
+    _save(path, TOKENS, nodes, {"table": table(seed), "scale": np.float32([scale])}, {"dim": DIM})
+
+
 def head_graph(path: Path, *, outputs: int, seed: int = 0, scale: float = 1.0) -> None:
     """HEAD: log-softmax of a linear map of |a - b| and a * b."""
     random = np.random.default_rng(seed + 100)
@@ -102,6 +122,16 @@ def head_graph(path: Path, *, outputs: int, seed: int = 0, scale: float = 1.0) -
         "w_product": (scale * random.normal(size=(DIM, outputs))).astype(np.float32),
     }
     _save(path, HEAD, _comparison("embedding_a", "embedding_b"), weights, {"dim": DIM, "outputs": outputs})
+
+
+def classifier_graph(path: Path, *, outputs: int, seed: int = 0, scale: float = 1.0) -> None:
+    """CLASSIFIER: log-softmax of a linear map of the embedding."""
+    weight = scale * np.random.default_rng(seed + 300).normal(size=(DIM, outputs))
+    nodes = [
+        helper.make_node("MatMul", ["sentence_embedding", "weight"], ["logits"]),
+        helper.make_node("LogSoftmax", ["logits"], ["raw_output"], axis=-1),
+    ]
+    _save(path, CLASSIFIER, nodes, {"weight": weight.astype(np.float32)}, {"dim": DIM, "outputs": outputs})
 
 
 def pair_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
@@ -172,6 +202,17 @@ def graded_model(folder: Path, name: str = "avg-sick", *, seed: int = 1) -> Mani
     )
 
 
+def labelling_model(
+    folder: Path, name: str = "sentiment", *, seed: int = 3, labels: tuple[str, ...] = ("negative", "positive")
+) -> Manifest:
+    """A siamese model with labels of single sentences and nothing else, tempered."""
+    folder.mkdir(parents=True)
+    encoder_graph(folder / "encoder.onnx", seed=seed)
+    classifier_graph(folder / "labels.onnx", outputs=len(labels), seed=seed)
+    task = ClassificationTask(graph="labels.onnx", labels=labels, temperature=1.5)
+    return publish(folder, name, encoder="encoder.onnx", labelling=task)
+
+
 def interaction_model(
     folder: Path, name: str = "pair-sick", *, seed: int = 2, max_tokens: int = MAX_TOKENS
 ) -> Manifest:
@@ -206,6 +247,7 @@ def publish(
     encoder: str | None = None,
     similarity: SimilarityTask | None = None,
     entailment: EntailmentTask | None = None,
+    labelling: ClassificationTask | None = None,
     golden: Sequence[GoldenPair] | None = None,
     additive: bool = False,
     explanation: Explanation | None = None,
@@ -215,11 +257,12 @@ def publish(
 ) -> Manifest:
     """Write tokenizer, golden pairs and manifest beside the graphs that lie in the folder; move what is shared."""
     tokenizer().save(folder / "tokenizer.json")
-    graphs = [n for n in (encoder, similarity and similarity.graph, entailment and entailment.graph) if n]
+    tasks = (similarity, entailment, labelling)
+    graphs = [n for n in (encoder, *(task.graph for task in tasks if task)) if n]
     outside = {name: np.load(folder / file) for name, file in (tensors or {}).items()}
     runs = {graph: session(folder / graph, outside) for graph in graphs}
     if golden is None:
-        golden = [answer(a, b, runs, encoder, similarity, entailment, max_tokens) for a, b in GOLDEN]
+        golden = [answer(a, b, runs, encoder, similarity, entailment, max_tokens, labelling) for a, b in GOLDEN]
     GoldenPairs(pairs=tuple(golden)).save(folder / "golden.json")
     draft = Manifest(
         id=name,
@@ -239,6 +282,7 @@ def publish(
         limits=Limits(max_tokens=max_tokens),
         similarity=similarity,
         entailment=entailment,
+        classification=labelling,
         additive=additive,
         explanation=explanation,
         tensors=tensors or {},
@@ -287,6 +331,7 @@ def answer(
     scored: SimilarityTask | None,
     labelled: EntailmentTask | None,
     max_tokens: int = MAX_TOKENS,
+    labelling: ClassificationTask | None = None,
 ) -> GoldenPair:
     """What a model says of two sentences, computed by the contract alone."""
     ids_a, ids_b = ([tokenizer().encode(text, max_tokens).ids] for text in (a, b))
@@ -310,6 +355,9 @@ def answer(
         found |= {"raw_score": similarities.raw_score[0], "score": similarities.score[0]}
     if labelled:
         found["probabilities"] = entailment(labelled, output(labelled.graph))[0]
+    if labelling:
+        sides = (classify(runs[labelling.graph], rows) for rows in (rows_a, rows_b))
+        found["classes"] = tuple(classification(labelling, side)[0] for side in sides)
     return GoldenPair(a=a, b=b, **found)
 
 

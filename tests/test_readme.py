@@ -1,4 +1,4 @@
-"""The README's promises: its curl examples are sent to the published models, and must answer as printed."""
+"""The README's promises, and those of docs/labels.md: their curl examples must answer as printed."""
 
 import json
 import re
@@ -13,8 +13,13 @@ from service.app import create_app
 from service.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```", README, flags=re.DOTALL)
+EXAMPLES = [
+    example
+    for page in ("README.md", "docs/labels.md")
+    for example in re.findall(
+        r"```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+]
 
 
 def close(found: Any, printed: Any) -> bool:
@@ -28,12 +33,14 @@ def close(found: Any, printed: Any) -> bool:
     return bool(found == printed)
 
 
-def test_there_are_four_examples() -> None:
-    assert len(EXAMPLES) == 4
+def test_there_are_six_examples() -> None:
+    assert len(EXAMPLES) == 6
 
 
 @pytest.mark.artifacts
-@pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=["similarity", "rank", "entailment", "rerank"])
+@pytest.mark.parametrize(
+    ("command", "answer"), EXAMPLES, ids=["similarity", "rank", "entailment", "rerank", "labels", "claims"]
+)
 def test_an_example_answers_as_printed(command: str, answer: str) -> None:
     _, *arguments = shlex.split(command.replace("\\\n", " "))
     url = next(a for a in arguments if a.startswith("127.0.0.1:8000"))

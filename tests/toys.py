@@ -7,12 +7,12 @@ import torch
 
 from contract.tokenizer import Tokenizer
 from training.architectures import ArchitectureConfig, WordAveragingConfig, build_encoder
-from training.heads import PairHead
-from training.layers import WordEmbedding
-from training.models import SiameseModel, output_dim
+from training.architectures.models import SiameseModel, output_dim
+from training.architectures.parts.heads import PairHead
+from training.architectures.parts.layers import WordEmbedding
 from training.pairs import Pair
-from training.recipe import TableRecipe
-from training.tables import WordTable
+from training.sources.tables import TableRecipe
+from training.words.tables import WordTable
 
 WORDS = "the a man woman dog cat is plays sleeps runs guitar flute park sofa in on not big small .".split()  # noqa: SIM905
 PIECES = ("m", "##o", "##w", "##s", "run", "##ning")

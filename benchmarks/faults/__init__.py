@@ -1,1 +1,1 @@
-"""Trials of what the service promises when things go wrong: `python -m benchmarks.faults`."""
+"""Trials of the service's promises under faults: `python -m benchmarks.faults`."""

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.faults overload|replace|redis|soak|reload`: what the service promises when things go wrong.
+"""`python -m benchmarks.faults overload|replace|redis|soak|reload`: fault trials of the service.
 
 Each trial starts services of its own on free ports of loopback, prints its figures, writes them as a dated result, and
-ends with 1 where a promise was broken.
+exits with 1 if a promise was broken.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from benchmarks.report import RESULTS
 
 
 def main() -> int:
-    """Run one trial; 1 where a promise was broken."""
+    """Run one trial; returns 1 if a promise was broken."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -34,8 +34,8 @@ def main() -> int:
     trial.add_argument("--only", action="append", choices=("cheap", "heavy", "large", "stalled"))
     trial.set_defaults(run=overload.run)
 
-    trial = trials.add_parser("replace", parents=[shared], help="processes that go under load")
-    trial.add_argument("--times", type=int, default=10, help="a worker goes")
+    trial = trials.add_parser("replace", parents=[shared], help="processes that end under load")
+    trial.add_argument("--times", type=int, default=10, help="that a worker ends")
     trial.add_argument("--pause", type=float, default=1.0, help="seconds between one replaced and the next")
     trial.add_argument("--rate", type=float, default=100, help="requests a second")
     trial.add_argument("--callers", type=int, default=16)
@@ -44,7 +44,7 @@ def main() -> int:
     trial.add_argument("--slow-candidates", type=int, default=200, help="of that request")
     trial.set_defaults(run=replace.run)
 
-    trial = trials.add_parser("redis", parents=[shared], help="Redis failing in every way under load")
+    trial = trials.add_parser("redis", parents=[shared], help="Redis faults under load")
     trial.add_argument("--seconds", type=float, default=10, help="of each fault")
     trial.add_argument("--rate", type=float, default=100, help="requests a second")
     trial.add_argument("--callers", type=int, default=8)
@@ -52,19 +52,19 @@ def main() -> int:
     trial.add_argument("--distinct", type=int, default=200, help="requests")
     trial.set_defaults(run=redis_chaos.run)
 
-    trial = trials.add_parser("reload", parents=[shared], help="models swapped under load, good ones and bad ones")
-    trial.add_argument("--times", type=int, default=12, help="a good version and a bad one come")
+    trial = trials.add_parser("reload", parents=[shared], help="models reloaded under load, valid and invalid ones")
+    trial.add_argument("--times", type=int, default=12, help="that a valid and an invalid version are added")
     trial.add_argument("--rate", type=float, default=100, help="requests a second")
     trial.add_argument("--callers", type=int, default=8)
     trial.add_argument("--distinct", type=int, default=100, help="requests")
     trial.add_argument("--workers", type=int, nargs="*", default=[1, 2], help="processes of each service")
     trial.set_defaults(run=reload.run)
 
-    trial = trials.add_parser("soak", parents=[shared], help="everything for half an hour; memory stays flat")
+    trial = trials.add_parser("soak", parents=[shared], help="all routes for half an hour; memory stays flat")
     trial.add_argument("--minutes", type=float, default=30)
     trial.add_argument("--callers", type=int, default=4)
     trial.add_argument("--longest", type=int, default=400, help="words of a text")
-    trial.add_argument("--cache", type=int, default=500, help="vectors kept in memory")
+    trial.add_argument("--cache-mib", type=int, default=8, help="budget of the caches")
     trial.add_argument("--workers", type=int, default=1, help="processes of the service")
     trial.add_argument("--flat", type=float, default=10, help="MB an hour that still count as flat")
     trial.set_defaults(run=soak.run)

@@ -1,4 +1,4 @@
-"""Requests for trials: of every route, every model, and lengths from one word to several hundred."""
+"""Requests for trials: every route, every model, texts of one word to several hundred."""
 
 import base64
 import random
@@ -8,40 +8,46 @@ from benchmarks.faults.load import Ask
 from benchmarks.sentences import sentences
 
 _STRANGE = ["naïve", "Straße", "猫", "приве́т", "🦉", "e\u0301", "x" * 60, "co-operate", "3.14", "U.S.A.", "&", "don't"]
-_FEW, _SHORT = 30, 30  # texts of a list that may be long ones, words of those that may not
+_RARE = [chr(code) for code in range(0x20000, 0x2F000, 7)]  # each is a word, and four bytes in a string
+_RARE_CHARS = 490  # characters of a text that is still cached and read whole
+_FEW, _SHORT = 30, 30  # lists of more texts have short ones; words of a short text
 _WORDS = sorted({word for sentence in sentences(400, seed=0) for word in sentence.rstrip(".").split()})
 
 
 class Texts:
-    """Random texts, some of them seen before: of a fixed number of them, so that caches know a share."""
+    """Random texts; half of them are from a fixed set, so that caches hit."""
 
     def __init__(self, rng: random.Random, longest: int, kept: int = 2000) -> None:
-        """Make them.
+        """Make the fixed set.
 
         Args:
-            rng: what chooses.
-            longest: words.
-            kept: how many texts come up again.
+            rng: source of randomness.
+            longest: most words of a text.
+            kept: size of the fixed set.
         """
         self._rng = rng
         self._longest = longest
         self._known = [self.new(longest) for _ in range(kept)]
 
     def new(self, longest: int) -> str:
-        """A text of one word to `longest`, as many short ones as long ones on a logarithmic scale."""
+        """A text of 1 to `longest` words, log-uniform.
+
+        Where it may be long, a tenth are hundreds of rare characters: the largest texts for a cache.
+        """
         rng = self._rng
+        if longest >= _RARE_CHARS / 2 and rng.random() < 0.1:
+            return "".join(rng.choices(_RARE, k=_RARE_CHARS))
         count = max(1, round(longest ** rng.random()))
         return " ".join(rng.choice(_STRANGE if rng.random() < 0.05 else _WORDS) for _ in range(count))
 
     def one(self, longest: int | None = None) -> str:
-        """A text, at most so many words long; without such a limit, half of the time one that was asked before."""
+        """A new text of at most `longest` words; without a limit, half of the time one of the fixed set."""
         if longest is None and self._rng.random() < 0.5:
             return self._rng.choice(self._known)
         return self.new(longest or self._longest)
 
     def some(self, most: int, longest: int | None = None) -> list[str]:
-        """One text to `most`, as many small lists as large ones on a logarithmic scale; long lists are of short texts,
-        but for a tenth of them."""
+        """A list of 1 to `most` texts, log-uniform; nine tenths of the long lists have short texts only."""
         count = max(1, round(most ** self._rng.random()))
         if count > _FEW and self._rng.random() > 0.1:
             longest = min(longest or self._longest, _SHORT)
@@ -49,7 +55,7 @@ class Texts:
 
 
 def models_by_task(models: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
-    """What `GET /models` says: task -> ids, and `siamese` and `interaction` -> ids."""
+    """The ids of `GET /models` by task, and by family (`siamese`, `interaction`)."""
     found: dict[str, list[str]] = {}
     for model in models:
         tasks = model["tasks"]
@@ -60,12 +66,12 @@ def models_by_task(models: Sequence[Mapping[str, object]]) -> dict[str, list[str
 
 
 def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest: int) -> Iterator[Ask]:
-    """Endless requests of all routes and dialects, a few of them refused, over all models.
+    """Endless requests to all routes and dialects, over all models; a few are invalid.
 
     Args:
-        models: as `models_by_task` has them.
-        rng: what chooses.
-        longest: words of a text.
+        models: see `models_by_task`.
+        rng: source of randomness.
+        longest: most words of a text.
     """
     texts = Texts(rng, longest)
     similar, heavy = models["similarity"], set(models.get("interaction", ()))
@@ -100,7 +106,7 @@ def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest
 
     def explain() -> Ask:
         model = rng.choice(similar)
-        longest_here = most(model, 40, 12)  # it scores the pair again without each token
+        longest_here = most(model, 40, 12)  # an explanation scores the pair once for each token
         return Ask.post("/explain", {"a": texts.one(longest_here), "b": texts.one(longest_here), "model": model})
 
     def tei() -> Ask:
@@ -152,12 +158,12 @@ def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest
 
 
 def of_vectors(models: Mapping[str, Sequence[str]], count: int, seed: int) -> list[Ask]:
-    """So many requests whose answers come from vectors that can be kept: of sentences, and of pairs.
+    """`count` requests whose answers come from cacheable vectors, of sentences and of pairs.
 
     Args:
-        models: as `models_by_task` has them.
-        count: distinct requests; they share many of their texts.
-        seed: of all of it.
+        models: see `models_by_task`.
+        count: number of distinct requests, which share many texts.
+        seed: of all choices.
     """
     rng = random.Random(seed)
     texts = Texts(rng, longest=30, kept=count)

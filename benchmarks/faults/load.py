@@ -1,4 +1,8 @@
-"""Steady load whose answers are all read and held against what they must say."""
+"""Steady load that compares every answer with the expected one.
+
+Unlike `benchmarks.open_loop` a caller waits for each answer, and unlike the other generators bodies are compared. It
+measures correctness under load, not the limits of the service, so httpx is fast enough.
+"""
 
 import asyncio
 import json
@@ -14,19 +18,19 @@ import httpx
 import numpy as np
 
 TOLERANCE = 1e-6
-ANSWER_SECONDS = 60.0  # more than any setting of the service lets a request take
-MOST_EXAMPLES = 5
+ANSWER_SECONDS = 60.0  # more than any time limit of the service
+MOST_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One request, and what must come back."""
+    """One request and its expected answer."""
 
     path: str
     body: bytes | None = None  # without one it is a GET
     status: int = 200
-    answer: object = None  # parsed JSON; None: anything
-    judge: Callable[[object], str | None] | None = None  # parsed JSON -> what is wrong with it; instead of `answer`
+    answer: object = None  # expected JSON, parsed; None: any
+    judge: Callable[[object], str | None] | None = None  # parsed JSON -> an error or None; instead of `answer`
 
     @classmethod
     def post(cls, path: str, body: Mapping[str, object], status: int = 200) -> Self:
@@ -36,40 +40,62 @@ class Ask:
 
 @dataclass
 class Tally:
-    """What came back."""
+    """Counts of answers."""
 
     statuses: Counter[int] = field(default_factory=Counter)
-    lost: int = 0  # no answer at all: refused, reset, timed out
-    wrong: int = 0  # an answer that says something else than it must
-    examples: list[str] = field(default_factory=list)  # of what failed
+    lost: int = 0  # without an answer: refused, reset, timed out
+    wrong: int = 0  # with another status or answer than expected
+    examples: list[str] = field(default_factory=list)  # of failures
     milliseconds: list[float] = field(default_factory=list)
 
     @property
     def asked(self) -> int:
-        """Requests with an answer or without."""
+        """All requests, answered or lost."""
         return self.statuses.total() + self.lost
 
     @property
     def failed(self) -> int:
-        """Requests that did not get the answer they must."""
+        """Requests without the expected answer."""
         return self.lost + self.wrong
 
+    @property
+    def right(self) -> bool:
+        """Whether there were requests, and all got the expected answer."""
+        return self.failed == 0 and self.asked > 0
+
+    @property
+    def told(self) -> str:
+        """The examples, each after a semicolon."""
+        return "".join(f"; {example}" for example in self.examples)
+
+    @property
+    def failures(self) -> str:
+        """Counts of failures, and the examples."""
+        return f"{self.lost} lost, {self.wrong} wrong of {self.asked}{self.told}"
+
+    @property
+    def times(self) -> tuple[float, float, float]:
+        """Median, 99th percentile and maximum of `milliseconds`."""
+        return self.percentile(50), self.percentile(99), self.percentile(100)
+
     def percentile(self, percent: float) -> float:
-        """Of the milliseconds; not a number where nothing was answered."""
+        """A percentile of `milliseconds`; NaN where nothing was answered."""
         return float(np.percentile(self.milliseconds, percent)) if self.milliseconds else float("nan")
 
     def note(self, example: str) -> None:
-        """Keep an example of what failed."""
+        """Keep an example of a failure."""
         if len(self.examples) < MOST_EXAMPLES:
             self.examples.append(example)
 
 
 def difference(found: object, expected: object, tolerance: float = TOLERANCE, place: str = "") -> str | None:
-    """The first place where two answers differ by more than the tolerance of a number, or None."""
+    """The first difference of two answers, by path, or None; numbers may differ by `tolerance`."""
     if isinstance(expected, dict) and isinstance(found, dict):
         if found.keys() != expected.keys():
             return f"{place}: fields {sorted(found)}, expected {sorted(expected)}"
-        pairs = [(f"{place}.{key}", found[key], expected[key]) for key in expected if key != "created"]  # a time
+        pairs = [
+            (f"{place}.{key}", found[key], expected[key]) for key in expected if key != "created"
+        ]  # the time of the answer
     elif isinstance(expected, list) and isinstance(found, list):
         if len(found) != len(expected):
             return f"{place}: {len(found)} items, expected {len(expected)}"
@@ -83,27 +109,27 @@ def difference(found: object, expected: object, tolerance: float = TOLERANCE, pl
 
 
 def client_of(url: str) -> httpx.AsyncClient:
-    """A client with connections of its own; without certificates, whose loading takes longer than many requests."""
+    """A client with its own connections; loads no certificates, which would take longer than many requests."""
     return httpx.AsyncClient(base_url=url, timeout=ANSWER_SECONDS, verify=False, trust_env=False)
 
 
 async def answered(client: httpx.AsyncClient, ask: Ask) -> httpx.Response:
-    """Send one request, under an id of ours, which some answers repeat."""
+    """Send one request with a fixed id, which some answers repeat."""
     headers = {"x-request-id": "trial", "content-type": "application/json"}
     return await client.request("GET" if ask.body is None else "POST", ask.path, content=ask.body, headers=headers)
 
 
 class Load:
-    """Requests from a number of callers, each of whom waits for an answer before the next one, until the block ends."""
+    """Concurrent callers, each of which waits for an answer before its next request, until the block ends."""
 
     def __init__(self, url: str, asks: Iterator[Ask], *, callers: int, rate: float | None = None) -> None:
-        """Prepare.
+        """Store the settings.
 
         Args:
             url: of the service.
-            asks: what is asked, without an end; each is asked once, by whoever is next.
-            callers: how many there are, each over connections of its own.
-            rate: requests a second of all of them together, as long as answers come in time; without it no pause.
+            asks: an endless iterator, shared by all callers.
+            callers: number of callers, each with its own connections.
+            rate: requests a second of all callers together, if answers come in time; None: no pauses.
         """
         self._url = url
         self._asks = asks
@@ -130,20 +156,20 @@ class Load:
         await asyncio.gather(*self._tasks)
 
     def hold(self) -> None:
-        """Send nothing more; what was sent is still waited for."""
+        """Pause sending; requests in flight are still awaited."""
         self._goes_on.clear()
 
     def go_on(self) -> None:
-        """Send again."""
+        """Resume sending."""
         self._goes_on.set()
 
     def take(self) -> Tally:
-        """What came back since the last time."""
+        """The counts since the last call."""
         tally, self._tally = self._tally, Tally()
         return tally
 
     async def run(self, seconds: float) -> Tally:
-        """What comes back in the next seconds."""
+        """The counts of the next seconds."""
         self.take()
         await asyncio.sleep(seconds)
         return self.take()
@@ -154,7 +180,7 @@ class Load:
             while not self._ended:
                 if not self._goes_on.is_set():
                     await self._goes_on.wait()
-                    await asyncio.sleep(wait)  # or all would ask at once from now on
+                    await asyncio.sleep(wait)  # otherwise all callers would send at the same time from now on
                     continue
                 began = time.perf_counter()
                 await self._ask(client, next(self._asks))
@@ -168,7 +194,7 @@ class Load:
             self._tally.lost += 1
             self._tally.note(f"{ask.path}: {type(error).__name__} {error}")
             return
-        tally = self._tally  # of the time when the answer came
+        tally = self._tally  # the current one, when the answer arrives
         tally.milliseconds.append((time.perf_counter() - began) * 1000)
         tally.statuses[response.status_code] += 1
         if response.status_code != ask.status:
@@ -185,17 +211,17 @@ class Load:
 
 
 def in_random_order(asks: Sequence[Ask], seed: int) -> Iterator[Ask]:
-    """Each of them again and again."""
+    """Endless random choices."""
     rng = random.Random(seed)
     while True:
         yield rng.choice(asks)
 
 
 async def with_answers(url: str, asks: Sequence[Ask]) -> list[Ask]:
-    """The requests, each with what this service answers.
+    """The requests, each with this service's answer as the expected one.
 
     Raises:
-        RuntimeError: it answers one of them with another status than the request says.
+        RuntimeError: an answer has another status than expected.
     """
     known = []
     async with client_of(url) as client:

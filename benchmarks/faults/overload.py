@@ -1,9 +1,8 @@
-"""Five times the load that the service can take: what it cannot do is refused at once, the rest is answered in time.
+"""Overload at five times the saturation rate: the excess is refused at once, the rest is answered in time.
 
-For each of three kinds of request the most that the service answers is measured by a closed loop, and then five times
-that is sent in an open one, which waits for nobody: a cheap model with warm caches, a heavy one with none, and large
-requests. Every refusal must say when to come again. And bodies of the size that is let in which stop just before
-their end: what is held of them is bounded too.
+For each of three kinds of request (a cheap model with warm caches, a heavy one without caches, large requests) a closed
+loop measures the saturation rate, and an open loop then sends five times that. Every refusal must have Retry-After.
+Then many bodies of the largest size that stop before their last byte: their memory is bounded.
 """
 
 import argparse
@@ -19,22 +18,21 @@ from pathlib import Path
 
 from benchmarks.closed_loop import Measured
 from benchmarks.closed_loop import load as closed_loop
-from benchmarks.faults.promises import Findings
-from benchmarks.faults.served import Served, cores
 from benchmarks.open_loop import BARE, NOT_SENT, Plan, start
+from benchmarks.report import Findings
 from benchmarks.sentences import sentences
-from benchmarks.servers import pinned
+from benchmarks.servers import Service, pinned
 
 TIMES = 5.0
-CONNECTIONS = 1.5  # of the load, for each request let in: with fewer there would be nothing to refuse
+CONNECTIONS = 1.5  # of the load, per request that the service admits; fewer could not overload it
 PATIENCE_SECONDS = 0.2  # that a request waits for a free connection
-LEAST_TIMES = 4.5  # of the rate that was really sent: the generator is a process like others
+LEAST_TIMES = 4.5  # of the rate that was sent, as the generator may be late
 LEAST_ANSWERED = 0.4
-MEMORY_MB = 256.0  # that a full queue may take beyond the memory before it
+MEMORY_MB = 256.0  # growth that is allowed for a full queue
 STALLED = 256
-STALLED_MB = 512.0  # half of what all of them hold together
-# On the time that a full queue takes. What waits is cut to size by a pace that is learnt, and is not first come, first
-# served; and a process with all of these connections busy needs a third more for each than with 64 of them.
+STALLED_MB = 512.0  # half of the size of all bodies together
+# Factors on the time of a full queue: the queue's length is based on an estimated rate, its order is not first come,
+# first served, and with this many busy connections a request costs a third more than with 64.
 SLACK, SLACK_OF_CHEAP = 2.0, 3.0
 HEAD = [
     "load", "most answered/s", "due/s", "times", "sent, times", "200", "429", "others", "200/s", "p50 ms", "p99 ms",
@@ -49,12 +47,12 @@ class Kind:
     name: str
     path: str
     bodies: Sequence[bytes]
-    warm: bool  # and so cheap that it is done in the event loop, past the queue for the worker threads
-    connections: int  # of the closed loop: enough to keep the service busy, and few enough that it refuses none
+    warm: bool  # and so cheap that it is computed in the event loop, without the queue
+    connections: int  # of the closed loop: enough to saturate the service, and few enough that it refuses none
 
 
 def kinds(heavy: str) -> list[Kind]:
-    """The three of them; distinct bodies, so that nobody's answer is found under way for another."""
+    """The three kinds; bodies are distinct, so that requests in flight do not share answers."""
     cheap, costly, many = (sentences(count, seed) for seed, count in enumerate((1000, 8000, 60 * 1001), 1))
     single = [json.dumps({"pairs": [{"a": a, "b": b}]}) for a, b in zip(cheap[::2], cheap[1::2], strict=True)]
     pairs = [
@@ -73,10 +71,10 @@ def kinds(heavy: str) -> list[Kind]:
 
 
 async def run(options: argparse.Namespace) -> Findings:
-    """Overload it in three ways."""
+    """Run all kinds, and the stalled bodies."""
     findings = Findings(
         "overload",
-        "Five times the load it can take",
+        "Five times the saturation rate",
         f"python -m benchmarks.faults overload --seconds {options.seconds:g}",
         f"{TIMES:g} times what a closed loop (wrk) gets answered, sent in an open loop with Poisson arrivals over "
         f"{CONNECTIONS:g} times as many connections as requests are let in, for {options.seconds:g} s; a request that "
@@ -90,15 +88,15 @@ async def run(options: argparse.Namespace) -> Findings:
     for kind in kinds(options.heavy):
         if options.only and not kind.name.startswith(tuple(options.only)):
             continue
-        own = {} if kind.warm else {"cache_size": 0}
-        with Served(
+        own = {} if kind.warm else {"cache_bytes": 0}
+        with Service(
             options.service_cpus,
             max_in_flight=options.max_in_flight,
             max_queue_seconds=options.max_queue_seconds,
             **own,
         ) as served:
             if kind.warm:
-                closed = await asyncio.to_thread(_closed, served, kind, 3.0, options)  # asks for each body many times
+                closed = await asyncio.to_thread(_closed, served, kind, 3.0, options)  # sends each body many times
             closed = await asyncio.to_thread(_closed, served, kind, options.saturation_seconds, options)
             findings.promise(
                 f"{kind.name}: {kind.connections} connections at once are all answered",
@@ -111,16 +109,15 @@ async def run(options: argparse.Namespace) -> Findings:
                 )
             await asyncio.sleep(1)
             await asyncio.to_thread(_overload, served, kind, closed.rate, findings, options)
-            complaints = served.complaints()
-            findings.promise(f"{kind.name}: no error in the log", not complaints, complaints[:3] or "none")
+            findings.quiet(f"{kind.name}: no error in the log", served.complaints())
     if not options.only or "stalled" in options.only:
-        with Served(options.service_cpus, request_timeout=60) as served:
+        with Service(options.service_cpus, request_timeout=60) as served:
             await asyncio.to_thread(_stall, served, findings)
     return findings
 
 
-def _stall(served: Served, findings: Findings) -> None:
-    """Bodies that stop before their last byte, from more and more callers at a time."""
+def _stall(served: Service, findings: Findings) -> None:
+    """Send bodies that stop before their last byte, on more and more connections."""
     name = f"stalled: {STALLED} bodies of 4 MiB that do not end"
     size = 4 * 1024 * 1024
     head = f"POST /rank HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {size}\r\n\r\n".encode()
@@ -146,16 +143,14 @@ def _stall(served: Served, findings: Findings) -> None:
     findings.promise(f"{name}: readiness answers meanwhile", status == 200, f"{status} after {took_ms:.0f} ms")
 
 
-def _closed(served: Served, kind: Kind, seconds: float, options: argparse.Namespace) -> Measured:
+def _closed(served: Service, kind: Kind, seconds: float, options: argparse.Namespace) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         bodies = Path(folder) / "bodies.jsonl"
         bodies.write_bytes(b"\n".join(kind.bodies) + b"\n")
-        return closed_loop(
-            served.port, kind.path, bodies, 0, kind.connections, seconds, cores=cores(options.client_cpus)
-        )
+        return closed_loop(served.port, kind.path, bodies, 0, kind.connections, seconds, options.client_cpus)
 
 
-def _overload(served: Served, kind: Kind, most: float, findings: Findings, options: argparse.Namespace) -> None:
+def _overload(served: Service, kind: Kind, most: float, findings: Findings, options: argparse.Namespace) -> None:
     before = served.resources()
     plan = Plan(
         port=served.port,
@@ -169,7 +164,7 @@ def _overload(served: Served, kind: Kind, most: float, findings: Findings, optio
         seed=options.seed,
         refusals_need=("retry-after", "retry-after-ms"),
     )
-    outcome = start(plan, pinned(cores(options.client_cpus))).result()
+    outcome = start(plan, pinned(options.client_cpus)).result()
     ended = time.monotonic()
     after = served.resources()
     time.sleep(max(0.0, 1.0 - (time.monotonic() - ended)))
@@ -179,7 +174,7 @@ def _overload(served: Served, kind: Kind, most: float, findings: Findings, optio
     answered, refused = statuses.pop("200", 0), statuses.pop("429", 0)
     not_sent = statuses.pop(NOT_SENT, 0)
     late_ms = outcome["lag_ms"]["max"]
-    due = outcome["requests"] / (options.seconds + late_ms / 1000)  # those looked at late came more slowly
+    due = outcome["requests"] / (options.seconds + late_ms / 1000)  # late requests lower the rate
     sent = (outcome["requests"] - not_sent) / (options.seconds + late_ms / 1000)
     latency = outcome["from_sent_ms"] or dict.fromkeys(("p50", "p95", "p99", "max"), float("nan"))
     took = answered / outcome["answered_per_second"] if answered else options.seconds  # to the last answer
@@ -206,11 +201,11 @@ def _overload(served: Served, kind: Kind, most: float, findings: Findings, optio
     findings.values[kind.name] = {"closed_loop_rate": most, **outcome}
     says = findings.promise
     says(f"{kind.name}: the load was {TIMES:g} times", due >= LEAST_TIMES * most, f"{due / most:.2f}")
-    says(f"{kind.name}: only 200 and 429, each 429 with when to come again", not statuses and refused > 0, others)
+    says(f"{kind.name}: only 200 and 429", not statuses and refused > 0, others)
     says(f"{kind.name}: 429 says Retry-After and retry-after-ms", BARE not in outcome["statuses"], f"{refused} do")
     says(f"{kind.name}: p99 of the 200s", latency["p99"] <= bound_ms, f"{latency['p99']:.0f} of {bound_ms:.0f} ms")
     says(
-        f"{kind.name}: work goes on, at {LEAST_ANSWERED:.0%} of the measured rate or more",
+        f"{kind.name}: at least {LEAST_ANSWERED:.0%} of the measured rate is still answered",
         answered / took >= LEAST_ANSWERED * most,
         f"{answered / took:.0f}/s, {answered / took / most:.0%}",
     )

@@ -1,4 +1,4 @@
-"""A TCP proxy that hands answers on late, or resets the connection in the middle of one."""
+"""A TCP proxy that delays answers, or resets the connection in the middle of one."""
 
 import asyncio
 import multiprocessing
@@ -7,55 +7,61 @@ import socket
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
-from dataclasses import dataclass
 from multiprocessing.sharedctypes import Synchronized
 from multiprocessing.synchronize import Event
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from benchmarks.servers import free_port
 
 _CHUNK = 65536
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close at once, with a reset
 _START_SECONDS = 60.0
+_CONTEXT = multiprocessing.get_context("spawn")
 
 
-class Mischief(Protocol):
-    """What is done to answers at this moment."""
+class Faults:
+    """What the proxy does to answers now; shared with its process."""
+
+    def __init__(self) -> None:
+        """No fault."""
+        self._delay: Synchronized[float] = _CONTEXT.Value("d", 0.0)
+        self._cut: Synchronized[int] = _CONTEXT.Value("i", 0)
 
     @property
     def delay(self) -> float:
         """Seconds by which each part of an answer is late."""
+        return self._delay.value
+
+    @delay.setter
+    def delay(self, seconds: float) -> None:
+        self._delay.value = seconds
 
     @property
     def cut(self) -> int:
-        """Reset each connection after 1 to so many more bytes of answers; 0: none."""
+        """Reset each connection after 1 to so many more bytes of answers; 0: never."""
+        return self._cut.value
 
-
-@dataclass
-class Whims:
-    """Mischief in this process."""
-
-    delay: float = 0.0
-    cut: int = 0
+    @cut.setter
+    def cut(self, most: int) -> None:
+        self._cut.value = most
 
 
 class Proxy:
-    """In a process of its own, before a port of loopback, until the block ends; hands on until told otherwise."""
+    """The proxy in its own process, which a busy load does not delay; runs until the block ends."""
 
     def __init__(self, target: int, seed: int = 0) -> None:
-        """Prepare.
+        """Store the settings.
 
         Args:
-            target: the port it stands before.
-            seed: of the places where answers are cut.
+            target: the port that it forwards to.
+            seed: of the positions where answers are cut.
         """
-        context = multiprocessing.get_context("spawn")
         self.port = free_port()
-        self._shared = _SharedWhims(context.Value("d", 0.0), context.Value("i", 0))
-        self._ready = context.Event()
-        self._process = context.Process(
-            target=_run, args=(self.port, target, self._shared, seed, self._ready), daemon=True
+        self.faults = Faults()
+        self._ready = _CONTEXT.Event()
+        self._process = _CONTEXT.Process(
+            target=_run, args=(self.port, target, self.faults, seed, self._ready), daemon=True
         )
 
     def __enter__(self) -> Self:
@@ -70,23 +76,15 @@ class Proxy:
         self._process.terminate()
         self._process.join()
 
-    def delay(self, seconds: float) -> None:
-        """Hand on each part of an answer so much later."""
-        self._shared.delay_value.value = seconds
-
-    def cut(self, most: int) -> None:
-        """Reset each connection after 1 to so many bytes of answers; 0: none."""
-        self._shared.cut_value.value = most
-
 
 @asynccontextmanager
-async def standing_before(target: int, port: int, mischief: Mischief, rng: random.Random) -> AsyncIterator[int]:
-    """Serve as the proxy in this event loop until the block ends; yields its port.
+async def standing_before(target: int, port: int, faults: Faults, rng: random.Random) -> AsyncIterator[int]:
+    """Run the proxy in this event loop until the block ends; yields its port.
 
     Args:
         target: the port that is asked.
         port: where to listen, on loopback; 0: where there is room.
-        mischief: looked at for each part of an answer.
+        faults: read for each part of an answer.
         rng: chooses where answers are cut.
     """
 
@@ -102,7 +100,7 @@ async def standing_before(target: int, port: int, mischief: Mischief, rng: rando
             with closing(sender.transport):
                 asking = asyncio.create_task(_hand_on(reader, sender))
                 try:
-                    await _answer(upstream, writer, mischief, rng)
+                    await _answer(upstream, writer, faults, rng)
                 finally:
                     asking.cancel()
 
@@ -114,7 +112,7 @@ async def standing_before(target: int, port: int, mischief: Mischief, rng: rando
         for task in connections:
             task.cancel()
         await asyncio.gather(*connections)
-        await asyncio.sleep(0)  # transports close in the loop's next turn
+        await asyncio.sleep(0)  # transports close in the loop's next iteration
 
 
 async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -122,20 +120,20 @@ async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
         while data := await reader.read(_CHUNK):
             writer.write(data)
             await writer.drain()
-    writer.transport.abort()  # who asked has left, and with it who answers
+    writer.transport.abort()  # the client has left: drop its upstream connection
 
 
 async def _answer(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mischief: Mischief, rng: random.Random
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, faults: Faults, rng: random.Random
 ) -> None:
     left: int | None = None  # bytes until the reset, once there is to be one
     while data := await reader.read(_CHUNK):
-        if mischief.delay:
-            await asyncio.sleep(mischief.delay)
-        if not mischief.cut:
+        if faults.delay:
+            await asyncio.sleep(faults.delay)
+        if not faults.cut:
             left = None
         elif left is None:
-            left = rng.randint(1, mischief.cut)
+            left = rng.randint(1, faults.cut)
         if left is not None and len(data) >= left:
             writer.write(data[:left])
             await writer.drain()
@@ -147,25 +145,9 @@ async def _answer(
         await writer.drain()
 
 
-@dataclass
-class _SharedWhims:
-    """Mischief told from another process."""
-
-    delay_value: "Synchronized[float]"
-    cut_value: "Synchronized[int]"
-
-    @property
-    def delay(self) -> float:
-        return self.delay_value.value
-
-    @property
-    def cut(self) -> int:
-        return self.cut_value.value
-
-
-def _run(port: int, target: int, shared: _SharedWhims, seed: int, ready: Event) -> None:
+def _run(port: int, target: int, faults: Faults, seed: int, ready: Event) -> None:
     async def serve() -> None:
-        async with standing_before(target, port, shared, random.Random(seed)):
+        async with standing_before(target, port, faults, random.Random(seed)):
             ready.set()
             await asyncio.Event().wait()
 

@@ -1,17 +1,15 @@
-"""Redis killed, stopped, slow, full, poisoned, emptied and cut off under load: no failed request, the same answers.
+"""Redis faults under load (killed, stopped, slow, full, read-only, corrupted, emptied, resets): no failed request.
 
-The answers are those of a service without Redis and without a cache, to 1e-6. The service under trial keeps nothing
-in memory, so that every request asks Redis. First it has Redis before it, then a proxy that delays and cuts.
+The expected answers are those of a service without Redis and without a cache, to 1e-6. The service under trial has no
+cache in memory, so that every request uses Redis: first directly, then through a proxy that delays and resets.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import random
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -21,10 +19,9 @@ import redis
 
 from benchmarks.faults.bodies import models_by_task, of_vectors
 from benchmarks.faults.load import Ask, Load, in_random_order, with_answers
-from benchmarks.faults.promises import Findings
 from benchmarks.faults.proxy import Proxy
-from benchmarks.faults.served import Metrics, Served
-from benchmarks.servers import free_port
+from benchmarks.report import Findings
+from benchmarks.servers import Metrics, RedisServer, Service, free_port
 
 HEAD = [
     "Redis is",
@@ -33,60 +30,23 @@ HEAD = [
     "p50 ms",
     "p99 ms",
     "max ms",
-    "up",
+    "read",
+    "written",
     "readiness",
     "found there",
     "failures counted",
 ]
-BACK_SECONDS = 10.0  # the breaker asks again after 2, and a request has to come by
-ONLY_REDIS = {"cache": "redis", "cache_size": 0}  # of all models, also where the graph would be cheaper
+BACK_SECONDS = 10.0  # the service probes every 2
+NOTICED_SECONDS = 5.0
+ONLY_REDIS = {"cache": "redis", "cache_bytes": 0}  # for all models, also where the graph would be cheaper
 _POISON_EVERY = 0.2
 Fault = Callable[[], AbstractAsyncContextManager[None]]
 
 
-class RedisServer:
-    """A redis-server of our own; what it holds goes with it."""
-
-    def __init__(self) -> None:
-        self.port = free_port()
-        self._folder = tempfile.mkdtemp(prefix="redis-")
-        self.start()
-
-    def start(self) -> None:
-        """Start, empty.
-
-        Raises:
-            RuntimeError: it does not answer.
-        """
-        command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.client = redis.Redis("127.0.0.1", self.port)
-        for _ in range(500):
-            with suppress(redis.ConnectionError):
-                self.client.ping()
-                return
-            time.sleep(0.02)
-        raise RuntimeError("redis-server does not answer")
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send it a signal."""
-        self._process.send_signal(number)
-
-    def kill(self) -> None:
-        """End it at once."""
-        self._process.kill()
-        self._process.wait()
-
-    def close(self) -> None:
-        """End it, and forget its folder."""
-        self.kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
 class Trial:
-    """One service under load, and the faults it is put through."""
+    """One service under load, and faults of its Redis."""
 
-    def __init__(self, served: Served, load: Load, findings: Findings, seconds: float) -> None:
+    def __init__(self, served: Service, load: Load, findings: Findings, seconds: float) -> None:
         self._served = served
         self._load = load
         self._findings = findings
@@ -97,17 +57,17 @@ class Trial:
         name: str,
         fault: Fault | None = None,
         *,
-        up: bool | None = None,
+        says: tuple[bool, bool] | None = None,
         counted: tuple[str, ...] = (),
     ) -> None:
-        """Load for a while with a fault, then without it until Redis is in use again.
+        """Run the load with a fault, then without it until Redis is used again.
 
         Args:
-            name: how Redis is.
-            fault: lasts as long as its block.
-            up: whether metrics and readiness must say that Redis answers; None: as it happens, for a busy machine may
-                make any Redis miss its time limit.
-            counted: kinds of failure of which at least one must be counted meanwhile.
+            name: the state of Redis.
+            fault: a context manager; the fault lasts as long as its block.
+            says: whether the metrics must report Redis as readable and as writable, with readiness `degraded`; None:
+                not checked, because on a busy machine any Redis may miss its time limit.
+            counted: kinds of failure that must be counted at least once.
         """
         before = await self._metrics()
         self._load.take()
@@ -122,28 +82,29 @@ class Trial:
         kinds = during.by("semblance_redis_failures_total", "kind")
         was = before.by("semblance_redis_failures_total", "kind")
         new = {kind: int(value - was[kind]) for kind, value in kinds.items() if value > was[kind]}
-        says_up = during.total("semblance_redis_up") > 0
+        told = (during.total("semblance_redis_up") > 0, during.total("semblance_redis_writable") > 0)
         findings = self._findings
         findings.row(
             name,
             tally.asked,
             tally.failed,
-            *(tally.percentile(percent) for percent in (50, 99, 100)),
-            int(says_up),
+            *tally.times,
+            *map(int, told),
             readiness,
             _share(before, during),
             ", ".join(f"{kind} {count}" for kind, count in new.items()) or "none",
         )
         findings.promise(
-            f"{name}: every request answered, as without Redis",
-            tally.failed == 0 and tally.asked > 0,
-            f"{tally.asked} asked, {tally.lost} lost, {tally.wrong} wrong" + "".join(f"; {e}" for e in tally.examples),
+            f"{name}: every request answered as without Redis",
+            tally.right,
+            tally.failures,
         )
         if fault is not None:
-            if up is not None:
-                expected = "ready" if up else "degraded"
+            if says is not None:
                 findings.promise(
-                    f"{name}: metrics and readiness say `{expected}`", (says_up, readiness) == (up, expected), readiness
+                    f"{name}: readiness says `degraded`, and metrics whether it is read and written",
+                    (told, readiness) == (says, "degraded"),
+                    f"{readiness}, read {told[0]}, written {told[1]}",
                 )
             if counted:
                 findings.promise(f"{name}: {' and '.join(counted)} counted", set(counted) <= new.keys(), new)
@@ -156,7 +117,7 @@ class Trial:
             await asyncio.sleep(0.05)
         tally = self._load.take()
         self._findings.promise(
-            f"{name}, and well again: in use within {BACK_SECONDS:g} s, nothing failed",
+            f"{name}, then recovered: in use within {BACK_SECONDS:g} s, nothing failed",
             readiness == "ready" and tally.failed == 0,
             f"{readiness} after {time.monotonic() - began:.1f} s, {tally.failed} of {tally.asked} failed",
         )
@@ -170,7 +131,7 @@ class Trial:
 
 
 async def run(options: argparse.Namespace) -> Findings:
-    """Put a service through all of it."""
+    """Run all phases."""
     findings = Findings(
         "redis",
         "Redis failing under load",
@@ -183,26 +144,21 @@ async def run(options: argparse.Namespace) -> Findings:
         "service without Redis gives.",
         head=HEAD,
     )
-    if shutil.which("redis-server") is None:
-        raise SystemExit("this trial needs redis-server on the PATH (Debian: apt install redis-server)")
-    server = RedisServer()
-    try:
-        with Served(options.service_cpus, cache="off") as plain:
+    with RedisServer() as server:
+        with Service(options.service_cpus, cache="off") as plain:
             models = models_by_task(json.loads(plain.get("/models")[1])["models"])
             asks = await with_answers(plain.url, of_vectors(models, options.distinct, options.seed))
             async with _load(plain, asks, options, 0) as load:
                 tally = await load.run(options.seconds)
-        times = [tally.percentile(percent) for percent in (50, 99, 100)]
-        findings.row("not there", tally.asked, tally.failed, *times, "-", "ready", "-", "-")
+        findings.row("absent", tally.asked, tally.failed, *tally.times, "-", "-", "ready", "-", "-")
         findings.promise(
             "without Redis, under the same load: the same answers",
-            tally.failed == 0 and tally.asked > 0,
-            f"{tally.failed} of {tally.asked} failed{''.join(f'; {e}' for e in tally.examples)}",
+            tally.right,
+            tally.failures,
         )
         await _directly(options, findings, server, asks)
         await _through_a_proxy(options, findings, server, asks)
-    finally:
-        server.close()
+        await _unasked(options, findings, server)
     return findings
 
 
@@ -217,22 +173,28 @@ async def _directly(options: argparse.Namespace, findings: Findings, server: Red
     async def emptied() -> AsyncIterator[None]:
         server.kill()
         await asyncio.to_thread(server.start)
-        await asyncio.sleep(3.0)  # the breaker
+        await asyncio.sleep(3.0)  # time for a probe
         yield
 
     @asynccontextmanager
     async def stopped() -> AsyncIterator[None]:
-        server.signal(signal.SIGSTOP)
+        os.kill(server.pid, signal.SIGSTOP)
         try:
             yield
         finally:
-            server.signal(signal.SIGCONT)
+            os.kill(server.pid, signal.SIGCONT)
 
     @asynccontextmanager
     async def full() -> AsyncIterator[None]:
         await asyncio.to_thread(_fill, server.client)
         yield
         await asyncio.to_thread(server.client.config_set, "maxmemory", 0)
+
+    @asynccontextmanager
+    async def replica() -> AsyncIterator[None]:
+        await asyncio.to_thread(server.client.replicaof, "127.0.0.1", "1")  # without a server there, it keeps its data
+        yield
+        await asyncio.to_thread(server.client.replicaof, "no", "one")
 
     def poisoned(poison: Callable[[redis.Redis, random.Random], None]) -> Fault:
         rng = random.Random(options.seed)
@@ -241,15 +203,16 @@ async def _directly(options: argparse.Namespace, findings: Findings, server: Red
     with _asking(options, server.port) as served:
         async with _load(served, asks, options, 1) as load:
             trial = Trial(served, load, findings, options.seconds)
-            await trial.phase("well, and empty")
-            await trial.phase("well, and full of answers")
-            await trial.phase("killed", killed, up=False, counted=("error",))
+            await trial.phase("available and empty")
+            await trial.phase("available and filled")
+            await trial.phase("killed", killed, says=(False, False), counted=("error",))
             await trial.phase("restarted empty", emptied)
-            await trial.phase("stopped (SIGSTOP)", stopped, up=False, counted=("timeout",))
-            await trial.phase("full (noeviction)", full, counted=("error",))
-            await trial.phase("poisoned with garbage", poisoned(_garbage), counted=("garbage",))
-            await trial.phase("poisoned with other types", poisoned(_other_types))
-            await trial.phase("poisoned with embeddings of others", poisoned(_exchanged), counted=("garbage",))
+            await trial.phase("stopped (SIGSTOP)", stopped, says=(False, False), counted=("timeout",))
+            await trial.phase("full (noeviction)", full, says=(True, False), counted=("error",))
+            await trial.phase("a read-only replica", replica, says=(True, False), counted=("error",))
+            await trial.phase("values replaced by garbage", poisoned(_garbage), counted=("garbage",))
+            await trial.phase("values replaced by other types", poisoned(_other_types))
+            await trial.phase("values exchanged between keys", poisoned(_exchanged), counted=("garbage",))
         _check_log(findings, served, "directly")
 
 
@@ -260,32 +223,69 @@ async def _through_a_proxy(
 
         @asynccontextmanager
         async def slow(seconds: float) -> AsyncIterator[None]:
-            proxy.delay(seconds)
+            proxy.faults.delay = seconds
             yield
-            proxy.delay(0.0)
+            proxy.faults.delay = 0.0
 
         @asynccontextmanager
         async def cut() -> AsyncIterator[None]:
-            proxy.cut(5000)
+            proxy.faults.cut = 5000
             yield
-            proxy.cut(0)
+            proxy.faults.cut = 0
 
         with _asking(options, proxy.port) as served:
             async with _load(served, asks, options, 2) as load:
                 trial = Trial(served, load, findings, options.seconds)
                 await trial.phase("behind a proxy")
                 allowed = options.redis_timeout_ms / 1000
-                await trial.phase("late by a fifth of what is allowed", lambda: slow(allowed / 5))
+                await trial.phase("slow: a fifth of the time limit", lambda: slow(allowed / 5))
                 await trial.phase(
-                    "late by four times what is allowed", lambda: slow(allowed * 4), up=False, counted=("timeout",)
+                    "slow: four times the time limit",
+                    lambda: slow(allowed * 4),
+                    says=(False, False),
+                    counted=("timeout",),
                 )
-                # Short answers pass whole, so to the service it is up and down in turn.
-                await trial.phase("resetting connections amid answers", cut, counted=("error",))
+                # Short answers pass, so for the service Redis is alternately up and down.
+                await trial.phase("connections reset within answers", cut, counted=("error",))
             _check_log(findings, served, "behind a proxy")
 
 
+async def _unasked(options: argparse.Namespace, findings: Findings, server: RedisServer) -> None:
+    """Redis stops and returns while there are no requests; then Redis in cluster mode."""
+
+    async def says(served: Service, expected: str) -> None:
+        began = time.monotonic()
+        status, reasons = "", ""
+        while status != expected and time.monotonic() - began < BACK_SECONDS:
+            body = (await asyncio.to_thread(served.readiness))[1]
+            status, reasons = str(body["status"]), str(body["reasons"])
+            await asyncio.sleep(0.05)
+        seconds = time.monotonic() - began
+        findings.promise(
+            f"without requests, Redis {'stops' if expected == 'degraded' else 'is back'}: readiness says `{expected}` "
+            f"within {NOTICED_SECONDS:g} s",
+            status == expected and seconds < NOTICED_SECONDS,
+            f"{status} after {seconds:.1f} s: {reasons}",
+        )
+
+    with _asking(options, server.port) as served:
+        server.kill()
+        await says(served, "degraded")
+        await asyncio.to_thread(server.start)
+        await says(served, "ready")
+    server.kill()
+    await asyncio.to_thread(server.start, "--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+    await asyncio.to_thread(server.client.execute_command, "CLUSTER ADDSLOTSRANGE", 0, 16383)
+    with _asking(options, server.port) as served:
+        await asyncio.sleep(NOTICED_SECONDS)
+        body = (await asyncio.to_thread(served.readiness))[1]
+        findings.promise(
+            "in cluster mode: readiness says so", "cluster mode" in str(body["reasons"]), str(body["reasons"])
+        )
+
+
 def _share(before: Metrics, during: Metrics) -> str:
-    """Embeddings found in Redis, of those it was asked for."""
+    """The hit rate of Redis between two scrapes."""
     hits, misses = (
         during.total(f"semblance_cache_{kind}_total", tier="redis")
         - before.total(f"semblance_cache_{kind}_total", tier="redis")
@@ -294,19 +294,18 @@ def _share(before: Metrics, during: Metrics) -> str:
     return f"{hits / (hits + misses):.0%}" if hits + misses else "-"
 
 
-def _asking(options: argparse.Namespace, port: int) -> Served:
+def _asking(options: argparse.Namespace, port: int) -> Service:
     url = f"redis://127.0.0.1:{port}/0"
-    return Served(options.service_cpus, **ONLY_REDIS, redis_url=url, redis_timeout_ms=options.redis_timeout_ms)
+    return Service(options.service_cpus, **ONLY_REDIS, redis_url=url, redis_timeout_ms=options.redis_timeout_ms)
 
 
-def _load(served: Served, asks: Sequence[Ask], options: argparse.Namespace, stream: int) -> Load:
+def _load(served: Service, asks: Sequence[Ask], options: argparse.Namespace, stream: int) -> Load:
     order = in_random_order(asks, options.seed + stream)
     return Load(served.url, order, callers=options.callers, rate=options.rate)
 
 
-def _check_log(findings: Findings, served: Served, where: str) -> None:
-    complaints = served.complaints()
-    findings.promise(f"Redis {where}: no error in the service's log", not complaints, complaints[:3] or "none")
+def _check_log(findings: Findings, served: Service, where: str) -> None:
+    findings.quiet(f"Redis {where}: no error in the service's log", served.complaints())
 
 
 @asynccontextmanager
@@ -325,7 +324,7 @@ async def _again_and_again(deed: Callable[[], Awaitable[None]]) -> AsyncIterator
 
 
 def _fill(client: redis.Redis) -> None:
-    """Half of the entries are gone, and nothing new is taken."""
+    """Delete half of the entries, and refuse new ones."""
     keys = client.keys()
     client.delete(*keys[::2])
     client.config_set("maxmemory-policy", "noeviction")
@@ -339,7 +338,7 @@ def _strings(client: redis.Redis) -> dict[bytes, bytes]:
 
 
 def _garbage(client: redis.Redis, rng: random.Random) -> None:
-    """Every value: random bytes of its own length, cut short, longer, one bit wrong, empty, or not even binary."""
+    """Replace every value: random bytes of the same length, cut short, longer, one bit flipped, empty, or text."""
     spoiled: dict[bytes, bytes] = {}
     for key, value in _strings(client).items():
         bit = bytearray(value)
@@ -351,7 +350,7 @@ def _garbage(client: redis.Redis, rng: random.Random) -> None:
 
 
 def _other_types(client: redis.Redis, rng: random.Random) -> None:
-    """Every key is a list, a hash or a set."""
+    """Make every key a list, a hash or a set."""
     pipeline = client.pipeline()
     for key in client.keys("*"):
         pipeline.delete(key)
@@ -367,7 +366,7 @@ def _other_types(client: redis.Redis, rng: random.Random) -> None:
 
 
 def _exchanged(client: redis.Redis, rng: random.Random) -> None:
-    """Every value is that of another sentence or another model, whole and well formed."""
+    """Exchange the values: each key gets the valid value of another sentence or model."""
     found = _strings(client)
     values = list(found.values())
     rng.shuffle(values)

@@ -1,9 +1,9 @@
-"""Models swapped under load, good and bad ones in turn: no failed request, and what is bad never answers.
+"""Models reloaded under load, valid and invalid versions in turn: no failed request, and no invalid version answers.
 
-Two models have versions, a siamese and an interaction one. A good version is one of two contents, in turn, whose
-answers differ: each answer names its version, and must be in all its numbers that of this version's content. A bad
-version is a good one with a byte changed, with other scores in its golden pairs, with a file missing, or with a
-manifest that was cut off; it is refused, and what was served goes on.
+A siamese and an interaction model have versions. Good versions alternate between two contents with different answers;
+each answer names its version and must equal that content's answer in all numbers. A bad version is a good one with a
+byte changed, with other scores in its golden pairs, with a file missing, or with a truncated manifest; it is refused,
+and the previous version stays.
 """
 
 import argparse
@@ -24,31 +24,31 @@ import httpx
 
 from benchmarks.faults.bodies import Texts
 from benchmarks.faults.load import Ask, Load, client_of, difference, in_random_order, with_answers
-from benchmarks.faults.promises import Findings
-from benchmarks.faults.served import ROOT, Served
+from benchmarks.report import Findings
+from benchmarks.servers import ROOT, Service
 from contract.golden import GoldenPair, GoldenPairs
 from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest, describe_file
 
-# The id that has versions: the published models that its contents are, by turns.
+# Model id -> the published models whose contents its versions alternate between.
 CONTENTS: Mapping[str, tuple[str, str]] = {
     "avg-paraphrase": ("avg-paraphrase", "avg-sick"),
     "pwim-sick": ("pwim-sick", "mgim-sick"),
 }
-PLAIN = "avg-sick"  # without versions, for entailment
+PLAIN = "avg-sick"  # has no versions; for entailment
 HEAD = ["workers", "reloads", "refused", "asked", "lost", "wrong", "p50 ms", "p99 ms", "max ms", "longest reload s",
         "MB before", "MB after"]  # fmt: skip
 SEEN_SECONDS = 60.0
-GROWTH_MB = 50.0  # of a process; two models that stay would be several times that in half of the turns
+GROWTH_MB = 50.0  # per process; models that stay in memory would take several times that
 
 
 def publish(models: Path, name: str, version: int, spoil: Callable[[Path], None] | None = None) -> None:
-    """Put a version there, whole, in one step.
+    """Add a version atomically.
 
     Args:
-        models: the folder of models.
-        name: the id.
-        version: its number; odd ones have the first content, even ones the second.
-        spoil: what makes it a bad one.
+        models: the models folder.
+        name: the model id.
+        version: odd numbers have the first content, even ones the second.
+        spoil: makes it a bad version.
     """
     arriving = models / f".{name}-{version}"
     shutil.copytree(ROOT / "models" / CONTENTS[name][1 - version % 2], arriving)
@@ -61,7 +61,7 @@ def publish(models: Path, name: str, version: int, spoil: Callable[[Path], None]
 
 
 def flip_a_byte(folder: Path) -> None:
-    """As a disk might."""
+    """Change one byte of a graph, as a faulty disk might."""
     path = max(folder.glob("*.onnx"), key=lambda path: path.stat().st_size)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -69,7 +69,7 @@ def flip_a_byte(folder: Path) -> None:
 
 
 def change_golden(folder: Path) -> None:
-    """Whole and well formed, but the model does not answer so."""
+    """Change the golden scores, with valid checksums."""
     manifest = Manifest.load(folder)
     path = folder / manifest.golden
     pairs = json.loads(path.read_text())["pairs"]
@@ -80,12 +80,12 @@ def change_golden(folder: Path) -> None:
 
 
 def lose_a_file(folder: Path) -> None:
-    """Forgotten while copying."""
+    """Delete a graph, as an incomplete copy might."""
     max(folder.glob("*.onnx"), key=lambda path: path.stat().st_size).unlink()
 
 
 def cut_the_manifest(folder: Path) -> None:
-    """Still being copied."""
+    """Truncate the manifest, as a copy in progress might."""
     path = folder / MANIFEST_NAME
     path.write_bytes(path.read_bytes()[:-100])
 
@@ -94,10 +94,10 @@ SPOILS = (flip_a_byte, change_golden, lose_a_file, cut_the_manifest)
 
 
 async def run(options: argparse.Namespace) -> Findings:
-    """Swap under load, with one process and with several."""
+    """Reload under load, with one process and with several."""
     findings = Findings(
         "reload",
-        "Models swapped under load",
+        "Models reloaded under load",
         f"python -m benchmarks.faults reload --times {options.times} --rate {options.rate:g}",
         f"`/similarity`, `/embed` and `/rank` of {' and '.join(CONTENTS)} by {options.callers} callers, "
         f"{options.rate:g} requests a second together; {options.times} good versions and as many bad ones of each, "
@@ -123,14 +123,14 @@ def _folder(models: Path, version: int) -> Path:
 
 
 async def _contents(folder: Path, version: int, options: argparse.Namespace) -> list[Ask]:
-    """All requests with what a version's content answers."""
+    """All requests with the answers of a version's content."""
     models = _folder(folder / f"content-{version}", version)
-    with Served(options.service_cpus, models_dir=models) as served:
+    with Service(options.service_cpus, models_dir=models) as served:
         return await with_answers(served.url, asks_of(options.seed, options.distinct))
 
 
 def asks_of(seed: int, count: int) -> list[Ask]:
-    """So many requests to the models that have versions."""
+    """`count` requests to the models that have versions."""
     rng = random.Random(seed)
     texts = Texts(rng, longest=20, kept=50)
     siamese, interaction = CONTENTS
@@ -148,12 +148,12 @@ def asks_of(seed: int, count: int) -> list[Ask]:
 
 
 def judged(ask: Ask, answers: tuple[object, object], bad: set[tuple[str, int]]) -> Ask:
-    """The request, with a judge who knows both contents.
+    """The request with a judge that knows the answers of both contents.
 
     Args:
         ask: the request.
         answers: of the first content and of the second.
-        bad: models and versions that must never answer; it may grow.
+        bad: models and versions that must never answer; may grow.
     """
 
     def judge(found: object) -> str | None:
@@ -176,7 +176,7 @@ async def _swap(
     asks = [judged(first, (first.answer, second.answer), bad) for first, second in pairs]
     name = f"{workers} workers" if workers > 1 else "one process"
     own = {"models_dir": models, **({"workers": workers} if workers > 1 else {})}
-    with Served(options.service_cpus, **own) as served:
+    with Service(options.service_cpus, **own) as served:
         while workers > 1 and len(served.workers()) < workers:
             await asyncio.sleep(0.1)
         load = Load(served.url, in_random_order(asks, options.seed), callers=options.callers, rate=options.rate)
@@ -191,7 +191,7 @@ async def _swap(
                 (partial(_by_route, client), partial(_by_signal, served))
             )
             for turn in range(options.times):
-                old, wrong, version = version, version + 1, version + 3  # an odd step: the contents take turns
+                old, wrong, version = version, version + 1, version + 3  # an odd step, so that contents alternate
                 spoil = SPOILS[turn % len(SPOILS)]
                 for model in CONTENTS:
                     bad.add((model, wrong))
@@ -200,7 +200,7 @@ async def _swap(
                 told = await _told(served)
                 seen += len(refused)
                 findings.promise(
-                    f"{name}, turn {turn + 1}: refused and told of ({spoil.__name__})",
+                    f"{name}, turn {turn + 1}: refused and reported ({spoil.__name__})",
                     refused == told == set(CONTENTS),
                     f"{sorted(refused)}, in readiness {sorted(told)}",
                 )
@@ -223,34 +223,34 @@ async def _swap(
         complaints = [line for line in served.complaints() if "model not reloaded" not in line]
     findings.row(
         workers, 2 * options.times, seen, tally.asked, tally.lost, tally.wrong,
-        *(tally.percentile(percent) for percent in (50, 99, 100)), round(max(took), 1), round(before), round(after),
+        *tally.times, round(max(took), 1), round(before), round(after),
     )  # fmt: skip
     says = findings.promise
     says(
         f"{name}: no request failed, and no bad version answered",
-        tally.failed == 0 and tally.asked > 0,
-        f"{tally.lost} lost, {tally.wrong} wrong of {tally.asked}{''.join(f'; {e}' for e in tally.examples[:3])}",
+        tally.right,
+        tally.failures,
     )
     half = len(resident) // 2
     says(
-        f"{name}: what is replaced leaves memory: no growth in the second half",
+        f"{name}: replaced models are freed: no growth in the second half",
         max(resident[half:]) - max(resident[: half + 1]) <= GROWTH_MB * workers,
         f"MB after each turn: {', '.join(f'{mb:.0f}' for mb in resident)}",
     )
-    says(f"{name}: no other error in the log", not complaints, complaints[:3] or "none")
+    findings.quiet(f"{name}: no other error in the log", complaints)
 
 
 async def _by_route(client: httpx.AsyncClient) -> list[dict[str, str]]:
-    """Reload; what is said of each model."""
+    """Reload by the route; the result for each model."""
     return list((await client.post("/models/reload")).json()["models"])
 
 
-async def _by_signal(served: Served) -> None:
+async def _by_signal(served: Service) -> None:
     os.kill(served.pid, signal.SIGHUP)
 
 
 async def _shown(client: httpx.AsyncClient, version: int, workers: int) -> bool:
-    """Wait until all versioned models answer with this version, over enough connections for every worker."""
+    """Wait until all versioned models answer with this version, over enough connections to reach every worker."""
     ask = [Ask.post("/similarity", {"pairs": [{"a": "a man", "b": "a dog"}], "model": model}) for model in CONTENTS]
     deadline = time.monotonic() + SEEN_SECONDS
     in_a_row = 0
@@ -267,8 +267,8 @@ async def _shown(client: httpx.AsyncClient, version: int, workers: int) -> bool:
     return False
 
 
-async def _told(served: Served) -> set[str]:
-    """The models that readiness says are not reloaded; of several workers the last hears of it a little later."""
+async def _told(served: Service) -> set[str]:
+    """The models that readiness reports as not reloaded; waits, because workers learn it one after another."""
     for _ in range(100):
         reasons = (await asyncio.to_thread(served.readiness))[1]["reasons"]
         assert isinstance(reasons, list)

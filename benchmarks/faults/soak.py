@@ -1,8 +1,8 @@
-"""Half an hour of everything: all routes, models and dialects, lengths from one word to hundreds; memory stays flat.
+"""Soak test: half an hour of all routes, models and dialects, with texts of 1 to hundreds of words; memory stays flat.
 
-Flat: the slope of resident memory over the second half, by least squares over the means of equal stretches, is
-below a bound or not to be told from it. Open files and threads must not grow at all. A share of the requests is asked
-again and again, and must be answered the same to the end.
+Flat: the 95 % interval of the slope of resident memory over the second half, by least squares over the means of equal
+stretches, reaches below a bound. Open files and threads must not grow. A share of the requests recurs, and must get the
+same answers to the end.
 """
 
 import argparse
@@ -23,20 +23,20 @@ from scipy import stats
 
 from benchmarks.faults.bodies import every_route, models_by_task
 from benchmarks.faults.load import Ask, Load, with_answers
-from benchmarks.faults.promises import Findings
-from benchmarks.faults.served import Resources, Served
+from benchmarks.report import Findings
+from benchmarks.servers import MB, Resources, Service
 
 mpl.use("Agg")  # needs no screen
 
-KNOWN = 40  # requests asked again and again
+KNOWN = 40  # requests that recur
 KNOWN_SHARE = 0.05
-STRETCHES = 30  # of the second half: neighbouring samples are alike, the means of stretches hardly
-HEAD = ["minutes", "asked", "failed", "p50 ms", "p99 ms", "resident MB", "files", "threads", "vectors kept"]
+STRETCHES = 30  # of the second half: single samples are autocorrelated, means of stretches hardly
+HEAD = ["minutes", "asked", "failed", "p50 ms", "p99 ms", "resident MB", "files", "threads", "cached MB"]
 
 
 @dataclass(frozen=True)
 class Slope:
-    """Of resident memory."""
+    """The slope of resident memory."""
 
     mb_an_hour: float
     low: float  # of the 95 % confidence interval
@@ -47,9 +47,9 @@ def slope(seconds: Sequence[float], megabytes: Sequence[float], stretches: int =
     """Least squares over the means of equal stretches.
 
     Args:
-        seconds: at least three samples' times.
-        megabytes: and their memory.
-        stretches: at most so many; fewer where there are fewer samples.
+        seconds: times of at least three samples.
+        megabytes: their memory.
+        stretches: the most stretches; fewer if there are fewer samples.
     """
     parts = min(stretches, len(seconds))
     hours = [float(part.mean()) / 3600 for part in np.array_split(np.asarray(seconds), parts)]
@@ -61,31 +61,33 @@ def slope(seconds: Sequence[float], megabytes: Sequence[float], stretches: int =
 
 @dataclass(frozen=True)
 class Sample:
-    """What the service held at a time."""
+    """What the service held at one time."""
 
     seconds: float
     held: Resources
-    kept: float  # vectors
+    kept_mb: float  # in caches
 
 
 async def run(options: argparse.Namespace) -> Findings:
-    """Load it, and look at it from outside."""
+    """Run the load and sample the service's resources."""
     minutes = options.minutes
     findings = Findings(
         "soak",
-        "Everything for a long time",
-        f"python -m benchmarks.faults soak --minutes {minutes:g} --callers {options.callers} --cache {options.cache}",
+        "All routes for a long time",
+        f"python -m benchmarks.faults soak --minutes {minutes:g} --callers {options.callers} "
+        f"--cache-mib {options.cache_mib}",
         f"{minutes:g} minutes, {options.callers} callers without pause: all routes and dialects, all models, texts of "
-        f"1 to {options.longest} words, lists of 1 to 1,000, some requests refused; {options.cache} vectors kept in "
-        f"memory. {KNOWN_SHARE:.0%} are {KNOWN} requests whose answers are known from the start (1e-6).",
+        f"1 to {options.longest} words, lists of 1 to 1,000, some requests refused; a tenth of the long texts are "
+        f"490 rare characters; caches of {options.cache_mib} MiB. "
+        f" {KNOWN_SHARE:.0%} are {KNOWN} requests whose answers are known from the start (1e-6).",
         head=HEAD,
     )
-    # No limit but that of the cache is what is looked for here.
-    settings: dict[str, object] = {"cache_size": options.cache, "request_timeout": 60, "max_explained_tokens": 2000}
-    settings |= {"max_queue_seconds": 1000}
+    # Only the limit of the cache is tested here.
+    settings: dict[str, object] = {"cache_bytes": options.cache_mib << 20, "request_timeout": 60}
+    settings |= {"max_queue_seconds": 1000, "max_explained_tokens": 2000}
     if options.workers > 1:
         settings["workers"] = options.workers
-    with Served(options.service_cpus, **settings) as served:
+    with Service(options.service_cpus, **settings) as served:
         models = models_by_task(json.loads(served.get("/models")[1])["models"])
         rng = random.Random(options.seed)
         everything = every_route(models, rng, options.longest)
@@ -98,26 +100,26 @@ async def run(options: argparse.Namespace) -> Findings:
         idle_after = await _sample(served, began)
         complaints = served.complaints()
     _judge(findings, samples, idle_after, options)
-    findings.promise("no error in the service's log", not complaints, complaints[:3] or "none")
+    findings.quiet("no error in the service's log", complaints)
     return findings
 
 
 def known_requests(everything: Iterator[Ask]) -> list[Ask]:
-    """Some of them whose answers are JSON and do not change by themselves."""
+    """Some requests with JSON answers that do not change over time."""
     asks = (ask for ask in everything if ask.body is not None and ask.status == 200)
     return list(itertools.islice(asks, KNOWN))
 
 
 def with_known(everything: Iterator[Ask], known: Sequence[Ask], rng: random.Random) -> Iterator[Ask]:
-    """All requests, among them those whose answers are known."""
+    """All requests, mixed with those whose answers are known."""
     while True:
         yield rng.choice(known) if rng.random() < KNOWN_SHARE else next(everything)
 
 
 async def _watch(
-    served: Served, load: Load, samples: list[Sample], findings: Findings, began: float, seconds: float
+    served: Service, load: Load, samples: list[Sample], findings: Findings, began: float, seconds: float
 ) -> None:
-    """Look at the service until the time is over; a row of figures for each twelfth of it."""
+    """Sample until the time is over; report a row for each twelfth of it."""
     asked = failed = 0
     examples: list[str] = []
     for part in range(1, 13):
@@ -135,18 +137,18 @@ async def _watch(
             last.held.resident_mb,
             last.held.files,
             last.held.threads,
-            int(last.kept),
+            last.kept_mb,
         )
     findings.promise(
-        "every request answered as it must be, the known ones the same to the end",
+        "every request answered as expected, the known ones the same until the end",
         failed == 0 and asked > 0,
         f"{failed} of {asked} failed{''.join(f'; {example}' for example in examples[:3])}",
     )
 
 
-async def _sample(served: Served, began: float) -> Sample:
+async def _sample(served: Service, began: float) -> Sample:
     metrics = await asyncio.to_thread(served.metrics)
-    return Sample(time.monotonic() - began, served.resources(), metrics.total("semblance_cache_entries"))
+    return Sample(time.monotonic() - began, served.resources(), metrics.total("semblance_cache_bytes") / MB)
 
 
 def _judge(findings: Findings, samples: Sequence[Sample], idle_after: Sample, options: argparse.Namespace) -> None:
@@ -164,11 +166,12 @@ def _judge(findings: Findings, samples: Sequence[Sample], idle_after: Sample, op
         findings.promise(
             f"{what} do not grow over the second half", bool(last <= first), f"at most {first}, then at most {last}"
         )
-    kept = max(sample.kept for sample in samples)
-    findings.promise("the cache keeps its bound", kept <= options.cache, f"at most {kept:.0f} vectors")
+    kept = max(sample.kept_mb for sample in samples)
+    bound = options.cache_mib * options.workers
+    findings.promise("the caches stay within their budget", kept <= bound, f"at most {kept:.1f} of {bound} MiB")
     findings.values |= {
         "slope": vars(found),
-        "samples": [[s.seconds, s.held.resident_mb, s.held.files, s.held.threads, s.kept] for s in samples],
+        "samples": [[s.seconds, s.held.resident_mb, s.held.files, s.held.threads, s.kept_mb] for s in samples],
         "idle_after": vars(idle_after.held),
     }
     name = f"{datetime.now(UTC).date()}-faults-soak.png"

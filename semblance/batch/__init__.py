@@ -1,5 +1,6 @@
-"""Whole files: rows in, the same rows with answers out, resumed where it was interrupted.
+"""`semblance batch` reads the rows of a file, asks about each, writes them with their answers, and can be resumed.
 
-`sources` reads JSON Lines and CSV, `stores` writes them, `parquet` does both for Parquet; `tasks` asks; `checkpoint`
-remembers how far it got; `job` puts them together.
+From the bottom up: `rows` has the types; `sources` and `stores` read and write JSON Lines and CSV, `parquet` does both
+for Parquet; `formats` selects one by suffix; `tasks` makes requests from rows; `pace` limits how fast they are sent;
+`checkpoint` and `writer` record progress; `job` runs the batch; `command` is the command line.
 """

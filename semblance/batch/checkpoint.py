@@ -1,4 +1,4 @@
-"""How far a batch got: a small JSON file, replaced as a whole, that never says more than is safely on disk."""
+"""A batch's progress: a small JSON file, replaced atomically, that never counts more than is on disk."""
 
 import json
 import os
@@ -12,31 +12,15 @@ from semblance.errors import BatchError
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
 class Files:
-    """The output, and what lies beside it while a batch is under way."""
+    """Paths of the output and of the files beside it while a batch runs."""
 
-    output: Path
-
-    @property
-    def partial(self) -> Path:
-        """Answered rows, appended."""
-        return self._beside("partial")
-
-    @property
-    def errors(self) -> Path:
-        """Skipped rows, appended; it stays, if there are any."""
-        return self._beside("errors.jsonl")
-
-    @property
-    def checkpoint(self) -> Path:
-        """How far it got."""
-        return self._beside("checkpoint.json")
-
-    @property
-    def unfinished(self) -> Path:
-        """The output while it is made from the partial one."""
-        return self._beside("unfinished")
+    def __init__(self, output: Path) -> None:
+        self.output = output
+        self.partial = self._beside("partial")  # answered rows, appended
+        self.errors = self._beside("errors.jsonl")  # skipped rows, appended; kept at the end, if there are any
+        self.checkpoint = self._beside("checkpoint.json")
+        self.unfinished = self._beside("unfinished")  # the output while it is written from the partial one
 
     def _beside(self, what: str) -> Path:
         return self.output.with_name(f"{self.output.name}.{what}")
@@ -47,12 +31,12 @@ class Checkpoint:
     """How far it got.
 
     Attributes:
-        identity: of the batch: input, task, columns, model; another one cannot be resumed from here.
-        rows: of the input, answered or skipped.
-        skipped: of these.
-        partial_bytes: of the partial output; what lies behind them is not counted yet.
-        errors_bytes: likewise of the skipped rows.
-        complete: whether only the output is still to be made.
+        identity: of the batch: input, task, columns, model; only the same batch can be resumed from this.
+        rows: number of input rows that are answered or skipped.
+        skipped: number of these that are skipped.
+        partial_bytes: valid length of the partial output.
+        errors_bytes: valid length of the file of skipped rows.
+        complete: whether all rows are done, and only the output is left to write.
     """
 
     identity: Mapping[str, Any]
@@ -63,7 +47,7 @@ class Checkpoint:
     complete: bool = False
 
     def save(self, path: Path) -> None:
-        """Replace the file; after a crash the old or the new one is there."""
+        """Replace the file atomically: after a crash either the old or the new one exists."""
         beside = path.with_name(f"{path.name}.new")
         with beside.open("w", encoding="utf-8") as file:
             json.dump({"version": VERSION, **asdict(self)}, file, indent=1)
@@ -74,10 +58,10 @@ class Checkpoint:
 
 
 def load(path: Path, identity: Mapping[str, Any]) -> Checkpoint | None:
-    """The checkpoint of the same batch, if there is one.
+    """The checkpoint of this batch; None if there is none.
 
     Raises:
-        BatchError: it is of another batch, or is no checkpoint.
+        BatchError: the file is of another batch, or no checkpoint.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -100,7 +84,7 @@ def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[st
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in a folder safe against a power cut."""
+    """Flush a folder's renames to disk."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)

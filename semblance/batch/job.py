@@ -1,31 +1,36 @@
-"""A batch: read, ask, write, remember; in order, a few chunks ahead, from wherever the last attempt got to."""
+"""Runs a batch: reads chunks, requests answers a few chunks ahead, writes them in order, resumes at the checkpoint."""
 
 import asyncio
 import hashlib
 import json
-import math
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
+from semblance.async_client import AsyncClient
 from semblance.batch.checkpoint import Checkpoint, Files, load
-from semblance.batch.sources import PARQUET, Chunk, Row, Source, Unreadable, open_source
-from semblance.batch.stores import AppendOnly, Store, open_store
+from semblance.batch.formats import PARQUET, open_source, open_store
+from semblance.batch.pace import Pace, is_busy
+from semblance.batch.rows import Chunk, Row, Source, Unreadable
 from semblance.batch.tasks import BadRow, Options, Task, make_task
-from semblance.client import AsyncClient
+from semblance.batch.writer import Answered, Writer
 from semblance.errors import BatchError, RequestFailed
+from semblance.types import Models
 
-ROWS_AT_ONCE = 256  # of a chunk, if a request may carry as many
-ROWS_OF_SINGLE_REQUESTS = 16  # of a chunk whose rows are a request each
+ROWS_AT_ONCE = 256  # of a chunk, at most
+ROWS_OF_SINGLE_REQUESTS = 16  # of a chunk where each row is a request
+PATIENCE = 600.0  # seconds
+TRIES = 3  # of a single row that exceeds the service's time limit
+OWN_PREFIX = "semblance"  # of new columns, if the input has a column with one of their names
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a batch is."""
+    """The progress of a batch."""
 
     position: int  # of total, in bytes or rows of the input
     total: int
@@ -34,15 +39,7 @@ class Progress:
 
 
 Watch = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A chunk's answers, by their place in it; of every other row why it has none."""
-
-    chunk: Chunk
-    cells: dict[int, Row]
-    bad: dict[int, BadRow]
+Say = Callable[[str], None]
 
 
 async def run_batch(
@@ -53,40 +50,48 @@ async def run_batch(
     *,
     overwrite: bool = False,
     concurrency: int = 4,
+    patience: float = PATIENCE,
     every: float = 1.0,
     watch: Watch = lambda _: None,
+    say: Say = lambda _: None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Progress:
-    """Ask about every row of a file and write the output; begun again after an interruption, it goes on.
+    """Request an answer for every row of a file and write the output; resumes after an interruption.
 
     Args:
-        client: whom to ask.
+        client: sends the requests. The batch retries what a busy service refuses, at a lower rate, so the client's
+            `Retries` need no `statuses`.
         source_path: .jsonl, .ndjson, .csv, .tsv or .parquet.
-        output: one of these too, not necessarily the same.
-        options: what to ask.
-        overwrite: begin again, and replace an output that is there.
-        concurrency: how many chunks are under way at once.
-        every: seconds between checkpoints; a killed batch repeats no more than that.
-        watch: told after every chunk.
+        output: the same suffixes; may differ from the input's.
+        options: task, columns, model.
+        overwrite: start again, and replace an existing output.
+        concurrency: most chunks in flight at once.
+        patience: seconds after which to give up on a service that refuses every request.
+        every: seconds between checkpoints; the most work that a killed batch repeats.
+        watch: called after every chunk.
+        say: called with messages for the user, one line each.
+        sleep: waits for a busy service; takes seconds.
 
     Returns:
-        The last word to `watch`.
+        The final progress.
 
     Raises:
         BatchError: files, columns, model or checkpoint do not fit.
-        SemblanceError: the service does not answer; what is done stays done.
+        StillBusy: the service refused every request for longer than `patience`.
+        SemblanceError: the service does not answer; progress is kept.
     """
     files = Files(output)
     source = open_source(source_path, list(options.columns) if output.suffix.lower() in PARQUET else None)
-    models = await client.models()
-    task = make_task(options, models)
+    pace = Pace(concurrency, patience, say=say, sleep=sleep)
+    task = make_task(options, await _models(client, pace))
+    options = task.options = replace(options, prefix=_prefix(source, task, say))
     adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
-    _check_columns(source, task, list(adds))
     store = open_store(output, source.columns, getattr(source, "schema", None), adds)
     checkpoint = _begin(files, _identity(source_path, output, options, task), overwrite)
     if not checkpoint.complete:
-        with closing(_Writer(files, checkpoint, store, options.prefix, every)) as writer:
+        with closing(Writer(files, checkpoint, store, options.prefix or "", every)) as writer:
             try:
-                await _ask_all(client, source, task, writer, concurrency, watch)
+                await _ask_all(client, source, task, writer, concurrency, pace, watch)
             except BaseException:
                 writer.save()
                 raise
@@ -102,7 +107,7 @@ async def run_batch(
 
 
 def _begin(files: Files, identity: dict[str, Any], overwrite: bool) -> Checkpoint:
-    """Where to go on: the checkpoint of this batch, or the first row."""
+    """The checkpoint to resume from, or an empty one."""
     if overwrite:
         files.checkpoint.unlink(missing_ok=True)
     found = load(files.checkpoint, identity)
@@ -112,9 +117,10 @@ def _begin(files: Files, identity: dict[str, Any], overwrite: bool) -> Checkpoin
 
 
 async def _ask_all(
-    client: AsyncClient, source: Source, task: Task, writer: "_Writer", concurrency: int, watch: Watch
+    client: AsyncClient, source: Source, task: Task, writer: Writer, concurrency: int, pace: Pace, watch: Watch
 ) -> None:
     size = min(ROWS_AT_ONCE, task.rows_at_once) if task.rows_at_once > 1 else ROWS_OF_SINGLE_REQUESTS
+    pace.allow(min(size, task.rows_at_once))
     asking: deque[asyncio.Task[Answered]] = deque()
 
     async def write_one() -> None:
@@ -124,7 +130,7 @@ async def _ask_all(
 
     try:
         for chunk in source.chunks(writer.done.rows, size):
-            asking.append(asyncio.ensure_future(_answer(client, task, chunk)))
+            asking.append(asyncio.ensure_future(_answer(client, task, chunk, pace)))
             if len(asking) >= concurrency:
                 await write_one()
         while asking:
@@ -135,53 +141,8 @@ async def _ask_all(
         await asyncio.gather(*asking, return_exceptions=True)
 
 
-class _Writer:
-    """What is on disk, and the checkpoint that says so."""
-
-    def __init__(self, files: Files, begun: Checkpoint, store: Store, prefix: str, every: float) -> None:
-        """Cut both files back to the checkpoint.
-
-        Raises:
-            BatchError: another batch is writing them, or they are shorter than it says.
-        """
-        self.done = begun
-        self._files, self._store, self._prefix, self._every = files, store, prefix, every
-        with ExitStack() as opened:
-            self._partial = opened.enter_context(closing(AppendOnly(files.partial, begun.partial_bytes)))
-            self._errors = opened.enter_context(closing(AppendOnly(files.errors, begun.errors_bytes)))
-            self._opened = opened.pop_all()
-        self._saved = -math.inf
-
-    def write(self, answered: Answered) -> None:
-        """Append a chunk's rows; once in a while wait for the disk, and say so."""
-        chunk, kept = answered.chunk, sorted(answered.cells)
-        cells = [{f"{self._prefix}{name}": cell for name, cell in answered.cells[place].items()} for place in kept]
-        self._partial.append(self._store.pack(chunk, kept, cells))
-        self._errors.append(b"".join(_error_lines(answered)))
-        self.done = replace(
-            self.done,
-            rows=chunk.before + len(chunk.rows),
-            skipped=self.done.skipped + len(answered.bad),
-            partial_bytes=self._partial.size,
-            errors_bytes=self._errors.size,
-        )
-        if monotonic() - self._saved >= self._every:
-            self.save()
-
-    def save(self, *, complete: bool = False) -> None:
-        """Write the checkpoint, after what it counts is on disk."""
-        self._partial.sync()
-        self._errors.sync()
-        replace(self.done, complete=complete).save(self._files.checkpoint)
-        self._saved = monotonic()
-
-    def close(self) -> None:
-        """Close both files."""
-        self._opened.close()
-
-
-async def _answer(client: AsyncClient, task: Task, chunk: Chunk) -> Answered:
-    """Ask about the rows of a chunk; those that get no answer are known by their reasons."""
+async def _answer(client: AsyncClient, task: Task, chunk: Chunk, pace: Pace) -> Answered:
+    """The answers to a chunk's rows, with a reason for each row without one."""
     answered = Answered(chunk, {}, {})
     items: list[tuple[int, Any]] = []
     for place, row in enumerate(chunk.rows):
@@ -192,71 +153,106 @@ async def _answer(client: AsyncClient, task: Task, chunk: Chunk) -> Answered:
                 items.append((place, task.item(_free(row, task))))
             except BadRow as bad:
                 answered.bad[place] = bad
-    at_once = task.rows_at_once
-    for i in range(0, len(items), at_once):
-        await _ask(client, task, items[i : i + at_once], answered)
+    await _ask(client, task, items, answered, pace)
     return answered
 
 
 def _free(row: Row, task: Task) -> Row:
-    """The row, if it has none of the columns that its answer will bring; raises BadRow."""
+    """The row; raises BadRow if it has one of the new columns already."""
     for name in task.adds:
         if (column := f"{task.options.prefix}{name}") in row:
             raise BadRow("column_taken", "the answer's column is there already; --prefix renames it", column)
     return row
 
 
-async def _ask(client: AsyncClient, task: Task, items: list[tuple[int, Any]], answered: Answered) -> None:
-    """One request; where some of its rows are at fault, again without them, or in halves to find them."""
-    while items:
+async def _models(client: AsyncClient, pace: Pace) -> Models:
+    while True:
         try:
-            cells = await task.ask(client, [item for _, item in items])
+            async with pace.turn(1):
+                return await client.models()
+        except RequestFailed as error:
+            if not is_busy(error):
+                raise
+
+
+async def _ask(client: AsyncClient, task: Task, items: list[tuple[int, Any]], answered: Answered, pace: Pace) -> None:
+    """Send the rows in requests as large as the pace allows; bisect a failed request to find the bad rows."""
+    waiting = [items] if items else []
+    slow = 0  # times that a row alone took longer than the service's time limit
+    while waiting:
+        part = waiting.pop()
+        if len(part) > (most := pace.rows):
+            waiting.append(part[most:])
+            part = part[:most]
+        alone = len(part) == 1
+        try:
+            async with pace.turn(len(part)):
+                cells = await task.ask(client, [item for _, item in part])
         except RequestFailed as error:
             bad = task.blamed(error)
+            slow += is_busy(error) and bad is not None and alone
+            if is_busy(error) and slow < TRIES:
+                waiting.append(part)  # the pace allows fewer rows now
+                continue
             if bad is None:
                 raise
-            guilty = 0 if len(items) == 1 else error.index
+            guilty = 0 if alone else error.index
             if guilty is None:
-                middle = len(items) // 2
-                await _ask(client, task, items[:middle], answered)
-                items = items[middle:]
-            else:
-                place, _ = items.pop(guilty)
-                answered.bad[place] = bad
+                middle = len(part) // 2
+                waiting += [part[middle:], part[:middle]]
+                continue
+            place, _ = part.pop(guilty)
+            answered.bad[place] = bad
+            if slow:  # this row was the cause: requests may be large again
+                slow = 0
+                pace.recover()
+            if part:
+                waiting.append(part)
         else:
-            answered.cells.update({place: answer for (place, _), answer in zip(items, cells, strict=True)})
-            return
+            answered.cells.update({place: answer for (place, _), answer in zip(part, cells, strict=True)})
 
 
-def _error_lines(answered: Answered) -> Iterator[bytes]:
-    for place, bad in sorted(answered.bad.items()):
-        line = {
-            "row": answered.chunk.before + place + 1,
-            "column": bad.column,
-            "code": bad.code,
-            "reason": bad.reason,
-        }
-        yield json.dumps(line).encode() + b"\n"
+def _prefix(source: Source, task: Task, say: Say) -> str:
+    """The prefix of the new columns: the chosen one, or one that does not clash with the input's columns.
 
-
-def _check_columns(source: Source, task: Task, adds: list[str]) -> None:
-    """Whether the input has what is read, and not yet what is added; raises BatchError."""
-    columns = source.columns
-    if columns is None:  # nothing but the first row says it
-        first = next(source.chunks(0, 1), None)
-        row = first.rows[0] if first else None
-        if not isinstance(row, dict):
-            return
-        columns = list(row)
+    Raises:
+        BatchError: the input lacks a column that the task reads, or the chosen prefix gives a name that it has.
+    """
+    columns = _columns(source)
+    chosen = task.options.prefix
+    if columns is None:
+        return chosen or ""
     for name in task.columns:
         if name not in columns:
             raise BatchError(f"there is no column {name!r}, but {', '.join(map(repr, columns))}; --column names others")
-    if taken := sorted({*columns} & {*adds}):
-        raise BatchError(f"the input has a column {taken[0]!r} already: --prefix renames the new ones")
+
+    def taken(prefix: str) -> list[str]:
+        return [name for name in task.adds if f"{prefix}{name}" in columns]
+
+    there = taken(chosen or "")
+    if not there:
+        return chosen or ""
+    if chosen is not None:
+        raise BatchError(f"the input has a column {chosen + there[0]!r} already: choose another --prefix")
+    found = next(prefix for i in count(1) if not taken(prefix := f"{OWN_PREFIX}{i if i > 1 else ''}_"))
+    say(
+        f"the input has a column {there[0]!r} already, which is kept: the new columns are "
+        f"{', '.join(found + name for name in task.adds)} (--prefix names them otherwise)"
+    )
+    return found
+
+
+def _columns(source: Source) -> list[str] | None:
+    """The input's columns, from the file or its first row; None where that row cannot be read."""
+    if source.columns is not None:
+        return source.columns
+    first = next(source.chunks(0, 1), None)
+    row = first.rows[0] if first else None
+    return list(row) if isinstance(row, dict) else None
 
 
 def _identity(source: Path, output: Path, options: Options, task: Task) -> dict[str, Any]:
-    """What must be the same for a batch to go on, as JSON would have it."""
+    """What must be unchanged for a batch to resume, as JSON values."""
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {

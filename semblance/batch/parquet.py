@@ -1,4 +1,4 @@
-"""Parquet in and out, through pyarrow. Columns of a Parquet input keep their types in a Parquet output."""
+"""Reads and writes Parquet with pyarrow. From Parquet to Parquet, columns keep their types."""
 
 import io
 import os
@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from semblance.batch.checkpoint import Files
-from semblance.batch.sources import Chunk, Row
+from semblance.batch.rows import Chunk, Kind, Row
 from semblance.batch.stores import merged, replace_output
-from semblance.batch.tasks import Kind
 from semblance.errors import BatchError
 from semblance.extras import needs
 
@@ -59,16 +58,16 @@ class ParquetSource:
                 read = table if self._needed is None else table.select(self._needed)
                 try:
                     rows = read.to_pylist()
-                except ValueError as error:  # such as a time to the nanosecond, which Python has no type for
+                except ValueError as error:  # such as a time in nanoseconds, for which Python has no type
                     raise BatchError(f"{self._path}: {error}") from None
                 yield Chunk(at - table.num_rows, rows, at, table)
 
 
 class ParquetStore:
-    """Parquet, kept as one Arrow stream after another: unlike Parquet they can be appended to, and cut back."""
+    """Parquet, kept as consecutive Arrow streams, which unlike Parquet can be appended to and truncated."""
 
     def __init__(self, schema: Any, adds: Mapping[str, Kind]) -> None:
-        """Columns of the answers have fixed types, others those of the input, or what their values need."""
+        """New columns have fixed types; others keep the input's, or get one from their values."""
         self._schema = schema
         self._adds = pa.schema([pa.field(name, _TYPES[kind]) for name, kind in adds.items()])
 
@@ -126,7 +125,7 @@ def _column(name: str, rows: Sequence[Row]) -> Any:
 
 
 def _streams(path: Path) -> Iterator[Any]:
-    """Each chunk that was appended, as a table."""
+    """Each appended chunk, as a table."""
     with pa.OSFile(str(path)) as file:
         while file.tell() < file.size():
             with pa.ipc.open_stream(file) as reader:

@@ -1,67 +1,22 @@
-"""Rows of an input file, a chunk at a time, from any row on; a row that cannot be read does not stop the others."""
+"""Readers of JSON Lines and CSV. They yield chunks from any row on; an unreadable row does not stop the others."""
 
 import csv
 import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
+from semblance.batch.rows import Chunk, Row, Unreadable
 from semblance.errors import BatchError
 
-Row = dict[str, Any]
-JSON_LINES = (".jsonl", ".ndjson")
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-PARQUET = (".parquet",)
 _RAW_BYTE = re.compile("[\udc80-\udcff]").search  # what surrogateescape makes of a byte that is not UTF-8
-KNOWN = "expected .jsonl, .ndjson, .csv, .tsv or .parquet"
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """In the place of a row."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Consecutive rows.
-
-    Attributes:
-        before: how many rows come before it.
-        rows: with None for an empty line.
-        position: how far into the input this chunk reaches, in the unit of the source's `total`.
-        table: of Parquet, with all its columns in their own types.
-    """
-
-    before: int
-    rows: list[Row | Unreadable | None]
-    position: int
-    table: Any = None
-
-
-class Source(Protocol):
-    """An input file.
-
-    Attributes:
-        total: its size in bytes, or its rows.
-        columns: where the file says before its first row which ones there are.
-    """
-
-    total: int
-    columns: list[str] | None
-
-    def chunks(self, start: int, size: int) -> Iterator[Chunk]:
-        """Leave out `start` rows, and go on `size` rows at a time."""
-        ...
 
 
 class JsonLines:
-    """One JSON object a line; the number of a row is that of its line."""
+    """One JSON object a line; a row has the number of its line."""
 
     columns: list[str] | None = None
 
@@ -80,18 +35,18 @@ class JsonLines:
 
 
 class Csv:
-    """A header and records, in UTF-8; the header and empty lines are not counted."""
+    """A header and records, in UTF-8; neither the header nor empty lines count as rows."""
 
     def __init__(self, path: Path, separator: str) -> None:
         """Read the header.
 
         Raises:
-            BatchError: there is none, or a column twice.
+            BatchError: there is no header, or it has a column twice.
         """
         self._path = path
         self._separator = separator
         self.total = path.stat().st_size
-        csv.field_size_limit(sys.maxsize)  # how long a text may be is the service's to say
+        csv.field_size_limit(sys.maxsize)  # the service limits the length of a text
         with path.open("rb") as file:
             header, _ = next(self._records(file), (Unreadable("there is no header"), 0))
         if isinstance(header, Unreadable):
@@ -110,7 +65,7 @@ class Csv:
                 start += len(found)
 
     def _records(self, file: BinaryIO) -> Iterator[tuple[list[str] | Unreadable, int]]:
-        """Each record, and where it ends."""
+        """Each record, and the byte at which it ends."""
         position = 0
 
         def lines() -> Iterator[str]:
@@ -139,32 +94,6 @@ class Csv:
         if len(cells) != self._width:
             return Unreadable(f"{len(cells)} cells, the header has {self._width}")
         return dict(zip(self.columns or (), cells, strict=True))
-
-
-def open_source(path: Path, needed: list[str] | None = None) -> Source:
-    """The input, by its suffix.
-
-    Args:
-        path: of the file.
-        needed: columns that are read as Python objects, where that costs (Parquet); all of them without it.
-
-    Raises:
-        BatchError: no such file, or none of these kinds.
-        MissingExtra: Parquet, and pyarrow is not installed.
-    """
-    suffix = path.suffix.lower()
-    try:
-        if suffix in JSON_LINES:
-            return JsonLines(path)
-        if suffix in SEPARATORS:
-            return Csv(path, SEPARATORS[suffix])
-        if suffix in PARQUET:
-            from semblance.batch.parquet import ParquetSource
-
-            return ParquetSource(path, needed)
-    except OSError as error:
-        raise BatchError(f"{path}: {error.strerror or error}") from error
-    raise BatchError(f"{path}: {KNOWN}")
 
 
 def _object(line: bytes) -> Row | Unreadable | None:

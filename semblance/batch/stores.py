@@ -1,13 +1,13 @@
-"""Where answered rows are kept until the output can be made of them.
+"""Stores keep answered rows until the output can be written.
 
-Every store appends to one partial file, which is cut back to the last checkpoint before it goes on.
+Every store appends to one partial file. A resumed batch first truncates it to the last checkpoint.
 """
 
 import csv
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, time
 from decimal import Decimal
 from itertools import chain
@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from semblance.batch.checkpoint import Files, sync_folder
-from semblance.batch.sources import JSON_LINES, KNOWN, PARQUET, SEPARATORS, Chunk, Row
-from semblance.batch.tasks import Kind
+from semblance.batch.rows import Chunk, Row
 from semblance.errors import BatchError
 
 
 class AppendOnly:
-    """A file that grows by appending; what an interrupted batch left behind `size` is cut off."""
+    """A file that grows by appending; opening it truncates it to `size` bytes."""
 
     def __init__(self, path: Path, size: int) -> None:
         """Open it.
@@ -46,7 +45,7 @@ class AppendOnly:
         self.size += len(content)
 
     def sync(self) -> None:
-        """Wait until all is on disk."""
+        """Wait until everything is on disk."""
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -56,14 +55,14 @@ class AppendOnly:
 
 
 class Store(Protocol):
-    """How rows are kept, and how the output is made of them."""
+    """Keeps rows, and writes the output from them."""
 
     def pack(self, chunk: Chunk, kept: Sequence[int], cells: Sequence[Row]) -> bytes:
-        """Rows for the partial file: those of the chunk at the places `kept`, with the cells of their answers."""
+        """Bytes for the partial file: the chunk's rows at the positions `kept`, each with its answer's cells."""
         ...
 
     def finish(self, files: Files) -> None:
-        """Make the output; killed and called again, it still does."""
+        """Write the output; safe to call again after an interruption."""
         ...
 
 
@@ -81,18 +80,14 @@ class JsonLinesStore:
             sync_folder(files.output.parent)
 
 
-class CsvStore:
-    """CSV: kept as JSON Lines until all columns are known. Lists are written as JSON, nothing as an empty cell."""
+class CsvStore(JsonLinesStore):
+    """CSV: kept as JSON Lines until all columns are known. A list is written as JSON, None as an empty cell."""
 
     def __init__(self, separator: str, columns: Sequence[str] | None, adds: Sequence[str]) -> None:
-        """Keep the order of columns: the input's, then the answers'."""
+        """Columns are ordered: the input's first, then the answers'."""
         self._separator = separator
         self._columns = columns or ()
         self._adds = adds
-
-    def pack(self, chunk: Chunk, kept: Sequence[int], cells: Sequence[Row]) -> bytes:
-        """See `Store`."""
-        return b"".join(map(_line, merged(chunk, kept, cells)))
 
     def finish(self, files: Files) -> None:
         """See `Store`."""
@@ -112,33 +107,8 @@ class CsvStore:
         writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
 
 
-def open_store(output: Path, columns: Sequence[str] | None, schema: Any, adds: Mapping[str, Kind]) -> Store:
-    """How the output is kept, by its suffix.
-
-    Args:
-        output: the file to make.
-        columns: of the input, where they are known.
-        schema: of the input, where it is Parquet.
-        adds: columns of the answers.
-
-    Raises:
-        BatchError: none of these kinds.
-        MissingExtra: Parquet, and pyarrow is not installed.
-    """
-    suffix = output.suffix.lower()
-    if suffix in JSON_LINES:
-        return JsonLinesStore()
-    if suffix in SEPARATORS:
-        return CsvStore(SEPARATORS[suffix], columns, list(adds))
-    if suffix in PARQUET:
-        from semblance.batch.parquet import ParquetStore
-
-        return ParquetStore(schema, adds)
-    raise BatchError(f"{output}: {KNOWN}")
-
-
 def merged(chunk: Chunk, kept: Sequence[int], cells: Sequence[Row]) -> Iterator[Row]:
-    """Rows with their answers."""
+    """Input rows with their answers' cells."""
     for place, answer in zip(kept, cells, strict=True):
         row = chunk.rows[place]
         assert isinstance(row, dict), "what is answered was read"
@@ -146,7 +116,7 @@ def merged(chunk: Chunk, kept: Sequence[int], cells: Sequence[Row]) -> Iterator[
 
 
 def replace_output(files: Files) -> None:
-    """Put the finished file in the output's place; then the partial one is not needed."""
+    """Move the finished file to the output's path, then delete the partial one."""
     os.replace(files.unfinished, files.output)
     sync_folder(files.output.parent)
     files.partial.unlink()
@@ -161,7 +131,7 @@ def _line(row: Row) -> bytes:
 
 
 def _finite(value: Any) -> Any:
-    """The same, with null for every number that JSON cannot write."""
+    """The value with None for every number that JSON cannot represent."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -182,7 +152,7 @@ def _cell(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """What JSON has no type for, of Parquet."""
+    """Values of Parquet for which JSON has no type."""
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Decimal):

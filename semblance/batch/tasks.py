@@ -1,18 +1,17 @@
-"""What is asked of each row, from which columns, and what columns the answers become."""
+"""The tasks: the columns that each reads, the requests that it makes, the columns that it adds."""
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from semblance.batch.sources import Row
-from semblance.client import AsyncClient
+from semblance.async_client import AsyncClient
+from semblance.batch.rows import Kind, Row
 from semblance.errors import BatchError, RequestFailed
 from semblance.types import LimitsInfo, ModelInfo, Models
 
 Name = Literal["similarity", "entailment", "rank", "embed"]
-Kind = Literal["number", "text", "flag", "places", "numbers", "vector"]  # of an answer's column
 
 DEFAULT_COLUMNS: Mapping[Name, tuple[str, ...]] = {
     "similarity": ("a", "b"),
@@ -20,7 +19,7 @@ DEFAULT_COLUMNS: Mapping[Name, tuple[str, ...]] = {
     "rank": ("query", "candidates"),
     "embed": ("sentence",),
 }
-# What a request's fields call the columns, to say which of them an error is about.
+# Names of the columns in a request's fields, to find the column that an error is about.
 _FIELDS: Mapping[Name, tuple[str, ...]] = {**DEFAULT_COLUMNS, "embed": ("sentences",)}
 _ROUTE_TASKS: Mapping[Name, str] = {
     "similarity": "similarity",
@@ -28,11 +27,11 @@ _ROUTE_TASKS: Mapping[Name, str] = {
     "rank": "similarity",
     "embed": "embedding",
 }
-_OF_ONE_ROW = frozenset({"inference_failed", "timeout"})  # may be the doing of one row among many
+_OF_ONE_ROW = frozenset({"inference_failed", "timeout"})  # one row of a request may be the cause
 
 
 class BadRow(Exception):
-    """A row that gets no answer, and why."""
+    """A row that gets no answer, with the reason."""
 
     def __init__(self, code: str, reason: str, column: str | None = None) -> None:
         super().__init__(reason)
@@ -43,27 +42,33 @@ class BadRow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the caller chose."""
+    """The options of a batch."""
 
     task: Name
     columns: tuple[str, ...]
     model: str | None = None
-    prefix: str = ""
+    prefix: str | None = None  # of the new columns; None: none, or one of ours where their names are taken
     top_k: int | None = None
     rerank_model: str | None = None
     rerank_top: int | None = None
 
 
 class Task(ABC):
-    """One kind of question, to one model; in two stages to two."""
+    """One kind of request to one model; a ranking in two stages has two models.
 
+    Attributes:
+        adds: columns of the answers, without the prefix.
+        rows_at_once: most rows of one request.
+    """
+
+    adds: Mapping[str, Kind]
     second: ModelInfo | None = None
 
     def __init__(self, options: Options, models: Models) -> None:
-        """Find the model, which answers from the first row to the last.
+        """Select the model for all rows.
 
         Raises:
-            BatchError: there is no such model, or it cannot do that; too many or too few columns.
+            BatchError: there is no such model, it lacks the task, or the number of columns is wrong.
         """
         wanted = DEFAULT_COLUMNS[options.task]
         if len(options.columns) != len(wanted):
@@ -73,33 +78,20 @@ class Task(ABC):
         self.options = options
         self.columns = options.columns
         self.limits: LimitsInfo = models.limits
+        self.rows_at_once = models.limits.max_pairs
         route = f"/{options.task}"
         self.model = find_model(models, options.model or models.defaults[route], _ROUTE_TASKS[options.task])
 
-    @property
-    def rows_at_once(self) -> int:
-        """How many rows one request carries, at most."""
-        return self.limits.max_pairs
-
-    @property
-    @abstractmethod
-    def adds(self) -> dict[str, Kind]:
-        """The columns of the answers, without the prefix."""
-
-    @abstractmethod
     def item(self, row: Row) -> Any:
-        """What is sent of a row; raises BadRow."""
+        """The request's item for a row: the text of each column; raises BadRow."""
+        return tuple(self.check_text(row.get(column), column) for column in self.columns)
 
     @abstractmethod
     async def ask(self, client: AsyncClient, items: Sequence[Any]) -> list[Row]:
-        """The answers' cells, for each item."""
-
-    def text(self, row: Row, column: str) -> str:
-        """A cell that must be a text; raises BadRow."""
-        return self.check_text(row.get(column), column)
+        """The new cells for each item."""
 
     def check_text(self, value: object, column: str) -> str:
-        """A value that must be a text as the service takes them; raises BadRow."""
+        """A value that must be a text within the service's limits; raises BadRow."""
         if value is None:
             raise BadRow("missing", "there is none", column)
         if not isinstance(value, str):
@@ -111,7 +103,7 @@ class Task(ABC):
         return value
 
     def blamed(self, error: RequestFailed) -> BadRow | None:
-        """The row's fault that an error means; None where it is about something else, such as the model."""
+        """The bad row that an error reports; None where the error is about something else, such as the model."""
         parts = (error.field or "").split(".")
         fields = _FIELDS[self.options.task]
         about_items = parts[0] in ("pairs", *fields) or (error.status == 413 and error.field is None)
@@ -124,16 +116,10 @@ class Task(ABC):
 class Similarity(Task):
     """Columns a and b -> score, raw_score, rating where the model has one, truncated, unknown."""
 
-    @property
-    def adds(self) -> dict[str, Kind]:
-        """See `Task`."""
+    def __init__(self, options: Options, models: Models) -> None:
+        super().__init__(options, models)
         rating: dict[str, Kind] = {"rating": "number"} if self.model.rating_scale else {}
-        return {"score": "number", "raw_score": "number", **rating, "truncated": "flag", "unknown": "number"}
-
-    def item(self, row: Row) -> tuple[str, str]:
-        """See `Task`."""
-        a, b = self.columns
-        return self.text(row, a), self.text(row, b)
+        self.adds = {"score": "number", "raw_score": "number", **rating, "truncated": "flag", "unknown": "number"}
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
         """See `Task`."""
@@ -154,21 +140,13 @@ class Similarity(Task):
 class Entailment(Task):
     """Columns premise and hypothesis -> label, the probability of each label, truncated."""
 
-    @property
-    def adds(self) -> dict[str, Kind]:
-        """See `Task`."""
-        return {
-            "label": "text",
-            "entailment": "number",
-            "neutral": "number",
-            "contradiction": "number",
-            "truncated": "flag",
-        }
-
-    def item(self, row: Row) -> tuple[str, str]:
-        """See `Task`."""
-        premise, hypothesis = self.columns
-        return self.text(row, premise), self.text(row, hypothesis)
+    adds: Mapping[str, Kind] = {
+        "label": "text",
+        "entailment": "number",
+        "neutral": "number",
+        "contradiction": "number",
+        "truncated": "flag",
+    }
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
         """See `Task`."""
@@ -176,9 +154,7 @@ class Entailment(Task):
         return [
             {
                 "label": result.label,
-                "entailment": result.probabilities.entailment,
-                "neutral": result.probabilities.neutral,
-                "contradiction": result.probabilities.contradiction,
+                **asdict(result.probabilities),
                 "truncated": any(result.truncated),
             }
             for result in answer.results
@@ -188,23 +164,15 @@ class Entailment(Task):
 class Embed(Task):
     """Column sentence -> embedding, truncated."""
 
-    @property
-    def rows_at_once(self) -> int:
-        """See `Task`."""
-        return self.limits.max_sentences
+    adds: Mapping[str, Kind] = {"embedding": "vector", "truncated": "flag"}
 
-    @property
-    def adds(self) -> dict[str, Kind]:
-        """See `Task`."""
-        return {"embedding": "vector", "truncated": "flag"}
+    def __init__(self, options: Options, models: Models) -> None:
+        super().__init__(options, models)
+        self.rows_at_once = self.limits.max_sentences
 
-    def item(self, row: Row) -> str:
+    async def ask(self, client: AsyncClient, items: Sequence[tuple[str]]) -> list[Row]:
         """See `Task`."""
-        return self.text(row, self.columns[0])
-
-    async def ask(self, client: AsyncClient, items: Sequence[str]) -> list[Row]:
-        """See `Task`."""
-        answer = await client.embed(items, model=self.model.name)
+        answer = await client.embed([sentence for (sentence,) in items], model=self.model.name)
         return [
             {"embedding": embedding, "truncated": truncated}
             for embedding, truncated in zip(answer.embeddings.tolist(), answer.truncated, strict=True)
@@ -214,24 +182,16 @@ class Embed(Task):
 class Rank(Task):
     """Columns query and candidates, a list of texts or its JSON -> ranking, their positions best first, and scores."""
 
+    adds: Mapping[str, Kind] = {"ranking": "places", "scores": "numbers", "truncated": "flag"}
+
     def __init__(self, options: Options, models: Models) -> None:
-        """See `Task`."""
         super().__init__(options, models)
+        self.rows_at_once = 1  # each row is a request of its own
         if options.rerank_model is not None or options.rerank_top is not None:
             name = options.rerank_model or models.rerank.default_model
             if name is None:
                 raise BatchError("there is no default model for the second stage: name one with --rerank-model")
             self.second = find_model(models, name, "similarity")
-
-    @property
-    def rows_at_once(self) -> int:
-        """One: each row is a request of its own."""
-        return 1
-
-    @property
-    def adds(self) -> dict[str, Kind]:
-        """See `Task`."""
-        return {"ranking": "places", "scores": "numbers", "truncated": "flag"}
 
     def item(self, row: Row) -> tuple[str, list[str]]:
         """See `Task`."""
@@ -244,7 +204,7 @@ class Rank(Task):
                 raise BadRow("not_a_list", "expected a list of texts as JSON", column) from None
         if not isinstance(candidates, list) or not candidates:
             raise BadRow("not_a_list", "expected a list of texts, with at least one", column)
-        return self.text(row, query), [self.check_text(candidate, column) for candidate in candidates]
+        return self.check_text(row.get(query), query), [self.check_text(candidate, column) for candidate in candidates]
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, list[str]]]) -> list[Row]:
         """See `Task`."""
@@ -278,13 +238,13 @@ _TASKS: Mapping[Name, type[Task]] = {
 
 
 def make_task(options: Options, models: Models) -> Task:
-    """The task that the options name; raises BatchError."""
+    """The task that the options select; raises BatchError."""
     return _TASKS[options.task](options, models)
 
 
 def find_model(models: Models, name: str, able: str) -> ModelInfo:
-    """The model of that name, which must be able to do what is asked; raises BatchError."""
-    found = next((model for model in models.models if name in (model.id, model.name)), None)  # of an id its default
+    """The model of that name; raises BatchError if there is none, or it lacks the task `able`."""
+    found = next((model for model in models.models if name in (model.id, model.name)), None)  # an id: its default
     if found is None or able not in found.tasks:
         those = ", ".join(model.id for model in models.models if able in model.tasks) or "none"
         raise BatchError(f"model {name!r} {'is not served' if found is None else f'has no {able}'}; for this: {those}")

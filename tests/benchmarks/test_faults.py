@@ -12,10 +12,10 @@ import pytest
 
 from benchmarks.faults.bodies import Texts, every_route, models_by_task, of_vectors
 from benchmarks.faults.load import Ask, Load, difference, in_random_order
-from benchmarks.faults.promises import Findings
 from benchmarks.faults.proxy import Proxy
-from benchmarks.faults.served import Metrics, cores
 from benchmarks.faults.soak import slope
+from benchmarks.report import Findings
+from benchmarks.servers import Metrics
 
 MODELS = models_by_task(
     [
@@ -85,11 +85,6 @@ def test_requests_of_a_seed_are_the_same_again() -> None:
     assert of_vectors(MODELS, 30, 1) == of_vectors(MODELS, 30, 1) != of_vectors(MODELS, 30, 2)
     order = in_random_order(of_vectors(MODELS, 5, 1), 1)
     assert len({ask.body for ask in itertools.islice(order, 100)}) == 5
-
-
-@pytest.mark.parametrize(("cpus", "expected"), [(None, []), ("1", [1]), ("0,2-4", [0, 2, 3, 4])])
-def test_cores_as_taskset_names_them(cpus: str | None, expected: list[int]) -> None:
-    assert cores(cpus) == expected
 
 
 def test_metrics_are_added_up_and_a_missing_one_is_an_error() -> None:
@@ -174,8 +169,8 @@ def test_a_proxy_in_its_own_process_hands_on_and_resets() -> None:
                     return found
 
         assert asked_and_answered(b"x" * 1000) == b"x" * 1000
-        proxy.cut(10)
+        proxy.faults.cut = 10
         with pytest.raises(ConnectionResetError):
             asked_and_answered(b"x" * 1000)
-        proxy.cut(0)
+        proxy.faults.cut = 0
         assert asked_and_answered(b"y" * 10) == b"y" * 10

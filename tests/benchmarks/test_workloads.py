@@ -8,21 +8,23 @@ import pytest
 
 from benchmarks import workloads
 from benchmarks.closed_loop import read
-from benchmarks.servers import Counts, counts, settled, shares, usage
+from benchmarks.servers import Metrics, Server, cpu_seconds, family, free_port, resources, shares
 
 
 def test_a_cold_load_has_more_distinct_sentences_and_pairs_than_the_service_keeps(tmp_path: Path) -> None:
     load = workloads.write(tmp_path, "cold", workloads.pairs, 64, warm=False, seed=1)
     pairs = [(pair["a"], pair["b"]) for body in load.bodies for pair in json.loads(body)["pairs"]]
     assert all(len(json.loads(body)["pairs"]) == 64 for body in load.bodies)
-    assert len(set(pairs)) > workloads.CACHE_SIZE
-    assert len({text for pair in pairs for text in pair}) > workloads.CACHE_SIZE * 2
+    # Scores, vectors and texts share the budget; not even the scores, the smallest, fit into their third.
+    assert len(set(pairs)) * workloads.SCORE_BYTES > workloads.CACHE_BYTES / 3
+    assert len({text for pair in pairs for text in pair}) > 1.9 * len(set(pairs))
 
 
 @pytest.mark.parametrize("items", [1, 64, 1000])
 def test_a_warm_load_fits_into_the_cache(tmp_path: Path, items: int) -> None:
     load = workloads.write(tmp_path, "warm", workloads.pairs, items, warm=True, seed=1)
-    assert 1 < len(load.bodies) * items * 2 < workloads.CACHE_SIZE
+    assert len(load.bodies) > 1
+    assert len(load.bodies) * items * workloads.PAIR_BYTES < workloads.CACHE_BYTES
     assert load.path.read_bytes().splitlines() == load.bodies
 
 
@@ -41,8 +43,8 @@ def test_a_load_goes_on_where_the_last_one_stopped() -> None:
 
 
 def test_what_wrk_says_is_read() -> None:
-    times = '"p50": 500, "p95": 900, "p99": 1500, "max": 2000'
-    line = f'{{"requests": 1000, "microseconds": 2000000, "refused": 100, "broken": 3, {times}}}'
+    times = '"p50_ms": 0.5, "p95_ms": 0.9, "p99_ms": 1.5, "max_ms": 2.0'
+    line = f'{{"requests": 1000, "seconds": 2.0, "refused": 100, "broken": 3, {times}}}'
     found = read(f"Running 2s test\n  1 threads and 16 connections\n{line}\n")
     assert (found.rate, found.seconds, found.refused, found.broken) == (450.0, 2.0, 100, 3)
     assert (found.p50_ms, found.p95_ms, found.p99_ms, found.max_ms) == (0.5, 0.9, 1.5, 2.0)
@@ -54,35 +56,33 @@ def test_wrk_without_a_result_is_an_error() -> None:
 
 
 METRICS = """# TYPE semblance_cache_hits counter
-semblance_cache_hits_total{tier="memory"} 30.0
-semblance_cache_hits_total{tier="redis"} 5.0
+semblance_cache_hits_total{{tier="memory"}} {memory[0]}
+semblance_cache_hits_total{{tier="redis"}} 5.0
 # TYPE semblance_cache_misses counter
-semblance_cache_misses_total{tier="memory"} 10.0
-semblance_cache_misses_total{tier="redis"} 0.0
+semblance_cache_misses_total{{tier="memory"}} {memory[1]}
+semblance_cache_misses_total{{tier="redis"}} 0.0
+{scores}
 # TYPE semblance_sentences counter
-semblance_sentences_total{model="avg"} 30.0
-semblance_sentences_total{model="pwim"} 10.0
+semblance_sentences_total{{model="avg"}} {sentences}
+semblance_sentences_total{{model="pwim"}} 10.0
 # TYPE semblance_batch_rows histogram
-semblance_batch_rows_sum{model="avg",graph="encoder.onnx"} 5.0
-semblance_batch_rows_sum{model="avg",graph="similarity.onnx"} 15.0
-semblance_batch_rows_sum{model="pwim",graph="pair.onnx"} 4.0
+semblance_batch_rows_sum{{model="avg",graph="encoder.onnx"}} {encoded}
+semblance_batch_rows_sum{{model="avg",graph="similarity.onnx"}} {encoded}
+semblance_batch_rows_sum{{model="pwim",graph="pair.onnx"}} {pairs}
 """
 
 
-def test_metrics_are_read() -> None:
-    found = counts(METRICS)
-    assert found == Counts({"memory": (30.0, 10.0), "redis": (5.0, 0.0)}, sentences=40.0, computed=13.0)
-
-
-def test_shares_are_of_what_was_asked_meanwhile() -> None:
-    before = Counts({"memory": (30.0, 10.0), "redis": (5.0, 0.0)}, sentences=40.0, computed=13.0)
-    after = Counts({"memory": (60.0, 20.0), "redis": (5.0, 0.0), "scores": (0.0, 8.0)}, sentences=80.0, computed=23.0)
-    assert shares(before, after) == {"memory": 0.75, "scores": 0.0, "computed": 0.25}  # redis was not asked
+def test_shares_are_of_what_was_asked_between_two_scrapes() -> None:
+    before = Metrics(METRICS.format(memory=(30.0, 10.0), scores="", sentences=30.0, encoded=5.0, pairs=4.0))
+    new = 'semblance_cache_misses_total{tier="scores"} 8.0'
+    after = Metrics(METRICS.format(memory=(60.0, 20.0), scores=new, sentences=70.0, encoded=9.0, pairs=7.0))
+    # Redis was not asked; of 40 sentences 4 were encoded, and 3 pairs read; heads read no sentences.
+    assert shares(before, after) == {"memory": 0.75, "scores": 0.0, "computed": 0.25}
     assert shares(after, after) == {}
 
 
-def test_usage_counts_child_processes() -> None:
-    alone = usage(os.getpid())
+def test_resources_count_child_processes() -> None:
+    alone = resources(family(os.getpid()))
     code = "x = bytearray(50_000_000); print('ready', flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -90,14 +90,35 @@ def test_usage_counts_child_processes() -> None:
         assert child.stdin is not None
         assert child.stdout is not None
         child.stdout.readline()
-        together = usage(os.getpid())
+        together = resources(family(os.getpid()))
         child.communicate("\n")
     assert together.resident_mb > alone.resident_mb + 40
     assert together.peak_mb >= together.resident_mb
-    assert alone.cpu_seconds > 0
+    assert together.processes == alone.processes + 1
+    assert together.threads > alone.threads
+    assert alone.files > 0
+    assert cpu_seconds(family(os.getpid())) > 0
 
 
-def test_a_server_without_work_is_settled() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        assert settled(child.pid)
-        child.communicate(b"\n")
+def test_a_server_is_started_answers_settles_and_ends() -> None:
+    port = free_port()
+    with Server([sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"], port) as server:
+        assert server.get("/")[0] == 200
+        assert server.get("/nowhere")[0] == 404
+        assert server.settled()
+        assert server.resources().processes == 1
+    assert not server.running()
+    with pytest.raises(OSError, match="refused"):
+        server.get("/")
+
+
+def test_a_server_that_ends_tells_its_last_output() -> None:
+    with pytest.raises(RuntimeError, match="no such thing"):
+        Server([sys.executable, "-c", "import sys; sys.exit('no such thing')"], free_port()).start()
+
+
+def test_settings_of_the_shell_do_not_reach_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_PORT", "1")
+    code = "import os, sys; sys.exit(str({k: v for k, v in os.environ.items() if k.startswith('SEMBLANCE_')}))"
+    with pytest.raises(RuntimeError, match=r"\{'SEMBLANCE_X': '2'\}"):
+        Server([sys.executable, "-c", code], free_port(), {"SEMBLANCE_X": "2"}).start()

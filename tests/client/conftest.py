@@ -9,7 +9,7 @@ import pytest
 
 from semblance.__main__ import main
 from tests.service.conftest import anyio_backend, models, no_settings_from_outside  # noqa: F401 - fixtures
-from tests.service.test_process import running
+from tests.service.process.test_process import running
 
 
 @pytest.fixture(scope="session")

@@ -20,11 +20,12 @@ import pytest
 
 from semblance import AsyncClient, Client
 from semblance.batch import job
+from semblance.batch.formats import open_source
 from semblance.batch.job import run_batch
-from semblance.batch.sources import open_source
 from semblance.batch.stores import AppendOnly
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.errors import BatchError, NoAnswer, ServiceFailed
+from semblance.extras import install_command
 from semblance.types import Similarities
 from tests.client.conftest import Ran, Run
 
@@ -113,6 +114,25 @@ def test_entailment_and_names_of_columns(batch: Batch, client: Client, tmp_path:
         assert {name: row[name] for name in before} == before
         assert row["our_label"] == result.label
         assert row["our_neutral"] == pytest.approx(result.probabilities.neutral, abs=1e-6)
+
+
+def test_labelled_pairs_keep_their_columns(batch: Batch, tmp_path: Path) -> None:
+    """A column `score` of the input stays; the new ones get a prefix, and the batch says which."""
+    given = [{"a": row["a"], "b": row["b"], "score": 3.5} for row in rows(5)]
+    source, output = write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
+    code, out, err = batch(source, output)
+    assert (code, out) == (0, f"5 rows: {output}\n")
+    assert err == (
+        "semblance: the input has a column 'score' already, which is kept: the new columns are semblance_score, "
+        "semblance_raw_score, semblance_truncated, semblance_unknown (--prefix names them otherwise)\n"
+    )
+    names = ["score", "raw_score", "truncated", "unknown"]
+    for row, before in zip(read(output), given, strict=True):
+        assert {name: row[name] for name in before} == before
+        assert list(row) == [*before, *(f"semblance_{name}" for name in names)]
+    again = tmp_path / "again.jsonl"
+    assert batch(output, again).code == 0  # and once more
+    assert list(read(again)[0])[-4:] == [f"semblance2_{name}" for name in names]
 
 
 def test_a_rating_where_the_model_has_one(batch: Batch, tmp_path: Path) -> None:
@@ -347,7 +367,7 @@ def test_a_row_that_the_service_stumbles_over_is_found(url: str, tmp_path: Path,
             return stumbling.asked
 
     asked = asyncio.run(ask())
-    assert len(asked) <= 2 * 6 + 1  # halves of 64
+    assert len(asked) <= 2 * 6 + 1 + (2 if code == "timeout" else 0)  # halves of 64; a time-out may be the service's
     assert [row["id"] for row in read(tmp_path / "out.jsonl")] == [row["id"] for row in given if row != given[37]]
     assert errors_of(tmp_path / "out.jsonl") == [{"row": 38, "column": None, "code": code, "reason": "it failed"}]
 
@@ -567,7 +587,7 @@ def test_interrupted_by_the_keyboard(url: str, tmp_path: Path) -> None:
         (("in.csv", "out.csv", "--column", "a"), "similarity reads 2 columns (a, b), found 1"),
         (("in.csv", "out.csv", "--column", "a", "--column", "x"), "there is no column 'x', but 'id', 'a', 'b'"),
         (("in.jsonl", "out.csv", "--column", "a", "--column", "x"), "there is no column 'x', but 'id', 'a', 'b'"),
-        (("taken.csv", "out.csv"), "the input has a column 'score' already: --prefix"),
+        (("taken.csv", "out.csv", "--prefix", ""), "the input has a column 'score' already: choose another --prefix"),
         (("in.csv", "out.csv", "--model", "nobody"), "model 'nobody' is not served; for this: avg-paraphrase"),
         (("in.csv", "out.csv", "--model", "pair-sick", "--task", "embed", "--column", "a"), "has no embedding"),
         (("rank.jsonl", "out.csv", "--task", "rank", "--rerank-top", "2"), "name one with --rerank-model"),
@@ -598,7 +618,7 @@ def test_without_pyarrow_it_says_what_to_install(batch: Batch, tmp_path: Path, m
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     code, _, err = batch(write(tmp_path / "in.csv", rows(2)), tmp_path / "out.parquet")
     assert code == 2
-    assert err == "semblance: Parquet needs pyarrow, which is not installed: pip install 'semblance[parquet]'\n"
+    assert err == f"semblance: Parquet needs pyarrow, which is not installed: {install_command('parquet')}\n"
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

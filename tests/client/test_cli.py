@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from semblance import Client, Retries
+from semblance.version import version
 from tests.client.alike import assert_alike
 from tests.client.conftest import Ran, Run
 from tests.service.conftest import NEEDED_SECONDS, free_port
@@ -54,6 +55,11 @@ def test_every_command_prints_the_services_answer_as_json(here: Run, url: str) -
     for arguments, expected in [
         (("score", a, b), said("/similarity", pairs=[{"a": a, "b": b}])),
         (("entail", a, b), said("/entailment", pairs=[{"premise": a, "hypothesis": b}])),
+        (("embed", a, b), said("/embed", sentences=[a, b])),
+        (
+            ("classify", a, b, "--label", "guitar", "--label", "dog", "--template", "the {}", "--multi-label"),
+            said("/classify", text=[a, b], labels=["guitar", "dog"], template="the {}", multi_label=True),
+        ),
         (("explain", a, b, "--model", "pair-sick"), said("/explain", a=a, b=b, model="pair-sick")),
         (("rank", a, *candidates, "--top-k", 1, "--model", "avg-sick"), ranking),
     ]:
@@ -77,6 +83,24 @@ def test_without_a_url_the_models_are_opened_here(semblance: Run, url: str, mode
     found = semblance("score", *PAIR, "--models-dir", models)
     assert (found.code, found.err) == (0, "")
     assert found == semblance("score", *PAIR, "--url", url)
+
+
+def test_labels_for_people(here: Run) -> None:
+    code, out, err = here("classify", "a dog runs", "a man", "--label", "dog", "--label", "man", "--template", "a {}")
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["text", "label", "probability"]
+    assert [line[0] for line in lines[1:]] == ["a", lines[2][0], "a", lines[4][0], "avg-sick"]
+    assert {lines[1][3], lines[2][0]} == {"dog", "man"}  # the most probable one in the line of its text
+    assert float(lines[1][4]) >= float(lines[2][1])
+
+
+def test_what_is_wrong_with_a_label_is_named_as_it_was_typed(here: Run) -> None:
+    assert (
+        "--label 2: the label 'dog' was given before" in here("classify", "a", "--label", "dog", "--label", "dog").err
+    )
+    assert "--template: the template has no {}" in here("classify", "a", "--label", "a", "--template", "b").err
+    assert "text 2: the text has no visible character" in here("classify", "a", " ", "--label", "dog").err
 
 
 def test_models_for_people(here: Run) -> None:
@@ -112,7 +136,7 @@ def test_candidates_that_are_no_text_are_refused_by_their_place(
     here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lines").write_bytes(b"a dog\n\xff\n")
-    expected = "semblance: candidates.1: a lone surrogate is not a character (invalid_request, request "
+    expected = "semblance: candidate 2: a lone surrogate is not a character (invalid_request, request "
     assert here("rank", "guitar", "--file", tmp_path / "lines").err.startswith(expected)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a dog\n\xff\n"), encoding="utf-8"))
     assert here("rank", "guitar").err.startswith(expected)
@@ -135,10 +159,25 @@ def test_two_stages(here: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("score", "a", " "), 1, "semblance: pairs.0.b: the text has no visible character (empty_text, request "),
-        (("score", "a", "b", "--model", "x"), 1, "semblance: model: no model 'x'; known models: "),
-        (("entail", "a", "b", "--model", "avg-paraphrase"), 1, "semblance: model: model avg-paraphrase has no "),
-        (("rank", "a", "b", "--rerank-top", "1"), 1, "semblance: rerank_model: there is no default model"),
+        (
+            ("score", "a", " "),
+            1,
+            "semblance: the second sentence: the text has no visible character (empty_text, ",
+        ),
+        (("score", "a", "b", "--model", "x"), 1, "semblance: --model: no model 'x'; known models: "),
+        (
+            ("score", " ", "b"),
+            1,
+            "semblance: the first sentence: the text has no visible character (empty_text, ",
+        ),
+        (("entail", " ", "b"), 1, "semblance: the premise: the text has no visible character (empty_text, "),
+        (("entail", "a", " "), 1, "semblance: the hypothesis: the text has no visible character (empty_text, "),
+        (("explain", "a", " "), 1, "semblance: the second sentence: the text has no visible character (empty_text, "),
+        (("rank", "q", "a", " "), 1, "semblance: candidate 2: the text has no visible character (empty_text, "),
+        (("rank", " ", "a"), 1, "semblance: the query: the text has no visible character (empty_text, "),
+        (("embed", "a", "b", " "), 1, "semblance: sentence 3: the text has no visible character (empty_text, "),
+        (("entail", "a", "b", "--model", "avg-paraphrase"), 1, "semblance: --model: model avg-paraphrase has no "),
+        (("rank", "a", "b", "--rerank-top", "1"), 1, "semblance: --rerank-model: there is no default model"),
     ],
 )
 def test_a_refusal_is_one_line(here: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -148,11 +187,11 @@ def test_a_refusal_is_one_line(here: Run, arguments: tuple[str, ...], code: int,
 
 
 def test_no_service_is_one_line(semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semblance.client.Retries", lambda _: Retries(0))
+    monkeypatch.setattr("semblance.endpoint.Retries", lambda _: Retries(0))
     port = free_port()
     for where, message in [
         (("--url", f"http://127.0.0.1:{port}"), f"semblance: no answer from http://127.0.0.1:{port}: "),
-        (("--models-dir", tmp_path / "nowhere"), f"semblance: SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file"),
+        (("--models-dir", tmp_path / "nowhere"), f"semblance: no folder of models at {tmp_path}/nowhere: name one "),
     ]:
         code, out, err = semblance("score", "a", "b", *where)
         assert (code, out, err.count("\n")) == (3, "", 1)
@@ -166,9 +205,12 @@ def test_no_service_is_one_line(semblance: Run, tmp_path: Path, monkeypatch: pyt
         ("score", "a", "b", "--url", "host:80"),
         ("rank", "q", "c", "--file", __file__),
         ("rank", "q", "--file", "/nowhere"),
+        ("rank", "q", "--file", "/dev/null"),
+        ("embed", "--file", "/dev/null"),
+        ("embed", "s", "--file", __file__),
         ("rank", "q", "c", "--top-k", "0"),
-        ("serve", "--set", "cache_sise=3"),
-        ("serve", "--set", "cache_size"),
+        ("serve", "--set", "cache_bites=3"),
+        ("serve", "--set", "cache_bytes"),
         ("batch", "x.jsonl", "y.jsonl", "--task", "guess"),
         ("nothing",),
     ],
@@ -177,6 +219,36 @@ def test_wrong_usage(semblance: Run, arguments: tuple[str, ...]) -> None:
     code, out, err = semblance(*arguments)
     assert (code, out) == (2, "")
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("command", "what"), [(("rank", "a cat"), "candidates"), (("embed",), "sentences")])
+def test_nothing_on_standard_input_is_said_in_plain_words(
+    semblance: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], what: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n \n")))
+    code, out, err = semblance(*command)
+    assert (code, out) == (2, "")
+    said = " ".join(err.replace("│", " ").split())
+    assert f"there are no {what}: none were given, and standard input has no line with text" in said
+
+
+def test_version(semblance: Run) -> None:
+    assert semblance("--version") == Ran(0, f"semblance {version()}\n", "")
+
+
+def test_embeddings_for_people(here: Run) -> None:
+    code, out, _ = here("embed", *PAIR)
+    assert code == 0
+    first, _, last = out.splitlines()[1:]
+    assert first.startswith(PAIR[0])
+    assert len(first.split()) == len(PAIR[0].split()) + 1 + 4 + 1
+    assert last == "avg-paraphrase: 8 numbers each, all of them with --json"
+
+
+def test_ranks_and_candidates_are_counted_from_1(here: Run) -> None:
+    lines = [line.split() for line in here("rank", "the guitar", "a dog", "the guitar").out.splitlines()]
+    assert lines[0] == ["rank", "score", "candidate", "number"]
+    assert [(line[0], line[-1]) for line in lines[1:3]] == [("1", "2"), ("2", "1")]
 
 
 def test_a_terminal_is_not_read_for_candidates(semblance: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +263,7 @@ def test_a_terminal_is_not_read_for_candidates(semblance: Run, monkeypatch: pyte
 def test_help_names_every_command(semblance: Run) -> None:
     code, out, _ = semblance("--help")
     assert code == 0
-    for command in ("score", "rank", "entail", "explain", "models", "serve", "batch"):
+    for command in ("score", "rank", "entail", "explain", "embed", "models", "serve", "batch"):
         assert f" {command} " in out
 
 

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,19 @@ from semblance.errors import (
     Unauthorized,
     UnexpectedAnswer,
 )
-from service.guard import digest_of
+from service.http.guard import digest_of
+from tests import fakes
 from tests.client.alike import assert_alike
 from tests.service.conftest import free_port
-from tests.service.test_process import running
+from tests.service.process.test_process import running
 
 PAIRS = [("a man plays the guitar", "the man is playing a guitar ."), ("a dog runs", "a cat sleeps"), ("cat", "\u732b")]
 CANDIDATES = ["a dog runs in the park", "the man is playing a guitar .", "a cat sleeps on the sofa", "guitar"]
 METHODS: dict[str, tuple[Any, ...]] = {
     "similarity": (PAIRS,),
     "entailment": (PAIRS,),
+    "claims": ("A man plays. A dog runs.", CANDIDATES),
+    "classify": (CANDIDATES, ["guitar", "dog"]),
     "rank": ("a man plays the guitar", CANDIDATES),
     "embed": (CANDIDATES,),
     "explain": PAIRS[0],
@@ -68,6 +72,18 @@ def test_every_answer_says_what_the_service_says(url: str) -> None:
         assert [(r.label, dataclasses.asdict(r.probabilities)) for r in labels.results] == [
             (r["label"], r["probabilities"]) for r in said["results"]
         ]
+        claims = client.claims(["A man plays.", "A dog runs."], CANDIDATES)
+        said = raw(url, "/entailment", premise="A man plays. A dog runs.", hypotheses=CANDIDATES)
+        assert [(r.index, r.sentence, dataclasses.asdict(r.probabilities)) for r in claims.results] == [
+            (r["index"], r["sentence"], r["probabilities"]) for r in said["results"]
+        ]
+        topics = client.classify(CANDIDATES, ["dog", "cat"], template="the {}", multi_label=True, tell_cached=True)
+        body = {"text": CANDIDATES, "labels": ["dog", "cat"], "template": "the {}", "multi_label": True}
+        said = raw(url, "/classify", **body)
+        assert topics.model == said["model"] == "avg-sick"
+        assert [(r.label, r.probabilities, r.truncated, r.cached is None) for r in topics.results] == [
+            (r["label"], r["probabilities"], r["truncated"], False) for r in said["results"]
+        ]
         ranking = client.rank("a man", CANDIDATES, top_k=3, rerank_model="pair-sick", rerank_top=2)
         said = raw(url, "/rank", query="a man", candidates=CANDIDATES, top_k=3, rerank_model="pair-sick", rerank_top=2)
         assert [(r.index, r.score, r.stage) for r in ranking.results] == [
@@ -99,11 +115,57 @@ def test_blocking_async_over_http_and_in_process_are_one(models: Path, url: str,
         async with opened:
             return [await getattr(opened, method)(*arguments) for method, arguments in METHODS.items()]
 
-    expected = [getattr(client, method)(*arguments) for method, arguments in METHODS.items()]
+    def timeless(answers: list[Any]) -> list[Any]:
+        """Only a service on the network has a time limit."""
+        at = list(METHODS).index("models")
+        answers[at] = replace(answers[at], limits=replace(answers[at].limits, request_timeout_seconds=0.0))
+        return answers
+
+    expected = timeless([getattr(client, method)(*arguments) for method, arguments in METHODS.items()])
     with Client(url) as over_http:
-        assert_alike([getattr(over_http, method)(*arguments) for method, arguments in METHODS.items()], expected)
-    assert_alike(asyncio.run(ask(AsyncClient(url))), expected)
-    assert_alike(asyncio.run(ask(AsyncClient.local(models))), expected)
+        found = [getattr(over_http, method)(*arguments) for method, arguments in METHODS.items()]
+        assert_alike(timeless(found), expected)
+    assert_alike(timeless(asyncio.run(ask(AsyncClient(url)))), expected)
+    assert_alike(timeless(asyncio.run(ask(AsyncClient.local(models)))), expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"top_k": 4}, {"rerank_model": "flat", "rerank_top": 9}])
+def test_a_ranking_in_parts_has_the_services_order_where_calibration_makes_equals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    folder = tmp_path / "flat"
+    folder.mkdir()
+    fakes.encoder_graph(folder / "encoder.onnx")
+    flat = fakes.SimilarityTask(
+        comparison="cosine",
+        raw_range=(-1.0, 1.0),
+        calibration=fakes.CentredIsotonic(x=(-1.0, 1.0), y=(0.5, 0.5)),
+        symmetric=True,
+    )
+    fakes.publish(folder, "flat", encoder="encoder.onnx", similarity=flat)
+    fakes.graded_model(tmp_path / "avg-sick")
+    for name in ("SIMILARITY", "RANK"):
+        monkeypatch.setenv(f"SEMBLANCE_DEFAULT_{name}", "flat")
+    candidates = [f"{text} {more}" for more in ("", "man", "dog", "sofa") for text in CANDIDATES]
+    found = []
+    for most in (10_000, 3):
+        monkeypatch.setenv("SEMBLANCE_MAX_CANDIDATES", str(most))
+        with Client.local(tmp_path) as client:
+            found.append(client.rank("a man", candidates, **options))
+    whole, parts = found
+    assert {result.score for result in whole.results} == {0.5}
+    assert [result.index for result in whole.results] != sorted(result.index for result in whole.results)
+    assert_alike(parts, whole)
+
+
+def test_raw_scores_of_a_ranking(url: str, client: Client) -> None:
+    whole = client.rank("a man", CANDIDATES)
+    assert [result.raw_score for result in whole.results] == sorted(
+        (result.raw_score for result in client.similarity([("a man", text) for text in CANDIDATES]).results),
+        reverse=True,
+    )
+    with Client(url, max_items=2) as small:
+        assert_alike(small.rank("a man", CANDIDATES), whole)
 
 
 def test_more_than_a_request_may_hold_gives_the_same(
@@ -115,6 +177,8 @@ def test_more_than_a_request_may_hold_gives_the_same(
         return [
             asked.similarity(pairs),
             asked.entailment(pairs),
+            asked.claims(CANDIDATES[:2], candidates),
+            asked.classify(candidates, ["dog", "cat"]),
             asked.rank("a man", candidates, top_k=7),
             asked.rank("a man", candidates, rerank_model="pair-sick", rerank_top=5),
             asked.embed(candidates),

@@ -1,13 +1,20 @@
-"""docs/client.md and the README's lines about the client, run against the published models."""
+"""What README and docs show of Python and of the command line, run from an empty folder against the published models.
+
+Each block runs as it is printed, but for the port. curl's: tests/test_readme.py and tests/test_explaining_page.py.
+"""
 
 import contextlib
 import io
 import json
+import math
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
@@ -15,9 +22,19 @@ from semblance.client import Client
 from semblance.types import Models
 from tests.client.alike import assert_alike
 from tests.client.conftest import Run
-from tests.service.test_process import running
+from tests.service.process.test_process import running
 
 ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCKS = [
+    (page.relative_to(ROOT).as_posix(), language, block)
+    for page in PAGES
+    for language, block in re.findall(
+        r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+]
+DIALECTS = [block for page, language, block in BLOCKS if (page, language) == ("docs/dialects.md", "python")]
+SECURITY = [block for page, language, block in BLOCKS if (page, language) == ("docs/security.md", "sh")]
 PAGE = (ROOT / "docs/client.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, flags=re.DOTALL)
 COMMANDS = re.findall(r"^\$ (.*?)\n(.*?)(?=^\$ |^```)", PAGE, flags=re.DOTALL | re.MULTILINE)
@@ -47,16 +64,67 @@ def printed_by(code: str, url: str) -> str:
     return out.getvalue()
 
 
-def test_the_page_has_them() -> None:
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with nothing but the models, to be in."""
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_example_is_run() -> None:
+    """Those in Python and of `semblance` are counted by page, so that a new one is not forgotten here."""
     assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (3, 4, 4)
-    assert PAGE.count("```python") == len(SNIPPETS)
+    python = [page for page, language, _ in BLOCKS if language == "python"]
+    assert python == ["README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4]
+    ours = [page for page, _, block in BLOCKS if re.search(r"^(?:\$ )?semblance ", block, flags=re.MULTILINE)]
+    assert ours == ["README.md", "docs/client.md", "docs/client.md"]
+
+
+def test_commands_name_a_python_that_is_there() -> None:
+    """`make` builds .venv and .venv-serve; a bare `python` has none of our packages."""
+    for page, language, block in BLOCKS:
+        if language in ("sh", "console"):
+            assert not re.search(r"(?<![\w/.-])python -m service", block), page
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("code", DIALECTS, ids=["cohere", "openai", "huggingface_hub", "langchain"])
+def test_another_client_is_answered_by_a_plain_service(code: str, published: str, empty: Path) -> None:
+    """Without an alias or any other setting."""
+    package = re.findall(r"^(?:from|import) (\w+)", code)[0]
+    pytest.importorskip(package, reason=f"no {package}: the extra `clients` is not installed")
+    left: dict[str, object] = {}
+    exec(compile(code.replace("http://127.0.0.1:8000", published), "snippet", "exec"), left)
+    assert left.get("best", 1) == 1
+
+
+def test_a_key_is_made_as_documented_and_lets_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    make, ask = SECURITY
+    serve = re.findall(r'^(SEMBLANCE_API_KEYS="\$entry") make serve', make, flags=re.MULTILINE)
+    assert serve
+    script = re.sub(r"^SEMBLANCE_API_KEYS=.*", "", make, flags=re.MULTILINE)
+    script = script.replace(".venv-serve/bin/python", shlex.quote(sys.executable))
+    done = subprocess.run(["bash", "-eu"], cwd=ROOT, input=script, capture_output=True, text=True, check=True)
+    key, entry = done.stdout.splitlines()
+    assert entry in make.replace("9f86d081884c7d65...", entry.partition(":")[2])
+    with running(ROOT / "models", api_keys=entry) as (_, url):
+        _, where, _, header = shlex.split(ask.replace("127.0.0.1:8000", url).replace("$key", key))
+        name, _, value = header.partition(": ")
+        assert httpx.get(where, headers={name: value}).status_code == 200
+        assert httpx.get(where).status_code == 401
+
+
+def test_the_readme_knows_how_large_models_are() -> None:
+    sizes = [
+        float(re.findall(r"([\d.]+) MB", card.read_text(encoding="utf-8"))[0])
+        for card in sorted((ROOT / "models").glob("*/README.md"))
+    ]
+    assert f"models of {int(min(sizes))} to {math.ceil(max(sizes))} MB" in README
 
 
 @pytest.mark.parametrize(("code", "printed"), SNIPPETS, ids=["client", "async", "local"])
-def test_a_snippet_prints_what_it_says(
-    code: str, printed: str, published: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
+def test_a_snippet_prints_what_it_says(code: str, printed: str, published: str, empty: Path) -> None:
     assert printed_by(code, published) == printed
 
 
@@ -66,6 +134,7 @@ def test_a_command_prints_what_it_says(
 ) -> None:
     monkeypatch.setenv("SEMBLANCE_URL", published)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.chdir("/")
     program, *arguments = shlex.split(command)
     assert program == "semblance"
     code, out, err = semblance(*arguments)

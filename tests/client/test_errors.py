@@ -51,7 +51,7 @@ def test_a_status_that_no_standard_knows() -> None:
 
 def test_a_field_counts_over_all_that_was_given() -> None:
     message = "pairs.1.b: Input should be a valid string"
-    moved = request_failed(422, body(message=message, field="pairs.1.b"), None, 2.0).at(range(256, 300))
+    moved = request_failed(422, body(message=message, field="pairs.1.b"), None, 2.0).at(range(256, 300), "pairs")
     assert moved.field == "pairs.257.b"
     assert moved.message == "pairs.257.b: Input should be a valid string"
     assert (moved.status, moved.code, moved.request_id, moved.retry_after) == (422, "empty_text", "r1", 2.0)
@@ -61,7 +61,8 @@ def test_a_field_counts_over_all_that_was_given() -> None:
 @pytest.mark.parametrize("field", [None, "model", "pairs", "pairs.7.a"])
 def test_other_fields_stay(field: str | None) -> None:
     error = request_failed(422, body(field=field), None, None)
-    assert error.at(range(5, 7)) is error
+    assert error.at(range(5, 7), "pairs") is error
+    assert error.at(range(9), "text") is error  # of a list that was not split
 
 
 def test_an_error_is_one_line() -> None:
@@ -74,7 +75,8 @@ def test_an_error_is_one_line() -> None:
         (request_failed(422, body(), None, None), 1),
         (errors.UnexpectedAnswer("x"), 1),
         (errors.BatchError("x"), 2),
-        (errors.MissingExtra("x", "y", "z"), 2),
+        (errors.MissingExtra("x", "y", "z", "pip install z"), 2),
+        (errors.StillBusy(request_failed(429, body(), None, None), 600), 1),
         (errors.TimedOut("x"), 3),
         (errors.CannotStart("x"), 3),
     ],

@@ -1,11 +1,17 @@
 """What the base install can do, and what it says of the rest."""
 
+import re
+import shlex
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from semblance.extras import install_command
+from semblance.version import DISTRIBUTION
 from tests.test_repository import imports
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +39,7 @@ def test_the_client_alone_loads_no_service() -> None:
 @pytest.mark.parametrize("package", ["httpx", "tenacity"])
 def test_a_client_without_its_packages_says_what_to_install(package: str) -> None:
     done = python("import semblance\ntry: semblance.Client\nexcept ImportError as error: print(error)", package)
-    assert done.stdout == f"the client needs {package}, which is not installed: pip install 'semblance[cli]'\n"
+    assert done.stdout == f"the client needs {package}, which is not installed: {install_command('cli')}\n"
 
 
 @pytest.mark.parametrize("package", ["typer", "rich", "httpx"])
@@ -41,8 +47,45 @@ def test_a_command_line_without_its_packages_says_what_to_install(package: str) 
     done = python("from semblance.__main__ import main; sys.exit(main())", package)
     assert done.returncode == 2
     assert done.stderr == (
-        f"semblance: the command line needs {package}, which is not installed: pip install 'semblance[cli]'\n"
+        f"semblance: the command line needs {package}, which is not installed: {install_command('cli')}\n"
     )
+
+
+def commands(monkeypatch: pytest.MonkeyPatch, *, installed: bool, path: str) -> str:
+    def found(name: str) -> str:
+        if not installed:
+            raise metadata.PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr("semblance.extras.metadata.version", found)
+    monkeypatch.setenv("PATH", path)
+    return install_command("parquet")
+
+
+def test_what_to_install_is_what_works_from_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An installed distribution by its name, whose extras pip knows without an index; a checkout by its folder."""
+    environment = tmp_path / "my venv"
+    (environment / "bin").mkdir(parents=True)
+    for name in ("pip", "python"):
+        (environment / "bin" / name).touch(0o755)
+    python = environment / "bin/python"
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.chdir(tmp_path)
+    active, other = str(environment / "bin"), "/nowhere"
+    assert commands(monkeypatch, installed=True, path=active) == f"pip install '{DISTRIBUTION}[parquet]'"
+    assert commands(monkeypatch, installed=True, path=other) == f"'{python}' -m pip install '{DISTRIBUTION}[parquet]'"
+    assert commands(monkeypatch, installed=False, path=active) == f"pip install {shlex.quote(f'{ROOT}[parquet]')}"
+    monkeypatch.chdir(ROOT)
+    assert commands(monkeypatch, installed=False, path=active) == "pip install '.[parquet]'"
+
+
+def test_the_name_is_that_of_the_distribution_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == DISTRIBUTION != "semblance"  # which on the package index is another project
+    assert f'"{DISTRIBUTION}"' in (ROOT / "service/version.py").read_text()
+    for path in (p for folder in ("semblance", "service", "contract", "docs") for p in (ROOT / folder).rglob("*")):
+        if path.suffix in (".py", ".md"):
+            assert not re.search(r"pip install '?semblance\[", path.read_text(encoding="utf-8")), path
 
 
 def test_imports_go_one_way() -> None:

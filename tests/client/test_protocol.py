@@ -64,9 +64,11 @@ def by_length(_: str, body: dict[str, Any]) -> dict[str, Any]:
     """Orders by length, the shortest first for the model `short`; cuts what is longer than 8."""
     texts, sign = body["candidates"], -1 if body.get("model") == "short" else 1
     best = sorted(range(len(texts)), key=lambda i: -sign * len(texts[i]))[: body.get("top_k")]
+    results: list[dict[str, float]] = [{"index": i, "score": 0.5 + sign * len(texts[i]) / 100} for i in best]
+    results = [{**result, "raw_score": sign * len(texts[int(result["index"])])} for result in results]
     return {
         "model": body.get("model", "m"),
-        "results": [{"index": i, "score": 0.5 + sign * len(texts[i]) / 100} for i in best],
+        "results": results,
         "truncated": {"query": False, "candidates": [i for i, text in enumerate(texts) if len(text) > 8]},
     }
 
@@ -117,9 +119,34 @@ def test_a_caller_may_ask_for_smaller_requests() -> None:
     assert [len(call.places) for call in sent[1:]] == [3, 3, 1]
 
 
+@pytest.mark.parametrize(("labels", "size"), [(None, 4), (["a"], 6), (["a", "b", "c"], 2), (list("abcdefgh"), 1)])
+def test_texts_with_labels_make_pairs_within_the_limit(labels: list[str] | None, size: int) -> None:
+    def answer(_: str, body: dict[str, Any]) -> dict[str, Any]:
+        results = [{"label": text, "probabilities": {text: 1.0}, "truncated": False} for text in body["text"]]
+        return {"model": "m", "results": results}
+
+    steps = Questions().classify(list("tuvwxyz"), labels, template=None, multi_label=False, model=None)
+    found, sent = run(steps, answer, max_pairs=6)
+    assert [result.label for result in found.results] == list("tuvwxyz")
+    assert [len(call.places) for call in sent[1:]] == [min(size, 7 - start) for start in range(0, 7, size)]
+
+
+@pytest.mark.parametrize(("document", "size"), [("A long text.", 6), (["one", "two", "three"], 2), (["s"] * 9, 1)])
+def test_claims_with_sentences_make_pairs_within_the_limit(document: str | list[str], size: int) -> None:
+    def answer(_: str, body: dict[str, Any]) -> dict[str, Any]:
+        assert body["premise"] == document
+        result = {"label": "neutral", "probabilities": {"entailment": 0, "neutral": 1, "contradiction": 0}}
+        result |= {"truncated": [False, False], "index": 0}
+        return {"model": "m", "results": [{**result, "sentence": claim} for claim in body["hypotheses"]]}
+
+    found, sent = run(Questions().claims(document, list("tuvwxyz"), None), answer, max_pairs=6)
+    assert [result.sentence for result in found.results] == list("tuvwxyz")
+    assert [len(call.places) for call in sent[1:]] == [min(size, 7 - start) for start in range(0, 7, size)]
+
+
 def test_nothing_to_ask_is_for_the_service_to_refuse() -> None:
     steps = Questions().similarity([], None)
-    assert next(steps) == [Call("/similarity", b'{"pairs":[]}', range(0))]
+    assert next(steps) == [Call("/similarity", b'{"pairs":[]}', range(0), "pairs")]
 
 
 def test_texts_travel_as_they_are_and_lone_surrogates_escaped() -> None:

@@ -7,9 +7,11 @@ from rich.console import Console, RenderableType
 
 from semblance import render
 from semblance.types import (
+    ClassifyResult,
     EntailmentResult,
     Entailments,
     Explanation,
+    Labels,
     MatrixOfTokens,
     Probabilities,
     Ranking,
@@ -47,20 +49,41 @@ b                  5 tokens, cut at the model's limit, 25%
 
 
 def test_a_ranking() -> None:
-    answer = Ranking("first", [RankResult(1, 0.75), RankResult(0, 0.0)], RankTruncated(query=False, candidates=[0]))
+    answer = Ranking(
+        "first", [RankResult(1, 0.75, 0.8), RankResult(0, 0.0, -0.1)], RankTruncated(query=False, candidates=[0])
+    )
     assert (
         text(render.ranking(answer, ["a [bold]dog", "猫"]))
         == """\
-   score                         candidate                of
-1  0.7500  ███████████████·····  猫                       1
-2  0.0000  ····················  a [bold]dog (cut at the  0
-                                 model's limit)
+rank  score                         candidate         number
+1     0.7500  ███████████████·····  猫                2
+2     0.0000  ····················  a [bold]dog (cut  1
+                                    at the model's
+                                    limit)
 first"""
     )
     both = Ranking(
-        "first", [RankResult(0, 1.0, 2)], answer.truncated, "second", RankTruncated(query=False, candidates=[])
+        "first", [RankResult(0, 1.0, 1.0, 2)], answer.truncated, "second", RankTruncated(query=False, candidates=[])
     )
     assert text(render.ranking(both, ["dog"])).splitlines()[-1] == "first, then second"
+
+
+def test_labels() -> None:
+    answer = Labels(
+        "sentiment",
+        [ClassifyResult("yes", {"no": 0.25, "yes": 0.75}, False), ClassifyResult("no", {"no": 1.0, "yes": 0.0}, True)],
+    )
+    assert (
+        text(render.labels(answer, ["a [bold]dog", "猫"]))
+        == """\
+text                label  probability
+a [bold]dog         yes    0.7500       ███████████████·····
+                    no     0.2500       █████···············
+猫 (cut at the      no     1.0000       ████████████████████
+model's limit)
+                    yes    0.0000       ····················
+sentiment"""
+    )
 
 
 def test_an_entailment() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contract.explaining import contributions
-from contract.scores import cosine
+from contract.measures import cosine
 
 
 @given(n=st.integers(1, 9), m=st.integers(1, 9), dim=st.integers(1, 6), seed=st.integers(0, 1000))

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from contract import GraphMismatchError
-from contract.graph import DYNAMIC, ENCODER, EXPLANATION, HEAD, PAIR, SPECS, GraphSpec, check_signature
+from contract.errors import GraphMismatchError
+from contract.graph import CLASSIFIER, DYNAMIC, ENCODER, EXPLANATION, HEAD, PAIR, SPECS, GraphSpec, check_signature
 
 Side = dict[str, tuple[str, Sequence[int | str | None]]]
 SIZES = {"dim": 4, "outputs": 5, "matrices": 2}
@@ -25,6 +25,7 @@ def signature(spec: GraphSpec) -> tuple[Side, Side]:
     [
         (ENCODER, {"dim": 4}),
         (HEAD, {"dim": 4, "outputs": 5}),
+        (CLASSIFIER, {"dim": 4, "outputs": 5}),
         (PAIR, {"outputs": 5}),
         (EXPLANATION, {"matrices": 2}),
     ],
@@ -85,7 +86,9 @@ def test_an_encoder_is_not_taken_for_a_head() -> None:
 
 
 def test_every_kind_is_listed_and_every_batch_axis_is_dynamic() -> None:
-    assert list(SPECS) == [spec.kind for spec in SPECS.values()] == ["encoder", "head", "pair", "explanation"]
+    assert list(SPECS) == [spec.kind for spec in SPECS.values()] == [
+        "encoder", "tokens", "head", "classifier", "pair", "explanation",
+    ]  # fmt: skip
     for spec in SPECS.values():
         for tensor in (*spec.inputs.values(), *spec.outputs.values()):
             assert tensor.axes[0] == "batch"

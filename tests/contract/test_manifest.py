@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from contract import ArtifactError, CentredIsotonic, Manifest, ManifestError
-from contract.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, describe_file
+from contract.calibration import CentredIsotonic
+from contract.errors import ArtifactError, ManifestError
+from contract.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, Manifest, describe_file
 
 CONTENTS = {"encoder.onnx": b"graph", "head.onnx": b"head", "tokenizer.json": b"{}", "golden.json": b"[]"}
 HEAD_TASK = {
@@ -22,6 +23,7 @@ EXPLANATION: dict[str, Any] = {
     "graph": "head.onnx",
     "matrices": [{"name": "cosine", "description": "of the states", "range": [-1, 1]}],
 }
+CLASSIFICATION: dict[str, Any] = {"graph": "head.onnx", "labels": ["negative", "positive"]}
 INTERACTION = {"family": "interaction", "dim": None, "encoder": None}
 
 
@@ -106,6 +108,8 @@ def test_tasks_and_graphs_follow_from_the_entries(folder: Path) -> None:
     assert (sealed(both).tasks, sealed(both).graphs) == (("similarity", "entailment"), ("encoder.onnx", "head.onnx"))
     cosine = {"comparison": "cosine", "raw_range": [-1, 1], "symmetric": True}
     assert sealed({**values, "similarity": cosine}).graphs == ("encoder.onnx",)
+    labels_alone = sealed({**values, "similarity": None, "classification": CLASSIFICATION})
+    assert (labels_alone.tasks, labels_alone.graphs) == (("classification",), ("encoder.onnx", "head.onnx"))
 
 
 @pytest.mark.parametrize(
@@ -143,6 +147,15 @@ def test_tasks_and_graphs_follow_from_the_entries(folder: Path) -> None:
         (("similarity", "classes"), [1], "similarity.classes: Tuple should have at least 2 items"),
         (("entailment",), {"graph": "head.onnx", "labels": ["neutral"] * 3}, "entailment: Value error, each label onc"),
         (("entailment",), {"graph": "head.onnx", "labels": ["neutral", "yes", "no"]}, "entailment.labels.1: Input sho"),
+        (
+            ("classification",),
+            {**CLASSIFICATION, "labels": ["yes", "yes"]},
+            "classification: Value error, each label onc",
+        ),
+        (("classification",), {**CLASSIFICATION, "labels": ["yes"]}, "classification.labels: Tuple should have at lea"),
+        (("classification",), {**CLASSIFICATION, "labels": ["yes", ""]}, "classification.labels.1: String should have"),
+        (("classification",), {**CLASSIFICATION, "temperature": 0}, "classification.temperature: Input should be grea"),
+        (("classification",), {**CLASSIFICATION, "graph": "no.onnx"}, "'no.onnx' is used but not listed in files"),
         (("training_data",), [], "training_data: Tuple should have at least 1 item"),
         (("provenance", "commands"), [], "provenance.commands: Tuple should have at least 1 item"),
         (("provenance", "created"), "yesterday", "provenance.created: Input should be a valid date"),
@@ -172,14 +185,20 @@ def test_classes_without_a_graph_and_comparisons_without_embeddings_are_refused(
     assert sealed(interaction).graphs == ("head.onnx",)
     with pytest.raises(ValueError, match="an interaction model has no embeddings to compare"):
         sealed({**interaction, "similarity": cosine})
+    with pytest.raises(ValueError, match="classification belongs to the siamese family"):
+        sealed({**interaction, "classification": CLASSIFICATION})
 
 
 def test_additive_is_said_of_embeddings_and_explanations_of_pairs(folder: Path) -> None:
     values = fields(folder)
     assert not sealed(values).additive
     assert sealed({**values, "additive": True}).additive
-    with pytest.raises(ValueError, match="additive belongs to the siamese family"):
+    with pytest.raises(ValueError, match="additive and token_embeddings belong to the siamese family"):
         sealed({**values, **INTERACTION, "additive": True})
+    of_tokens = changed(values, "files", "tokens.onnx", value=OTHER_FILE) | {"token_embeddings": "tokens.onnx"}
+    assert sealed(of_tokens).graphs[:2] == (sealed(values).encoder, "tokens.onnx")
+    with pytest.raises(ValueError, match="give either additive or token_embeddings"):
+        sealed({**of_tokens, "additive": True})
     listed = changed(values, "files", "explanation.onnx", value=OTHER_FILE)
     explained = {**listed, **INTERACTION, "explanation": {**EXPLANATION, "graph": "explanation.onnx"}}
     assert sealed(explained).graphs == ("head.onnx", "explanation.onnx")
@@ -240,7 +259,7 @@ def test_a_changed_file_is_named_with_both_checksums(folder: Path) -> None:
 
 def test_a_cut_file_is_named_with_both_sizes(folder: Path) -> None:
     (folder / "encoder.onnx").write_bytes(b"gra")
-    with pytest.raises(ArtifactError, match=r"encoder\.onnx: corrupted or replaced: 3 bytes .* expected 5 bytes"):
+    with pytest.raises(ArtifactError, match=r"encoder\.onnx: corrupted or replaced: 3 bytes, expected 5 bytes"):
         Manifest.load(folder).verify(folder)
 
 
@@ -332,6 +351,7 @@ OTHER_FILE = {"bytes": 1, "sha256": "1" * 64}
         (("similarity", "calibration"), CALIBRATION),
         (("similarity", "calibration"), {**CALIBRATION, "y": [1, 4.999]}),
         (("entailment",), {"graph": "head.onnx", "labels": ["neutral", "entailment", "contradiction"]}),
+        (("classification",), CLASSIFICATION),
         (("tensors",), {"words": "golden.json"}),
     ],
 )
@@ -347,6 +367,12 @@ def test_the_fingerprint_tells_label_orders_and_calibrations_apart(folder: Path)
     variants = [changed(values, "entailment", value={"graph": "head.onnx", "labels": order}) for order in orders]
     variants += [changed(values, "similarity", "calibration", value=each) for each in knots]
     assert len({sealed(variant).fingerprint for variant in variants}) == 4
+
+
+def test_the_fingerprint_tells_label_orders_and_temperatures_of_sentences_apart(folder: Path) -> None:
+    tasks = [CLASSIFICATION, {**CLASSIFICATION, "labels": ["positive", "negative"]}]
+    tasks.append({**CLASSIFICATION, "temperature": 1.5})
+    assert len({sealed({**fields(folder), "classification": task}).fingerprint for task in tasks}) == 3
 
 
 def test_the_fingerprint_knows_which_graph_is_the_encoder(folder: Path) -> None:

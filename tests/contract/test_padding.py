@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract import pad
-from contract.padding import PADDING_ID
+from contract.padding import PADDING_ID, pad
 
 
 def test_shorter_sentences_are_filled_on_the_right() -> None:

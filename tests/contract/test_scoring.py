@@ -5,9 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from contract import CentredIsotonic, EntailmentTask, SimilarityTask
+from contract.calibration import CentredIsotonic
+from contract.manifest import ClassificationTask, EntailmentTask, SimilarityTask
 from contract.scoring import (
     Array,
+    classification,
+    classify,
     compare,
     encode,
     entailment,
@@ -119,6 +122,22 @@ def test_entailment_names_each_probability_in_the_order_of_the_task() -> None:
     assert found[0] == pytest.approx({"neutral": 0.5, "contradiction": 0.2, "entailment": 0.3}, abs=1e-6)
     assert [most_likely(row) for row in found] == ["neutral", "entailment"]
     assert [sum(row.values()) for row in found] == pytest.approx([1.0, 1.0], abs=1e-12)
+
+
+def test_a_classifier_reads_each_embedding_by_itself() -> None:
+    assert classify(lambda feeds: np.asarray(-feeds["sentence_embedding"]), A).tolist() == (-A).tolist()
+
+
+def test_labels_of_sentences_are_in_the_order_of_the_task_and_tempered() -> None:
+    output = np.log(np.array([[0.2, 0.8], [0.5, 0.5]], dtype=np.float32))
+    plain = classification(ClassificationTask(graph="c.onnx", labels=("negative", "positive")), output)
+    assert [list(row) for row in plain] == [["negative", "positive"]] * 2
+    assert plain[0] == pytest.approx({"negative": 0.2, "positive": 0.8}, abs=1e-6)
+    task = ClassificationTask(graph="c.onnx", labels=("negative", "positive"), temperature=2.0)
+    tempered = classification(task, output)
+    # Odds of 4 to 1 become those of its root.
+    assert tempered[0] == pytest.approx({"negative": 1 / 3, "positive": 2 / 3}, abs=1e-6)
+    assert tempered[1] == pytest.approx({"negative": 0.5, "positive": 0.5}, abs=1e-6)
 
 
 def test_the_first_of_equal_labels_is_the_most_likely() -> None:

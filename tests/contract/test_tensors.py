@@ -1,17 +1,16 @@
-"""Weights outside the graphs: loaded once, by checksum, and held against what each graph expects."""
+"""Weights outside the graphs: loaded once, by checksum, and given to the graphs that read tokens."""
 
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
-from contract import ArtifactError, Manifest, external_tensors, load_tensors
-from contract.manifest import SHARED_NAME, FileEntry, describe_file
-from tests import fakes
+from contract.errors import ArtifactError
+from contract.graph import SPECS, GraphKind
+from contract.manifest import SHARED_NAME, FileEntry, Manifest, describe_file
+from contract.tensors import load_tensors, tensors_of
 
 WORDS = np.arange(24, dtype=np.int8).reshape(6, 4)
 
@@ -94,69 +93,11 @@ def test_what_is_no_array_of_numbers_is_refused(
         load_tensors(tmp_path / "a", manifest)
 
 
-def graph(path: Path, *outside: tuple[str, int, list[int]]) -> Path:
-    """An ONNX file with one initializer inside, and those outside."""
-    initialisers = [numpy_helper.from_array(np.zeros((300, 2), np.float32), "inside")]
-    for name, dtype, dims in outside:
-        tensor = TensorProto(name=name, data_type=dtype, dims=dims, data_location=TensorProto.EXTERNAL)
-        entry = tensor.external_data.add()
-        entry.key, entry.value = "location", "words.npy"
-        initialisers.append(tensor)
-    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch"])
-    node = helper.make_node("Identity", ["x"], ["y"])
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch"])
-    made = helper.make_model(helper.make_graph([node], "tiny", [value], [output], initializer=initialisers))
-    path.write_bytes(made.SerializeToString())
-    return path
+@pytest.mark.parametrize("kind", [kind for kind in SPECS if kind not in ("head", "classifier")])
+def test_every_graph_of_tokens_is_given_all_tensors(kind: GraphKind) -> None:
+    assert tensors_of(kind, {"words": WORDS}) == {"words": WORDS}
 
 
-def test_a_graph_is_given_what_it_leaves_outside_and_no_more(tmp_path: Path) -> None:
-    tensors = {"words": WORDS, "scale": np.ones(6, np.float16), "inside": np.zeros((300, 2), np.float32)}
-    both = graph(tmp_path / "g.onnx", ("words", TensorProto.INT8, [6, 4]), ("scale", TensorProto.FLOAT16, [6]))
-    assert external_tensors(both, tensors).keys() == {"words", "scale"}
-    assert external_tensors(both, tensors)["words"] is WORDS
-    one = graph(tmp_path / "h.onnx", ("words", TensorProto.INT8, [6, 4]))
-    assert external_tensors(one, tensors).keys() == {"words"}
-    assert external_tensors(graph(tmp_path / "i.onnx"), tensors) == {}
-
-
-@pytest.mark.parametrize(
-    ("expected", "message"),
-    [
-        (("words", TensorProto.INT8, [6, 5]), r"expects tensor 'words' as int8 \[6, 5\], its file holds int8 \[6, 4\]"),
-        (("words", TensorProto.INT8, [24]), r"expects tensor 'words' as int8 \[24\], its file holds int8 \[6, 4\]"),
-        (("words", TensorProto.UINT8, [6, 4]), r"expects tensor 'words' as uint8 \[6, 4\], its file holds int8"),
-        (("words", TensorProto.BFLOAT16, [6, 4]), "expects tensor 'words' as type 16"),
-        (("rows", TensorProto.INT8, [6, 4]), "leaves 'rows' outside, .* not among the manifest's tensors: words$"),
-    ],
-)
-def test_a_tensor_that_does_not_fit_its_graph_is_named(
-    tmp_path: Path, expected: tuple[str, int, list[int]], message: str
-) -> None:
-    path = graph(tmp_path / "g.onnx", expected)
-    with pytest.raises(ArtifactError, match=f"^{path}: {message}"):
-        external_tensors(path, {"words": WORDS})
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"\x3a\xff", "it ends within a number"),
-        (b"\x3a\x05ab", "it ends within a field"),
-        (b"\x3b", "unknown wire type 3"),
-        (b"\xff" * 11, "it ends within a number"),
-    ],
-)
-def test_a_file_that_is_no_graph_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "g.onnx"
-    path.write_bytes(content)
-    with pytest.raises(ArtifactError, match=f"^{path}: cannot be read as an ONNX file: {message}$"):
-        external_tensors(path, {})
-    with pytest.raises(ArtifactError, match="cannot be read: No such file"):
-        external_tensors(tmp_path / "nowhere.onnx", {})
-
-
-def test_graphs_with_everything_inside_are_given_nothing(tmp_path: Path) -> None:
-    fakes.encoder_graph(tmp_path / "encoder.onnx")
-    onnx.checker.check_model(str(tmp_path / "encoder.onnx"))
-    assert external_tensors(tmp_path / "encoder.onnx", {"table": fakes.table()}) == {}
+@pytest.mark.parametrize("kind", ["head", "classifier"])
+def test_a_graph_that_reads_embeddings_is_given_none(kind: GraphKind) -> None:
+    assert tensors_of(kind, {"words": WORDS}) == {}

@@ -1,7 +1,10 @@
 """Text to words: the conformance list, and what must hold for any text at all."""
 
 import json
+import subprocess
+import sys
 import unicodedata
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -10,7 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from contract.text import normalise, split_words
+from contract import text as contract_text
+from contract.text import normalise, split_words, words_in_parts
 from contract.tokenizer import Tokenizer
 
 CONFORMANCE = json.loads((Path(__file__).parent / "conformance.json").read_text(encoding="utf-8"))
@@ -71,6 +75,96 @@ def test_the_short_road_for_ascii_gives_what_the_long_one_gives(text: str) -> No
 @given(ANY_TEXT)
 def test_composed_and_decomposed_spellings_are_one(text: str) -> None:
     assert split_words(unicodedata.normalize("NFC", text)) == split_words(unicodedata.normalize("NFD", text))
+
+
+def plainly_normalised(text: str) -> str:
+    """What `normalise` is to give, step by step and in quadratic time: marks stay until they have been sorted."""
+    plain = str.maketrans(contract_text._PLAIN)
+    decomposed = unicodedata.normalize("NFKD", text.translate(plain))
+    kept = (c for c in decomposed if unicodedata.category(c) not in {"Mn", "Me", "Cf", "Cs", "Co"} or c in VOICING)
+    spaced = "".join(" " if unicodedata.category(c) == "Cc" else c for c in kept)
+    folded = unicodedata.normalize("NFC", spaced).casefold().translate(plain)
+    return "".join(c for c in folded if unicodedata.category(c) != "Mn")
+
+
+VOICING = "\u3099\u309a"
+# Marks of many classes: dropped ones, kept ones (of music, tone marks, viramas), some that are several in one, voicing
+# marks, also those of half width, and what keeps marks apart until it is dropped.
+MARKS = (
+    "\u0301\u0316\u0344\u0f73\u0f71\u05b0\U0001d165\U0001d16d\u302e\u1b44\U00016ff0\u3099\u309a\uff9e\uff9f\u200d\u034f"
+)
+ROWS_OF_MARKS = st.lists(
+    st.tuples(st.sampled_from(["", "a", "\u304b", "\u1112\u1161", "\uff76", " "]), st.text(MARKS, max_size=100))
+).map(lambda parts: "".join(base + marks for base, marks in parts) + "\u03c9")
+
+
+@given(ANY_TEXT.map(lambda text: text + "\u03c9") | ROWS_OF_MARKS)
+@example("a" + "\u0301" * 100 + "\u0316" * 100 + "b")
+@example("\u304b" + "\u302e\u200d" * 40 + "\u3099\u200d" * 40)
+@example("\u304b" + "\u0301" * 100 + "\uff9e")
+def test_marks_dropped_and_sorted_early_change_no_text(text: str) -> None:
+    assert normalise(text) == plainly_normalised(text)
+
+
+def test_every_character_is_read_as_step_by_step() -> None:
+    # 17 characters apart, so that those of all planes come up in a second; all of them were compared once.
+    for code in range(0x80, 0x110000, 17):
+        text = f"\u304b{chr(code)}\u0301\u3099\u1112{chr(code) * 2}\u1161"
+        assert normalise(text) == plainly_normalised(text), hex(code)
+
+
+QUADRATIC = """
+import sys
+from contract.text import split_words, words_in_parts
+base, *marks = sys.argv[1].encode().decode("unicode_escape").split("|")
+text = base + "".join(mark * (60_000 // len(marks)) for mark in marks)
+print(len(split_words(text)), sum(map(len, words_in_parts(text))))
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a|\\u0301|\\u0316",
+        "a|\\u0344|\\u0316",
+        "a|\\u0f73",
+        "a|\\U0001d165|\\u3099",
+        "a|\\U0001d165|\\uff9e",
+        "a|\\U0001d165\\u200d|\\u3099\\u200d",  # apart until the joiners are dropped
+    ],
+)
+def test_no_row_of_marks_makes_reading_slow(text: str) -> None:
+    # In a process that can be killed: `unicodedata.normalize` sorted them in up to a minute, and let nobody else run.
+    child = subprocess.run([sys.executable, "-c", QUADRATIC, text], capture_output=True, text=True, timeout=10)
+    assert child.returncode == 0, child.stderr
+    whole, in_parts = child.stdout.split()
+    assert whole == in_parts
+
+
+@given(st.lists(ANY_TEXT | ROWS_OF_MARKS | st.text("n't19.,_srvedlm'! \x1c\x00\u4e00", max_size=30)).map("".join))
+@example("1,000 don't \u304b\u3099 it's")
+@example("\u1112\u1161\u11ab\u09c7\u09be\ufdfa\ufdfa")
+def test_words_read_in_parts_are_those_of_the_whole(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contract_text, "_PART", 3)
+        assert list(chain.from_iterable(words_in_parts(text))) == split_words(text)
+
+
+@pytest.mark.parametrize("part", ["a cat sat. ", "\u732b", "\ufdfa", "\U0001f600", "!", "\u00e9t\u00e9 "])
+def test_of_a_long_text_no_more_is_read_than_asked_for(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = 0
+
+    def counted(text: str) -> str:
+        nonlocal read
+        read += len(text)
+        return normalise(text)
+
+    whole = split_words(part * 3000)
+    monkeypatch.setattr(contract_text, "normalise", counted)
+    first = next(iter(words_in_parts(part * 100_000)))
+    assert first == whole[: len(first)]
+    assert 100 < len(first) <= 1000
+    assert read < 2000
 
 
 @pytest.mark.parametrize("part", ["1,", "1.a", "n't", "'", "9", "9a", "a\u0301", "\u1112\u1161"])

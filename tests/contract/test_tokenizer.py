@@ -1,4 +1,4 @@
-"""Words to ids: the layout, the fallbacks, the limit, and the file."""
+"""ErrorAnswer to ids: the layout, the fallbacks, the limit, and the file."""
 
 import json
 import zlib
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract import Encoded, Tokenizer, TokenizerError
-from contract.tokenizer import MAX_PIECED_CHARS
+from contract.errors import TokenizerError
+from contract.tokenizer import MAX_PIECED_CHARS, Encoded, Tokenizer
 
 WORDS = ("the", "cat", "caf\u00e9")  # the third can never be met: words are looked up folded
 PIECES = ("un", "##do", "##does", "do", "a", "##a")
@@ -103,6 +103,22 @@ def test_the_unknown_ratio_is_of_words_not_of_pieces() -> None:
     assert TOKENIZER.encode("the undo cat undo", 2).unknown_ratio == 0.5
     assert TOKENIZER.encode("", 9) == Encoded((), 0, 0, False)
     assert TOKENIZER.encode(" \x00\u200b", 9).unknown_ratio == 0.0
+
+
+@pytest.mark.parametrize("part", ["the undo cat, ", "\u732b", "\ufdfa ", "\u732b the undo "])
+def test_a_long_text_gives_the_ids_of_the_whole_and_is_read_no_further(part: str) -> None:
+    long, short = TOKENIZER.encode(part * 10_000, 100), TOKENIZER.encode(part * 101, 100)
+    assert long.ids == short.ids
+    assert (long.truncated, len(long.ids)) == (True, 100)
+    assert 100 // 4 < long.words < 2000  # of 10,000 and more
+    assert long.unknown_ratio == pytest.approx(short.unknown_ratio, abs=0.05)
+
+
+def test_a_long_text_that_fits_is_read_to_its_end() -> None:
+    encoded = TOKENIZER.encode("the" + " " * 5000 + "cat" + "\u200d" * 5000 + "\u732b", 9)
+    assert encoded == Encoded((1, 2, bucket("\u732b")), words=3, unknown=1, truncated=False)
+    word = "\u00e9" * 50_000
+    assert TOKENIZER.encode(word, 9) == Encoded((bucket("e" * 50_000),), words=1, unknown=1, truncated=False)
 
 
 @given(st.text(), st.integers(1, 6))

@@ -14,13 +14,14 @@ import pytest
 import uvicorn
 
 from service.app import create_app
-from service.edge import Edge
+from service.http.edge import Edge
 from service.settings import PREFIX, Settings
 from tests.service.conftest import (  # noqa: F401  # fixtures
     NEEDED_SECONDS,
     anyio_backend,
     free_port,
     models,
+    models_and_labels,
     no_settings_from_outside,
     serve,
 )

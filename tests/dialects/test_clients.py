@@ -134,7 +134,7 @@ def test_cohere_raises_its_own_errors(models, server: Server) -> None:
 def overload(server: Server) -> None:
     """Every request is large, and none may wait."""
     service = server.app.service
-    service.workers._limit = 0
+    service.pool._limit = 0
     expect(service.registry["avg-paraphrase"].scorer, 1.0)
 
 

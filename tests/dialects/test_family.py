@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests import fakes
+from tests.service.api.test_bad_input import GOOD
 from tests.service.conftest import Client, Serve, expect, let_in
-from tests.service.test_bad_input import GOOD
 
 pytestmark = pytest.mark.anyio
 TEI, COHERE, OPENAI = {"error", "error_type"}, {"id", "message"}, {"error"}
@@ -27,6 +27,7 @@ REQUESTS = {
     "TEI rerank": ("/rerank", {"query": "a man", "texts": ["a dog"]}, TEI),
     "TEI bare URL": ("/", {"inputs": "a man"}, TEI),
     "Jina rerank": ("/rerank", {"query": "a man", "documents": ["a dog"]}, JINA),
+    "LiteLLM infinity": ("/infinity/rerank", {"query": "a man", "documents": ["a dog"]}, JINA),
     "Cohere v1": ("/v1/rerank", {"query": "a man", "documents": ["a dog"]}, JINA | COHERE),
     "Cohere v2": ("/v2/rerank", {"query": "a man", "documents": ["a dog"]}, COHERE),
     "vLLM score": ("/score", {"text_1": "a man", "text_2": "a dog"}, JINA),
@@ -63,7 +64,7 @@ async def test_a_good_body_is_answered_and_counted(serve: Serve) -> None:
 async def test_overload(serve: Serve) -> None:
     async with serve() as client:
         service = client.app.service
-        service.workers._limit = 0
+        service.pool._limit = 0
         for model in service.registry.values():
             expect(model.scorer, 1.0)
         async for path, fields, response in ask_all(client):
@@ -78,7 +79,7 @@ async def test_overload(serve: Serve) -> None:
 
 
 async def test_no_answer_in_time(serve: Serve) -> None:
-    async with serve(request_timeout=0.02, cache_size=0) as client:
+    async with serve(request_timeout=0.02, cache_bytes=0) as client:
         slow(client, 0.04, "avg-sick")
         async for path, fields, response in ask_all(client, model="avg-sick"):
             assert response.status_code == 503, path
@@ -118,7 +119,7 @@ def slow(client: Client, seconds: float, name: str) -> None:
 
 
 async def test_a_graph_that_fails(serve: Serve, caplog) -> None:
-    async with serve(cache_size=0) as client:
+    async with serve(cache_bytes=0) as client:
         for model in client.app.service.registry.values():
             if model.manifest.encoder:
                 encoder = model.scorer._watched("encoder.onnx", lambda _: np.full((1, fakes.DIM), np.nan, np.float32))
@@ -159,6 +160,7 @@ BY_PATH = {
     "/rerank": JINA,
     "/score": JINA,
     "/v1/score": JINA,
+    "/infinity/rerank": JINA,
     "/v1/rerank": JINA | COHERE,
     "/v2/rerank": COHERE,
     "/v1/embeddings": OPENAI,
@@ -241,11 +243,11 @@ async def test_paths_that_are_nowhere(serve: Serve) -> None:
 
 async def test_routes_with_parameters_are_counted_under_one_name(serve: Serve) -> None:
     async with serve() as client:
-        before = (await client.get("/metrics")).text.count("\n")
+        before = (await client.scrape()).count("\n")
         for name in ("avg-sick", "zanzibar", "zebra"):
             await client.get(f"/v2/models/{name}/ready")
             await client.get(f"/v1/models/{name}")
-        text = (await client.get("/metrics")).text
+        text = await client.scrape()
         route = "/v2/models/{model}/ready"
         assert await client.metric("semblance_requests_total", route=route, status="404") == 2
         assert await client.metric("semblance_requests_total", route=route, status="200") == 1

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests import fakes
 from tests.service.conftest import Serve, let_in
 
 pytestmark = pytest.mark.anyio
@@ -23,6 +22,7 @@ async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None
         scorer = client.app.service.registry["avg-paraphrase"].scorer
         right = scorer._encoder
         scorer._encoder = lambda feeds: right(feeds) ** 2
+        client.app.service.registry["avg-paraphrase"].check()
         server = await client.get("/v2/health/ready")
         model = await client.get("/v2/models/avg-paraphrase/ready")
         other = await client.get("/v2/models/avg-sick/ready")
@@ -31,28 +31,13 @@ async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None
     assert (other.status_code, other.json()) == (200, {"name": "avg-sick", "ready": True})
 
 
-async def test_what_a_model_reads_and_gives(serve: Serve) -> None:
+async def test_no_tensors_are_promised_that_infer_does_not_take(serve: Serve) -> None:
     async with serve(model_aliases={"stable": "avg-sick"}) as client:
         found = (await client.get("/v2/models/stable")).json()
-        outputs = {
-            name: [tensor["name"] for tensor in (await client.get(f"/v2/models/{name}")).json()["outputs"]]
-            for name in ("avg-paraphrase", "pair-sick")
-        }
-    assert found == {
-        "name": "avg-sick",
-        "platform": "onnx_onnxv1",
-        "inputs": [{"name": name, "datatype": "BYTES", "shape": [-1]} for name in ("a", "b")],
-        "outputs": [
-            {"name": "score", "datatype": "FP64", "shape": [-1]},
-            {"name": "raw_score", "datatype": "FP64", "shape": [-1]},
-            {"name": "probabilities", "datatype": "FP64", "shape": [-1, 3]},
-            {"name": "embedding", "datatype": "FP32", "shape": [-1, fakes.DIM]},
-        ],
-    }
-    assert outputs == {
-        "avg-paraphrase": ["score", "raw_score", "embedding"],
-        "pair-sick": ["score", "raw_score", "probabilities"],
-    }
+        infer = await client.post("/v2/models/stable/infer", json={"inputs": []})
+    assert infer.status_code == 404
+    # So the metadata names no tensors: a client that believed it would send them.
+    assert found == {"name": "avg-sick", "platform": "onnx_onnxv1", "inputs": [], "outputs": []}
 
 
 @pytest.mark.parametrize(

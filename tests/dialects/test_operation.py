@@ -1,11 +1,13 @@
 """Paths that several families share: who answers, and what /docs says of it."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
-from service.edge import OPEN
+from service.http.edge import OPEN
+from tests.service.api.test_bad_input import GOOD, error_of
 from tests.service.conftest import Serve, let_in
-from tests.service.test_bad_input import GOOD, error_of
 
 pytestmark = pytest.mark.anyio
 RERANKED = {"id", "object", "created", "model", "results", "usage", "meta"}
@@ -14,10 +16,12 @@ RERANKED = {"id", "object", "created", "model", "results", "usage", "meta"}
 @pytest.mark.parametrize(
     ("path", "body", "keys"),
     [
-        ("/similarity", {"pairs": [{"a": "a", "b": "a"}]}, {"model", "results"}),
+        ("/similarity", {"pairs": [{"a": "a", "b": "a"}]}, {"model", "scale", "results"}),
         ("/similarity", {"inputs": {"source_sentence": "a", "sentences": ["a"]}}, None),
-        ("/similarity", {"pairs": [{"a": 'the "inputs" of', "b": "a"}]}, {"model", "results"}),
-        ("/similarity", {"pairs": [{"a": "inputs", "b": "inputs"}]}, {"model", "results"}),
+        ("/similarity", {"pairs": [{"a": 'the "inputs" of', "b": "a"}]}, {"model", "scale", "results"}),
+        ("/similarity", {"pairs": [{"a": "inputs", "b": "inputs"}]}, {"model", "scale", "results"}),
+        ("/classify", {"text": "inputs", "labels": ["a", "the"]}, {"model", "results"}),
+        ("/classify", {"inputs": "a", "parameters": {"candidate_labels": ["a"]}}, {"sequence", "labels", "scores"}),
         ("/embed", {"sentences": ["inputs"]}, {"model", "dim", "embeddings", "truncated"}),
         ("/embed", {"inputs": ["sentences"]}, None),
         ("/rerank", {"query": "a", "texts": ["documents"]}, None),
@@ -54,8 +58,8 @@ async def test_what_nobody_meant_is_told_by_the_first(serve: Serve) -> None:
     assert bare.json() == {"error": "inputs: Field required", "error_type": "Validation"}
 
 
-async def test_the_documentation_shows_every_body_of_a_path(serve: Serve) -> None:
-    async with serve() as client:
+async def test_the_documentation_shows_every_body_of_a_path(serve: Serve, models_and_labels: Path) -> None:
+    async with serve(models_dir=models_and_labels) as client:
         api = (await client.get("/openapi.json")).json()
         again = (await client.get("/openapi.json")).json()
         schemas = api["components"]["schemas"]
@@ -69,8 +73,14 @@ async def test_the_documentation_shows_every_body_of_a_path(serve: Serve) -> Non
     assert again == api
     assert asked >= 20
     counts = {path: len(bodies(methods.get("post"), schemas)) for path, methods in api["paths"].items()}
-    assert {path for path, count in counts.items() if count > 1} == {"/similarity", "/embed", "/rerank", "/"}
-    assert counts["/"] == 3
+    assert {path for path, count in counts.items() if count > 1} == {
+        "/similarity",
+        "/classify",
+        "/embed",
+        "/rerank",
+        "/",
+    }
+    assert counts["/"] == 5
     similarity = api["paths"]["/similarity"]["post"]
     assert similarity["tags"] == ["scoring", "TEI / Hugging Face"]
     answers = similarity["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]

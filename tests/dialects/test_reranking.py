@@ -156,3 +156,28 @@ def test_what_does_not_fit_is_told(limited: httpx.Client, path, change, status, 
 def test_fields_of_other_services_are_ignored(limited: httpx.Client, path: str) -> None:
     more = {"max_chunks_per_doc": 10, "priority": 3, "user": "me", "request_id": "x", "relevant_spans": {}}
     assert limited.post(path, json={**ASK, **more}).status_code == 200
+
+
+async def test_infinity_returns_documents_as_texts(serve: Serve) -> None:
+    """LiteLLM's `infinity/` makes the object of Cohere's answer itself."""
+    async with serve() as client:
+        body = {**ASK, "documents": ["a dog", {"text": "a cat"}], "return_documents": True}
+        answer = (await client.post("/infinity/rerank", json=body)).json()
+        expected = await own(client, ["a dog", "a cat"])
+    assert [{k: r[k] for k in ("index", "relevance_score")} for r in answer["results"]] == expected
+    assert {result["index"]: result["document"] for result in answer["results"]} == {0: "a dog", 1: "a cat"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (["t", "u", "t"], "each field once"),
+        ([f"f{i}" for i in range(17)], "at most 16"),
+        (["t", "u"], "the limit is 70"),
+    ],
+)
+def test_rank_fields_are_bounded_before_they_are_joined(limited: httpx.Client, fields: list[str], words: str) -> None:
+    body = {"query": "a", "documents": [{"t": "x" * 40, "u": "y" * 40}], "rank_fields": fields}
+    response = limited.post("/v1/rerank", json=body)
+    assert response.status_code == 400
+    assert words in response.json()["message"]

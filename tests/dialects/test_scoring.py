@@ -3,8 +3,8 @@
 import pytest
 
 from contract.tokenizer import Encoded
+from service.api.dialects.scoring import Cutting, Texts
 from service.app import create_app
-from service.dialects.scoring import Cutting, Texts
 from service.errors import InvalidRequest, ModelError, SettingsError, TooLarge
 from service.settings import Settings
 from tests.service.conftest import Serve

@@ -5,7 +5,7 @@ import math
 import httpx
 import pytest
 
-from service.batches import SENTENCES
+from service.compute.batcher import SENTENCES
 from tests import fakes
 from tests.service.conftest import Client, Serve
 
@@ -236,3 +236,13 @@ async def test_info_describes_the_default_or_the_named_model(serve: Serve, model
     assert list(pair["model_type"]) == ["reranker"]
     assert unknown.status_code == 404
     assert set(unknown.json()) == {"error", "error_type"}
+
+
+async def test_text_classification_labels_a_pair(serve: Serve) -> None:
+    """As `huggingface_hub` sends it: with `parameters`, which its feature_extraction does not send."""
+    async with serve() as client:
+        found = await answer(client, "/", {"inputs": PAIRS[0], "parameters": {}})
+        assert found == [await answer(client, "/predict", {"inputs": PAIRS[0]})]
+        best = await answer(client, "/", {"inputs": PAIRS[0], "parameters": {"top_k": 1}})
+        assert best == [found[0][:1]]  # type: ignore[index]
+        assert isinstance((await answer(client, "/", {"inputs": QUERY}))[0], list)  # type: ignore[index]

@@ -19,17 +19,17 @@ from contract.manifest import (
     TrainingData,
     describe_file,
 )
-from contract.scores import Floats
+from contract.measures import Floats
 from tests import toys
-from training.calibrate import fit_centred_isotonic
-from training.export import export_encoder, export_head
-from training.loop import Schedule, train
-from training.models import SiameseModel
+from training.architectures.models import SiameseModel
 from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
-from training.optimisers import OptimiserConfig
-from training.parity import check_encoder, check_head
-from training.runtime import PublishedModel
-from training.tables import WordTable
+from training.publishing.calibrate import fit_centred_isotonic
+from training.publishing.export import export_encoder, export_head
+from training.publishing.parity import check_encoder, check_head
+from training.publishing.runtime import PublishedModel
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs.loop import train
+from training.words.tables import WordTable
 
 torch.set_num_threads(1)
 

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from contract import ArtifactError, GoldenPairs, Manifest
-from contract.golden import TOLERANCE
+from contract.errors import ArtifactError
+from contract.golden import TOLERANCE, GoldenPairs
+from contract.manifest import Manifest
 from contract.scoring import Array, Run, Similarities, compare, encode, entailment, similarity
 from service.app import create_app
 from service.settings import Settings
 from tests import toys
 from tests.parity.conftest import TEXTS, Toy
-from training.runtime import BATCH, PublishedModel
+from training.publishing.runtime import BATCH, PublishedModel
 
 A, B = zip(*pairwise(TEXTS), strict=True)
 

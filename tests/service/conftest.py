@@ -16,10 +16,11 @@ import redis
 from anyio.from_thread import start_blocking_portal
 
 from service.app import create_app
-from service.batching import Cost
-from service.edge import Edge
-from service.guard import digest_of
-from service.scorer import Scorer, SiameseScorer
+from service.compute.batcher import Cost
+from service.http.edge import Edge
+from service.http.guard import digest_of
+from service.scoring.scorer import Scorer
+from service.scoring.siamese import SiameseScorer
 from service.settings import PREFIX, Settings
 from tests import fakes
 
@@ -38,6 +39,11 @@ class Client(httpx.AsyncClient):
         value = self.app.service.telemetry.registry.get_sample_value(name, labels)
         assert value is not None, f"no series {name}{labels}"
         return value
+
+    async def scrape(self) -> str:
+        """All figures as they are now; `/metrics` by itself may answer what it did a second ago."""
+        self.app.service.exposition._pages.clear()
+        return (await self.get("/metrics")).text
 
 
 def let_in(*keys: str) -> dict[str, str]:
@@ -82,6 +88,15 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def models_and_labels(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, and a model with labels of its own: every example of /docs has a model."""
+    root = tmp_path_factory.mktemp("labelling")
+    shutil.copytree(models, root, dirs_exist_ok=True)
+    fakes.labelling_model(root / "sentiment")
+    return root
+
+
+@pytest.fixture(scope="session")
 def serve(models: Path) -> Serve:
     """`async with serve(max_pairs=2) as client:` runs the service with these settings."""
 
@@ -116,14 +131,16 @@ def free_port() -> int:
 class RedisServer:
     """A redis-server of our own on a free port."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._options = options
         self._folder = folder
         self.start()
 
     def start(self) -> None:
         command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder]
+        command += self._options
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + NEEDED_SECONDS
         while time.monotonic() < deadline:
@@ -149,5 +166,20 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     if shutil.which("redis-server") is None:
         pytest.skip("no redis-server on the PATH")
     server = RedisServer(tmp_path)
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def redis_cluster(tmp_path: Path) -> Iterator[RedisServer]:
+    """One node that has all slots."""
+    if shutil.which("redis-server") is None:
+        pytest.skip("no redis-server on the PATH")
+    server = RedisServer(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+    with server.client() as client:
+        client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while "cluster_state:ok" not in str(client.execute_command("CLUSTER INFO")) and time.monotonic() < deadline:
+            time.sleep(0.01)
     yield server
     server.kill()

@@ -8,12 +8,12 @@ import pytest
 
 from contract.graph import PAIR
 from contract.manifest import MANIFEST_NAME, Manifest
+from contract.measures import Floats
 from contract.padding import pad
-from contract.scores import Floats
 from contract.scoring import raw_scores
 from contract.tensors import load_tensors
-from service.cache import Pair
-from service.session import open_session
+from service.compute.cache import Pair
+from service.compute.session import open_session
 
 MODELS = Path(__file__).parents[2] / "models"
 PUBLISHED = [folder.parent for folder in sorted(MODELS.glob(f"*/{MANIFEST_NAME}"))]

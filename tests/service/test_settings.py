@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from service.errors import SettingsError
-from service.settings import Settings
+from service.settings import HASH_KEY, Settings
 
 DIGEST = "0123456789abcdef" * 4
 NO_HASHES = (
-    "SEMBLANCE_API_KEYS: expected NAME:SHA256,NAME:SHA256, not keys themselves; `python -m service hash-key NAME` "
-    "reads a key and writes its entry"
+    f"SEMBLANCE_API_KEYS: expected NAME:SHA256,NAME:SHA256, not keys themselves; `{HASH_KEY} NAME` reads a key and "
+    "writes its entry"
 )
 NO_RATE = "SEMBLANCE_RATE_LIMIT: expected a number, a slash, and second, minute or hour, such as 100/second"
 NO_ORIGIN = "SEMBLANCE_CORS_ORIGINS: expected https://host or https://host:port, with commas between them, or *"
@@ -31,14 +31,14 @@ def test_the_defaults_serve_the_published_models_on_loopback() -> None:
 
 def test_the_environment_is_read(monkeypatch) -> None:
     monkeypatch.setenv("SEMBLANCE_PORT", "9000")
-    monkeypatch.setenv("SEMBLANCE_CACHE_SIZE", "0")
+    monkeypatch.setenv("SEMBLANCE_CACHE_BYTES", "0")
     monkeypatch.setenv("SEMBLANCE_ACCESS_LOG", "true")
     monkeypatch.setenv("SEMBLANCE_API_KEYS", f"alice:{DIGEST}, bob:{DIGEST[::-1]}")
     monkeypatch.setenv("SEMBLANCE_RATE_LIMIT", "600/minute")
     monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000")
     monkeypatch.setenv("SEMBLANCE_REDIS_URL", "")  # as docker compose passes on what is not set
     settings = Settings.from_environment()
-    assert (settings.port, settings.cache_size, settings.access_log) == (9000, 0, True)
+    assert (settings.port, settings.cache_bytes, settings.access_log) == (9000, 0, True)
     assert settings.api_keys == {"alice": DIGEST, "bob": DIGEST[::-1]}
     assert settings.rate_limit == "600/minute"
     assert settings.cors_origins == ("https://a.example", "http://localhost:3000")
@@ -69,6 +69,22 @@ def test_the_environment_is_read(monkeypatch) -> None:
             "REDIS_URL",
             "http://u:hush@h",
             "SEMBLANCE_REDIS_URL: expected redis://host:port/db, rediss://... or unix://path",
+        ),
+        *(
+            ("REDIS_URL", url, "SEMBLANCE_REDIS_URL: expected redis://host:port/db, rediss://... or unix://path")
+            for url in (
+                "redis://user:hush",
+                "redis://:hush@",
+                "redis://u:hush@h:99999",
+                "rediss://u:hush@[h",
+                "redis://h?socket_timeout=hush",
+                "unix://",
+            )
+        ),
+        (
+            "REDIS_SECRET",
+            "hush",
+            "SEMBLANCE_REDIS_SECRET: expected at least 16 characters, such as from `openssl rand -hex 32`",
         ),
         ("API_KEYS", "hush", NO_HASHES),
         ("API_KEYS", "alice:hush", NO_HASHES),

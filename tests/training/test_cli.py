@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from training.provenance import commands_for
 from training.recipes import RECIPES, find
+from training.runs.provenance import commands_for
 
 
 def training(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
@@ -25,6 +25,7 @@ def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) ->
         "data",
         "distill",
         "evaluate",
+        "evaluate-model",
         "publish",
         "recipes",
         "reproduce",
@@ -40,17 +41,17 @@ def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("train", "no-such-recipe"), "no recipe 'no-such-recipe'; there are avg-"),
+        (("train", "nope"), "no recipe 'nope'; `python -m training recipes` lists all"),
+        (("train", "gran-paraphrases"), "no recipe 'gran-paraphrases'; did you mean gran-paraphrase"),
         (("train", "avg-sick", "--runs", "{tmp}"), "run `python -m training distill minilm-256`"),
         (("train", "pwim-sick-glove", "--runs", "{tmp}"), "run `python -m training vectors glove-sick-300`"),
         (
             ("distill", "glove-sick-300", "--teacher", "{tmp}"),
-            "no table 'glove-sick-300' to distil; there are minilm-256",
+            "no table to distil 'glove-sick-300'; there are minilm-256",
         ),
-        (("vectors", "minilm-256"), "no table 'minilm-256' of published word vectors; there are glove-sick-300"),
+        (("vectors", "minilm-256"), "no table of published word vectors 'minilm-256'; there are glove-sick-300"),
         (("vectors", "--runs", "{tmp}"), "glove-sick: {tmp}/vectors/glove840b-sick-vocab-300d.npz not found"),
         (("publish", "avg-sick", "--runs", "{tmp}"), "python -m training train avg-sick --seed 1"),
-        (("publish", "pwim-sick-alone", "--runs", "{tmp}"), "'pwim-sick-alone' is an experiment"),
         (("results", "--figures", "{tmp}"), "no figures here"),
     ],
 )
@@ -79,3 +80,13 @@ def test_the_commands_of_a_card_retrain_what_a_run_starts_from_first() -> None:
         "python -m training vectors glove-sick-300",
         "python -m training train pwim-sick-glove --seed 1",
     )
+
+
+def test_a_table_whose_figures_are_committed_says_how_to_make_them_anew(tmp_path: Path) -> None:
+    """As in a fresh clone: figures are there, runs are not."""
+    shown = training("reproduce", "mgim-msrp", "--dry-run", "--runs", str(tmp_path), data=tmp_path).stdout
+    assert "mgim-msrp: 0 to do" in shown
+    command = next(part for part in shown.split("`") if part.startswith("python -m training reproduce mgim-msrp"))
+    *_, places = command.partition(" reproduce ")
+    anew = training("reproduce", *places.split(), "--dry-run", "--runs", str(tmp_path), data=tmp_path).stdout
+    assert "mgim-msrp seed 1: train and measure (int8)" in anew

@@ -1,150 +1,50 @@
-"""Masks, word embeddings and their small storage forms."""
+"""The folders of training/ are a tower: no import circle, and no import that points up the order given here."""
 
-import numpy as np
-import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from tests.imports import circle_in, crowded, graph_of, modules_of, upward_in
 
-from training.layers import (
-    Float16Embedding,
-    Int8Embedding,
-    Tags,
-    WordEmbedding,
-    WordNoise,
-    mask,
-    masked_mean,
-    width,
+# From the bottom up, as docs/architecture.md draws it. A module belongs to the longest name that it starts with.
+ORDER = (
+    "names",
+    "records",
+    "progress",
+    "pairs",
+    "corpora.counts",
+    "corpora.files",
+    "corpora.readers",
+    "corpora",
+    "corpora.catalogue",
+    "words",
+    "architectures",
+    "objectives",
+    "teacher",
+    "sources",
+    "recipes",
+    "runs",
+    "publishing",
+    "results",
+    "analyses",
+    "__main__",
 )
+MOST_FILES = 15
 
-ROWS = np.array([[0, 0, 0], [1, -2, 3], [4, 5, 6], [-7, 8, 9]], dtype=np.float32)
-
-
-def test_the_mask_is_one_on_real_tokens() -> None:
-    assert mask(torch.tensor([1, 3, 2]), 3).tolist() == [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
-    assert mask(torch.tensor([2]), 5).tolist() == [[1, 1, 0, 0, 0]]
+GRAPH = graph_of("training")
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-def test_word_embedding_gathers_and_its_gradient_touches_only_what_it_gathered(sparse: bool) -> None:
-    embedding = WordEmbedding(ROWS, sparse=sparse)
-    vectors = embedding(torch.tensor([[1, 3], [1, 0]]))
-    assert vectors.tolist() == [[ROWS[1].tolist(), ROWS[3].tolist()], [ROWS[1].tolist(), ROWS[0].tolist()]]
-    vectors[:, 0].sum().backward()
-    gradient = embedding.weight.grad
-    assert gradient is not None
-    assert gradient.is_sparse == sparse
-    assert gradient.to_dense().tolist() == [[0, 0, 0], [2, 2, 2], [0, 0, 0], [0, 0, 0]]
+def test_the_graph_is_whole() -> None:
+    """Imports that everybody knows are seen."""
+    assert "training.runs.loop" in GRAPH["training.runs.run"]
+    assert "training.publishing.publish" in GRAPH["training.__main__"]
+    assert len(GRAPH) > 100
 
 
-def test_word_embedding_owns_its_rows() -> None:
-    rows = ROWS.copy()
-    embedding = WordEmbedding(rows)
-    with torch.no_grad():
-        embedding.weight += 1
-    assert rows.tolist() == ROWS.tolist()
-    assert embedding.start.tolist() == ROWS.tolist()
-    assert list(embedding.state_dict()) == ["weight"]  # the start is made again from the table
-    assert not WordEmbedding(ROWS, trainable=False).weight.requires_grad
+def test_no_import_circle() -> None:
+    assert circle_in(GRAPH) == []
 
 
-def test_distance_from_start_counts_each_word_once() -> None:
-    embedding = WordEmbedding(ROWS)
-    with torch.no_grad():
-        embedding.weight[1] += torch.tensor([1.0, 2.0, 0.0])
-        embedding.weight[3] += 10.0
-    distance = embedding.distance_from_start(torch.tensor([1, 1, 2, 1, 0]))
-    assert distance.item() == pytest.approx(5.0)
-    distance.backward()
-    assert embedding.weight.grad is not None
-    # 2 (row - start) for the rows that are here; row 3 moved too, but is not.
-    assert embedding.weight.grad.to_dense().tolist() == [[0, 0, 0], [2, 4, 0], [0, 0, 0], [0, 0, 0]]
+def test_no_import_points_up() -> None:
+    assert upward_in(GRAPH, ORDER) == []
 
 
-TABLES = arrays(np.float32, (5, 4), elements=st.floats(-1e4, 1e4, width=16))
-IDS = torch.arange(5).reshape(1, 5)
-
-
-@given(TABLES)
-def test_int8_rows_are_off_by_half_a_step_at_most(rows: np.ndarray) -> None:
-    found = Int8Embedding(torch.from_numpy(rows))(IDS)[0].numpy()
-    step = np.abs(rows).max(axis=1, keepdims=True) / 127
-    assert found.dtype == np.float32
-    assert (np.abs(found - rows) <= step * 0.5001 + 1e-12).all()
-
-
-@given(TABLES)
-def test_int8_keeps_zeros_signs_and_the_largest_value(rows: np.ndarray) -> None:
-    found = Int8Embedding(torch.from_numpy(rows))(IDS)[0].numpy()
-    assert (found[rows == 0] == 0).all()
-    assert (found * rows >= 0).all()
-    assert np.abs(found).max(axis=1) == pytest.approx(np.abs(rows).max(axis=1), rel=1e-6)
-
-
-@given(TABLES)
-def test_float16_rows_are_off_by_half_a_unit_in_the_last_place(rows: np.ndarray) -> None:
-    scaled = rows / np.float32(3)
-    found = Float16Embedding(torch.from_numpy(scaled))(IDS)[0].numpy()
-    assert found.dtype == np.float32
-    assert (np.abs(found - scaled) <= np.maximum(np.abs(scaled) * 2.0**-11, 2.0**-25)).all()
-
-
-def test_stored_rows_are_not_tied_to_the_ones_they_came_from() -> None:
-    rows = torch.from_numpy(ROWS.copy()).requires_grad_()
-    stored = [Int8Embedding(rows), Float16Embedding(rows)]
-    before = [each(torch.tensor([[3]])) for each in stored]
-    with torch.no_grad():
-        rows.zero_()
-    assert all(torch.equal(each(torch.tensor([[3]])), b) for each, b in zip(stored, before, strict=True))
-    assert not any(list(each.parameters()) for each in stored)
-
-
-def test_every_embedding_knows_its_width() -> None:
-    rows = torch.from_numpy(ROWS)
-    embeddings = [WordEmbedding(ROWS), Int8Embedding(rows), Float16Embedding(rows), torch.nn.Embedding(2, 3)]
-    assert [width(each) for each in embeddings] == [3, 3, 3, 3]
-
-
-def test_the_masked_mean_leaves_the_padding_out() -> None:
-    values = torch.from_numpy(ROWS[[1, 2, 3, 3, 1, 1]].reshape(2, 3, 3))
-    found = masked_mean(values, torch.tensor([3, 1]))
-    assert found[0].tolist() == pytest.approx(ROWS[[1, 2, 3]].mean(0).tolist(), abs=1e-6)
-    assert found[1].tolist() == pytest.approx(ROWS[3].tolist())
-
-
-def test_word_dropout_takes_whole_words_and_dropout_single_values() -> None:
-    torch.manual_seed(0)
-    ones = torch.ones(50, 20, 10)
-    words = WordNoise(0.0, 0.2)(ones)
-    assert set(words.sum(2).flatten().round(decimals=3).tolist()) == {0.0, 12.5}  # all of a word or none, scaled up
-    assert (words == 0).float().mean().item() == pytest.approx(0.2, abs=0.04)
-    values = WordNoise(0.4, 0.0)(ones)
-    assert (values == 0).float().mean().item() == pytest.approx(0.4, abs=0.02)
-    assert values.max().item() == pytest.approx(1 / 0.6)
-    assert ((values.sum(2) > 0).float().mean()) > 0.99
-    assert WordNoise(0.0, 0.0)(ones) is ones
-    assert WordNoise(0.4, 0.2).eval()(ones) is ones
-    with pytest.raises(ValueError, match="word_dropout is a probability below 1, got 1"):
-        WordNoise(0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("which", "expected"),
-    [
-        ("none", [[1, 2, 0], [3, 4, 5]]),
-        ("sos", [[8, 1, 2, 0], [8, 3, 4, 5]]),
-        ("eos", [[1, 2, 9, 0], [3, 4, 5, 9]]),
-        ("both", [[8, 1, 2, 9, 0], [8, 3, 4, 5, 9]]),
-    ],
-)
-def test_tags_stand_before_the_first_and_after_the_last_word(which: str, expected: list[list[int]]) -> None:
-    tags = Tags(1, which)  # type: ignore[arg-type]
-    with torch.no_grad():
-        for tag, value in ((tags.sos, 8.0), (tags.eos, 9.0)):
-            if tag is not None:
-                tag.fill_(value)
-    words = torch.tensor([[1.0, 2, 0], [3, 4, 5]])[:, :, None]
-    found, lengths = tags(words, torch.tensor([2, 3]))
-    assert found[:, :, 0].tolist() == expected
-    assert (lengths - torch.tensor([2, 3])).tolist() == [len(expected[0]) - 3] * 2
+def test_no_folder_is_a_heap() -> None:
+    """So that a listing can be read; `__init__.py` counts."""
+    assert crowded(modules_of("training").values(), MOST_FILES) == []

@@ -1,1 +1,1 @@
-"""Analyses with plots, one file per question; `python -m training analyse <name>` carries one out (see `cli`)."""
+"""Analyses with plots, one file each; `python -m training analyse <name>` runs one (see `cli`)."""

@@ -1,28 +1,38 @@
-"""What every analysis is: a question, a computation that gives plain data, and drawings and tables of that data.
+"""The parts of an analysis: a computation that gives JSON data, plots and a page of that data.
 
-An analysis lives in `analyses/<name>/`: `data.json` is computed, everything else there is made from it.
+The folder of an analysis is `analyses/<name>/`: `data.json` is computed, all other files are generated from it.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.report.markdown import table
+import matplotlib
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+from training.results.report.markdown import table
+
+matplotlib.use("Agg")  # no window
 
 Data = dict[str, Any]  # plain JSON values
 DATA_NAME, PAGE_NAME = "data.json", "README.md"
+# Okabe & Ito (2008), without yellow, which is too light for lines.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 class AnalysisError(ValueError):
-    """An analysis cannot look at what it was asked to look at; one line for a person."""
+    """The options do not fit the analysis; a message of one line."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What an analysis is asked to look at."""
+    """Options of an analysis."""
 
     recipes: tuple[str, ...]
     seed: int
@@ -35,8 +45,8 @@ class Analysis:
 
     name: str
     title: str
-    source: str  # where a paper asks it
-    recipes: tuple[str, ...]  # looked at when no others are named
+    source: str  # section of a paper
+    recipes: tuple[str, ...]  # the default
     compute: Callable[[Options], Data]
     draw: Callable[[Data, Path], None]
     page: Callable[[Data], str]  # Markdown below the title
@@ -49,7 +59,7 @@ def carry_out(analysis: Analysis, options: Options, folder: Path) -> Path:
     """Compute, write `data.json`, draw, write the page; returns the folder `<folder>/<name>`.
 
     Raises:
-        AnalysisError: too few or too many recipes, or a model that the analysis cannot look at.
+        AnalysisError: too few or too many recipes, or a model that does not fit the analysis.
         RunMissing: a run was not trained.
         CorpusError: a corpus is missing or malformed.
     """
@@ -66,7 +76,7 @@ def carry_out(analysis: Analysis, options: Options, folder: Path) -> Path:
 
 
 def render(analysis: Analysis, folder: Path) -> None:
-    """Draw and describe what `data.json` holds, without computing anything anew.
+    """Write plots and page from `data.json`.
 
     Raises:
         AnalysisError: there is no `data.json`; names the command.
@@ -86,7 +96,7 @@ def render(analysis: Analysis, folder: Path) -> None:
 
 
 def write_index(analyses: Iterable[Analysis], folder: Path) -> None:
-    """`<folder>/README.md`: the analyses that have data, with their pages; `RESULTS.md` lies beside them."""
+    """Write `<folder>/README.md`: the analyses that have data, with their pages."""
     rows = [
         (f"[{each.title}]({each.name}/{PAGE_NAME})", each.source, f"`python -m training analyse {each.name}`")
         for each in analyses
@@ -94,8 +104,8 @@ def write_index(analyses: Iterable[Analysis], folder: Path) -> None:
     ]
     parts = (
         "# Analyses",
-        "Scores are in [RESULTS.md](RESULTS.md). These pages look into trained models; each folder holds its data and "
-        "what is drawn from them.",
+        "Scores are in [RESULTS.md](RESULTS.md). These pages analyse trained models; each folder has the data of its "
+        "plots and tables.",
         table(("question", "asked in", "made by"), rows),
     )
     (folder / PAGE_NAME).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
@@ -108,7 +118,7 @@ def as_text(data: Data) -> str:
 
 
 def rounded(value: Any, digits: int = 5) -> Any:
-    """JSON values with every float at so many digits behind the point."""
+    """JSON values with floats rounded to `digits` decimals."""
     if isinstance(value, float):
         return round(value, digits)
     if isinstance(value, dict):
@@ -116,3 +126,20 @@ def rounded(value: Any, digits: int = 5) -> Any:
     if isinstance(value, list | tuple):
         return [rounded(inner, digits) for inner in value]
     return value
+
+
+@contextmanager
+def drawing(
+    path: Path, *, width: float = 7.0, height: float = 4.2, rows: int = 1, dpi: int = 110
+) -> Iterator[list[Axes]]:
+    """Axes, one above the other; the picture is written when the block ends. Sizes in inches."""
+    figure, axes = plt.subplots(rows, 1, figsize=(width, height), squeeze=False, layout="constrained")
+    try:
+        for each in axes[:, 0]:
+            each.spines[["top", "right"]].set_visible(False)
+            each.set_axisbelow(True)
+        yield list(axes[:, 0])
+        # Without date and version of the library, so that the same data gives the same file.
+        figure.savefig(path, dpi=dpi, metadata={"Software": None})
+    finally:
+        plt.close(figure)

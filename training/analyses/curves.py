@@ -1,15 +1,14 @@
-"""Training curves: the development score after each epoch, of the teacher's recipe beside the papers' margin loss."""
+"""Training curves: development score after each epoch, for the teacher's loss and the papers' margin loss."""
 
 import json
 from pathlib import Path
 
 from matplotlib.ticker import MaxNLocator
 
-from training.analyses.analysis import Analysis, Data, Options
-from training.analyses.plots import COLOURS, MARKERS, drawing
+from training.analyses.analysis import COLOURS, MARKERS, Analysis, Data, Options, drawing
 from training.recipes import find
-from training.report.markdown import number, table
-from training.run import RunMissing, run_folder
+from training.results.report.markdown import number, table
+from training.runs.folder import RunMissing, run_folder
 
 
 def read(path: Path) -> list[float]:

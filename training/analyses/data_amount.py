@@ -1,20 +1,21 @@
 """Score against the amount of training data (Wieting et al. 2016, section 5.2.1, Figure 1).
 
-The paper halves PPDB XL again and again and scores on its 22 test sets; this scores on STS 2016, the development sets,
-so that no test figure is looked at, and on sizes 1,000 to 160,000 of the mixture of pairs. The paper keeps each smaller
-set inside the larger one; here each is a sample of its own.
+The paper halves PPDB XL repeatedly and scores on its 22 test sets. Here scores are of STS 2016, the development sets,
+for samples of 1,000 to 160,000 pairs of the mixture. In the paper each smaller set is a subset of the larger one; here
+the samples are independent.
 """
 
 import json
 from dataclasses import replace
 from pathlib import Path
 
-from training.analyses.analysis import Analysis, AnalysisError, Data, Options
-from training.analyses.plots import COLOURS, drawing
-from training.recipe import ParaphrasePairs, Recipe
+from training.analyses.analysis import COLOURS, Analysis, AnalysisError, Data, Options, drawing
 from training.recipes import find
-from training.report.markdown import number, table
-from training.run import run, run_folder
+from training.recipes.recipe import Recipe
+from training.results.report.markdown import number, table
+from training.runs.folder import run_folder
+from training.runs.run import run
+from training.sources.transfer import ParaphrasePairs
 
 SIZES = (1_000, 5_000, 20_000, 80_000, 160_000)
 
@@ -41,7 +42,7 @@ def scores(folder: Path) -> tuple[float, float]:
 
 
 def compute(options: Options) -> Data:
-    """Train what is missing; each run resumes, and a finished one is only read."""
+    """Train missing runs and read the scores of all."""
     recipe = find(options.recipes[0])
     points = []
     untrained = 0.0

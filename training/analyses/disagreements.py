@@ -1,8 +1,8 @@
 """Pairs on which word averaging and LSTM-AVG err most differently (Wieting & Gimpel 2017, section 5.1, Table 7).
 
-As in the paper, cosines are scaled to 0..5. The pairs are those of STS 2016, the development sets; they are named by
-set and line and described by overlap and length, because their texts belong to others. The paper's seven printed
-pairs are scored by both models too.
+As in the paper, cosines are scaled to 0..5. The pairs are those of STS 2016, the development sets; they are listed by
+set and line and described by overlap and length, because their texts may not be redistributed. The seven pairs that the
+paper prints are scored too.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from contract.text import split_words
-from training.analyses.analysis import Analysis, Data, Options
-from training.analyses.plots import COLOURS, drawing
+from training.analyses.analysis import COLOURS, Analysis, Data, Options, drawing
 from training.analyses.trained import Floats, Trained, cosines, gold, load
-from training.corpora import sts
-from training.metrics import graded
+from training.corpora.readers import sts
+from training.objectives.metrics import graded
 from training.pairs import Pair
-from training.report.markdown import number, table
+from training.results.report.markdown import number, table
 
 LISTED = 5
 TRAITS = ("overlap", "longer", "difference")  # of a pair, see `traits`
@@ -51,7 +50,7 @@ PAPER = (  # sentences, LSTM-AVG, AVG and gold as printed in Table 7
 
 
 def to_five(cosine: Floats) -> Floats:
-    """Cosines scaled to 0..5; what is below 0 is 0."""
+    """Cosines clipped at 0 and scaled to 0..5."""
     return 5 * np.clip(cosine, 0.0, 1.0)
 
 
@@ -67,10 +66,10 @@ def traits(pair: Pair) -> dict[str, float]:
 
 
 def kinds(averaging: Floats, recurrent: Floats, ratings: Floats) -> dict[str, list[int]]:
-    """Indices of the worst pairs of each kind, the model named being the one that errs, worst first.
+    """Indices of the pairs by error of each kind, for the model named, largest first.
 
-    A model overestimates a pair relative to the other by the part of its error that the other has not: how much
-    further above the rating (or below it) it is, none when it is not above (below) it.
+    A model's overestimation relative to the other is its score minus the rating (0 if negative) minus the absolute
+    error of the other model; likewise underestimation.
     """
     over = {"AVG": averaging - ratings, "LSTM-AVG": recurrent - ratings}
     found = {}
@@ -125,7 +124,7 @@ def compute(options: Options) -> Data:
 
 
 def draw(data: Data, folder: Path) -> None:
-    """Every pair, one model over the other, coloured by what people said."""
+    """Every pair, one model over the other, coloured by the human rating."""
     points = data["points"]
     with drawing(folder / "scores.png", width=6.4, height=5.2) as [axes]:
         shown = axes.scatter(points["AVG"], points["LSTM-AVG"], c=points["gold"], s=9, cmap="cividis", alpha=0.8)
@@ -137,7 +136,7 @@ def draw(data: Data, folder: Path) -> None:
 
 
 def page(data: Data) -> str:
-    """The worst pairs of each kind, what they have in common, and the paper's pairs."""
+    """The worst pairs of each kind, their traits, and the paper's pairs."""
     common = [("all pairs", *(number(data["all"][trait], 2) for trait in TRAITS))]
     worst = []
     for kind, group in data["kinds"].items():

@@ -1,20 +1,15 @@
-"""Mean ratings of several published models on SICK: what an ensemble would give, and what each brings to it."""
+"""Mean ratings of several published models on SICK (ensembles)."""
 
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
-from contract.manifest import MANIFEST_NAME
-from training.analyses.analysis import Analysis, AnalysisError, Data, Options
-from training.analyses.plots import COLOURS, drawing
-from training.analyses.trained import Floats, gold
-from training.corpora import sick
-from training.metrics import graded
-from training.report.markdown import table
-from training.runtime import PublishedModel
-
-MODELS = Path("models")
+from training.analyses.analysis import COLOURS, Analysis, AnalysisError, Data, Options, drawing
+from training.analyses.trained import Floats, gold, published
+from training.corpora.readers import sick
+from training.objectives.metrics import graded
+from training.results.report.markdown import table
 
 
 def compute(options: Options) -> Data:
@@ -22,9 +17,7 @@ def compute(options: Options) -> Data:
     parts = {split: sick.read(split) for split in ("dev", "test")}
     ratings: dict[str, dict[str, Floats]] = {name: {} for name in options.recipes}
     for name in options.recipes:
-        if not (MODELS / name / MANIFEST_NAME).is_file():
-            raise AnalysisError(f"{MODELS / name} is not published: run `python -m training publish {name}` first")
-        model = PublishedModel(MODELS / name)
+        model = published(name)
         for split, pairs in parts.items():
             rating = model.similarity([p.a for p in pairs], [p.b for p in pairs]).rating
             if rating is None or model.manifest.similarity is None or model.manifest.similarity.label_scale != (1, 5):

@@ -1,8 +1,8 @@
-"""How open GRAN's gate is, by part of speech (Wieting & Gimpel 2017, section 5.2, Table 9), and by word.
+"""L1 norm of GRAN's gate by part of speech (Wieting & Gimpel 2017, section 5.2, Table 9) and by word.
 
-As in the paper: the L1 norm of the gate over 10,000 sentences of English Wikipedia of at most 15 tokens. Tags are from
-TextBlob's pattern tagger, whose lexicon comes with the package; the paper used the Stanford parser. Its dependency
-labels (Tables 9 to 11) are left out: no parser of English comes with its model inside a package.
+As in the paper, over 10,000 sentences of English Wikipedia of at most 15 tokens. Tags are from
+TextBlob's pattern tagger, whose lexicon is part of the package; the paper used the Stanford parser. Its dependency
+labels (Tables 9 to 11) are left out, because no package contains a parser with its model.
 """
 
 import random
@@ -19,12 +19,11 @@ from scipy.stats import spearmanr
 from contract.padding import pad
 from contract.text import split_words
 from contract.tokenizer import Tokenizer
-from training.analyses.analysis import Analysis, AnalysisError, Data, Options
-from training.analyses.plots import COLOURS, drawing
+from training.analyses.analysis import COLOURS, Analysis, AnalysisError, Data, Options, drawing
 from training.analyses.trained import Trained, load
 from training.architectures import GRAN
-from training.corpora import wikipedia
-from training.report.markdown import number, table
+from training.corpora.readers import wikipedia
+from training.results.report.markdown import number, table
 
 SENTENCES, SHORTEST, LONGEST = 10_000, 4, 15  # how many, and their tokens; shorter ones are headings
 BATCH = 250
@@ -97,7 +96,7 @@ def gate_norms(model: GRAN, ids: Sequence[Sequence[int]]) -> list[list[float]]:
 
 
 def means(values: Mapping[str, Sequence[float]], least: int) -> dict[str, dict[str, float]]:
-    """Mean and count of each key with at least so many values, highest mean first."""
+    """Mean and count of each key with at least `least` values, highest mean first."""
     kept = {key: {"mean": fmean(each), "count": len(each)} for key, each in values.items() if len(each) >= least}
     return dict(sorted(kept.items(), key=lambda item: -item[1]["mean"]))
 
@@ -123,7 +122,7 @@ def measure(trained: Trained, tagged: Iterable[tuple[list[str], list[str]]]) -> 
 
 
 def word_ids(tokenizer: Tokenizer, word: str) -> tuple[int, ...]:
-    """The ids that stand for one word."""
+    """The token ids of one word."""
     return tokenizer.encode(word, 10**6).ids
 
 

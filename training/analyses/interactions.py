@@ -1,4 +1,4 @@
-"""What the served interaction models show of example pairs: PWIM's focused cosines, MGIM's attention."""
+"""Explanation matrices of the served interaction models for example pairs: PWIM's focused cosines, MGIM's attention."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,14 +6,12 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from contract.manifest import MANIFEST_NAME
 from training.analyses.analysis import Analysis, AnalysisError, Data, Options
-from training.report.markdown import table
-from training.runtime import PublishedModel
+from training.analyses.trained import published
+from training.results.report.markdown import table
 
-MODELS = Path("models")
-# The first two are PWIM's Table 10, pairs of SICK test; the others are a paraphrase and none, as MGIM's Figures 4 and 5
-# have them (those of the paper are pictures, their sentences not given in its text).
+# The first two are PWIM's Table 10, pairs of SICK test; the others are a paraphrase and a non-paraphrase, as in MGIM's
+# Figures 4 and 5 (whose sentences are only in pictures).
 EXAMPLES = (
     ("A man is playing the drum", "A man is practicing the drum"),
     ("A man is carrying a tree", "A tree is being picked up by a man"),
@@ -24,7 +22,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True)
 class _Shown:
-    """One picture: which matrices of a model are multiplied to make it, and its scale."""
+    """One picture: the matrices of a model whose product it shows, and its scale."""
 
     name: str
     matrices: tuple[str, ...]
@@ -41,15 +39,11 @@ _SHOWN = {
 
 def compute(options: Options) -> Data:
     """Tokens, scores and shown values of every example under every model."""
-    models = {name: _shown(name) for name in options.recipes}
-    return {"models": models}
+    return {"models": {name: _shown(name) for name in options.recipes}}
 
 
 def _shown(name: str) -> Data:
-    folder = MODELS / name
-    if not (folder / MANIFEST_NAME).is_file():
-        raise AnalysisError(f"{folder} is not published: run `python -m training publish {name}` first")
-    model = PublishedModel(folder)
+    model = published(name)
     explanation, kind = model.manifest.explanation, _SHOWN.get(model.manifest.architecture)
     if explanation is None or kind is None:
         raise AnalysisError(f"{name} shows nothing: it is no interaction model")
@@ -96,7 +90,7 @@ def draw(data: Data, folder: Path) -> None:
 
 
 def page(data: Data) -> str:
-    """The strongest meeting of every word of a."""
+    """The largest value of every word of a."""
     parts = []
     for name, model in data["models"].items():
         rows = []

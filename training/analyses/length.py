@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from contract.text import split_words
-from training.analyses.analysis import Analysis, Data, Options
-from training.analyses.plots import COLOURS, MARKERS, drawing
+from training.analyses.analysis import COLOURS, MARKERS, Analysis, Data, Options, drawing
 from training.analyses.trained import Floats, cosines, gold, load
-from training.corpora import sts
-from training.metrics import graded
+from training.corpora.readers import sts
+from training.objectives.metrics import graded
 from training.pairs import Pair
-from training.report.markdown import number, table
+from training.results.report.markdown import number, table
 
 SHORTEST, LONGEST = 4, 10  # the first bin takes all that is shorter, the last all that is longer
 LABELS = (f"<= {SHORTEST}", *map(str, range(SHORTEST + 1, LONGEST)), f">= {LONGEST}")
@@ -30,7 +29,7 @@ PAPER = {
 
 
 def bins(pairs: Sequence[Pair]) -> npt.NDArray[np.int64]:
-    """The bin of each pair [n], an index into `LABELS`: by the tokens of the longer side."""
+    """The bin of each pair [n], an index into `LABELS`, by the number of tokens of the longer side."""
     longest = np.array([max(len(split_words(p.a)), len(split_words(p.b))) for p in pairs], dtype=np.int64)
     return np.clip(longest, SHORTEST, LONGEST) - SHORTEST
 

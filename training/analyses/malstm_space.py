@@ -1,9 +1,9 @@
 """The space of MaLSTM's sentence vectors (Mueller & Thyagarajan 2016: Figures 2 and 3, Tables 1 and 3).
 
-All sentences of SICK test on their first two principal components, coloured by theme (Figure 3); three single hidden
-units, each the one that best separates the sentences of a few groups, as negation, subject and direct object are in
-Figure 2; and the sentence pairs that the paper prints. The themes and groups are lists of words, ours: the paper does
-not tell its own. The model answers as it is served: exported, words as the recipe publishes them, calibrated.
+All sentences of SICK test on their first two principal components, coloured by theme (Figure 3); for each of three
+questions (negation, subject, direct object; Figure 2) the hidden unit that best separates the groups of sentences; and
+the sentence pairs that the paper prints. Themes and groups are our own lists of words; the paper does not give its own.
+The model is used as published: exported, with the recipe's word storage, calibrated.
 """
 
 import re
@@ -16,15 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.decomposition import PCA
 
-from training.analyses.analysis import Analysis, AnalysisError, Data, Options
-from training.analyses.plots import COLOURS, MARKERS, drawing
+from training.analyses.analysis import COLOURS, MARKERS, Analysis, AnalysisError, Data, Options, drawing
 from training.analyses.trained import Floats
-from training.corpora import sick
-from training.publish import publish
-from training.recipe import Publication, Recipe
+from training.corpora.readers import sick
+from training.publishing.publish import publish
+from training.publishing.runtime import PublishedModel
 from training.recipes import find
-from training.report.markdown import number, table
-from training.runtime import PublishedModel
+from training.recipes.recipe import Publication, Recipe
+from training.results.report.markdown import number, table
 
 THEMES = {  # the first that matches counts
     "violence": r"gun|guns|rifle|shooting|knife|sword|fight|fighting|fights|attack\w*|silencer|weapon\w*|kickbox\w*",
@@ -33,7 +32,7 @@ THEMES = {  # the first that matches counts
     "water": r"swim\w*|pool|ocean|sea|beach|water|boat|surf\w*|river|lake|wave|waves",
     "animals": r"dogs?|cats?|monkeys?|lemurs?|panda|horses?|birds?|kitten|turtle|animals?|fish|puppy|elephant|tiger",
 }
-GROUPS = {  # what one unit may tell apart, and by which words
+GROUPS = {  # groups of sentences that a unit may separate, as patterns of words
     "negation": {"no, not, nobody": r"no|not|nobody|n't|isn't|aren't", "none of these": r"(?!x)x"},
     "subject": {
         "cat": r"^(?:a|the) (?:\w+ )?(?:cat|kitten)",
@@ -97,7 +96,7 @@ def matching(texts: Sequence[str], groups: Mapping[str, str]) -> npt.NDArray[np.
 
 
 def grouped(texts: Sequence[str], groups: Mapping[str, str]) -> npt.NDArray[np.int64]:
-    """As `matching`, but what no group takes falls to the group named `REST`, when there is one."""
+    """As `matching`, but texts without a match belong to the group named `REST`, if there is one."""
     found = matching(texts, groups)
     return np.where(found < 0, list(groups).index(REST), found) if REST in groups else found
 
@@ -129,7 +128,7 @@ def best_unit(values: Floats, groups: npt.NDArray[np.int64]) -> tuple[int, float
 
 
 def served(recipe: Recipe, options: Options, folder: Path) -> PublishedModel:
-    """The run as it would be published, in a folder of its own."""
+    """Publish the run to a temporary folder."""
     publication = recipe.publication or Publication(recipe.name, recipe.name, storage="float32")
     whole = replace(recipe, publication=publication)
     return PublishedModel(publish(whole, options.runs, folder / "models", folder / "figures", options.seed))
@@ -230,7 +229,7 @@ def draw(data: Data, folder: Path) -> None:
 
 
 def page(data: Data) -> str:
-    """Scores beside the paper's, our sentences' units, the violent pairs."""
+    """Scores beside the paper's, the units on our sentences, and pairs with one sentence of violence."""
     first = [
         (a, b, *(number(v, 1) for v in rest), number(ours, 2))
         for (a, b, *rest), ours in zip(TABLE_1, data["table_1"], strict=True)

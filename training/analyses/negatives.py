@@ -1,7 +1,7 @@
-"""How far positive pairs stand from their negatives on the training data (Wieting et al. 2016, section 5).
+"""Difference between positive pairs and their negatives on the training data (Wieting et al. 2016, section 5).
 
 The mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2) and the MAX negative n of each side: if a
-recurrent encoder overfitted, it would be larger there than word averaging's.
+recurrent encoder overfitted, its mean would be larger than that of word averaging.
 """
 
 from pathlib import Path
@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from training.analyses.analysis import Analysis, Data, Options
-from training.analyses.plots import COLOURS, drawing
+from training.analyses.analysis import COLOURS, Analysis, Data, Options, drawing
 from training.analyses.trained import Trained, load, training_pairs
-from training.losses import hardest_negatives
-from training.report.markdown import number, table
+from training.objectives.parts.losses import hardest_negatives
+from training.results.report.markdown import number, table
 
 BATCH, PAIRS = 100, 10_000  # of the runs; how many pairs are looked at
 PAPER = {"PARAGRAM-PHRASE": 0.7535, "projection": 0.7572, "LSTM": 0.7565, "LSTM without output gate": 0.7463}

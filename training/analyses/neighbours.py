@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from training.analyses.analysis import Analysis, AnalysisError, Data, Options
-from training.analyses.plots import COLOURS, drawing
+from training.analyses.analysis import COLOURS, Analysis, AnalysisError, Data, Options, drawing
 from training.analyses.trained import load, unit
-from training.report.markdown import table
-from training.tables import Matrix
+from training.results.report.markdown import table
+from training.words.tables import Matrix
 
 COMMON = 10_000  # only the most frequent words are neighbours, as in the paper
 COUNT = 7
@@ -44,13 +43,8 @@ def nearest(word: str, words: Sequence[str], rows: Matrix, count: int = COUNT, a
     return [words[i] for i in np.argsort(-similar, kind="stable")[:count]]
 
 
-def overlap(before: Sequence[str], after: Sequence[str]) -> float:
-    """Share of the neighbours that stayed, 0..1."""
-    return len(set(before) & set(after)) / len(after)
-
-
 def compute(options: Options) -> Data:
-    """Neighbours in the word table and after training; how many stay, by frequency."""
+    """Neighbours in the word table and after training, and the share that is kept, by frequency."""
     trained = load(options.recipes[0], options.seed, options.runs)
     words = trained.tokenizer.words
     before, after = (rows[1 : 1 + len(words)] for rows in (trained.table_rows, trained.rows))
@@ -79,7 +73,7 @@ def stayed(before: Matrix, after: Matrix, step: int = 250) -> list[dict[str, flo
 
 
 def draw(data: Data, folder: Path) -> None:
-    """How many neighbours stay, over frequency."""
+    """Share of neighbours that are kept, over frequency."""
     with drawing(folder / "neighbours-that-stayed.png") as [axes]:
         x, y = ([each[key] for each in data["stayed"]] for key in ("rank", "share"))
         axes.plot(x, [100 * value for value in y], "o-", markersize=4, color=COLOURS[0])

@@ -1,8 +1,8 @@
 """Norms of word vectors as weights of words (Wieting et al. 2016, section 6).
 
-How much of training's gain is only how much each word counts? As in the paper, each untrained vector is multiplied by
-the sum of absolute values of the trained one. Ours begin otherwise than the paper's: the word table was already
-weighted by SIF (a / (a + p), training/distill.py). So the same is also done with untrained vectors of length 1.
+Measures the share of the gain from training that comes from the norms alone. As in the paper, each untrained vector is
+multiplied by the L1 norm of the trained one. Unlike the paper's, our untrained vectors are already weighted by SIF
+(a / (a + p), training/teacher/distill.py), so the same is also done with untrained vectors scaled to length 1.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import spearmanr
 
-from training.analyses.analysis import Analysis, Data, Options
-from training.analyses.plots import COLOURS, drawing
+from training.analyses.analysis import COLOURS, Analysis, Data, Options, drawing
 from training.analyses.trained import Floats, Trained, averaging, load, pearson, training_pairs, unit
-from training.corpora import sts, transfer
-from training.report.markdown import number, table
-from training.tables import Matrix
+from training.corpora import transfer
+from training.corpora.readers import sts
+from training.results.report.markdown import number, table
+from training.words.tables import Matrix
 
 SIF = 1e-3  # a of a / (a + p), as in the word table
-SEEN = 100  # occurrences from which a word is taken to be trained well enough to be listed
+SEEN = 100  # least occurrences of a listed word
 LISTED, PLOTTED = 15, 4_000
 Weights = npt.NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def variants(before: Matrix, after: Matrix, counts: npt.NDArray[np.int64]) -> di
 
 
 def explained(start: float, scaled: float, trained: float) -> float:
-    """Share of the way from start to trained that scaling alone goes (64.76 % in the paper)."""
+    """Share of the improvement from start to trained that scaling alone gives (64.76 % in the paper)."""
     return (scaled - start) / (trained - start)
 
 
@@ -115,7 +115,7 @@ def compute(options: Options) -> Data:
 
 
 def explained_of(scores: dict[str, dict[str, float]], what: str) -> dict[str, float]:
-    """What scaling by the trained norms explains, from the table as it is and from vectors of length 1."""
+    """The share that scaling by the trained norms explains, from the table's vectors and from vectors of length 1."""
     get: Callable[[str], float] = lambda name: scores[name][what]  # noqa: E731 - shorter than a function here
     return {
         "untrained": explained(get("untrained"), get("untrained x trained norm"), get("trained")),

@@ -1,4 +1,4 @@
-"""Trained runs, opened once, and what they say of texts and pairs; the one place where analyses run models."""
+"""Trained runs, their vectors and cosines; all analyses of runs use these functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,28 +8,31 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from contract.manifest import MANIFEST_NAME
 from contract.tokenizer import Tokenizer
 from training.analyses.analysis import AnalysisError
 from training.architectures import WordAveragingConfig, build_encoder
-from training.batches import Sentences
+from training.architectures.models import SiameseModel
+from training.architectures.parts.layers import WordEmbedding
 from training.corpora import mixtures
-from training.layers import WordEmbedding
-from training.metrics import graded
-from training.models import SiameseModel
 from training.objectives.development import encode_all
+from training.objectives.metrics import graded
+from training.objectives.parts.batches import Sentences, tokenised_pairs
 from training.pairs import Pair
-from training.recipe import ParaphrasePairs, Recipe
+from training.publishing.runtime import PublishedModel
 from training.recipes import find
-from training.run import load_run
-from training.tables import Matrix
-from training.tokenised import tokenised_pairs
+from training.recipes.recipe import Recipe
+from training.runs.build import load_run
+from training.sources.transfer import ParaphrasePairs
+from training.words.tables import Matrix
 
 Floats = npt.NDArray[np.float64]
+MODELS = Path("models")
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model that is only asked, with the rows of the word table it began with."""
+    """A trained model for inference, with the rows of its word table before training."""
 
     recipe: Recipe
     model: SiameseModel
@@ -55,6 +58,18 @@ def load(name: str, seed: int, runs: Path) -> Trained:
     return Trained(recipe, model.eval(), table.tokenizer, table.rows)
 
 
+def published(model_id: str) -> PublishedModel:
+    """A model of `models/`.
+
+    Raises:
+        AnalysisError: it is not published.
+    """
+    folder = MODELS / model_id
+    if not (folder / MANIFEST_NAME).is_file():
+        raise AnalysisError(f"{folder} is not published: run `python -m training publish {model_id}` first")
+    return PublishedModel(folder)
+
+
 def averaging(trained: Trained, rows: Matrix) -> Trained:
     """Plain word averaging over other rows [V, D] of the same vocabulary."""
     model = SiameseModel(build_encoder(WordAveragingConfig(), WordEmbedding(rows)))
@@ -69,7 +84,7 @@ def vectors(trained: Trained, texts: Sequence[str]) -> Floats:
 
 
 def unit(values: npt.NDArray[np.floating]) -> Floats:
-    """Rows at length 1; rows of zeros stay."""
+    """Rows scaled to length 1; zero rows are unchanged."""
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
     return np.asarray(values / np.where(lengths == 0, 1, lengths), dtype=np.float64)
 
@@ -81,12 +96,12 @@ def cosines(trained: Trained, pairs: Sequence[Pair]) -> Floats:
 
 
 def gold(pairs: Sequence[Pair]) -> Floats:
-    """What people answered [n]."""
+    """Human ratings [n]."""
     return np.array([p.target for p in pairs], dtype=np.float64)
 
 
 def pearson(trained: Trained, pairs: Sequence[Pair]) -> float:
-    """Pearson r of the cosine with what people answered."""
+    """Pearson r of the cosine with the human ratings."""
     return graded(cosines(trained, pairs), gold(pairs))["pearson"]
 
 

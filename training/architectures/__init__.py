@@ -12,6 +12,7 @@ from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.projection import Projection, ProjectionConfig
 from training.architectures.pwim import PWIM, PWIMConfig
 from training.architectures.rnn import RNNConfig, RNNEncoder
+from training.architectures.transformer import CrossEncoder, CrossEncoderConfig
 from training.architectures.word_averaging import WordAveraging, WordAveragingConfig
 
 ArchitectureConfig = WordAveragingConfig | ProjectionConfig | DANConfig | RNNConfig | LSTMConfig | GRANConfig
@@ -31,7 +32,7 @@ class SiameseEncoder(Protocol):
 class InteractionNetwork(Protocol):
     """Both sentences in, log-probabilities of classes out; ids and lengths only, so that it can be exported."""
 
-    MATRICES: ClassVar[tuple[Matrix, ...]]  # what `matrices` shows, in order
+    MATRICES: ClassVar[tuple[Matrix, ...]]  # of `matrices`, in order
     embedding: nn.Module
 
     def __call__(
@@ -42,7 +43,7 @@ class InteractionNetwork(Protocol):
     def matrices(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
     ) -> Tensor:
-        """The same -> what met what [B, M, S, T], zero on the padding."""
+        """The same -> `MATRICES` [B, M, S, T], zero on the padding."""
 
 
 def build_interaction(config: InteractionConfig, embedding: nn.Module, outputs: int) -> nn.Module:
@@ -81,6 +82,8 @@ __all__ = [
     "MGIM",
     "PWIM",
     "ArchitectureConfig",
+    "CrossEncoder",
+    "CrossEncoderConfig",
     "DANConfig",
     "GRANConfig",
     "InteractionConfig",

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from training.layers import WordNoise, masked_mean, width
+from training.architectures.parts.layers import WordNoise, masked_mean, width
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The gated recurrent averaging network (GRAN) and its variants.
 
 J. Wieting, K. Gimpel, "Revisiting Recurrent Networks for Paraphrastic Sentence Embeddings", ACL 2017, section 3.1.
-x_t are word vectors, h_t the states of an LSTM with peepholes over them (training/recurrent.py), and each gate is
+x_t are word vectors, h_t the states of an LSTM with peepholes over them (recurrent.py), and each gate is
 s(u) = sigmoid(u) with matrices of its own:
     GRAN    a_t = x_t * s(Wx x_t + Wh h_t + b),  g = 1/n sum_t a_t                                             (eq. 1)
     GRAN-2  a_t = h_t * s(Wx x_t + Wh h_t + b),  g = 1/n sum_t a_t
@@ -20,8 +20,8 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from training.layers import TagChoice, Tags, WordNoise, masked_mean, width
-from training.recurrent import ALWAYS_OPEN, LSTM, Steps, at_real_tokens, onnx_lstm
+from training.architectures.parts.layers import TagChoice, Tags, WordNoise, mask, masked_mean, width
+from training.architectures.parts.recurrent import ALWAYS_OPEN, LSTM, Steps, at_real_tokens, onnx_lstm
 
 Variant = Literal[1, 2, 3, 4, 5]
 
@@ -42,7 +42,7 @@ class GRANConfig:
 
 
 class GRAN(nn.Module):
-    """Word vectors (or LSTM states) averaged after gates that have seen the context."""
+    """Average of gated word vectors (or LSTM states); the gates depend on the context."""
 
     def __init__(self, config: GRANConfig, embedding: nn.Module) -> None:
         """Weights of the gates start Gaussian (0.1), biases at 0, as in the release.
@@ -80,12 +80,37 @@ class GRAN(nn.Module):
         x_BTD, lengths_B = self._words(input_ids_BT, lengths_B)
         h_BTKH, _ = self.lstm(x_BTD, lengths_B)
         if self.variant in (3, 4):
-            last_BD: Tensor = self.gates[0](x_BTD, h_BTKH[:, :, 0], lengths_B)
+            _, last_BD = self.gates[0](x_BTD, h_BTKH[:, :, 0], lengths_B)
             return last_BD / lengths_B[:, None].float()
         return masked_mean(at_real_tokens(self._averaged, lengths_B, x_BTD, h_BTKH.flatten(2)), lengths_B)
 
+    @property
+    def has_token_parts(self) -> bool:
+        """Whether the embedding is a mean of gated word vectors, one for each word: variants 1, 3 and 4, and BiGRAN
+        without the tanh layer. Variants 2 and 5 average states, which depend on several words."""
+        return (
+            self.variant in (1, 3, 4) and self.combination is None and self.tags.sos is None and self.tags.eos is None
+        )
+
+    def token_parts(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """Each word vector times its gates [B, T, D]; the embedding is their mean over the real tokens.
+
+        In variants 3 and 4 a word is also multiplied by the gates on the running sum at every later word.
+
+        Raises:
+            ValueError: the variant averages states.
+        """
+        if not self.has_token_parts:
+            raise ValueError("only averages of gated words are a sum over words")
+        x_BTD, lengths_B = self._words(input_ids_BT, lengths_B)
+        h_BTKH, _ = self.lstm(x_BTD, lengths_B)
+        if self.variant in (3, 4):
+            parts: Tensor = self.gates[0].parts(x_BTD, h_BTKH[:, :, 0], lengths_B)  # type: ignore[operator]
+            return parts
+        return at_real_tokens(self._averaged, lengths_B, x_BTD, h_BTKH.flatten(2))
+
     def gate_values(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """The gate on x_t of eq. 1 at every word [B, T, D], in 0..1, without tags: what section 5.2 analyses.
+        """The gate on x_t of eq. 1 at every word [B, T, D], in 0..1, without tags, as analysed in section 5.2.
 
         Raises:
             ValueError: not the plain GRAN.
@@ -132,8 +157,8 @@ class _Gate(nn.Module):
 class _GatedSum(nn.Module):
     """a_n of GRAN-3 and GRAN-4.
 
-    It is an LSTM whose two tanh are the identity and whose output gate is always open: input gate on x_t, forget gate
-    on a_{t-1}. That is how it is exported.
+    It is exported as an LSTM with the identity instead of both tanh and an output gate that is always open: input gate
+    on x_t, forget gate on a_{t-1}.
     """
 
     def __init__(self, inputs: int, hidden: int, *, looks_back: bool) -> None:
@@ -143,7 +168,8 @@ class _GatedSum(nn.Module):
         self.states = _gaussian(nn.Linear(hidden, 2 * inputs, bias=False))
         self.sums = _gaussian(nn.Linear(inputs, 2 * inputs, bias=False)) if looks_back else None
 
-    def forward(self, x_BTD: Tensor, h_BTH: Tensor, lengths_B: Tensor) -> Tensor:
+    def forward(self, x_BTD: Tensor, h_BTH: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
+        """The sums a_t [B, T, D], and each sentence's last one [B, D]."""
         if torch.onnx.is_in_onnx_export():
             return self._as_onnx(x_BTD, h_BTH, lengths_B)
         steps = Steps(lengths_B, x_BTD.shape[1])
@@ -158,9 +184,26 @@ class _GatedSum(nn.Module):
             a = x_BD * on_words + a * on_sum
             sums.append(a)
         rows = torch.arange(len(lengths_B), device=lengths_B.device)
-        return steps.unpack(sums)[rows, lengths_B - 1]
+        sums_BTD = steps.unpack(sums)
+        return sums_BTD, sums_BTD[rows, lengths_B - 1]
 
-    def _as_onnx(self, x_BTD: Tensor, h_BTH: Tensor, lengths_B: Tensor) -> Tensor:
+    def parts(self, x_BTD: Tensor, h_BTH: Tensor, lengths_B: Tensor) -> Tensor:
+        """The share of each word in the last sum [B, T, D]: x_t times its gate and all later gates on the sum."""
+        sums_BTD, _ = self(x_BTD, h_BTH, lengths_B)
+        inside_BTG = self.words(x_BTD) + self.states(h_BTH)
+        if self.sums is not None:
+            before_BTD = torch.cat([torch.zeros_like(sums_BTD[:, :1]), sums_BTD[:, :-1]], dim=1)
+            inside_BTG = inside_BTG + self.sums(before_BTD)
+        on_words_BTD, on_sum_BTD = inside_BTG.chunk(2, dim=-1)
+        # log(sigmoid(x)) so that a graph does not take the logarithm of a gate that rounds to 0.
+        kept_BTD = on_sum_BTD.clamp(max=0.0) - torch.log1p(torch.exp(-on_sum_BTD.abs()))
+        kept_BTD = kept_BTD * mask(lengths_B, x_BTD.shape[1])[:, :, None]
+        until_end_BTD = kept_BTD.flip(1).cumsum(1).flip(1)
+        # of the later words only
+        until_end_BTD = torch.cat([until_end_BTD[:, 1:], torch.zeros_like(until_end_BTD[:, :1])], dim=1)
+        return x_BTD * torch.sigmoid(on_words_BTD) * torch.exp(until_end_BTD)
+
+    def _as_onnx(self, x_BTD: Tensor, h_BTH: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
         size = self.inputs
         both = torch.cat([self.words.weight, self.states.weight], dim=1)
         nothing = torch.zeros_like(both[:size])
@@ -172,8 +215,8 @@ class _GatedSum(nn.Module):
         zero = torch.zeros_like(self.words.bias[:size])
         bias = torch.cat([self.words.bias[:size], zero + ALWAYS_OPEN, self.words.bias[size:], zero])
         seen_BTX = torch.cat([x_BTD, h_BTH], dim=2)
-        _, last_BKD, _ = onnx_lstm(seen_BTX, lengths_B, weight[None], recurrent[None], bias[None], linear=True)
-        return last_BKD.squeeze(1)
+        sums_BTKD, last_BKD, _ = onnx_lstm(seen_BTX, lengths_B, weight[None], recurrent[None], bias[None], linear=True)
+        return sums_BTKD.squeeze(2), last_BKD.squeeze(1)
 
 
 def _gaussian(layer: nn.Linear) -> nn.Linear:

@@ -6,7 +6,7 @@ Embeddings", ACL 2017, sections 3.1 and 4.1.3 (LSTM-AVG) and 4.2 (BiLSTM-AVG):
     LSTM:        g(x) = h_n
     LSTM-AVG:    g(x) = 1/n sum_t h_t
     BiLSTM-AVG:  h_t = h>_t + h<_t  or  h_t = tanh(W [h>_t; h<_t] + b), averaged.
-The cell's equations are in training/recurrent.py. Departures and scores: docs/papers/gran.md.
+The cell's equations are in training/architectures/parts/recurrent.py. Departures and scores: docs/papers/gran.md.
 
 Shapes: B batch, T tokens, K directions, H hidden.
 """
@@ -17,8 +17,8 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from training.layers import TagChoice, Tags, WordNoise, masked_mean, width
-from training.recurrent import LSTM, at_real_tokens
+from training.architectures.parts.layers import TagChoice, Tags, WordNoise, masked_mean, width
+from training.architectures.parts.recurrent import LSTM, at_real_tokens
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""MGIM: a conditional BiLSTM reads both sentences, and each word of the second attends to the words of the first.
+"""MGIM: a conditional BiLSTM over both sentences, with attention of each word of the second to those of the first.
 
 X. Li, C. Yao, Q. Zhang, G. Zhang, "Semantic Similarity Modeling Based on Multi-Granularity Interaction Matching",
 2019, sections 3.2 to 4.2. Departures and scores: docs/papers/mgim.md.
@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from contract.manifest import Matrix
-from training.layers import WordNoise, mask, width
-from training.recurrent import LSTM, Steps, onnx_rnn
+from training.architectures.parts.layers import WordNoise, mask, width
+from training.architectures.parts.recurrent import LSTM, Steps, onnx_rnn
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class MGIMConfig:
     dropout: float = 0.0  # of word vectors and of spr; the paper searched .1 to .4
     conditional: bool = True  # False: the second BiLSTM starts from zero
     attention: bool = True  # False: the last output of the first sentence in place of r_N
-    comparison: bool = False  # terms |h_N - r_N| and h_N * r_N inside spr (ours)
-    first_word: bool = False  # h_N takes its backward state from the first word, which has read them all (ours)
-    copied_start: bool = False  # the second BiLSTM starts as a copy of the first (ours)
-    forget_bias: float = 1.0  # where the forget gates' biases start; the paper does not say
+    comparison: bool = False  # terms |h_N - r_N| and h_N * r_N inside spr (not in the paper)
+    first_word: bool = False  # h_N takes its backward state from the first word (not in the paper)
+    copied_start: bool = False  # the second BiLSTM starts as a copy of the first (not in the paper)
+    forget_bias: float = 1.0  # start of the forget gates' biases; not given in the paper
     limit: int | None = None  # tokens of a sentence, the paper's L; None: all
 
 
@@ -54,8 +54,7 @@ class MGIM(nn.Module):
     def __init__(self, config: MGIMConfig, embedding: nn.Module, outputs: int) -> None:
         """Wrap the embedding of words; `outputs` is the number of classes.
 
-        The paper says of no weight how it starts: here those of the LSTMs are Gaussian (0.1), the others Glorot and
-        Bengio's uniform.
+        The paper gives no initialisation: here weights of the LSTMs are Gaussian (0.1), the others Glorot uniform.
         """
         super().__init__()
         inputs, hidden = width(embedding), config.hidden
@@ -107,7 +106,7 @@ class MGIM(nn.Module):
         return alpha_BTS.transpose(1, 2)[:, None]
 
     def _limited(self, lengths_B: Tensor) -> Tensor:
-        """What lies beyond the limit is padding."""
+        """Lengths cut to the limit; tokens beyond it count as padding."""
         return lengths_B if self.config.limit is None else lengths_B.clamp(max=self.config.limit)
 
     def _read(
@@ -121,7 +120,7 @@ class MGIM(nn.Module):
         return y_BSKH, y_last_BKH, h_BTKH, h_last_BKH
 
     def _last_output(self, states_BTKH: Tensor, last_BKH: Tensor, lengths_B: Tensor) -> Tensor:
-        """h_N [B, H]: the two states at the last word, whose backward one has read nothing but that word."""
+        """h_N [B, H]: both states at the last word; the backward one depends on that word only."""
         return last_BKH.sum(1) if self.config.first_word else _at_last_word(states_BTKH.sum(2), lengths_B)
 
 

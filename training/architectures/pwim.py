@@ -1,9 +1,9 @@
 """PWIM: pairwise word interactions, a similarity focus, and a deep convolutional network over them.
 
 H. He, J. Lin, "Pairwise Word Interaction Modeling with Deep Neural Networks for Semantic Similarity Measurement", NAACL
-2016. A Bi-LSTM reads both sentences; every word of one meets every word of the other in twelve similarities (and a
-thirteenth channel that marks real cells); a greedy one-to-one matching says which meetings matter; a convolutional
-network reads the weighted cube as an image. Departures and scores: docs/papers/pwim.md.
+2016. A Bi-LSTM encodes both sentences; twelve similarities of every word of one with every word of the other, and a
+thirteenth channel that marks real cells, form a cube; a greedy one-to-one matching weights its cells; a convolutional
+network classifies the weighted cube like an image. Departures and scores: docs/papers/pwim.md.
 
 Shapes: B pairs, S tokens of a, T of b, D word dimensions, H hidden, K outputs, C channels, R the three representations
 of a word in its context: forward state, backward state, their sum.
@@ -17,18 +17,18 @@ import torch
 from torch import Tensor, nn
 
 from contract.manifest import Matrix
-from training.focus import first_of_walk, greedy_matching
-from training.layers import width
-from training.recurrent import LSTM, Attributes
+from training.architectures.parts.focus import first_of_walk, greedy_matching
+from training.architectures.parts.layers import width
+from training.architectures.parts.recurrent import LSTM, Attributes
 
 Sizes = TypeVar("Sizes", int, Tensor)
 
 CHANNELS = 13
 COSINE, NEGATED_L2 = 9, 10  # of the sum of both directions: the paper's channels 10 and 11
 UNMATCHED = 0.1  # weight of real cells that the matching leaves
-# The matching compares similarities in steps of this size, so that what is equal but for rounding (a word that a
-# sentence repeats) is equal, and goes by its place. Else a pair's score could depend on its batch mates, in whose
-# company the last bits differ. A power of two, by which a division is exact.
+# Similarities are rounded to multiples of this before matching, so that values that differ only by rounding errors (of
+# a repeated word) are equal and ties are broken by position. Otherwise the score could depend on the other pairs of a
+# batch, which change the last bits. A power of two, so that the division is exact.
 STEP = 2.0**-12
 
 
@@ -46,7 +46,7 @@ class PWIMConfig:
     grid: int = 32  # a pair's image is rounded up to multiples of this: the limit gives the paper's fixed size
     word_scale: float = 1.0  # word vectors are multiplied by this before the LSTM
     unit_words: bool = False  # word vectors are brought to length 1 before that
-    dropout: float = 0.0  # of the last hidden layer (ours)
+    dropout: float = 0.0  # of the last hidden layer (not in the paper)
     maps: tuple[int, ...] = (128, 164, 192, 192, 128)  # that each convolution makes
 
 
@@ -89,7 +89,7 @@ class PWIM(nn.Module):
         cube_BCST, real_BST = self._cube(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
         focus_BST = self._focus(cube_BCST, real_BST, lengths_a_B + lengths_b_B)
         weights_BCST = torch.cat([focus_BST[:, None].expand(-1, CHANNELS - 1, -1, -1), real_BST[:, None].float()], 1)
-        cube_BCST = cube_BCST * weights_BCST  # the indicator's own weight is 1
+        cube_BCST = cube_BCST * weights_BCST  # the weight of the indicator channel is 1
         if self.config.focus == "dropout":
             cube_BCST = nn.functional.dropout(cube_BCST, self.config.focus_dropout, self.training)
         features_BC = self._convolve(cube_BCST, lengths_a_B, lengths_b_B)
@@ -136,7 +136,7 @@ class PWIM(nn.Module):
         if not self.config.shared_directions:
             states_BTKH, _ = self.lstm(words_BTD, lengths_B)
             return states_BTKH[:, :, 0], states_BTKH[:, :, 1]
-        # One LSTM reads each sentence as it is and turned round: a batch of twice the size.
+        # One LSTM reads each sentence forwards and reversed, as a batch of twice the size.
         turned_BTD = turned(words_BTD, lengths_B)
         states_BTKH, _ = self.lstm(torch.cat([words_BTD, turned_BTD]), torch.cat([lengths_B, lengths_B]))
         forward_BTH, backward_BTH = states_BTKH[:, :, 0].unflatten(0, (2, lengths_B.shape[0])).unbind(0)
@@ -146,7 +146,7 @@ class PWIM(nn.Module):
         """Weights [B, S, T]: 1 on cells matched by cosine or by L2, UNMATCHED on other real ones (Algorithm 2)."""
         if self.config.focus in ("none", "dropout"):
             return real_BST.float()
-        # Both channels in one walk, as a batch of twice the size, by whole steps: see STEP.
+        # Both channels in one matching, as a batch of twice the size, in units of STEP.
         similarity_BST = torch.round(cube_BCST[:, COSINE : NEGATED_L2 + 1].flatten(0, 1).detach() / STEP)
         walked_BST = real_BST[:, None].expand(-1, 2, -1, -1).flatten(0, 1)
         if self.config.focus == "bounded":
@@ -158,9 +158,9 @@ class PWIM(nn.Module):
     def _convolve(self, cube_BCST: Tensor, lengths_a_B: Tensor, lengths_b_B: Tensor) -> Tensor:
         """The cube as an image -> features [B, last of the maps] (Table 1 of the paper).
 
-        The image of a pair is its own size rounded up to the grid; what lies beyond, for the sake of longer pairs of
-        the batch, is held at zero after every layer, as the border of an image of its own would be. So no batch mate
-        matters. The last pooling takes what is left of the image, 2x2 at the paper's 32 and 3x3 at its 48.
+        The image of a pair is its own size rounded up to the grid; cells beyond it, which longer pairs of the batch
+        need, are set to zero after every layer, like the border of a separate image, so no other pair changes the
+        result. The last pooling covers the rest of the image: 2x2 at the paper's 32, 3x3 at its 48.
         """
         grid = self.config.grid
         image = _padded_to_grid(cube_BCST, grid)
@@ -170,22 +170,22 @@ class PWIM(nn.Module):
         ).float()
         *earlier, last = self.convolutions
         for convolution in earlier:
-            # Pooled before the ReLU: the same result, for a quarter of the work.
+            # Pooling before the ReLU gives the same result with a quarter of the work.
             image = torch.relu(_pooled(convolution(image) * inside_B1ST))
             inside_B1ST = _pooled(inside_B1ST)
         return torch.relu((last(image) * inside_B1ST).amax(dim=(2, 3)))
 
 
 def _similarities(a_BRSH: Tensor, b_BRTH: Tensor) -> Tensor:
-    """Cosine, negated Euclidean distance and dot product [B, 12, S, T]; larger is always more alike.
+    """Cosine, negated Euclidean distance and dot product [B, 12, S, T]; larger means more similar.
 
     Of both directions joined (whose dot products and squares are the sums of theirs), then of each representation.
     """
     dot, distance = _joined(a_BRSH @ b_BRTH.transpose(2, 3)), _joined(_squared_distance(a_BRSH, b_BRTH))
     squares_a, squares_b = (_joined((states**2).sum(3)) for states in (a_BRSH, b_BRTH))
     cosine = dot / torch.sqrt((squares_a[:, :, :, None] * squares_b[:, :, None]).clamp(min=1e-12))
-    # -sqrt(distance + 1e-10): the root of zero has an infinite gradient, and equal words would give it. Written with a
-    # 1 because the exporter's optimiser takes an added 1e-10 for a zero and drops it.
+    # -sqrt(distance + 1e-10), because the root has an infinite gradient at zero (equal words). Written with a 1 because
+    # the exporter's optimiser treats an added 1e-10 as zero and removes it.
     return torch.stack([cosine, torch.sqrt(distance * 1e10 + 1.0) * -1e-5, dot], dim=2).flatten(1, 2)
 
 
@@ -195,18 +195,18 @@ def _joined(values_BRX: Tensor) -> Tensor:
 
 
 def _squared_distance(a_BRSH: Tensor, b_BRTH: Tensor) -> Tensor:
-    """[B, R, S, T], term by term: the binomial form loses the distance of nearly equal words to rounding."""
-    if torch.onnx.is_in_onnx_export():  # one representation after the other: [B, S, T, H] is large enough
+    """[B, R, S, T], term by term, because the binomial form loses the distance of nearly equal words to rounding."""
+    if torch.onnx.is_in_onnx_export():  # one representation at a time, to limit memory to [B, S, T, H]
         pairs = zip(a_BRSH.unbind(1), b_BRTH.unbind(1), strict=True)
         differences = (a_BSH[:, :, None] - b_BTH[:, None] for a_BSH, b_BTH in pairs)
-        # A product is twice as fast there as a power.
+        # In ONNX Runtime a product is twice as fast as a power.
         return torch.stack([(each_BSTH * each_BSTH).sum(3) for each_BSTH in differences], dim=1)
-    # Without the [B, R, S, T, H] in between: half of a training step went into that.
+    # cdist avoids the tensor [B, R, S, T, H], which took half of a training step.
     return torch.cdist(a_BRSH, b_BRTH, compute_mode="donot_use_mm_for_euclid_dist") ** 2
 
 
 def turned(values_BTD: Tensor, lengths_B: Tensor) -> Tensor:
-    """Each sentence's values [B, T, D] in reverse order within its own length; the padding stays."""
+    """Each sentence's values [B, T, D] in reverse order within its length; padding is unchanged."""
     position_T = torch.arange(values_BTD.shape[1], device=values_BTD.device)
     source_BT = torch.where(position_T < lengths_B[:, None], lengths_B[:, None] - 1 - position_T, position_T)
     return values_BTD.gather(1, source_BT[:, :, None].expand_as(values_BTD))
@@ -217,7 +217,7 @@ def _real(lengths_B: Tensor, size: int) -> Tensor:
 
 
 def _parts(size: Sizes, step: int) -> Sizes:
-    """How many steps cover a size. Never of negative numbers: ONNX divides those towards zero, torch downwards."""
+    """Ceiling of size / step. Without negative numbers, which ONNX divides towards zero and torch downwards."""
     return (size + step - 1) // step
 
 
@@ -225,7 +225,7 @@ def _padded_to_grid(cube_BCST: Tensor, grid: int) -> Tensor:
     """Zeros to the right and below, up to multiples of the grid."""
     rows, columns = (_parts(size, grid) * grid for size in cube_BCST.shape[2:])
     if torch.onnx.is_in_onnx_export():
-        # Padding by a symbolic number would have the exporter tie it to its example; choosing rows does not.
+        # Padding by a symbolic number would make the exporter specialise it to its example; selecting rows does not.
         wide = nn.functional.pad(cube_BCST, (0, grid - 1, 0, grid - 1))
         return wide.index_select(2, torch.arange(rows)).index_select(3, torch.arange(columns))
     padded = nn.functional.pad(cube_BCST, (0, columns - cube_BCST.shape[3], 0, rows - cube_BCST.shape[2]))
@@ -233,10 +233,10 @@ def _padded_to_grid(cube_BCST: Tensor, grid: int) -> Tensor:
 
 
 def _pooled(image_BCST: Tensor) -> Tensor:
-    """The largest of every 2x2, what is left over at the ends included."""
+    """Maximum of every 2x2 block, incomplete blocks at the ends included."""
     if not torch.onnx.is_in_onnx_export():
         return nn.functional.max_pool2d(image_BCST, 2, ceil_mode=True)
-    # torch asks of a symbolic size whether it is even; the operator itself does not care.
+    # torch would specialise a symbolic size on whether it is even; the ONNX operator does not.
     attributes: Attributes = {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}
     batch, channels, rows, columns = image_BCST.shape
     shape = [batch, channels, _parts(rows, 2), _parts(columns, 2)]

@@ -16,8 +16,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from training.layers import WordNoise, width
-from training.recurrent import RNN, Activation
+from training.architectures.parts.layers import WordNoise, width
+from training.architectures.parts.recurrent import RNN, Activation
 
 
 @dataclass(frozen=True)

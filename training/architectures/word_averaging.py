@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from training.layers import WordNoise, masked_mean, width
+from training.architectures.parts.layers import WordNoise, masked_mean, width
 
 
 @dataclass(frozen=True)

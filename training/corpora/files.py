@@ -1,12 +1,13 @@
 """Opening corpus files: UTF-8, one record per line, tab separated, no quoting, plain or gzip.
 
-A double quote inside a sentence is an ordinary character and only a line feed ends a record (``str.splitlines`` would
-also cut at U+2028 and friends, which do occur inside sentences), so neither `csv` nor text-mode iteration will do.
+A double quote inside a sentence is an ordinary character, and only a line feed ends a record. `csv` and text-mode
+iteration are not used: ``str.splitlines`` also splits at characters such as U+2028, which occur inside sentences.
 """
 
 import gzip
 import math
 import os
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from training.corpora import published as counts
+import numpy as np
+
+from training.corpora import counts
 from training.pairs import Pair
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -35,7 +38,7 @@ def data_dir() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record of a tab-separated file, its cells reached by column name, which knows where it stands."""
+    """One record of a tab-separated file: cells by column name, with file and line for error messages."""
 
     file: str
     line: int
@@ -43,11 +46,11 @@ class Row:
     cells: list[str]
 
     def error(self, expected: str, came: object) -> CorpusError:
-        """The error for this line; the caller raises it."""
+        """An error that names this line, for the caller to raise."""
         return CorpusError(f"{self.file}, line {self.line}: expected {expected}, got {came!r}")
 
     def raw(self, column: str) -> str:
-        """The cell as it stands, possibly empty."""
+        """The cell unchanged, possibly empty."""
         return self.cells[self.columns[column]]
 
     def text(self, column: str) -> str:
@@ -111,7 +114,7 @@ def numbered_lines(path: Path, name: str) -> Iterator[tuple[int, str]]:
 
 
 def read_lines(corpus: str, relative: str) -> list[tuple[int, str]]:
-    """All (number, line) of a file without a header, its number of lines checked against `published.PUBLISHED`."""
+    """All (number, line) of a file without a header, its number of lines checked against `counts.PUBLISHED`."""
     lines = list(numbered_lines(locate(corpus, relative), relative))
     _check_rows(relative, len(lines))
     return lines
@@ -121,7 +124,7 @@ def read_rows(corpus: str, relative: str, header: Sequence[str]) -> list[Row]:
     """All records of a tab-separated file with the given header line.
 
     Raises `CorpusError` for another header, another number of columns in any line, and a number of rows other than the
-    one in `published.PUBLISHED`.
+    one in `counts.PUBLISHED`.
     """
     columns = {name: index for index, name in enumerate(header)}
     rows: list[Row] = []
@@ -150,13 +153,19 @@ _HEADERLESS = ("corpus-wikipedia/", "ppdb-lexical/ppdb-1.0-xl-lexical-neighbours
 
 
 def count_rows(path: Path, relative: str) -> int:
-    """Rows of a corpus file, header not counted, without looking at what they hold. Raises `CorpusError`."""
+    """Rows of a corpus file, header not counted; their content is not checked. Raises `CorpusError`."""
+    if path.suffix == ".npz":  # word vectors
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return len(arrays["words"])
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise CorpusError(f"{relative}: expected the arrays 'words' and 'vectors' ({error})") from error
     lines = sum(1 for _ in numbered_lines(path, relative))
     return lines if relative.startswith(_HEADERLESS) else max(lines - 1, 0)
 
 
 def checked(relative: str, pairs: list[Pair]) -> list[Pair]:
-    """``pairs`` as they came, once the published numbers per label and of groups are confirmed.
+    """``pairs`` unchanged, after checking the published numbers per label and of groups.
 
     Raises `CorpusError` when they differ.
     """

@@ -1,7 +1,18 @@
 """Keeping evaluation sentences out of training data.
 
-By sentence for transfer claims: no training text may contain a sentence of an evaluation set. By pair for supervised
-SICK, where three quarters of the test sentences occur in train pairs by construction.
+The rule:
+
+1. Sources without human ratings (sentences, paraphrase pairs, definitions, tweets) have no sentence of any
+   evaluation set (`evaluation_sentences`), whichever model is trained on them.
+2. The rated or labelled training part of a corpus is for models that are measured on that corpus only. There the pairs
+   of its development and test parts are left out (`without_pairs`), not their sentences: the parts of a corpus share
+   sentences by construction (three quarters of SICK's test sentences occur in its train pairs). MaLSTM's released STS
+   pairs are for models measured on SICK, without the pairs of SICK.
+3. Models measured on another corpus, and teachers, may be trained only on the pairs of SICK train
+   without a sentence of any other corpus' evaluation set (`without_foreign_sentences`): SICK train has 260 test
+   sentences of the MSRvid part of STS 2012.
+
+Word counts on Wikipedia are not filtered: they contain no sentence.
 """
 
 import functools
@@ -11,9 +22,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from training.corpora import msrp, pit2015, sick, sts, stsb, trecqa, wikiqa
 from training.corpora.files import CorpusMissing, data_dir, one_of
 from training.corpora.penn import detokenise
+from training.corpora.readers import msrp, pit2015, sick, sts, stsb, trecqa, wikiqa
 from training.pairs import Pair
 
 _log = logging.getLogger(__name__)
@@ -34,7 +45,7 @@ EVALUATION_CORPORA: tuple[str, ...] = tuple(_SPLITS)
 
 
 def normalise_for_overlap(text: str) -> str:
-    """Lower-case, punctuation removed, white space collapsed: the form in which two sentences count as the same."""
+    """Lower-case, punctuation removed, white space collapsed: two sentences with equal results count as the same."""
     return " ".join(_PUNCTUATION.sub("", text.lower()).split())
 
 
@@ -44,9 +55,9 @@ def evaluation_sentences(corpora: Collection[str] = EVALUATION_CORPORA) -> froze
     These are SICK (every split), STS 2012-2016, STS-B dev, MSRP test, PIT-2015, and the questions and answers of WikiQA
     and TrecQA dev and test.
 
-    Tokenised corpora are entered as they stand and detokenised. A set that is not in the data folder is left out with a
-    warning in the log: nothing can be measured on it either. Raises ValueError for an unknown corpus, `CorpusError` for
-    a malformed file.
+    Sentences of tokenised corpora are included as they are and detokenised. A set that is not in the data folder is
+    left out with a warning: nothing can be measured on it either. Raises ValueError for an unknown corpus,
+    `CorpusError` for a malformed file.
     """
     for corpus in corpora:
         one_of("corpus", corpus, EVALUATION_CORPORA)
@@ -54,7 +65,7 @@ def evaluation_sentences(corpora: Collection[str] = EVALUATION_CORPORA) -> froze
 
 
 def contains_evaluation_sentence(item: str | Pair, sentences: Collection[str]) -> bool:
-    """Whether a text, or either side of a pair, is one of ``sentences``, as it stands or detokenised."""
+    """Whether a text, or either side of a pair, is one of ``sentences``, unchanged or detokenised."""
     texts = (item,) if isinstance(item, str) else (item.a, item.b)
     return any(form in sentences for text in texts for form in _forms(text))
 
@@ -66,6 +77,16 @@ def without_evaluation_sentences(items: Iterable[Item], sentences: Collection[st
     """
     unwanted = evaluation_sentences() if sentences is None else sentences
     return (item for item in items if not contains_evaluation_sentence(item, unwanted))
+
+
+def without_foreign_sentences(pairs: Iterable[Pair], own: str) -> list[Pair]:
+    """Training pairs of the corpus ``own`` less those with a sentence of any other corpus' evaluation set.
+
+    Raises ValueError for an unknown corpus.
+    """
+    one_of("corpus", own, EVALUATION_CORPORA)
+    foreign = evaluation_sentences([corpus for corpus in EVALUATION_CORPORA if corpus != own])
+    return list(without_evaluation_sentences(pairs, foreign))
 
 
 def pair_key(a: str, b: str) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """Training mixtures drawn from many corpora: unlabelled sentences and positive pairs, evaluation sentences left out.
 
-Both are deterministic: the same data folder, limit and seed give the same list. A source gives what its share of the
-limit asks for; what a small source cannot give is shared out among the others. Tokenised sources are detokenised, so a
-model learns from text as people type it.
+Both are deterministic: the same data folder, limit and seed give the same list. The limit is divided by the sources'
+shares; what a small source lacks is distributed among the others. Tokenised sources are detokenised, so that
+training text looks like user input.
 """
 
 import html
@@ -14,18 +14,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from training.corpora import captions, msrp, nli, paraphrase, trecqa, wikipedia, wikiqa
 from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap, pair_key
 from training.corpora.penn import detokenise
+from training.corpora.readers import captions, msrp, nli, paraphrase, trecqa, wikipedia, wikiqa
 from training.pairs import Pair
 
 Item = TypeVar("Item")
 
 MIN_WORDS, MAX_WORDS = 3, 60
 
-# Shares of an unlabelled sample. Descriptions of scenes, news, forum and question text, headlines and definitions each
-# get enough that every kind of evaluation set has relatives in the sample; no source gives more than three tenths.
+# Shares of an unlabelled sample. Every kind of text in the evaluation sets (scene descriptions, news, forum and
+# question text, headlines, definitions) is represented; no source has more than 30 %.
 SENTENCE_SHARES: dict[str, float] = {
     "captions": 0.28,
     "quora": 0.10,
@@ -42,8 +42,8 @@ SENTENCE_SHARES: dict[str, float] = {
     "bible": 0.01,
 }
 
-# Shares of a limited sample of positive pairs; without a limit every pair is taken. No source may swamp the rest:
-# captions and archaic verse are the largest and the furthest from most test sets.
+# Shares of a limited sample of positive pairs; without a limit every pair is taken. They keep down captions and Bible
+# verses, the largest sources and the least similar to most test sets.
 PAIR_SHARES: dict[str, float] = {
     "multi30k": 0.20,
     "flickr8k": 0.01,
@@ -73,8 +73,8 @@ def unlabelled_sentences(
     return list(_unlabelled_sentences(data_dir(), limit, seed, tuple(shares.items())))
 
 
-# Read once a process: a table of many runs reads the same mixture for each. ``folder`` is part of the key because the
-# readers look where SEMBLANCE_DATA points at the time of the call.
+# Cached, because a table of many runs reads the same mixture for each. ``folder`` is part of the key because the
+# readers use the value of SEMBLANCE_DATA at the time of the call.
 @lru_cache(maxsize=1)
 def _unlabelled_sentences(
     folder: Path, limit: int | None, seed: int, shares_as_key: tuple[tuple[str, float], ...]
@@ -99,7 +99,7 @@ def paraphrase_pairs(limit: int | None, seed: int, sources: Collection[str] = tu
 
     Pairs of equal sides (after `normalise_for_overlap`), repeated pairs and pairs with an evaluation sentence are left
     out, as are sides outside 3..60 words. ``group`` is the source, for captions and simplification followed by ``:``
-    and the image or complex sentence, so that a batch can avoid taking a paraphrase for a negative.
+    and the image or complex sentence, so that paraphrases can be told from negatives.
     """
     return list(_paraphrase_pairs(data_dir(), limit, seed, tuple(sources)))
 
@@ -125,10 +125,10 @@ def _paraphrase_pairs(folder: Path, limit: int | None, seed: int, sources: tuple
 
 
 def quotas(available: Mapping[str, int], limit: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """How many each source gives: ``limit`` in proportion to ``shares``, no source more than it has.
+    """Number of items of each source: ``limit`` in proportion to ``shares``, at most what the source has.
 
-    What a source cannot give is shared out again among those that still can, in the same proportions, until ``limit``
-    (or everything available) is reached. Fractions go to the largest remainders, ties in the order of ``shares``.
+    The rest is distributed among the other sources in the same proportions until ``limit`` (or everything available) is
+    reached. Fractions are rounded by largest remainder, ties in the order of ``shares``.
     """
     given = dict.fromkeys(shares, 0)
     limit = min(limit, sum(available[source] for source in shares))
@@ -153,7 +153,7 @@ def _sample(
     chosen = [
         (source, item)
         for source, amount in amounts.items()
-        # One generator per source: changing one source's text leaves the draw from the others as it was.
+        # One generator per source, so that a change of one source does not change the draw from the others.
         for item in random.Random(f"{seed}/{source}").sample(pools[source], amount)
     ]
     random.Random(f"{seed}").shuffle(chosen)
@@ -176,7 +176,7 @@ def _sides(pairs: Iterable[Pair]) -> Iterator[str]:
 
 
 def _definitions() -> Iterator[str]:
-    """What follows ``X is`` in sentences like ``X is a ...``: glosses such as those of the STS OnWN and FNWN sets."""
+    """The part after ``X is`` of sentences like ``X is a ...``: similar to glosses of the STS OnWN and FNWN sets."""
     for sentence in wikipedia.sentences():
         found = _DEFINITION.fullmatch(sentence)
         if found is not None:

@@ -1,7 +1,7 @@
 """The corpora of the two interaction papers as each task reads them: train, dev and test pairs with targets.
 
-`target` is the rating (SICK 1..5, STS 0..5), or 1 and 0 for a paraphrase or correct answer and what is none. A pair
-that also stands in the development or test part, in either order, is left out of training.
+`target` is the rating (SICK 1..5, STS 0..5), or 1 for a paraphrase or correct answer and 0 otherwise. A pair
+that also occurs in the development or test part, in either order, is left out of training.
 """
 
 import functools
@@ -11,9 +11,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from training.corpora import msrp, paraphrase, sick, sts, trecqa, wikiqa
 from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import without_evaluation_sentences, without_pairs
+from training.corpora.readers import msrp, paraphrase, sick, sts, trecqa, wikiqa
 from training.pairs import Pair
 
 Corpus = Literal["sick", "msrvid", "sts2014", "wikiqa", "trecqa", "answers", "msrp", "twitter-labelled"]
@@ -25,7 +25,7 @@ HELD_OUT = {"msrvid": 75, "sts2014": 750, "msrp": 407, "twitter-labelled": 1000}
 
 @dataclass(frozen=True)
 class Parts:
-    """A corpus, split; several test parts where the papers report several."""
+    """The parts of a corpus; several test parts where the papers report several."""
 
     train: tuple[Pair, ...]
     dev: tuple[Pair, ...]
@@ -68,7 +68,7 @@ def _read(folder: object, corpus: Corpus) -> Parts:
         case "msrp":
             train, dev = _drawn(_labelled(msrp.read("train")), HELD_OUT[corpus])
             return _parts(train, dev, {"test": _labelled(msrp.read("test"))})
-        case "twitter-labelled":  # a pre-training corpus: it has no test part, and no sentence of another corpus' one
+        case "twitter-labelled":  # for pre-training: no test part, and no evaluation sentence of another corpus
             pairs = list(without_evaluation_sentences(_labelled(paraphrase.twitter_labelled())))
             return _parts(*_drawn(pairs, HELD_OUT[corpus]), {})
 
@@ -82,7 +82,7 @@ def _parts(
 
 
 def _named(corpus: str, parts: Parts) -> Parts:
-    """The same, its questions told from another corpus'."""
+    """The same parts, each question's group prefixed with the corpus."""
 
     def named(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
         return tuple(replace(pair, group=f"{corpus}:{pair.group}") for pair in pairs)
@@ -91,7 +91,7 @@ def _named(corpus: str, parts: Parts) -> Parts:
 
 
 def _drawn(pairs: Sequence[Pair], held_out: int) -> tuple[list[Pair], list[Pair]]:
-    """(train, dev): a fixed draw, the same for every seed of a run."""
+    """(train, dev): a fixed random split, the same for every seed of a run."""
     order = np.random.default_rng(0).permutation(len(pairs))
     chosen = set(order[:held_out].tolist())
     return [p for i, p in enumerate(pairs) if i not in chosen], [p for i, p in enumerate(pairs) if i in chosen]

@@ -1,4 +1,4 @@
-"""Undoing Penn-style tokenisation, so that tokenised corpora look like the text people will send."""
+"""Undo Penn-style tokenisation, so that tokenised corpora look like user input."""
 
 import itertools
 import re
@@ -17,8 +17,8 @@ _RULES = (
 def detokenise(text: str) -> str:
     """``the film -lrb- `` it 's on '' -rrb- , he said .`` -> ``the film ("it's on"), he said.``
 
-    Double quotes open and close in turn, because TrecQA writes both as two apostrophes. Already plain text passes
-    almost unchanged (runs of white space become one space).
+    Double quotes open and close alternately, because TrecQA writes both as two apostrophes. Plain text is left almost
+    unchanged (runs of white space become one space).
     """
     text = _BRACKETS.sub(lambda bracket: _BRACKET[bracket[1].lower()], text)
     sides = itertools.cycle((' "', '" '))

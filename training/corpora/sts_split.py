@@ -1,15 +1,15 @@
 """STS 2012-2015 in supervised parts (Wieting & Gimpel 2017, section 4.3): of every set 40 % train, 10 % dev, 50 % test.
 
-The paper does not publish its split; this one is drawn from a seed. It has 20 sets, we have the 19 that are not STS
-2013 SMT, and ours lets no pair of a held-out part stand in train as well: sets and years repeat some pairs.
+The paper does not publish its split; this one is drawn from a seed. It has 20 sets, here are the 19 without
+STS 2013 SMT. Pairs of a held-out part are removed from train, because sets and years repeat some pairs.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from training.corpora import sts
 from training.corpora.leakage import without_pairs
+from training.corpora.readers import sts
 from training.pairs import Pair
 
 TRAIN, DEV = 0.4, 0.1  # shares of each set; the rest is test
@@ -25,9 +25,9 @@ class STSSplit:
 
 
 def read(seed: int = 0) -> STSSplit:
-    """The split that belongs to a seed; each set is shuffled on its own.
+    """The split of a seed; each set is shuffled on its own.
 
-    Test is whole; dev lacks pairs (in either order) that test has, train those that dev or test has.
+    Pairs of test (in either order) are removed from dev, and pairs of dev or test from train.
 
     Raises:
         CorpusError: a set is missing or malformed.

@@ -1,10 +1,10 @@
-"""The sets a transfer model is measured on (Wieting et al. 2016, Table 2), under one naming scheme."""
+"""The test sets of transfer models (Wieting et al. 2016, Table 2), under one naming scheme."""
 
-from training.corpora import pit2015, sick, sts
 from training.corpora.files import one_of
+from training.corpora.readers import pit2015, sick, sts
 from training.pairs import Pair
 
-# 22 in the paper: less STS 2013 SMT (sts.UNAVAILABLE), and less PIT-2015, whose score is reported apart.
+# 22 in the paper: less STS 2013 SMT (see `sts.TRANSFER_SETS`), and less PIT-2015, whose score is reported apart.
 NAMES: tuple[str, ...] = (*(f"{year}/{name}" for year, name in sts.TRANSFER_SETS), "sick-test")
 
 

@@ -1,1 +1,1 @@
-"""What a run optimises: one file per objective; each gives the loop its batches, loss and development score."""
+"""Objectives, one file each: batches, loss and development score of the training loop; and their common parts."""

@@ -1,4 +1,4 @@
-"""Model selection for transfer training: mean Pearson r of the cosine over graded sets, STS 2016 as in the paper."""
+"""Model selection of transfer training: mean Pearson r of the cosine over rated sets (in the paper STS 2016)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,9 +7,9 @@ import torch
 from torch.nn.functional import normalize
 
 from contract.tokenizer import Tokenizer
-from training.batches import Sentences
-from training.metrics import graded
-from training.models import SiameseModel
+from training.architectures.models import SiameseModel
+from training.objectives.metrics import graded
+from training.objectives.parts.batches import Sentences
 from training.pairs import Pair
 
 

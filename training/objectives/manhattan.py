@@ -1,8 +1,8 @@
 """MaLSTM's objective: g = exp(-||h_a - h_b||_1) regressed to the label by its squared error.
 
 J. Mueller, A. Thyagarajan, "Siamese Recurrent Architectures for Learning Sentence Similarity", AAAI 2016: g is their
-similarity function, the labels are rescaled to [0, 1]. Beside it, where the recipe says so, the loss of an entailment
-head: ours, so that the embeddings that the support vector machine reads afterwards have heard of entailment.
+similarity function; ratings are rescaled to [0, 1]. Optionally the loss of an entailment head is added (not in the
+paper), so that the embeddings encode entailment before the support vector machine is fitted on them.
 """
 
 from collections.abc import Iterator
@@ -13,28 +13,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.batches import Indices, shard, shuffled
-from training.metrics import graded
-from training.models import SiameseModel
+from training.architectures.malstm import manhattan_similarity
+from training.architectures.models import SiameseModel
 from training.objectives.development import encode_all
+from training.objectives.metrics import graded
+from training.objectives.parts.batches import Indices, every_item
+from training.objectives.parts.losses import total_of
+from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 from training.objectives.supervised import LabelledPairs, entailment_loss
-from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
 
 @dataclass(frozen=True)
 class ManhattanConfig:
-    """The labels' scale, what pulls at the weights, and what is fitted on the frozen embeddings afterwards."""
+    """Scale of the labels, regulariser, and what is fitted on the frozen embeddings after training."""
 
     scale: tuple[float, float] = (1.0, 5.0)  # of the ratings; their lowest means g = 0, their highest g = 1
     regulariser: RegulariserConfig = NO_PENALTY
     calibrate_on: Literal["train", "out-of-fold", "dev"] = "train"  # of SICK; the paper: train
-    entailment: bool = False  # an SVM for SICK's entailment labels (`training.svm`)
-    entailment_weight: float = 0.0  # of a head's loss while training; 0: no head. The SVM takes its place afterwards
-
-
-def manhattan_similarity(a_BD: Tensor, b_BD: Tensor) -> Tensor:
-    """g = exp(-||a - b||_1) of each pair of rows: [B, D], [B, D] -> [B] in (0, 1]."""
-    return torch.exp(-(a_BD - b_BD).abs().sum(dim=1))
+    entailment: bool = False  # an SVM for SICK's entailment labels (`training.architectures.parts.svm`)
+    entailment_weight: float = 0.0  # of a head's loss in training; 0: no head. The SVM replaces it afterwards
 
 
 class ManhattanObjective:
@@ -51,7 +48,7 @@ class ManhattanObjective:
         *,
         rows: Indices | None = None,
     ) -> None:
-        """Every pair must be rated; with `rows`, only those training pairs are trained on.
+        """Every pair must be rated. `rows`: indices of the training pairs to train on; None: all.
 
         Raises:
             ValueError: a pair has no rating, or one outside the scale.
@@ -76,10 +73,7 @@ class ManhattanObjective:
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
         """Indices of training pairs."""
-        for order in shuffled(len(self.rows), self.batch_size, self.seed, epoch):
-            indices = self.rows[order]
-            part = shard(indices, rank, world)
-            yield part if len(part) else indices[:1]  # a rank without work would leave the others waiting
+        return every_item(self.rows, self.batch_size, self.seed, epoch, rank, world)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Mean squared error plus the weighted entailment loss plus penalties."""
@@ -93,12 +87,12 @@ class ManhattanObjective:
             inference = entailment_loss(self.model.heads["entailment"], a, b, self.training.odds[batch])
             parts["entailment"] = self.config.entailment_weight * inference
         parts["penalty"] = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
-        return torch.stack(list(parts.values())).sum(), {name: float(part.detach()) for name, part in parts.items()}
+        return total_of(parts)
 
     def evaluate(self) -> dict[str, float]:
         """Pearson, Spearman and squared error of g, stretched over the scale; `selection` is Pearson r.
 
-        The accuracy is that of the head of the training, not of the machine that is fitted afterwards.
+        The accuracy is that of the head, not of the support vector machine that replaces it.
         """
         a, b = (encode_all(self.model, side) for side in (self.development.a, self.development.b))
         low, high = self.config.scale
@@ -111,5 +105,5 @@ class ManhattanObjective:
         return {**metrics, "selection": metrics["pearson"]}
 
     def generators(self) -> list[torch.Generator]:
-        """No randomness outside the order of batches."""
+        """None: only the order of batches is random."""
         return []

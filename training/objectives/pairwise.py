@@ -1,4 +1,4 @@
-"""Interaction models: log-probabilities of classes for a pair, held against a rating, a label, or a correct answer.
+"""Objective of interaction models: log-probabilities of classes against a rating, a label, or a correct answer.
 
 H. He, J. Lin (NAACL 2016), section 8: KL divergence to the sparse target distribution of a rating; max-margin loss over
 two classes for answer selection. Y. Li et al. (2019): the same KL, and cross-entropy, which is KL to a target with all
@@ -15,31 +15,31 @@ import torch
 from torch import Tensor
 from torch.nn.functional import multi_margin_loss
 
-from contract.scores import expected_rating
+from contract.measures import expected_rating
 from contract.tokenizer import Tokenizer
-from training.batches import Indices, Sentences, shard
-from training.losses import kl_to_target, sparse_target
-from training.metrics import binary, graded, ranked
-from training.models import InteractionModel
+from training.architectures.models import InteractionModel
+from training.objectives.metrics import binary, graded, ranked
+from training.objectives.parts.batches import Indices, Sentences, shard
+from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
 from training.pairs import Pair
 
 RATINGS_OF_SICK = (1.0, 2.0, 3.0, 4.0, 5.0)
 RATINGS_OF_STS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
 YES_OR_NO = (0.0, 1.0)
-SORTED_TOGETHER = 50  # batches: pairs of like size share one, at little cost to the randomness of their order
+SORTED_TOGETHER = 50  # batches; within these, pairs are sorted by size, so that batches need little padding
 EVALUATION_BATCH = 64
 
 
 @dataclass(frozen=True)
 class PairwiseConfig:
-    """The classes of the output, the loss, and what training draws."""
+    """Classes of the output, loss, and sampling."""
 
     classes: tuple[float, ...]  # rising; the score is the expected class
     selection: Literal["pearson", "accuracy", "mrr"]  # which development figure chooses the epoch
     loss: Literal["kl", "margin"] = "kl"
     both_orders: bool = False  # answer with the mean of (a, b) and (b, a); in training each pair is read in one order
     swap: bool = False  # in training every batch is read in an order drawn at random
-    negatives: int | None = None  # wrong answers drawn anew each epoch for every right one; None: all of them
+    negatives: int | None = None  # wrong answers sampled each epoch for every right one; None: all
     l2: float = 0.0  # lambda ||W||^2 over all weights but the words
 
 
@@ -58,14 +58,14 @@ class TargetPairs:
         self.b = Sentences([p.b for p in pairs], tokenizer, max_tokens)
         self.target = np.array([p.target for p in pairs], dtype=np.float32)
         self.groups = [p.group for p in pairs]
-        self.area = self.a.lengths * self.b.lengths  # what a pair costs, about
+        self.area = self.a.lengths * self.b.lengths  # about proportional to the cost of a pair
 
     def __len__(self) -> int:
         return len(self.target)
 
 
 class PairwiseObjective:
-    """One loss over pairs; the development figure of the task."""
+    """Loss over pairs, and the development metric of the task."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class PairwiseObjective:
         return -(-len(self._drawn(0)) // self.batch_size)
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
-        """Indices of training pairs, those of a batch of like size."""
+        """Indices of training pairs, grouped by similar size."""
         drawn = self._drawn(epoch)
         rng = np.random.default_rng((self.seed, epoch, 1))
         together = self.batch_size * SORTED_TOGETHER
@@ -100,7 +100,7 @@ class PairwiseObjective:
             batches += [block[i : i + self.batch_size] for i in range(0, len(block), self.batch_size)]
         for i in rng.permutation(len(batches)):
             part = shard(batches[i], rank, world)
-            yield part if len(part) else batches[i][:1]  # a rank without work would leave the others waiting
+            yield part if len(part) else batches[i][:1]  # every rank must take part in the averaging of gradients
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """KL or margin, and the penalty."""
@@ -110,14 +110,14 @@ class PairwiseObjective:
         output = self.model.network(*left, *right)
         target = torch.from_numpy(self.training.target[batch])
         if self.config.loss == "margin":
-            # Of log-probabilities: their differences are those of the scores before the softmax.
+            # On log-probabilities, whose differences equal those of the scores before the softmax.
             fit = multi_margin_loss(output, torch.searchsorted(self.classes, target), margin=1.0)
         else:
             fit = kl_to_target(output, sparse_target(target, self.classes))
         parts = {"fit": fit}
         if self.config.l2:
             parts["penalty"] = self.config.l2 * torch.stack([(p**2).sum() for p in self.penalised]).sum()
-        return torch.stack(list(parts.values())).sum(), {name: float(v.detach()) for name, v in parts.items()}
+        return total_of(parts)
 
     def evaluate(self) -> dict[str, float]:
         """Development figures; `selection` is the one the config names."""
@@ -126,11 +126,11 @@ class PairwiseObjective:
         return {**metrics, "selection": metrics[self.config.selection]}
 
     def generators(self) -> list[torch.Generator]:
-        """The generator of orders."""
+        """The generator of the order of a pair."""
         return [self.coin]
 
     def _drawn(self, epoch: int) -> Indices:
-        """The epoch's pairs in a random order that depends on seed and epoch alone."""
+        """The pairs of an epoch in a random order that depends only on seed and epoch."""
         rng = np.random.default_rng((self.seed, epoch))
         if self.config.negatives is None:
             return rng.permutation(len(self.training))
@@ -148,7 +148,7 @@ class PairwiseObjective:
 
 @torch.no_grad()
 def predict(model: InteractionModel, pairs: TargetPairs, classes: Sequence[float]) -> npt.NDArray[np.float64]:
-    """Expected class of every pair [n]; pairs of like size are run together, which moves no score."""
+    """Expected class of every pair [n]; pairs of similar size are run together, which changes no score."""
     score = np.empty(len(pairs))
     order = np.argsort(pairs.area, kind="stable")
     for start in range(0, len(order), EVALUATION_BATCH):

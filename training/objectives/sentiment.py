@@ -1,4 +1,4 @@
-"""Classes of single sentences: sentiment, as the papers' test of what an encoder knows beside similarity.
+"""Classification of single sentences by sentiment.
 
 Wieting et al. (2016), section 4.4: negative log-likelihood of the class under a head over the sentence's embedding.
 """
@@ -12,13 +12,16 @@ from torch import Tensor
 from torch.nn.functional import nll_loss
 
 from contract.tokenizer import Tokenizer
-from training.batches import Indices, Sentences, shard, shuffled
-from training.metrics import labelled
-from training.models import SiameseModel
+from training.architectures.models import SiameseModel
+from training.corpora.readers import sst
 from training.objectives.development import encode_all
-from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+from training.objectives.metrics import labelled
+from training.objectives.parts.batches import Indices, Sentences, every_item
+from training.objectives.parts.losses import total_of
+from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
 HEAD = "sentiment"
+LABELS = sst.LABELS["binary"]
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,7 @@ class SentimentObjective:
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
         """Indices of training sentences."""
-        for indices in shuffled(len(self.training), self.batch_size, self.seed, epoch):
-            part = shard(indices, rank, world)
-            yield part if len(part) else indices[:1]  # a rank without work would leave the others waiting
+        return every_item(np.arange(len(self.training)), self.batch_size, self.seed, epoch, rank, world)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Mean negative log-likelihood plus penalties."""
@@ -75,21 +76,15 @@ class SentimentObjective:
         embeddings = self.model.encode(words)
         label = torch.from_numpy(self.training.label[batch]).to(embeddings.device)
         nll = nll_loss(self.model.heads[HEAD](embeddings), label)
-        penalty = self.regulariser(words[0].flatten())
-        return nll + penalty, {HEAD: float(nll.detach()), "penalty": float(penalty.detach())}
+        return total_of({HEAD: nll, "penalty": self.regulariser(words[0].flatten())})
 
     def evaluate(self) -> dict[str, float]:
         """Accuracy and macro F1 on the development sentences; `selection` is the accuracy."""
-        figures = sentiment_figures(self.model, self.development)
+        output = self.model.heads[HEAD](encode_all(self.model, self.development.sentences))
+        predicted = output.argmax(1).cpu().numpy()
+        figures = labelled([LABELS[i] for i in predicted], [LABELS[i] for i in self.development.label])
         return {**figures, "selection": figures["accuracy"]}
 
     def generators(self) -> list[torch.Generator]:
-        """None: nothing here is random but the order of batches."""
+        """None: only the order of batches is random."""
         return []
-
-
-@torch.no_grad()
-def sentiment_figures(model: SiameseModel, gold: LabelledSentences) -> dict[str, float]:
-    """Accuracy and macro F1 of the sentiment head on labelled sentences."""
-    predicted = model.heads[HEAD](encode_all(model, gold.sentences)).argmax(1).cpu().numpy()
-    return labelled([str(label) for label in predicted], [str(label) for label in gold.label])

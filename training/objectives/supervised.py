@@ -1,9 +1,9 @@
 """Supervised pairs: graded similarity (KL to the sparse target) and entailment (NLL), alone or together.
 
-Where a teacher labelled the pairs, the NLL becomes the KL to its probabilities, which is the same for a certain label.
+Where a teacher labelled the pairs, the KL to its probabilities replaces the NLL; for one-hot targets both are equal.
 
-Tai et al. (2015), section 4.2; Wieting et al. (2016), section 4.4. Training both on one encoder lets one cached
-embedding answer both questions.
+Tai et al. (2015), section 4.2; Wieting et al. (2016), section 4.4. With both on one encoder, one cached
+embedding serves both tasks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,29 +16,29 @@ import torch
 from torch import Tensor, nn
 
 from contract.manifest import EntailmentLabel
-from contract.scores import expected_rating
+from contract.measures import expected_rating
 from contract.tokenizer import Tokenizer
-from training.batches import Indices, Sentences, shard, shuffled
-from training.losses import kl_to_target, sparse_target
-from training.metrics import graded, labelled
-from training.models import SiameseModel
+from training.architectures.models import SiameseModel
 from training.objectives.development import encode_all
+from training.objectives.metrics import graded, labelled
+from training.objectives.parts.batches import Indices, Sentences, every_item
+from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
+from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+from training.objectives.parts.scrambling import Scrambler
 from training.pairs import Pair
-from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
-from training.scrambling import Scrambler
 
 LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = ("entailment", "neutral", "contradiction")
 
 
 @dataclass(frozen=True)
 class SupervisedConfig:
-    """Which heads, and how much each loss counts."""
+    """Heads, and the weights of their losses."""
 
     classes: tuple[float, ...] | None = (1.0, 2.0, 3.0, 4.0, 5.0)  # None: no similarity head
     similarity_weight: float = 1.0
     entailment_weight: float = 0.0  # 0: no entailment head
     hidden: int = 50
-    directed: bool = False  # the entailment head also sees the signed difference (ours, not the paper's)
+    directed: bool = False  # the entailment head also gets the signed difference (not in the paper)
     regulariser: RegulariserConfig = NO_PENALTY
     scramble: float = 0.0  # share of training pairs whose words are shuffled (Wieting & Gimpel 2017, section 4.3)
 
@@ -46,7 +46,8 @@ class SupervisedConfig:
 class LabelledPairs:
     """Tokenised pairs; a pair may lack the rating or the label, and is then left out of that loss.
 
-    `rating` [N], `label` [N] of -1..2 and `odds` [N, 3], what a teacher or else the label says: NaN or -1 for none.
+    `rating` [N] (NaN: none), `label` [N] in -1..2 (-1: none) and `odds` [N, 3], the probabilities of a teacher or else
+    the one-hot label (NaN: none).
     """
 
     def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer, max_tokens: int) -> None:
@@ -68,7 +69,7 @@ class LabelledPairs:
 
 
 def entailment_loss(head: nn.Module, a_BD: Tensor, b_BD: Tensor, odds_B3: npt.NDArray[np.float32]) -> Tensor:
-    """KL of the head's label to the odds of each pair's labels, over the pairs that have them; 0 where none has."""
+    """Mean KL of the head's distribution to the label probabilities, over the pairs that have them; 0 for none."""
     odds = torch.from_numpy(odds_B3).to(a_BD.device)
     known = ~torch.isnan(odds[:, 0])
     return kl_to_target(head(a_BD[known], b_BD[known]), odds[known]) if bool(known.any()) else a_BD.new_zeros(())
@@ -100,9 +101,7 @@ class SupervisedObjective:
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
         """Indices of training pairs."""
-        for indices in shuffled(len(self.training), self.batch_size, self.seed, epoch):
-            part = shard(indices, rank, world)
-            yield part if len(part) else indices[:1]  # a rank without work would leave the others waiting
+        return every_item(np.arange(len(self.training)), self.batch_size, self.seed, epoch, rank, world)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Weighted losses plus penalties."""
@@ -119,10 +118,10 @@ class SupervisedObjective:
             inference = entailment_loss(self.model.heads["entailment"], a, b, self.training.odds[batch])
             parts["entailment"] = self.config.entailment_weight * inference
         parts["penalty"] = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
-        return torch.stack(list(parts.values())).sum(), {name: float(v.detach()) for name, v in parts.items()}
+        return total_of(parts)
 
     def evaluate(self) -> dict[str, float]:
-        """Development figures of each head; `selection` is the mean of Pearson r and accuracy, of those there are."""
+        """Development figures of each head; `selection` is the mean of Pearson r and accuracy, as available."""
         a, b = (encode_all(self.model, side) for side in (self.development.a, self.development.b))
         metrics: dict[str, float] = {}
         if "similarity" in self.model.heads and self.config.classes:
@@ -138,5 +137,5 @@ class SupervisedObjective:
         return {**metrics, "selection": float(np.mean(chosen))}
 
     def generators(self) -> list[torch.Generator]:
-        """The generator of scrambling, when there is any."""
+        """The generator of scrambling, if there is scrambling."""
         return self.scrambler.generators()

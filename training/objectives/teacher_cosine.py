@@ -1,8 +1,8 @@
-"""Regress the student's in-batch cosines to a teacher's, on sentences without any label.
+"""Regress the student's in-batch cosines to a teacher's, on unlabelled sentences.
 
-Our own addition, in no paper: it is what carries a sentence-transformer's judgement into static word vectors. Nearly
-all cosines of a batch are those of unrelated sentences. So, where the config weighs them, each sentence also meets one
-of its near neighbours (`training.neighbours`): people are asked about such pairs.
+Not from a paper. It distils a sentence-transformer into static word vectors. Nearly all cosines of a batch are those of
+unrelated sentences; optionally each sentence is also paired with one of its near neighbours
+(`training.objectives.parts.nearest`), because rated test pairs are mostly related.
 """
 
 from collections.abc import Iterator
@@ -13,23 +13,23 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from training.batches import Indices, Sentences, shard, shuffled
-from training.losses import cosine_matrix_loss, cosine_pair_loss
-from training.models import SiameseModel
-from training.neighbours import near_neighbours
+from training.architectures.models import SiameseModel
 from training.objectives.development import GradedSets
-from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+from training.objectives.parts.batches import Indices, Sentences, shard, shuffled
+from training.objectives.parts.losses import cosine_matrix_loss, cosine_pair_loss, total_of
+from training.objectives.parts.nearest import near_neighbours
+from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
-TREES = 2  # in which neighbours are looked for
+TREES = 2  # of the neighbour search
 
 
 @dataclass(frozen=True)
 class TeacherCosineConfig:
-    """Half of the batches random, half of sentences near each other, where the cosines worth learning are."""
+    """Shares and weights: by default half of the batches are random, half of similar sentences."""
 
     near_share: float = 0.5
-    neighbour_weight: float = 0.0  # of the cosines to near neighbours beside those of the batch; 0: none are looked for
-    neighbours: int = 3  # so many of each sentence in each tree, of which one is drawn each time
+    neighbour_weight: float = 0.0  # of the loss over near neighbours beside that of the batch; 0: none
+    neighbours: int = 3  # of each sentence in each tree; one is drawn at each step
     regulariser: RegulariserConfig = NO_PENALTY
 
 
@@ -63,10 +63,10 @@ class TeacherCosineObjective:
         return len(self.sentences) // self.batch_size
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
-        """Indices of sentences: batches of a random order and windows along a random teacher direction, mixed."""
+        """Indices of sentences: random batches, mixed with windows along a random direction of the teacher."""
         rng = np.random.default_rng((self.seed, epoch, 1))
         direction = rng.standard_normal((self.teacher.shape[1],)).astype(np.float32)
-        # Projected in blocks: the whole matrix in float32 would double the memory of a run.
+        # Projected in blocks, because the whole matrix in float32 would double the memory of a run.
         along = np.concatenate([self.teacher[s : s + 65536] @ direction for s in range(0, len(self.teacher), 65536)])
         by_projection = np.argsort(along, kind="stable")
         windows = rng.permutation(self.steps())
@@ -79,7 +79,7 @@ class TeacherCosineObjective:
             yield shard(batch, rank, world)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
-        """Cosine regression, over the batch and to a neighbour of each sentence drawn anew, plus penalties."""
+        """Cosine regression over the batch, and with a random neighbour of each sentence, plus penalties."""
         own = len(batch)
         if self.neighbours is not None:
             drawn = torch.randint(self.neighbours.shape[1], (own,), generator=self.choice).numpy()
@@ -92,12 +92,12 @@ class TeacherCosineObjective:
             near = cosine_pair_loss(student[:own], student[own:], target[:own], target[own:])
             parts["neighbours"] = self.config.neighbour_weight * near
         parts["penalty"] = self.regulariser(inputs[0])
-        return torch.stack(list(parts.values())).sum(), {name: float(part.detach()) for name, part in parts.items()}
+        return total_of(parts)
 
     def evaluate(self) -> dict[str, float]:
         """Mean Pearson r over the development sets."""
         return self.development.evaluate(self.model)
 
     def generators(self) -> list[torch.Generator]:
-        """The draw of neighbours, where there is one; the order of batches has its own."""
+        """The generator that draws neighbours, if there are any."""
         return [] if self.neighbours is None else [self.choice]

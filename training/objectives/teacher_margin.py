@@ -1,7 +1,7 @@
-"""The margin loss on paraphrase pairs and the teacher's cosines on sentences, together.
+"""The margin loss on paraphrase pairs plus the teacher's cosine regression on sentences.
 
-Our own addition, in no paper. Each alone does better on other sets: the teacher on definitions and captions, the pairs
-on tweets and student answers.
+Not from a paper. Each loss alone is better on some sets: the teacher's on definitions and captions, the margin loss on
+tweets and student answers.
 """
 
 from collections.abc import Iterator
@@ -11,15 +11,15 @@ from itertools import chain, count, islice
 import torch
 from torch import Tensor
 
-from training.batches import Indices
-from training.models import SiameseModel
+from training.architectures.models import SiameseModel
+from training.objectives.parts.batches import Indices
 from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
 from training.objectives.transfer import MarginConfig, MarginObjective
 
 
 @dataclass(frozen=True)
 class TeacherMarginConfig:
-    """Both losses, each with its own settings; the regression's is about a hundredth of the margin's."""
+    """Settings of both losses; the regression loss is about a hundredth of the margin loss."""
 
     teacher: TeacherCosineConfig
     margin: MarginConfig
@@ -28,10 +28,10 @@ class TeacherMarginConfig:
 
 
 class TeacherMarginObjective:
-    """Teacher's regression plus the weighted margin loss, one batch of each a step."""
+    """Regression plus weighted margin loss, one batch of each per step."""
 
     def __init__(self, teacher: TeacherCosineObjective, margin: MarginObjective, weight: float) -> None:
-        """Both over one model.
+        """Both objectives must be of one model.
 
         Raises:
             ValueError: they train different models.
@@ -42,11 +42,11 @@ class TeacherMarginObjective:
         self.teacher, self.margin, self.weight = teacher, margin, weight
 
     def steps(self) -> int:
-        """Those of the teacher; the pairs come round as often as that takes."""
+        """Those of the teacher's objective; the pairs are repeated as needed."""
         return self.teacher.steps()
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[tuple[Indices, Indices]]:
-        """Indices of sentences and of pairs; the pairs go on where the epoch before left off."""
+        """Indices of sentences and of pairs; pairs continue where the previous epoch ended."""
         first = epoch * self.steps()
         lap, into = divmod(first, self.margin.steps())
         pairs = chain.from_iterable(self.margin.batches(lap + i, rank, world) for i in count())

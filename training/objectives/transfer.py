@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from training.batches import Indices, Sentences, shard, shuffled
-from training.losses import Negatives, margin_loss
-from training.models import SiameseModel
+from training.architectures.models import SiameseModel
 from training.objectives.development import GradedSets
-from training.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
-from training.scrambling import Scrambler
+from training.objectives.parts.batches import Indices, Sentences, shard, shuffled
+from training.objectives.parts.losses import Negatives, margin_loss, total_of
+from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
+from training.objectives.parts.scrambling import Scrambler
 
 
 @dataclass(frozen=True)
 class MarginConfig:
-    """The paper's tuned ranges: margin 0.4/0.6/0.8, batch 25/50/100, MAX or MIX."""
+    """Settings; the paper tunes margin over 0.4/0.6/0.8, batch over 25/50/100, MAX or MIX."""
 
     margin: float = 0.4
     negatives: Negatives = "max"
@@ -46,7 +46,7 @@ class MarginObjective:
         self.scrambler = Scrambler(config.scramble, seed)
 
     def steps(self) -> int:
-        """Full batches only: the negatives come from the batch."""
+        """Full batches of an epoch; negatives come from the batch, so a smaller one is left out."""
         return len(self.a) // self.batch_size
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
@@ -60,12 +60,12 @@ class MarginObjective:
         a, b = self.model.encode_pair(left, right)
         margin = margin_loss(a, b, self.config.margin, self.config.negatives, self.generator)
         penalty = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
-        return margin + penalty, {"margin": float(margin.detach()), "penalty": float(penalty.detach())}
+        return total_of({"margin": margin, "penalty": penalty})
 
     def evaluate(self) -> dict[str, float]:
         """Mean Pearson r over the development sets."""
         return self.development.evaluate(self.model)
 
     def generators(self) -> list[torch.Generator]:
-        """The generator of random negatives, and that of scrambling when there is any."""
+        """The generators of random negatives and of scrambling."""
         return [self.generator, *self.scrambler.generators()]

@@ -1,6 +1,6 @@
-"""Runs of PWIM (He & Lin 2016): every corpus of the paper, its ablations, and what a teacher adds.
+"""Runs of PWIM (He & Lin 2016): every corpus of the paper, its ablations, and runs with a teacher.
 
-Words are the distilled table, frozen as in the paper. Adam at 5e-4 with linear decay and batch 16 in place of the
+Words are the distilled table, frozen as in the paper. Adam at 5e-4 with linear decay and batch 16 instead of the
 release's RMSProp at 1e-4 and batch 1 (`pwim-sick-paper` keeps those). docs/papers/pwim.md has the scores.
 """
 
@@ -8,17 +8,18 @@ from dataclasses import replace
 
 from training.architectures import PWIMConfig
 from training.corpora.pairwise import Corpus
-from training.loop import Schedule
 from training.objectives.pairwise import RATINGS_OF_SICK, RATINGS_OF_STS, YES_OR_NO, PairwiseConfig
-from training.optimisers import OptimiserConfig
-from training.recipe import CorpusPairs, FoundTable, Publication, Recipe, TeacherAnswers, TeacherPairs
+from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.recipes.word_averaging import MINILM
+from training.sources.labelled import CorpusPairs, TeacherAnswers
+from training.sources.rated import SickPairs, TeacherPairs
+from training.sources.tables import PublishedTable
 
 SHORT, LONG = 32, 48  # tokens: the paper's paddings
-# Frequent words of the table are short (mean norm 0.74); about 2 did best on development pairs, as it did for GloVe.
+# Vectors of frequent words are short (mean norm 0.74); a norm of about 2 was best on development pairs, also for GloVe.
 PWIM = PWIMConfig(grid=8, word_scale=3.0)
 ANSWERS = replace(PWIM, limit=LONG)
-GLOVE = FoundTable("glove-sick-300", corpus="glove-sick", pieces=1_000, buckets=64)
+GLOVE = PublishedTable("glove-sick-300", corpus="glove-sick", pieces=1_000, buckets=64)
 
 
 def _adam(rate: float = 5e-4) -> OptimiserConfig:
@@ -51,81 +52,32 @@ STS = PairwiseConfig(RATINGS_OF_STS, "pearson", both_orders=True)
 QA = PairwiseConfig(YES_OR_NO, "mrr", negatives=3)
 
 
-def sick_alone() -> Recipe:
-    """SICK from its labels alone, as in the paper; the score is the mean of both orders."""
-    return _run("pwim-sick-alone", "sick", SICK, "the paper's r .8784; 20 s an epoch on one core")
-
-
-def sick_one_order() -> Recipe:
-    """The same with the one order of the paper."""
-    return replace(sick_alone(), name="pwim-sick-one-order", objective=replace(SICK, both_orders=False))
-
-
-def sick_paper() -> Recipe:
-    """SICK as released: fixed 32x32, one order, RMSProp at 1e-4, batch 1."""
-    return replace(
-        sick_one_order(),
-        name="pwim-sick-paper",
-        reaches="the paper's r .8784; 2 minutes an epoch on one core, the paper's 35 epochs cut to 8",
-        architecture=replace(PWIM, grid=SHORT),
-        optimiser=OptimiserConfig("rmsprop", learning_rate=1e-4, embedding_learning_rate=None, clip=50.0),
-        schedule=Schedule(epochs=8, batch_size=1),
-    )
-
-
-def _ablation(name: str, architecture: PWIMConfig, drop: str) -> Recipe:
-    return replace(sick_alone(), name=f"pwim-sick-{name}", reaches=f"the paper: {drop} r", architecture=architecture)
-
-
-def sick_no_context() -> Recipe:
-    """Without the Bi-LSTM."""
-    return _ablation("no-context", replace(PWIM, context=False), "-.1225")
-
-
-def sick_no_focus() -> Recipe:
-    """Without the similarity focus layer."""
-    return _ablation("no-focus", replace(PWIM, focus="none"), "-.0083")
-
-
-def sick_focus_dropout() -> Recipe:
-    """Dropout in place of the focus."""
-    return _ablation("focus-dropout", replace(PWIM, focus="dropout"), "-.0314")
-
-
-def sick_bounded() -> Recipe:
-    """The paper's bound of the walk, |a| + |b| cells."""
-    return _ablation("bounded", replace(PWIM, focus="bounded"), "the published algorithm")
-
-
-def sick_tuned_words() -> Recipe:
-    """Word vectors trained too (the paper freezes them)."""
-    recipe = _ablation("tuned-words", PWIM, "not in the paper;")
-    return replace(recipe, optimiser=replace(recipe.optimiser, embedding_learning_rate=1e-3))
-
-
-def sick_glove() -> Recipe:
-    """The paper's word vectors, frozen as there, in the place of the distilled table."""
-    recipe = _ablation("glove", replace(PWIM, word_scale=0.3), "GloVe;")
-    return replace(recipe, table=GLOVE, reaches="the paper's r .8784; 20 s an epoch on one core")
-
-
-def sick_glove_tuned() -> Recipe:
-    """The same, word vectors trained too."""
-    recipe = sick_glove()
-    return replace(
-        recipe, name="pwim-sick-glove-tuned", optimiser=replace(recipe.optimiser, embedding_learning_rate=1e-3)
-    )
-
-
-def teacher() -> Recipe:
-    """Pre-training on pairs that a tuned sentence-transformer rates."""
-    return replace(
-        sick_alone(),
-        name="pwim-teacher",
-        reaches="a start for the others; 20 minutes an epoch on one core",
-        data=TeacherPairs(),
-        schedule=Schedule(epochs=1, batch_size=64, decay="linear"),
-    )
+_SICK_ALONE = _run("pwim-sick-alone", "sick", SICK, "the paper's r .8784; 20 s an epoch on one core")
+_ONE_ORDER = replace(_SICK_ALONE, name="pwim-sick-one-order", objective=replace(SICK, both_orders=False))
+_PAPER = replace(  # as released: fixed 32x32, one order, RMSProp at 1e-4, batch 1
+    _ONE_ORDER,
+    name="pwim-sick-paper",
+    reaches="the paper's r .8784; 2 minutes an epoch on one core, the paper's 35 epochs cut to 8",
+    architecture=replace(PWIM, grid=SHORT),
+    optimiser=OptimiserConfig("rmsprop", learning_rate=1e-4, embedding_learning_rate=None, clip=50.0),
+    schedule=Schedule(epochs=8, batch_size=1),
+)
+_TEACHER = replace(
+    _SICK_ALONE,
+    name="pwim-teacher",
+    reaches="a start for the others; 20 minutes an epoch on one core",
+    data=TeacherPairs(),
+    schedule=Schedule(epochs=1, batch_size=64, decay="linear"),
+)
+_SICK_UNSEEN = replace(  # no sentence of another corpus' evaluation set: the start of pwim-msrvid
+    _SICK_ALONE,
+    name="pwim-sick-unseen",
+    reaches="a start for pwim-msrvid; 20 s an epoch on one core",
+    data=SickPairs(foreign=False),
+    schedule=Schedule(epochs=5, batch_size=16, decay="linear"),
+)
+_MSRVID_ALONE = _run("pwim-msrvid-alone", "msrvid", STS, "the paper's r .9112; 4 s an epoch on one core", epochs=20)
+_STS2014_ALONE = _run("pwim-sts2014-alone", "sts2014", STS, "the paper's weighted mean r .7666", architecture=ANSWERS)
 
 
 def _from_teacher(recipe: Recipe, name: str, rate: float, epochs: int) -> Recipe:
@@ -139,80 +91,64 @@ def _from_teacher(recipe: Recipe, name: str, rate: float, epochs: int) -> Recipe
     )
 
 
-def sick() -> Recipe:
-    """SICK after the teacher's ratings."""
-    return replace(
-        _from_teacher(sick_alone(), "pwim-sick", 2e-4, 6),
-        publication=Publication("pwim-sick", "Pairwise word interaction, SICK relatedness"),
-    )
-
-
-def msrvid() -> Recipe:
-    """Video descriptions: 675 pairs, after the teacher's ratings."""
-    return _from_teacher(msrvid_alone(), "pwim-msrvid", 2e-4, 12)
-
-
-def msrvid_alone() -> Recipe:
-    """Video descriptions from their labels alone."""
-    return _run("pwim-msrvid-alone", "msrvid", STS, "the paper's r .9112; 4 s an epoch on one core", epochs=20)
-
-
-def sts2014() -> Recipe:
-    """STS 2014 from the pairs of 2012 and 2013, after the teacher's ratings."""
-    return _from_teacher(sts2014_alone(), "pwim-sts2014", 3e-4, 6)
-
-
-def sts2014_alone() -> Recipe:
-    """The same from the labels alone."""
-    return _run("pwim-sts2014-alone", "sts2014", STS, "the paper's weighted mean r .7666", architecture=ANSWERS)
-
-
-def answers() -> Recipe:
-    """Pre-training for answer selection: a teacher's cosine of every question with every candidate."""
-    return replace(
-        _run("pwim-answers", "wikiqa", replace(QA, negatives=None), "a start for the others", architecture=ANSWERS),
-        data=TeacherAnswers(limit=16_000),
-        start="pwim-teacher",
-        start_seed=1,
-        schedule=Schedule(epochs=2, batch_size=32, decay="linear"),
-    )
-
-
 def _selection(name: str, corpus: Corpus, reaches: str, epochs: int) -> Recipe:
+    """Answer selection, after `pwim-answers`."""
     recipe = _run(name, corpus, QA, reaches, architecture=ANSWERS, epochs=epochs)
     return replace(recipe, start="pwim-answers", start_seed=1, optimiser=_adam(2e-4))
 
 
-def wikiqa() -> Recipe:
-    """WikiQA, after the teacher."""
-    return _selection("pwim-wikiqa", "wikiqa", "the paper's MAP .7090, MRR .7234", 4)
+_QA_TEACHER = replace(  # pre-training: a teacher's cosine of every question with every candidate
+    _run("pwim-answers", "wikiqa", replace(QA, negatives=None), "a start for the others", architecture=ANSWERS),
+    data=TeacherAnswers(limit=16_000),
+    start="pwim-teacher",
+    start_seed=1,
+    schedule=Schedule(epochs=2, batch_size=32, decay="linear"),
+)
+_WIKIQA = _selection("pwim-wikiqa", "wikiqa", "the paper's MAP .7090, MRR .7234", 4)
+_WIKIQA_ALONE = replace(
+    _WIKIQA, name="pwim-wikiqa-alone", start=None, optimiser=_adam(), schedule=Schedule(8, 16, None, "linear")
+)
 
 
-def wikiqa_longer() -> Recipe:
-    """The same for twice as long."""
-    return _selection("pwim-wikiqa-longer", "wikiqa", "the paper's MAP .7090, MRR .7234", 8)
+def _ablation(name: str, architecture: PWIMConfig, drop: str) -> Recipe:
+    return replace(_SICK_ALONE, name=f"pwim-sick-{name}", reaches=f"the paper: {drop} r", architecture=architecture)
 
 
-def wikiqa_alone() -> Recipe:
-    """WikiQA from its labels alone."""
-    return replace(
-        wikiqa(), name="pwim-wikiqa-alone", start=None, optimiser=_adam(), schedule=Schedule(8, 16, None, "linear")
-    )
+def _words_trained(recipe: Recipe) -> Recipe:
+    """Word vectors trained too (the paper freezes them)."""
+    return replace(recipe, optimiser=replace(recipe.optimiser, embedding_learning_rate=1e-3))
 
 
-def wikiqa_margin() -> Recipe:
-    """The same with the paper's max-margin loss."""
-    return replace(wikiqa_alone(), name="pwim-wikiqa-margin", objective=replace(QA, loss="margin"))
+_GLOVE = replace(  # the paper's word vectors, frozen as there, instead of the distilled table
+    _ablation("glove", replace(PWIM, word_scale=0.3), "GloVe;"),
+    table=GLOVE,
+    reaches="the paper's r .8784; 20 s an epoch on one core",
+)
 
-
-def trecqa() -> Recipe:
-    """TrecQA, after the teacher."""
-    return _selection("pwim-trecqa", "trecqa", "the paper's MAP .7588, MRR .8219", 2)
-
-
-def qa() -> Recipe:
-    """Both corpora of answer selection, after the teacher: what /rank asks in its second stage."""
-    return replace(
+RECIPES = (
+    *(_SICK_ALONE, _ONE_ORDER, _PAPER, _TEACHER, _SICK_UNSEEN),
+    replace(
+        _from_teacher(_SICK_ALONE, "pwim-sick", 2e-4, 6),
+        publication=Publication("pwim-sick", "Pairwise word interaction, SICK relatedness"),
+    ),
+    replace(_from_teacher(_MSRVID_ALONE, "pwim-msrvid", 2e-4, 12), start="pwim-sick-unseen"),
+    _MSRVID_ALONE,
+    _from_teacher(_STS2014_ALONE, "pwim-sts2014", 3e-4, 6),
+    _STS2014_ALONE,
+    *(_QA_TEACHER, _WIKIQA),
+    _selection("pwim-wikiqa-longer", "wikiqa", "the paper's MAP .7090, MRR .7234", 8),
+    _WIKIQA_ALONE,
+    replace(_WIKIQA_ALONE, name="pwim-wikiqa-margin", objective=replace(QA, loss="margin")),  # the paper's loss
+    _selection("pwim-trecqa", "trecqa", "the paper's MAP .7588, MRR .8219", 2),
+    replace(  # both corpora: the second stage of /rank
         _selection("pwim-qa", "answers", "the paper's figures of both", 2),
         publication=Publication("pwim-qa", "Pairwise word interaction, answer selection"),
-    )
+    ),
+    _ablation("no-context", replace(PWIM, context=False), "-.1225"),  # without the Bi-LSTM
+    _ablation("no-focus", replace(PWIM, focus="none"), "-.0083"),  # without the similarity focus layer
+    _ablation("focus-dropout", replace(PWIM, focus="dropout"), "-.0314"),  # dropout instead of the focus
+    _ablation("bounded", replace(PWIM, focus="bounded"), "the published algorithm"),  # a walk of |a| + |b| cells
+    _words_trained(_ablation("tuned-words", PWIM, "not in the paper;")),
+    _GLOVE,
+    _words_trained(replace(_GLOVE, name="pwim-sick-glove-tuned")),
+)

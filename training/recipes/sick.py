@@ -1,22 +1,21 @@
-"""SICK models of ours: pre-trained on pairs that a tuned teacher rates, then trained on SICK train for both answers.
+"""SICK models that are not in the papers: pre-trained on pairs rated by a tuned teacher, then trained on SICK train.
 
-They start from the transfer run of the same encoder under the teacher; in no paper, see docs/papers/gran.md.
+They start from the transfer run of the same encoder with the teacher's loss; see docs/papers/gran.md.
 """
 
 from dataclasses import replace
 
 from training.architectures import ArchitectureConfig, GRANConfig, LSTMConfig, WordAveragingConfig
-from training.loop import Schedule
 from training.objectives.supervised import SupervisedConfig
-from training.optimisers import OptimiserConfig
-from training.recipe import Publication, Recipe, SickPairs, TeacherPairs
+from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.recipes.word_averaging import MINILM
+from training.sources.rated import SickPairs, TeacherPairs
 
 HIDDEN = 100  # of both heads, as in avg-sick
 
 
 def _rated(name: str, architecture: ArchitectureConfig, start: str, *, epochs: int, row_scale: float) -> Recipe:
-    """Pre-training: similarity on the teacher's ratings. The head that it learns is kept by the run on SICK."""
+    """Pre-training: similarity on the teacher's ratings. The run on SICK keeps its head."""
     return Recipe(
         name=f"{name}-sick-rated",
         reaches=f"the start of {name}-sick-tuned",
@@ -47,32 +46,18 @@ def _tuned(rated: Recipe, reaches: str) -> Recipe:
     )
 
 
-def avg_rated() -> Recipe:
-    """Averaging, on the teacher's ratings."""
-    return _rated("avg", WordAveragingConfig(), "avg-paraphrase", epochs=3, row_scale=10.0)
-
-
-def avg_tuned() -> Recipe:
-    """Averaging, on SICK after that."""
-    publication = Publication("avg-sick-tuned", "Word averaging, SICK relatedness and entailment", keep_words=40_000)
-    return replace(_tuned(avg_rated(), "SICK trial r 0.888, entailment 86.0 %"), publication=publication)
-
-
-def gran_rated() -> Recipe:
-    """GRAN, on the teacher's ratings; its gates were trained for the rows of its start, so these keep their length."""
-    return _rated("gran", GRANConfig(), "gran-paraphrase", epochs=2, row_scale=1.0)
-
-
-def gran_tuned() -> Recipe:
-    """GRAN, on SICK after that."""
-    return _tuned(gran_rated(), "SICK trial r 0.889, entailment 86.6 %")
-
-
-def lstm_avg_rated() -> Recipe:
-    """LSTM-AVG, on the teacher's ratings."""
-    return _rated("lstm-avg", LSTMConfig(pooling="mean"), "lstm-avg-paraphrase", epochs=2, row_scale=1.0)
-
-
-def lstm_avg_tuned() -> Recipe:
-    """LSTM-AVG, on SICK after that."""
-    return _tuned(lstm_avg_rated(), "about as much as gran-sick-tuned")
+# The gates of GRAN were trained for word vectors of the length in its start, so these keep it.
+_AVG = _rated("avg", WordAveragingConfig(), "avg-paraphrase", epochs=3, row_scale=10.0)
+_GRAN = _rated("gran", GRANConfig(), "gran-paraphrase", epochs=2, row_scale=1.0)
+_LSTM_AVG = _rated("lstm-avg", LSTMConfig(pooling="mean"), "lstm-avg-paraphrase", epochs=2, row_scale=1.0)
+RECIPES = (
+    _AVG,
+    replace(
+        _tuned(_AVG, "SICK trial r 0.888, entailment 86.0 %"),
+        publication=Publication("avg-sick-tuned", "Word averaging, SICK relatedness and entailment", keep_words=40_000),
+    ),
+    _GRAN,
+    _tuned(_GRAN, "SICK trial r 0.889, entailment 86.6 %"),
+    _LSTM_AVG,
+    _tuned(_LSTM_AVG, "about as much as gran-sick-tuned"),
+)

@@ -8,9 +8,10 @@ import typer
 from typer.testing import CliRunner
 
 from training.analyses.analysis import Analysis, AnalysisError, Options, as_text, carry_out
-from training.analyses.cli import analyse
-from training.analyses.registry import ANALYSES
+from training.analyses.cli import all_analyses, analyse
 from training.recipes import RECIPES
+
+ANALYSES = all_analyses()
 
 
 def command() -> typer.Typer:

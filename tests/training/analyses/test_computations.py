@@ -24,8 +24,8 @@ from training.analyses.analysis import AnalysisError, rounded
 from training.analyses.trained import Trained, averaging, cosines, vectors
 from training.architectures import ArchitectureConfig, GRANConfig, WordAveragingConfig
 from training.pairs import Pair
-from training.recipe import ParaphrasePairs
 from training.recipes import find
+from training.sources.transfer import ParaphrasePairs
 
 
 def trained(config: ArchitectureConfig | None = None) -> Trained:

@@ -6,7 +6,7 @@ import torch
 
 from tests import toys
 from training.architectures import DAN, DANConfig
-from training.layers import WordEmbedding
+from training.architectures.parts.layers import WordEmbedding
 
 ROWS = toys.table().rows
 BATCH = torch.tensor([[3, 5, 9], [4, 0, 0]]), torch.tensor([3, 1])

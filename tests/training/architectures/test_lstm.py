@@ -6,7 +6,7 @@ from torch import Tensor
 
 from tests import toys
 from training.architectures import LSTMConfig, LSTMEncoder
-from training.layers import WordEmbedding
+from training.architectures.parts.layers import WordEmbedding
 
 ROWS = toys.table().rows
 IDS, LENGTHS = torch.tensor([[3, 5, 9, 2], [4, 0, 0, 0], [7, 7, 2, 0]]), torch.tensor([4, 1, 3])

@@ -6,9 +6,9 @@ import torch
 
 from tests import toys
 from training.architectures import RNNConfig, RNNEncoder, WordAveraging, WordAveragingConfig
-from training.layers import WordEmbedding
-from training.models import SiameseModel
-from training.regularisers import Regulariser, RegulariserConfig
+from training.architectures.models import SiameseModel
+from training.architectures.parts.layers import WordEmbedding
+from training.objectives.parts.regularisers import Regulariser, RegulariserConfig
 
 ROWS = toys.table().rows
 BATCH = torch.tensor([[3, 5, 9], [4, 0, 0], [7, 7, 2]]), torch.tensor([3, 1, 2])

@@ -5,7 +5,7 @@ import torch
 
 from tests import toys
 from training.architectures import WordAveraging, WordAveragingConfig
-from training.layers import WordEmbedding
+from training.architectures.parts.layers import WordEmbedding
 
 ROWS = toys.table().rows
 

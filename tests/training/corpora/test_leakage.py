@@ -1,9 +1,19 @@
 import logging
+from types import SimpleNamespace
 
 import pytest
 
-from training.corpora import leakage, msrp, pit2015, sick, sts, stsb, trecqa, wikiqa
+from training.corpora import leakage
+from training.corpora.readers import msrp, pit2015, sick, sts, stsb, trecqa, wikiqa
+from training.objectives.teacher_cosine import TeacherCosineConfig
+from training.objectives.teacher_margin import TeacherMarginConfig
+from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
+from training.recipes import RECIPES
+from training.recipes.recipe import Recipe
+from training.sources import rated
+from training.sources.labelled import CorpusPairs, SSTSentences, TeacherAnswers
+from training.sources.rated import SickPairs, STSSplitPairs, TeacherPairs
 
 
 def test_the_form_in_which_sentences_are_compared():
@@ -78,3 +88,84 @@ def test_pairs_are_the_same_in_either_order():
     assert leakage.pair_key("B it is!", "a") == leakage.pair_key("A", "b it is") == ("a", "b it is")
     train = [Pair("A cat.", "A dog."), Pair("A cat.", "A bird.")]
     assert leakage.without_pairs(train, [Pair("a dog", "a cat")]) == [train[1]]
+
+
+def test_training_pairs_with_a_sentence_of_another_corpus_are_dropped_and_the_corpus_keeps_its_own(write):
+    write(sick.FILES["train"], sick.HEADER, ("1", "A cat sleeps.", "A dog barks.", "1.5", "NEUTRAL"))
+    write(sts.path_of("2012-test", "MSRvid"), sts.HEADER, ("5", "a man plays", "A woman SINGS!"))
+    own, foreign = Pair("A cat sleeps.", "New.", 3.0), Pair("New.", "a woman sings", 3.0)
+    assert leakage.without_foreign_sentences([own, foreign, Pair("A man plays.", "New.")], "sick") == [own]
+    with pytest.raises(ValueError, match="corpus must be one of sick, sts"):
+        leakage.without_foreign_sentences([own], "quora")
+
+
+def test_the_pairs_that_tune_a_teacher_hold_no_sentence_of_another_corpus(write):
+    rows = [
+        ("1", "A cat sleeps.", "A dog barks.", "1.5", "NEUTRAL"),
+        ("2", "A man plays.", "A dog barks.", "1.0", "NEUTRAL"),
+        ("3", "A bird flies.", "A cow eats.", "1.0", "NEUTRAL"),
+    ]
+    write(sick.FILES["train"], sick.HEADER, *rows)
+    write(sick.FILES["dev"], sick.HEADER, rows[2])
+    write(sick.FILES["test"], sick.HEADER, ("4", "A dog barks.", "A cow eats.", "1.0", "NEUTRAL"))
+    write(sts.path_of("2012-test", "MSRvid"), sts.HEADER, ("5", "a man plays", "a woman sings"))
+    assert [pair.group for pair in rated.pairs_for_others()] == ["1"]
+    assert [pair.group for pair in rated.supervised_pairs()] == ["1", "2"]
+    assert [pair.group for pair in SickPairs().train()] == ["1", "2"]
+    assert [pair.group for pair in SickPairs(foreign=False).train()] == ["1"]
+
+
+def test_a_teacher_is_tuned_on_those_and_rates_no_others(write, monkeypatch, tmp_path):
+    kept, seen = [Pair("A cat sleeps.", "A dog barks.", 1.5)], []
+    monkeypatch.setattr(rated, "pairs_for_others", lambda: kept)
+    monkeypatch.setattr(rated, "held_out", list)
+    monkeypatch.setattr(rated.mixtures, "unlabelled_sentences", lambda **options: [])
+    monkeypatch.setattr(rated, "tuned", lambda teacher, pairs, *more: seen.append(pairs) or tmp_path)
+    monkeypatch.setattr(rated, "Teacher", lambda folder: SimpleNamespace(dim=3))
+    monkeypatch.setattr(rated, "load_heads", lambda folder, dim: (None, None))
+    monkeypatch.setattr(rated, "teacher_pairs", lambda data, rated, *more: rated)
+    assert TeacherPairs().train(tmp_path, tmp_path) == kept
+    assert seen == [kept]
+
+
+# What people rated, and the corpora that a model which learnt it may be measured on; rule 2 of `leakage`.
+_MEASURED_ON = {"SickPairs": {"sick"}, "STSPairs": {"sick"}, "STSSplitPairs": {"sts-split"}, "SSTSentences": {"sst"}}
+_QUESTIONS = {"wikiqa", "trecqa", "answers"}
+
+
+def _allowed(data: object) -> set[str] | None:
+    """The corpora a model that learnt from these data may be measured on; None: any."""
+    match data:
+        case CorpusPairs("twitter-labelled") | SickPairs(foreign=False):  # filtered by sentence
+            return None
+        case CorpusPairs(corpus) if corpus not in _QUESTIONS:
+            return {corpus}
+        case CorpusPairs() | TeacherAnswers():
+            return _QUESTIONS
+    return _MEASURED_ON.get(type(data).__name__)
+
+
+def _measured(recipe: Recipe) -> str:
+    match recipe.data:
+        case CorpusPairs(corpus):
+            return corpus
+        case TeacherAnswers() as data:
+            return data.selection
+        case STSSplitPairs():
+            return "sts-split"
+        case SSTSentences():
+            return "sst"
+    siamese = isinstance(recipe.objective, TeacherCosineConfig | MarginConfig | TeacherMarginConfig)
+    return "transfer" if siamese else "sick"
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_no_model_is_measured_on_a_corpus_whose_ratings_a_run_it_starts_from_was_not_kept_from(name):
+    recipe = RECIPES[name]
+    measured, each = _measured(recipe), recipe
+    while True:
+        allowed = _allowed(each.data)
+        assert allowed is None or measured in allowed, f"{name} is measured on {measured}, and learnt {each.data}"
+        if each.start is None:
+            break
+        each = RECIPES[each.start]

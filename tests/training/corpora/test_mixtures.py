@@ -2,10 +2,11 @@ from collections import Counter
 
 import pytest
 
-from training.corpora import captions, mixtures, paraphrase, sick
+from training.corpora import mixtures
 from training.corpora.files import CorpusMissing
 from training.corpora.leakage import normalise_for_overlap
 from training.corpora.mixtures import paraphrase_pairs, quotas, unlabelled_sentences
+from training.corpora.readers import captions, paraphrase, sick
 
 FIVE = ("split", "image", "caption1", "caption2", "caption3", "caption4", "caption5")
 TWO = ("sentence_a", "sentence_b")
@@ -124,7 +125,7 @@ def test_shares_are_whole_and_cover_every_source():
 
 
 def test_definitions_are_what_follows_is(write):
-    from training.corpora import wikipedia
+    from training.corpora.readers import wikipedia
 
     text = (
         "Anarchism is a political philosophy that advocates stateless societies. It rained. A lake (or mere) is any "

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from training.corpora import msrp, paraphrase, sick, sts, trecqa, wikiqa
 from training.corpora.pairwise import ANSWER_TOKENS, LONGEST, _read, read
+from training.corpora.readers import msrp, paraphrase, sick, sts, trecqa, wikiqa
 from training.pairs import Pair
 
 

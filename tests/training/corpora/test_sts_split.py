@@ -2,9 +2,10 @@
 
 import pytest
 
-from training.corpora import sts, sts_split
+from training.corpora import sts_split
 from training.corpora.files import CorpusMissing
 from training.corpora.leakage import pair_key
+from training.corpora.readers import sts
 from training.pairs import Pair
 
 SETS = [("2014-test", "images"), ("2015-test", "belief")]

@@ -5,10 +5,10 @@ import pytest
 import torch
 from scipy.stats import pearsonr
 
-from contract.scores import cosine
+from contract.measures import cosine
 from tests import toys
-from training.batches import Sentences
 from training.objectives.development import GradedSets, encode_all
+from training.objectives.parts.batches import Sentences
 
 
 def test_each_set_has_its_r_and_selection_is_their_mean() -> None:

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from contract.scores import exp_l1
+from contract.measures import exp_l1
 from tests import toys
 from training.architectures import LSTMConfig
-from training.heads import PairHead
-from training.loop import Schedule, train
-from training.objectives.manhattan import ManhattanConfig, ManhattanObjective, manhattan_similarity
+from training.architectures.malstm import manhattan_similarity
+from training.architectures.parts.heads import PairHead
+from training.objectives.manhattan import ManhattanConfig, ManhattanObjective
+from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.supervised import LABELS, LabelledPairs
-from training.optimisers import OptimiserConfig
 from training.pairs import Pair
-from training.regularisers import RegulariserConfig
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs.loop import train
 
 MALSTM = LSTMConfig(hidden=5, peepholes=False, forget_bias=2.5)
 

@@ -7,13 +7,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from contract.scores import expected_rating
+from contract.measures import expected_rating
 from tests import toys
 from training.architectures.mgim import MGIM, MGIMConfig
-from training.layers import WordEmbedding
-from training.losses import kl_to_target, sparse_target
-from training.metrics import binary, graded, ranked
-from training.models import InteractionModel
+from training.architectures.models import InteractionModel
+from training.architectures.parts.layers import WordEmbedding
+from training.objectives.metrics import binary, graded, ranked
 from training.objectives.pairwise import (
     RATINGS_OF_SICK,
     YES_OR_NO,
@@ -23,6 +22,7 @@ from training.objectives.pairwise import (
     measure,
     predict,
 )
+from training.objectives.parts.losses import kl_to_target, sparse_target
 from training.pairs import Pair
 
 RATED = PairwiseConfig(RATINGS_OF_SICK, "pearson")

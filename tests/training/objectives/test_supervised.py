@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from contract.scores import expected_rating
+from contract.measures import expected_rating
 from tests import toys
 from training.architectures import GRANConfig, WordAveragingConfig
-from training.losses import kl_to_target, sparse_target
-from training.metrics import graded, labelled
-from training.models import SiameseModel
+from training.architectures.models import SiameseModel
+from training.objectives.metrics import graded, labelled
+from training.objectives.parts.losses import kl_to_target, sparse_target
+from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.supervised import LABELS, LabelledPairs, SupervisedConfig, SupervisedObjective
-from training.regularisers import RegulariserConfig
 
 PARTIAL = [
     replace(p, target=None if i % 3 == 0 else p.target, label=None if i % 3 == 1 else p.label)

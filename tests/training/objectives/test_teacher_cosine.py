@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from tests import toys
-from training.batches import Sentences
-from training.losses import cosine_matrix_loss, cosine_pair_loss
-from training.neighbours import near_neighbours
 from training.objectives.development import GradedSets
+from training.objectives.parts.batches import Sentences
+from training.objectives.parts.losses import cosine_matrix_loss, cosine_pair_loss
+from training.objectives.parts.nearest import near_neighbours
 from training.objectives.teacher_cosine import TREES, TeacherCosineConfig, TeacherCosineObjective
 
 TEXTS = [f"{a} {b} {c}" for a in toys.WORDS[2:6] for b in toys.WORDS[6:10] for c in toys.WORDS[10:14]]  # 64

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from tests import toys
-from training.batches import Sentences
-from training.loop import Schedule, train
-from training.models import SiameseModel
+from training.architectures.models import SiameseModel
 from training.objectives.development import GradedSets
+from training.objectives.parts.batches import Sentences
 from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
 from training.objectives.teacher_margin import TeacherMarginObjective
 from training.objectives.transfer import MarginConfig, MarginObjective
-from training.optimisers import OptimiserConfig
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs.loop import train
 
 
 def objective(model: SiameseModel | None = None, sentences: int = 20) -> TeacherMarginObjective:

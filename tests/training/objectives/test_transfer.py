@@ -9,13 +9,13 @@ import torch
 
 from tests import toys
 from training.architectures import ArchitectureConfig, GRANConfig, LSTMConfig, WordAveragingConfig
-from training.batches import Sentences
-from training.loop import Schedule, train
-from training.losses import margin_loss
 from training.objectives.development import GradedSets
+from training.objectives.parts.batches import Sentences
+from training.objectives.parts.losses import margin_loss
+from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.transfer import MarginConfig, MarginObjective
-from training.optimisers import OptimiserConfig
-from training.regularisers import RegulariserConfig
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs.loop import train
 
 
 def objective(config: MarginConfig) -> MarginObjective:

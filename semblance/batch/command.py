@@ -1,0 +1,119 @@
+"""The command `semblance batch`: shows a progress bar, prints one line or JSON at the end."""
+
+import asyncio
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from semblance.batch.job import PATIENCE, Progress, run_batch
+from semblance.batch.tasks import DEFAULT_COLUMNS, Options
+from semblance.exits import SKIPPED
+from semblance.options import (
+    ApiKey,
+    Json,
+    Local,
+    ModelName,
+    ModelsDir,
+    RerankModel,
+    RerankTop,
+    Timeout,
+    TopK,
+    Url,
+    async_client_of,
+)
+
+
+class BatchTask(StrEnum):
+    """The tasks of `batch`."""
+
+    similarity = "similarity"
+    entailment = "entailment"
+    rank = "rank"
+    embed = "embed"
+
+
+def batch(
+    source: Annotated[Path, typer.Argument(metavar="INPUT", help=".jsonl, .csv, .tsv or .parquet")],
+    output: Annotated[Path, typer.Argument(help="one of these too; columns of the input come along")],
+    task: Annotated[BatchTask, typer.Option(help="what to ask of each row")] = BatchTask.similarity,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="a column to read; twice where two are [default: a, b; premise, hypothesis; query, candidates; "
+            "sentence]"
+        ),
+    ] = None,
+    prefix: Annotated[str | None, typer.Option(help="put before the names of the new columns")] = None,
+    top_k: TopK = None,
+    model: ModelName = None,
+    rerank_model: RerankModel = None,
+    rerank_top: RerankTop = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")] = False,
+    concurrency: Annotated[int, typer.Option(min=1, help="requests under way at once")] = 4,
+    patience: Annotated[
+        float, typer.Option(min=0, help="seconds to go on asking a service that refuses everything because it is busy")
+    ] = PATIENCE,
+    as_json: Json = False,
+    url: Url = None,
+    local: Local = False,
+    models_dir: ModelsDir = None,
+    api_key: ApiKey = None,
+    timeout: Timeout = 30.0,
+) -> None:
+    """Ask about every row of a file.
+
+    Interrupted or killed, the same command goes on where it stopped. A row that gets no answer is skipped, and said
+    with its number and the reason in OUTPUT.errors.jsonl; then the exit code is 4.
+    """
+    options = Options(
+        task.value,
+        tuple(column) if column else DEFAULT_COLUMNS[task.value],
+        model=model,
+        prefix=prefix,
+        top_k=top_k,
+        rerank_model=rerank_model,
+        rerank_top=rerank_top,
+    )
+    errors = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+
+    async def run() -> Progress:
+        with Bar(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+            shown = bar.add_task("0 rows", total=None)
+
+            def watch(done: Progress) -> None:
+                bar.update(shown, completed=done.position, total=done.total, description=f"{done.rows:,} rows")
+
+            async with async_client_of(url, local, models_dir, api_key, timeout) as client:
+                return await run_batch(
+                    client,
+                    source,
+                    output,
+                    options,
+                    overwrite=overwrite,
+                    concurrency=concurrency,
+                    patience=patience,
+                    watch=watch,
+                    say=lambda line: errors.print(f"semblance: {line}", markup=False, highlight=False, soft_wrap=True),
+                )
+
+    try:
+        done = asyncio.run(run())
+    except KeyboardInterrupt:
+        typer.echo("semblance: interrupted; the same command goes on from here", err=True)
+        raise
+    errors_file = f"{output}.errors.jsonl"
+    if as_json:
+        summary = {"rows": done.rows, "skipped": done.skipped, "output": str(output)}
+        typer.echo(json.dumps(summary | ({"errors": errors_file} if done.skipped else {})))
+    else:
+        skipped = f", {done.skipped} skipped (see {errors_file})" if done.skipped else ""
+        typer.echo(f"{done.rows} rows{skipped}: {output}")
+    if done.skipped:
+        raise typer.Exit(SKIPPED)

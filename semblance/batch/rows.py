@@ -1,0 +1,48 @@
+"""The types that every other module of a batch works with: rows, chunks of rows, sources, kinds of output columns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+Row = dict[str, Any]
+Kind = Literal["number", "text", "flag", "places", "numbers", "vector"]  # of an output column
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stands in the place of a row that cannot be read."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive rows of the input.
+
+    Attributes:
+        before: number of rows before this chunk.
+        rows: None stands for an empty line.
+        position: where this chunk ends in the input, in the unit of the source's `total`.
+        table: for Parquet, the same rows with all columns in their own types.
+    """
+
+    before: int
+    rows: list[Row | Unreadable | None]
+    position: int
+    table: Any = None
+
+
+class Source(Protocol):
+    """An input file.
+
+    Attributes:
+        total: size in bytes, or number of rows.
+        columns: column names, where the file has them before its first row.
+    """
+
+    total: int
+    columns: list[str] | None
+
+    def chunks(self, start: int, size: int) -> Iterator[Chunk]:
+        """Skip `start` rows, then yield chunks of `size` rows."""
+        ...

@@ -1,0 +1,226 @@
+"""Bodies: JSON -> request, answer -> JSON, and the errors of requests that do not fit.
+
+A small body is parsed by pydantic at once. A large one is parsed in pieces (`service/api/pieces.py`), so that other
+requests have turns in between. Its values and keys are counted, so that a list of a million invalid items is refused at
+its first one.
+"""
+
+import asyncio
+import json
+from typing import Any, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from service.api.pieces import Broken, Most, TooMuch, read_in_pieces, write_in_pieces
+from service.errors import InvalidRequest, NotJson, RequestError, TooLarge, quote
+from service.settings import Settings
+
+SMALL_BYTES = 8_192  # read and written at once
+_MOST_FIELDS_OF_ITEMS = 16  # such as documents that are objects
+_MOST_OTHER_VALUES = 1000
+_SURROGATE = "a lone surrogate is not a character"
+# pydantic's messages for parsed JSON name Python types; these are its messages for JSON text.
+_AS_JSON = {"model_type": "Input should be an object", "list_type": "Input should be a valid array"}
+
+
+def most_of(settings: Settings) -> Most:
+    """The values and keys that a body may have: somewhat more than any list within its limit needs."""
+    items = max(settings.max_candidates, 2 * settings.max_pairs, settings.max_sentences)
+    values = _MOST_FIELDS_OF_ITEMS * items + _MOST_OTHER_VALUES
+    return Most(values, values)
+
+
+class Body:
+    """The body of a request, parsed once."""
+
+    __slots__ = ("_content", "_problem", "_was_read", "bytes", "is_small", "meant")
+
+    def __init__(self, found: bytes = b"") -> None:
+        self.bytes = found
+        self.is_small = len(found) <= SMALL_BYTES
+        self.meant: object = None  # the operation that it is meant for, on a path that several share
+        self._was_read = False
+        self._content: Any = None
+        self._problem: Broken | TooMuch | None = None
+
+    async def content(self, most: Most) -> Any:
+        """The JSON of a large body, parsed at the first call.
+
+        Raises:
+            Broken: it is not JSON.
+            TooMuch: it has more values or keys.
+        """
+        if not self._was_read:
+            reader = read_in_pieces(self.bytes, most)
+            while not self._was_read:
+                try:
+                    next(reader)
+                except StopIteration as end:
+                    self._was_read, self._content = True, end.value
+                except (Broken, TooMuch) as error:
+                    self._was_read, self._problem = True, error
+                else:
+                    await asyncio.sleep(0)
+        if self._problem is not None:
+            raise self._problem
+        return self._content
+
+    def beginning(self) -> Any:
+        """The first values of a large body; None if it is not JSON."""
+        try:
+            return from_json(self.bytes[:SMALL_BYTES], allow_partial=True)
+        except ValueError:
+            return None
+
+
+class Reader:
+    """Parses the bodies of one type of request, which may have `most` values and keys."""
+
+    def __init__(self, request: Any, most: Most) -> None:
+        self._validator = TypeAdapter[Any](request).validator
+        self._parse = self._validator.validate_json
+        self._most = most
+
+    def small(self, body: bytes) -> Any:
+        """The request in a small body.
+
+        Raises:
+            RequestError: the body is not JSON, or not of this type.
+        """
+        try:
+            return self._parse(body)
+        except ValidationError as error:
+            raise what_is_wrong(body, error) from None
+
+    async def large(self, body: Body) -> Any:
+        """The request in a large body; raises as `small`."""
+        try:
+            return self._validator.validate_python(await body.content(self._most))
+        except ValidationError as error:
+            raise _first_of(error) from None
+        except Broken as error:
+            if _lone_surrogate(error.text) is not None:
+                raise InvalidRequest(f"the body: {_SURROGATE}") from None
+            raise NotJson(f"the body is not JSON: {error}") from None
+        except TooMuch as error:
+            raise self._first_fault(body.bytes) or TooLarge(
+                f"the body has more than {error.limit} {error.what}", limit=error.limit
+            ) from None
+
+    def _first_fault(self, body: bytes) -> RequestError | None:
+        """The error in the beginning of a body that has too many values or keys."""
+        try:
+            self._validator.validate_json(body[:SMALL_BYTES], allow_partial="on")
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_input=False)
+            first = next((problem for problem in problems if problem["type"] != "missing"), None)
+            if first is not None and first["type"] != "json_invalid":
+                return _problem(first, " (and more)")
+        return None
+
+
+class Writer:
+    """Writes answers of one type: a typed dict, or a list."""
+
+    def __init__(self, answer: Any) -> None:
+        self._serialise = TypeAdapter[Any](answer).serializer.to_json
+        hints = get_type_hints(answer) if isinstance(answer, type) and get_origin(answer) is None else {}
+        self._lists = [name for name, kind in hints.items() if get_origin(kind) is list and get_args(kind) != (bool,)]
+        self._is_list = get_origin(answer) is list
+
+    def small(self, answer: Any) -> bytes | None:
+        """The answer as JSON; None if it is large."""
+        if self._is_list:
+            return None if _is_long(answer) else self._serialise(answer)
+        for name in self._lists:
+            if _is_long(answer.get(name)):
+                return None
+        return self._serialise(answer)
+
+    async def large(self, answer: Any) -> bytes:
+        """The answer as JSON."""
+        if self._is_list:
+            return await _written(answer)
+        name = next(name for name in self._lists if _is_long(answer.get(name)))
+        empty = b'"%s":[]' % name.encode()
+        before, _, after = self._serialise({**answer, name: []}).partition(empty)
+        return b"".join((before, empty[:-2], await _written(answer[name]), after))
+
+
+def _is_long(items: list[Any] | None) -> bool:
+    """Whether writing it takes about a millisecond or more."""
+    if not items:
+        return False
+    first = items[0]
+    if isinstance(first, dict):
+        first = first.get("embedding")
+    return len(items) * (len(first) if isinstance(first, list | str) else 8) > SMALL_BYTES
+
+
+async def _written(items: list[Any]) -> bytes:
+    pieces = []
+    for piece in write_in_pieces(items):
+        pieces.append(piece)
+        await asyncio.sleep(0)
+    return b"".join(pieces)
+
+
+def what_is_wrong(body: bytes, error: ValidationError) -> RequestError:
+    """The first error of a small body, with the number of others."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    if problem["type"] != "json_invalid":
+        return _first_of(error)
+    if (path := _lone_surrogate(body)) is not None:
+        return _invalid(".".join(reversed(path)), _SURROGATE)
+    return NotJson(f"the body is not JSON: {problem.get('ctx', {}).get('error', problem['msg'])}")
+
+
+def _first_of(error: ValidationError) -> RequestError:
+    count = error.error_count() - 1
+    return _problem(error.errors(include_url=False, include_input=False)[0], f" (and {count} more)" if count else "")
+
+
+def _problem(problem: Any, more: str) -> RequestError:
+    context = problem.get("ctx", {})
+    limit = context.get("min_length", context.get("ge"))
+    message = _AS_JSON.get(problem["type"], problem["msg"])
+    return _invalid(".".join(map(str, problem["loc"])), message + more, limit)
+
+
+def _invalid(path: str, message: str, limit: int | None = None) -> InvalidRequest:
+    field = quote(path)[1:-1]  # may contain names of the client's
+    return InvalidRequest(f"{field or 'the body'}: {message}", field=field or None, limit=limit)
+
+
+def _lone_surrogate(body: bytes) -> list[str] | None:
+    """The path to the first text with a lone surrogate, innermost first, if the JSON has no other error.
+
+    pydantic's parser reports it as a syntax error without a path; the standard library accepts it.
+    """
+    try:
+        return _find_surrogate(json.loads(body))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _find_surrogate(value: Any) -> list[str] | None:
+    """The path is built on the way back from a hit, not for every value."""
+    if isinstance(value, str):
+        return None if _can_be_encoded(value) else []
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        found = [] if isinstance(key, str) and _find_surrogate(key) is not None else _find_surrogate(item)
+        if found is not None:
+            found.append(str(key))
+            return found
+    return None
+
+
+def _can_be_encoded(text: str) -> bool:
+    """Whether it has no lone surrogate; a check of each character would take 0.1 s for a text of 1 MB."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,55 @@
+"""Cohere: `/v1/rerank` and `/v2/rerank`, as `cohere.Client` and `cohere.ClientV2` post to them.
+
+Jina's and vLLM's clients post to `/v1/rerank` too; its answers and errors hold the fields of all three.
+"""
+
+from collections.abc import Mapping
+
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from service.api.dialects.family import Family, full_message
+from service.api.dialects.jina import JINA, JinaError
+from service.api.dialects.operation import Operation
+from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
+from service.api.dialects.scoring import Scoring
+from service.errors import RequestError
+
+
+class CohereError(TypedDict):
+    """Cohere's error body."""
+
+    id: str
+    message: str
+
+
+class CohereOrJinaError(JinaError):
+    """The error bodies of Cohere, Jina and vLLM in one."""
+
+    id: str
+
+
+def _body(error: RequestError, _: int, request_id: str) -> Mapping[str, object]:
+    return {"id": request_id, "message": full_message(error)}
+
+
+def _both(error: RequestError, status: int, request_id: str) -> Mapping[str, object]:
+    return {**_body(error, status, request_id), **JINA.body(error, status, request_id)}
+
+
+COHERE = Family("Cohere", _body, CohereError, JINA.statuses)
+COHERE_OR_JINA = Family("Cohere v1, Jina, vLLM", _both, CohereOrJinaError, JINA.statuses)
+
+
+def operations(scoring: Scoring) -> list[Operation]:
+    """The POST requests of this family."""
+
+    async def rerank_v1(request: RerankRequest) -> tuple[str, RerankResponse]:
+        return await rerank(scoring, request, "1")
+
+    async def rerank_v2(request: RerankRequest) -> tuple[str, RerankResponse]:
+        return await rerank(scoring, request, "2")
+
+    return [
+        Operation("/v1/rerank", rerank_v1, COHERE_OR_JINA, "Order documents", most=scoring.most),
+        Operation("/v2/rerank", rerank_v2, COHERE, "Order documents", most=scoring.most),
+    ]

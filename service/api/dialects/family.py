@@ -1,0 +1,63 @@
+"""The format of errors for each family of clients: statuses and bodies."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from service.errors import RequestError, TooLarge
+
+
+class ErrorAnswer(NamedTuple):
+    """An error as it is sent: a status, and JSON."""
+
+    status: int
+    body: bytes
+
+
+ErrorFormat = Callable[[RequestError, str], ErrorAnswer]  # the error, the request's id
+
+
+def own_error(error: RequestError, request_id: str) -> ErrorAnswer:
+    """The format of our own routes."""
+    return ErrorAnswer(error.status, error.body(request_id))
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family's errors.
+
+    Attributes:
+        name: of the family, for the documentation.
+        body: (error, status, request id) -> the body's fields.
+        shape: the type of that body, for the documentation.
+        statuses: that differ from ours; the most specific class of an error counts.
+    """
+
+    name: str
+    body: Callable[[RequestError, int, str], Mapping[str, object]]
+    shape: type
+    statuses: Mapping[type[RequestError], int]
+
+    def error(self, error: RequestError, request_id: str) -> ErrorAnswer:
+        """The error in this family's format."""
+        status = self.status(error)
+        return ErrorAnswer(status, json.dumps(self.body(error, status, request_id)).encode())
+
+    def status(self, error: RequestError) -> int:
+        """The family's status for an error."""
+        if isinstance(error, TooLarge) and error.field is None:  # the whole body: always 413
+            return error.status
+        return next((self.statuses[kind] for kind in type(error).__mro__ if kind in self.statuses), error.status)
+
+    @property
+    def responses(self) -> dict[int | str, dict[str, Any]]:
+        """The errors of its routes, for the documentation."""
+        return {"default": {"model": self.shape, "description": f"An error, as {self.name} says it"}}
+
+
+def full_message(error: RequestError) -> str:
+    """The message with the field, for bodies that have no place for the field."""
+    if error.field is None or error.field in error.message:
+        return error.message
+    return f"{error.field}: {error.message}"

@@ -1,0 +1,140 @@
+"""Jina and vLLM: `/rerank` with `documents`, and vLLM's `/score` for pairs. (`/v1/rerank` is in `cohere.py`.)
+
+Unlike in vLLM, a text that is longer than the model's limit is cut, and the answer says so.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import AliasChoices, ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from service.api.dialects.family import Family, full_message
+from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
+from service.api.dialects.openai import OPENAI, OpenAIError
+from service.api.dialects.operation import Operation
+from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
+from service.api.dialects.scoring import Cutting, Scoring, Texts
+from service.errors import InvalidRequest, RequestError
+from service.observe.logs import REQUEST_ID
+
+
+class JinaError(OpenAIError):
+    """vLLM's nested error, and the plain texts that clients of Jina, vLLM and Cohere read."""
+
+    message: str
+    detail: str
+
+
+def _body(error: RequestError, status: int, request_id: str) -> Mapping[str, object]:
+    return {**OPENAI.body(error, status, request_id), "message": full_message(error), "detail": full_message(error)}
+
+
+JINA = Family("Jina / vLLM", _body, JinaError, OPENAI.statuses)
+
+
+class ScoreRequest(ForeignRequest):
+    """Pairs to score: one text and one, one and many, or as many as many."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text_1": "A man plays.", "text_2": ["Someone plays.", "A dog runs."]}]}
+    )
+
+    text_1: OneOrMany = Field(validation_alias=AliasChoices("text_1", "data_1", "queries"))
+    text_2: OneOrMany = Field(validation_alias=AliasChoices("text_2", "data_2", "documents", "items"))
+    model: ModelName = None
+    truncate_prompt_tokens: int | None = Field(None, ge=-1, description="-1 is the model's limit")
+    truncation_side: Literal["left", "right"] | None = None
+    use_activation: bool | None = Field(None, description="false: the model's own score, not calibrated")
+
+
+class InfinityResult(TypedDict):
+    """One document, as a text: LiteLLM's `infinity/` makes the object itself."""
+
+    index: int
+    relevance_score: float
+    document: NotRequired[str]
+
+
+class InfinityResponse(TypedDict):
+    """The documents, best first; of equal ones the earlier first."""
+
+    id: str
+    object: Literal["rerank"]
+    created: int
+    model: str
+    results: list[InfinityResult]
+    usage: Usage
+
+
+class Score(TypedDict):
+    """One pair."""
+
+    index: int
+    object: Literal["score"]
+    score: float
+
+
+class ScoreResponse(TypedDict):
+    """The pairs, in the order of the request."""
+
+    id: str
+    object: Literal["list"]
+    created: int
+    model: str
+    data: list[Score]
+    usage: Usage
+    warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
+
+
+def operations(scoring: Scoring) -> list[Operation]:
+    """The POST requests of this family."""
+
+    async def rerank_documents(request: RerankRequest) -> tuple[str, RerankResponse]:
+        return await rerank(scoring, request, "1")
+
+    async def rerank_infinity(request: RerankRequest) -> tuple[str, InfinityResponse]:
+        model, answer = await rerank(scoring, request, "1")
+        results: list[InfinityResult] = []
+        for found in answer["results"]:
+            result: InfinityResult = {"index": found["index"], "relevance_score": found["relevance_score"]}
+            if "document" in found:
+                result["document"] = request.text_of(found["index"], scoring.limits)
+            results.append(result)
+        return model, {
+            "id": answer["id"],
+            "object": "rerank",
+            "created": answer["created"],
+            "model": answer["model"],
+            "results": results,
+            "usage": answer["usage"],
+        }
+
+    async def score(request: ScoreRequest) -> tuple[str, ScoreResponse]:
+        cutting = Cutting.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
+        a, b = Texts.of("text_1", request.text_1, cutting), Texts.of("text_2", request.text_2, cutting)
+        scoring.limits.check_count("text_2", len(b.texts), "max_pairs")
+        if len(a.texts) not in (1, len(b.texts)):
+            raise InvalidRequest(
+                f"{len(a.texts)} texts beside {len(b.texts)} in text_2: expected one, or as many", field="text_1"
+            )
+        found = await scoring.compare("/similarity", request.model, a, b, raw=request.use_activation is False)
+        response: ScoreResponse = {
+            "id": f"score-{REQUEST_ID.get()}",
+            "object": "list",
+            "created": int(time.time()),
+            "model": found.model,
+            "data": [{"index": i, "object": "score", "score": value} for i, value in enumerate(found.scores)],
+            "usage": usage(found.tokens),
+        }
+        if found.warnings:
+            response["warnings"] = found.warnings
+        return found.name, response
+
+    return [
+        Operation("/rerank", rerank_documents, JINA, "Order documents", key="documents", most=scoring.most),
+        Operation("/infinity/rerank", rerank_infinity, JINA, "Order documents", most=scoring.most),
+        Operation("/score", score, JINA, "Score pairs", most=scoring.most),
+        Operation("/v1/score", score, JINA, "Score pairs", most=scoring.most),
+    ]

@@ -1,0 +1,161 @@
+"""OpenAI: `/v1/embeddings` and `/v1/models`.
+
+Embeddings have length 1, as OpenAI's have, because clients compare them by their inner product.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, time
+from typing import Annotated, Literal, NotRequired
+
+from fastapi import APIRouter
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from service.api.dialects.family import Family, full_message
+from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
+from service.api.dialects.operation import Operation
+from service.api.dialects.scoring import Scoring, Texts
+from service.errors import (
+    InvalidRequest,
+    Overloaded,
+    RateLimited,
+    RequestError,
+    TooLarge,
+    Unauthorized,
+    UnknownModel,
+    UnknownVersion,
+)
+from service.models.registry import Model
+
+_CODES: dict[type[RequestError], str] = {
+    Unauthorized: "invalid_api_key",
+    UnknownModel: "model_not_found",
+    UnknownVersion: "model_not_found",
+    Overloaded: "rate_limit_exceeded",
+    RateLimited: "rate_limit_exceeded",
+}
+
+
+class OpenAIErrorDetail(TypedDict):
+    """What went wrong."""
+
+    message: str
+    type: Literal["invalid_request_error", "rate_limit_error", "server_error"]
+    param: Annotated[str | None, Field(description="where in the request")]
+    code: str
+
+
+class OpenAIError(TypedDict):
+    """OpenAI's error body."""
+
+    error: OpenAIErrorDetail
+
+
+def _body(error: RequestError, status: int, _: str) -> Mapping[str, object]:
+    kind = "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    code = _CODES.get(type(error), error.code)
+    return {"error": {"message": full_message(error), "type": kind, "param": error.field, "code": code}}
+
+
+OPENAI = Family("OpenAI", _body, OpenAIError, {InvalidRequest: 400, TooLarge: 400})
+
+
+class EmbeddingsRequest(ForeignRequest):
+    """Texts to embed."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"input": ["A man plays a guitar."]}]})
+
+    input: OneOrMany
+    model: ModelName = None
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = Field(None, ge=1, description="the model's own number, if given")
+
+
+class EmbeddingItem(TypedDict):
+    """One text."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: Annotated[list[float] | str, Field(description="numbers, or base64 of little-endian float32")]
+
+
+class EmbeddingsResponse(TypedDict):
+    """One embedding of length 1 for each text, in the order of the request."""
+
+    object: Literal["list"]
+    data: list[EmbeddingItem]
+    model: str
+    usage: Usage
+    warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
+
+
+class ModelItem(TypedDict):
+    """One model, or another name of one."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: Literal["semblance"]
+    root: Annotated[str, Field(description="the model that answers under this name, with its version if it has one")]
+
+
+class ModelList(TypedDict):
+    """Every name that `model` may have."""
+
+    object: Literal["list"]
+    data: list[ModelItem]
+
+
+def operations(scoring: Scoring) -> list[Operation]:
+    """The POST request of this family."""
+
+    async def embeddings(request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
+        if isinstance(request.input, list):
+            scoring.limits.check_count("input", len(request.input), "max_sentences")
+        found = await scoring.embed(
+            request.model, Texts.of("input", request.input), unit=True, dimensions=request.dimensions
+        )
+        rows: Sequence[list[float] | str] = (
+            [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
+            if request.encoding_format == "base64"
+            else found.embeddings.tolist()
+        )
+        response: EmbeddingsResponse = {
+            "object": "list",
+            "data": [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)],
+            "model": found.model,
+            "usage": usage(found.tokens),
+        }
+        if found.warnings:
+            response["warnings"] = found.warnings
+        return found.name, response
+
+    return [Operation("/v1/embeddings", embeddings, OPENAI, "Embed texts", most=scoring.most)]
+
+
+def routes(scoring: Scoring) -> APIRouter:
+    """The GET routes of this family."""
+    router = APIRouter(tags=[OPENAI.name], responses=OPENAI.responses)
+    registry = scoring.service.registry
+
+    def describe(name: str, model: Model) -> ModelItem:
+        created = datetime.combine(model.manifest.provenance.created, time(), UTC)
+        return {
+            "id": name,
+            "object": "model",
+            "created": int(created.timestamp()),
+            "owned_by": "semblance",
+            "root": model.release.name,
+        }
+
+    @router.get("/v1/models", summary="Every name that `model` may have")
+    async def list_models() -> ModelList:
+        names = {**registry.names, **{alias: registry[name] for alias, name in scoring.aliases.items()}}
+        return {"object": "list", "data": [describe(name, model) for name, model in names.items()]}
+
+    @router.get("/v1/models/{model}", summary="One model")
+    async def retrieve_model(model: str) -> ModelItem:
+        return describe(model, scoring.find(model))
+
+    return router

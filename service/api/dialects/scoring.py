@@ -1,0 +1,252 @@
+"""What the families share: resolving model names, checking limits, cutting texts, scoring, counting tokens.
+
+They use the same registry, scorers, limits and metrics as our own routes.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+
+from contract.scoring import Embeddings
+from contract.tokenizer import Encoded
+from service.api.body import most_of
+from service.api.labelling import Fields, own_labels, with_labels
+from service.api.limits import Limits
+from service.errors import InvalidRequest, ModelError, TooLarge
+from service.models.registry import Model
+from service.scoring.scorer import Scorer
+from service.service import Service
+
+Route = Literal["/similarity", "/rank", "/entailment", "/embed"]  # our route whose default model is used
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """What to do with a text that is longer than the model's limit.
+
+    Attributes:
+        allowed: cut it; otherwise refuse it.
+        keep_end: cut its beginning, which is not supported: such a text is refused.
+        tokens: cut to this number of tokens, if that is less than the model's limit.
+    """
+
+    allowed: bool = True
+    keep_end: bool = False
+    tokens: int | None = None
+
+    @classmethod
+    def to(cls, *limits: int | None, keep_end: bool) -> Self:
+        """Cut to the least of these limits; None, 0 and -1 stand for the model's."""
+        return cls(keep_end=keep_end, tokens=min((limit for limit in limits if limit and limit > 0), default=None))
+
+
+_AS_THE_MODEL = Cutting()
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts of a request, their fields (by position), and how they may be cut."""
+
+    texts: Sequence[str]
+    where: Callable[[int], str]
+    cutting: Cutting
+
+    @classmethod
+    def of(cls, field: str, value: str | Sequence[str], cutting: Cutting = _AS_THE_MODEL) -> Self:
+        """The text or texts of one field."""
+        if isinstance(value, str):
+            return cls([value], lambda _: field, cutting)
+        return cls(value, lambda i: f"{field}.{i}", cutting)
+
+    def cut(self, sentence: Encoded, i: int) -> Encoded:
+        """The i-th text, cut as the client wants.
+
+        Raises:
+            TooLarge: it may not be cut.
+            InvalidRequest: its beginning would have to be cut.
+        """
+        tokens = self.cutting.tokens
+        if tokens is not None and len(sentence.ids) > tokens:
+            sentence = sentence._replace(ids=sentence.ids[:tokens], truncated=True)
+        if sentence.truncated and not self.cutting.allowed:
+            limit = len(sentence.ids)
+            raise TooLarge(f"a text of more than {limit} tokens", field=self.where(i), limit=limit)
+        if sentence.truncated and self.cutting.keep_end:
+            raise InvalidRequest(
+                f"a text of more than {len(sentence.ids)} tokens, and only its end can be cut off",
+                field=self.where(i),
+                limit=len(sentence.ids),
+            )
+        return sentence
+
+
+class Reading(NamedTuple):
+    """Tokenised texts."""
+
+    groups: list[list[Encoded]]
+    tokens: int  # of all texts, as cut
+    warnings: list[str]  # one for each text that was cut
+
+
+class Comparison(NamedTuple):
+    """Scored pairs."""
+
+    model: str
+    name: str  # of the model, with its version where it has one
+    scores: list[float]  # of each pair
+    order: list[int]  # positions of the pairs, best first; of equal ones the earlier first
+    tokens: int
+    warnings: list[str]
+
+
+class Embedded(NamedTuple):
+    """Embedded texts."""
+
+    model: str
+    name: str  # of the model, with its version where it has one
+    embeddings: Embeddings
+    tokens: int
+    warnings: list[str]
+
+
+class Scoring:
+    """The models of a service, for the families."""
+
+    def __init__(self, service: Service) -> None:
+        """Check the aliases in the settings.
+
+        Raises:
+            ModelError: an alias is a model's own name, or names no model.
+        """
+        self.service = service
+        self.limits = Limits(service.settings)
+        self.most = most_of(service.settings)  # values and keys of a body
+        self.aliases = service.settings.model_aliases
+        for alias, name in self.aliases.items():
+            if alias in service.registry:
+                raise ModelError(f"SEMBLANCE_MODEL_ALIASES: {alias!r} is a model's own name")
+            if name not in service.registry:
+                known = ", ".join(service.registry)
+                raise ModelError(f"SEMBLANCE_MODEL_ALIASES: {alias!r} stands for {name!r}, which is not among {known}")
+
+    def resolve(self, name: str | None, route: Route) -> str:
+        """The model name for a client's name; without a name, the default of a route of ours."""
+        if not name:
+            return self.service.defaults[route]
+        return self.aliases.get(name, name)
+
+    def find(self, name: str) -> Model:
+        """The model for a client's name.
+
+        Raises:
+            UnknownModel: there is none.
+        """
+        return self.service.registry.find(self.aliases.get(name, name), "similarity")
+
+    async def compare(self, route: Route, model: str | None, a: Texts, b: Texts, *, raw: bool = False) -> Comparison:
+        """Score pairs.
+
+        Args:
+            route: whose default model is used if none is named.
+            model: the client's name for it.
+            a: as many texts as `b`, or one that is compared with each.
+            b: at least one text.
+            raw: whether to return raw scores instead of calibrated ones in 0..1.
+
+        Raises:
+            RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
+        """
+        scorer = self.service.registry.pick(self.resolve(model, route), "similarity")
+        reading = await self._read(scorer, a, b)
+        left, right = reading.groups
+        if len(left) == 1:
+            left = left * len(right)
+        task = scorer.manifest.ranking_task if route == "/rank" else "similarity"
+        answer = await scorer.similarity(left, right, task)
+        order: list[int] = np.argsort(-np.array(answer.raw), kind="stable").tolist()
+        scores = answer.raw if raw else answer.score
+        return Comparison(scorer.id, scorer.name, scores, order, reading.tokens, reading.warnings)
+
+    async def entail(self, model: str | None, premises: Texts, hypotheses: Texts) -> tuple[str, list[dict[str, float]]]:
+        """Label pairs: the name of the model, and the probabilities of each pair.
+
+        Raises:
+            RequestError: as `compare`.
+        """
+        scorer = self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
+        reading = await self._read(scorer, premises, hypotheses)
+        answers, _ = await scorer.entailment(*reading.groups)
+        return scorer.name, answers
+
+    async def label(self, model: str | None, field: str, text: str) -> tuple[str, dict[str, float]]:
+        """Label a text with a model's own labels: the model that answered, with its version, and the probabilities.
+
+        Raises:
+            RequestError: as `compare`.
+        """
+        name = self.aliases.get(model, model) if model else None
+        scorer, answer = await own_labels(self.service, self.limits, text, name, field=field)
+        return scorer.name, answer["results"][0]["probabilities"]
+
+    async def label_with(
+        self,
+        model: str | None,
+        text: str,
+        labels: Sequence[str],
+        template: str | None,
+        *,
+        multi_label: bool,
+        fields: Fields,
+    ) -> tuple[str, dict[str, float]]:
+        """Label a text with any labels; returns and raises as `label`."""
+        scorer = self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
+        answer = await with_labels(self.limits, scorer, text, labels, template, multi_label=multi_label, fields=fields)
+        return scorer.name, answer["results"][0]["probabilities"]
+
+    async def embed(self, model: str | None, texts: Texts, *, unit: bool, dimensions: int | None) -> Embedded:
+        """Embed texts.
+
+        Args:
+            model: the client's name for it.
+            texts: at least one.
+            unit: whether to divide each embedding by its length.
+            dimensions: the number that the client wants, if any.
+
+        Raises:
+            InvalidRequest: the model has another number of dimensions.
+            RequestError: as `compare`.
+        """
+        scorer = self.service.registry.pick_encoder(self.resolve(model, "/embed"))
+        dim = scorer.manifest.dim
+        if dimensions not in (None, dim):
+            raise InvalidRequest(
+                f"model {scorer.id} has {dim} dimensions, and no others", field="dimensions", limit=dim
+            )
+        reading = await self._read(scorer, texts)
+        embeddings, _ = await scorer.embed(reading.groups[0])
+        if unit:
+            lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+            lengths[lengths == 0] = 1  # zeros stay zeros
+            embeddings = np.asarray(embeddings / lengths, np.float32)
+        return Embedded(scorer.id, scorer.name, embeddings, reading.tokens, reading.warnings)
+
+    async def _read(self, scorer: Scorer, *groups: Texts) -> Reading:
+        for group in groups:
+            self.limits.check_texts(group.texts, group.where)
+        places = [(group, i) for group in groups for i in range(len(group.texts))]
+
+        def where(place: int) -> str:
+            group, i = places[place]
+            return group.where(i)
+
+        found = iter(await scorer.read([group.texts[i] for group, i in places], where))
+        read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
+        sentences = [sentence for group in read for sentence in group]
+        warnings = [
+            f"{where(place)}: only its first {len(sentence.ids)} tokens were read"
+            for place, sentence in enumerate(sentences)
+            if sentence.truncated
+        ]
+        return Reading(read, sum(len(sentence.ids) for sentence in sentences), warnings)

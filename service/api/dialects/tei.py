@@ -1,0 +1,296 @@
+"""Hugging Face: Text Embeddings Inference (TEI), and the tasks of `huggingface_hub.InferenceClient`.
+
+Answers are bare lists. A text that is longer than the model's limit is cut, or refused with `truncate: false`. Scores
+are calibrated to 0..1, or raw with `raw_scores`.
+"""
+
+import math
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Literal, NotRequired
+
+from fastapi import APIRouter, Request
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from contract.manifest import Manifest
+from service.api.dialects.family import Family, full_message
+from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, OnePairOrMany
+from service.api.dialects.operation import Operation
+from service.api.dialects.scoring import Cutting, Scoring, Texts
+from service.compute.batcher import SENTENCES
+from service.errors import (
+    EmptyText,
+    InferenceFailed,
+    InvalidRequest,
+    Overloaded,
+    RateLimited,
+    RequestError,
+    TookTooLong,
+    TooLarge,
+    Unauthorized,
+)
+from service.models.registry import Model
+from service.schemas import Text
+
+_ERROR_TYPES: dict[type[RequestError], str] = {
+    EmptyText: "Empty",
+    Overloaded: "Overloaded",
+    RateLimited: "Overloaded",
+    TookTooLong: "Unhealthy",
+    Unauthorized: "Unauthorized",
+}
+
+
+class TeiError(TypedDict):
+    """TEI's error body."""
+
+    error: str
+    error_type: Literal["Validation", "Empty", "Overloaded", "Backend", "Unhealthy", "Unauthorized"]
+
+
+def _body(error: RequestError, status: int, _: str) -> Mapping[str, object]:
+    otherwise = "Backend" if status >= 500 or isinstance(error, InferenceFailed) else "Validation"
+    return {"error": full_message(error), "error_type": _ERROR_TYPES.get(type(error), otherwise)}
+
+
+TEI = Family("TEI / Hugging Face", _body, TeiError, {EmptyText: 400, InferenceFailed: 424, TooLarge: 422})
+
+
+class _TeiRequest(ForeignRequest):
+    model: ModelName = None
+    truncate: bool | None = None
+    truncation_direction: Literal["left", "Left", "right", "Right"] = "right"
+
+    @property
+    def cutting(self) -> Cutting:
+        """What to do with long texts."""
+        return Cutting(allowed=self.truncate is not False, keep_end=self.truncation_direction.lower() == "left")
+
+
+class TeiRerankRequest(_TeiRequest):
+    """Texts to order by their similarity to a query."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "Who plays?", "texts": ["A dog sleeps.", "A man plays a guitar."]}]}
+    )
+
+    query: Text
+    texts: list[Text] = Field(min_length=1, fail_fast=True)
+    raw_scores: bool = False
+    return_text: bool = False
+
+
+class TeiRank(TypedDict):
+    """One text."""
+
+    index: Annotated[int, Field(description="its position in the request")]
+    text: NotRequired[str]
+    score: float
+
+
+class TeiPredictRequest(_TeiRequest):
+    """Pairs of premise and hypothesis to label."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": [["Two dogs run.", "Animals run."]]}]})
+
+    inputs: OnePairOrMany
+    raw_scores: bool = Field(False, description="natural logarithms instead of probabilities")
+
+
+class TeiPrediction(TypedDict):
+    """One label."""
+
+    score: float
+    label: str
+
+
+class TeiEmbedRequest(_TeiRequest):
+    """Texts to embed."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["A man plays a guitar."]}]})
+
+    inputs: OneOrMany
+    normalize: bool = Field(True, description="divide each embedding by its length")
+    dimensions: int | None = Field(None, ge=1, description="the model's own number, if given")
+    prompt_name: str | None = None
+
+
+class SentencesToCompare(ForeignRequest):
+    """One sentence, and those to compare with it."""
+
+    source_sentence: Text
+    sentences: list[Text] = Field(min_length=1, fail_fast=True)
+
+
+class TeiSimilarityParameters(_TeiRequest):
+    """How to compare."""
+
+    prompt_name: str | None = None
+
+
+class TeiSimilarityRequest(ForeignRequest):
+    """One sentence, and those to compare with it: the task `sentence-similarity` of Hugging Face."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"inputs": {"source_sentence": "A man plays a guitar.", "sentences": ["Someone plays.", "A dog runs."]}}
+            ]
+        }
+    )
+
+    inputs: SentencesToCompare
+    parameters: TeiSimilarityParameters = TeiSimilarityParameters()
+    model: ModelName = None
+
+
+class TeiInfo(TypedDict):
+    """The default model, or the one in `?model=`."""
+
+    model_id: str
+    model_sha: Annotated[str, Field(description="the model's fingerprint")]
+    model_dtype: Literal["float32"]
+    served_model_name: str
+    model_type: Annotated[
+        dict[str, dict[str, object]],
+        Field(description="reranker, and embedding for models that embed; clients that know one kind read the first"),
+    ]
+    max_concurrent_requests: int
+    max_input_length: Annotated[int, Field(description="tokens")]
+    max_batch_tokens: int
+    max_batch_requests: None
+    max_client_batch_size: Annotated[int, Field(description="texts or pairs that every route takes in one request")]
+    auto_truncate: Literal[True]
+    tokenization_workers: int
+    version: str
+
+
+def operations(scoring: Scoring) -> list[Operation]:
+    """The POST requests of this family."""
+
+    async def tei_rerank(request: TeiRerankRequest) -> tuple[str, list[TeiRank]]:
+        scoring.limits.check_count("texts", len(request.texts), "max_candidates")
+        found = await scoring.compare(
+            "/rank",
+            request.model,
+            Texts.of("query", request.query, request.cutting),
+            Texts.of("texts", request.texts, request.cutting),
+            raw=request.raw_scores,
+        )
+        ranks: list[TeiRank] = [{"index": i, "score": found.scores[i]} for i in found.order]
+        if request.return_text:
+            for rank in ranks:
+                rank["text"] = request.texts[rank["index"]]
+        return found.name, ranks
+
+    async def tei_predict(request: TeiPredictRequest) -> tuple[str, list[TeiPrediction] | list[list[TeiPrediction]]]:
+        one = isinstance(request.inputs, tuple)
+        pairs = [request.inputs] if isinstance(request.inputs, tuple) else request.inputs
+        scoring.limits.check_count("inputs", len(pairs), "max_pairs")
+
+        def side(which: int) -> Texts:
+            place = f"inputs.{which}" if one else f"inputs.{{}}.{which}"
+            return Texts([pair[which] for pair in pairs], place.format, request.cutting)
+
+        model, answers = await scoring.entail(request.model, side(0), side(1))
+        predictions = [predictions_of(probabilities, request.raw_scores) for probabilities in answers]
+        return model, predictions[0] if one else predictions
+
+    async def tei_embed(request: TeiEmbedRequest) -> tuple[str, list[list[float]]]:
+        _no_prompts(request.prompt_name, "prompt_name")
+        if isinstance(request.inputs, list):
+            scoring.limits.check_count("inputs", len(request.inputs), "max_sentences")
+        found = await scoring.embed(
+            request.model,
+            Texts.of("inputs", request.inputs, request.cutting),
+            unit=request.normalize,
+            dimensions=request.dimensions,
+        )
+        return found.name, found.embeddings.tolist()
+
+    async def tei_similarity(request: TeiSimilarityRequest) -> tuple[str, list[float]]:
+        _no_prompts(request.parameters.prompt_name, "parameters.prompt_name")
+        inputs, cutting = request.inputs, request.parameters.cutting
+        scoring.limits.check_count("inputs.sentences", len(inputs.sentences), "max_pairs")
+        found = await scoring.compare(
+            "/similarity",
+            request.model or request.parameters.model,
+            Texts.of("inputs.source_sentence", inputs.source_sentence, cutting),
+            Texts.of("inputs.sentences", inputs.sentences, cutting),
+        )
+        return found.name, found.scores
+
+    similar = "Compare one sentence with others"
+    embedded = "Embed texts"
+    return [
+        Operation("/rerank", tei_rerank, TEI, "Order texts", key="texts", most=scoring.most),
+        Operation("/predict", tei_predict, TEI, "Label pairs of premise and hypothesis", most=scoring.most),
+        Operation("/embed", tei_embed, TEI, embedded, key="inputs", most=scoring.most),
+        Operation("/similarity", tei_similarity, TEI, similar, key="inputs", most=scoring.most),
+        # For clients that know only a base URL. TEI answers by the type of its model; here the body decides.
+        Operation("/", tei_embed, TEI, embedded, key="inputs", kind=(str, list), most=scoring.most),
+        Operation("/", tei_similarity, TEI, similar, key="inputs", kind=dict, most=scoring.most),
+        Operation("/", tei_rerank, TEI, "Order texts", key="texts", most=scoring.most),
+    ]
+
+
+def routes(scoring: Scoring) -> APIRouter:
+    """The GET route of this family."""
+    router = APIRouter(tags=[TEI.name], responses=TEI.responses)
+
+    @router.get("/info", summary="The default model, or the one named")
+    async def info(request: Request, model: str | None = None) -> TeiInfo:
+        registry = scoring.service.registry
+        name = scoring.resolve(model, "/rank")
+        registry.pick(name, "similarity")
+        return _info(registry[name], scoring, request.app.version)
+
+    return router
+
+
+def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> list[TeiPrediction]:
+    """Labels, the most probable first."""
+    best_first = sorted(probabilities.items(), key=lambda item: -item[1])
+    # A probability that underflowed to 0 counts as the smallest float.
+    return [
+        {"score": math.log(max(value, sys.float_info.min)) if raw else value, "label": label}
+        for label, value in best_first
+    ]
+
+
+def _no_prompts(name: str | None, field: str) -> None:
+    if name is not None:
+        raise InvalidRequest("the models here have no prompts", field=field)
+
+
+def _info(model: Model, scoring: Scoring, version: str) -> TeiInfo:
+    manifest, settings, counts = model.manifest, scoring.service.settings, scoring.service.counts
+    return {
+        "model_id": manifest.id,
+        "model_sha": manifest.fingerprint,
+        "model_dtype": "float32",
+        "served_model_name": manifest.id,
+        "model_type": _model_type(manifest),
+        "max_concurrent_requests": counts.workers * (counts.worker_threads + settings.max_waiting),
+        "max_input_length": manifest.limits.max_tokens,
+        "max_batch_tokens": SENTENCES.size,
+        "max_batch_requests": None,
+        "max_client_batch_size": min(settings.max_pairs, settings.max_candidates, settings.max_sentences),
+        "auto_truncate": True,
+        "tokenization_workers": counts.worker_threads,
+        "version": version,
+    }
+
+
+def _model_type(manifest: Manifest) -> dict[str, dict[str, object]]:
+    labels = manifest.entailment.labels if manifest.entailment else ("similarity",)
+    kinds: dict[str, dict[str, object]] = {
+        "reranker": {
+            "id2label": {str(i): label for i, label in enumerate(labels)},
+            "label2id": {label: i for i, label in enumerate(labels)},
+        }
+    }
+    if manifest.dim is not None:
+        kinds["embedding"] = {"pooling": manifest.architecture}
+    return kinds

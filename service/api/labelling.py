@@ -1,0 +1,150 @@
+"""`POST /classify`, and claims at `POST /entailment`: fields checked, texts read, an answer for each."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from service.api.limits import Limits
+from service.errors import EmptyText, InvalidRequest, quote
+from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
+from service.scoring.claims import support
+from service.scoring.classifying import PLACE, TEMPLATE, classify, zero_shot
+from service.scoring.scorer import Scorer
+from service.scoring.sentences import sentences_of
+from service.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Where a request for labels has its parts, for messages, and the template of one that gives none."""
+
+    text: str = "text"
+    labels: str = "labels"
+    template: str = "template"
+    default_template: str = TEMPLATE
+
+
+_OURS = Fields()
+
+
+async def answer_classify(service: Service, limits: Limits, request: ClassifyRequest) -> ClassifyResponse:
+    """Label texts with the labels of the request, or else with a model's own.
+
+    Raises:
+        RequestError: no such model, or one without the task; a field or a text that does not fit.
+    """
+    if request.labels is not None:
+        scorer = service.registry.pick(request.model or service.defaults["/entailment"], "entailment")
+        return await with_labels(
+            limits,
+            scorer,
+            request.text,
+            request.labels,
+            request.template,
+            multi_label=request.multi_label,
+            tell_cached=request.tell_cached,
+        )
+    for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
+        if given:
+            raise InvalidRequest("it says how labels of the request are judged, and there are none", field=field)
+    _, answer = await own_labels(service, limits, request.text, request.model, tell_cached=request.tell_cached)
+    return answer
+
+
+async def own_labels(
+    service: Service,
+    limits: Limits,
+    text: str | Sequence[str],
+    model: str | None,
+    *,
+    tell_cached: bool = False,
+    field: str = "text",
+) -> tuple[Scorer, ClassifyResponse]:
+    """Label texts with the labels of the model of this name, or of the only one that has some; who answered, and what.
+
+    Raises:
+        RequestError: as `answer_classify`.
+    """
+    name = model or service.classifier
+    if name is None:
+        able = ", ".join(service.registry.able("classification"))
+        which = f"several models have labels of their own: {able}" if able else "no model here has labels of its own"
+        raise InvalidRequest(f"without labels there is no default model: {which}", field="model" if able else "labels")
+    labelling = service.registry.pick_encoder(name, "classification")
+    texts, field_of = _listed(field, text)
+    limits.check_count(field, len(texts), "max_sentences")
+    limits.check_texts(texts, field_of)
+    return labelling, await classify(labelling, await labelling.read(texts, field_of), tell_cached=tell_cached)
+
+
+async def with_labels(
+    limits: Limits,
+    scorer: Scorer,
+    text: str | Sequence[str],
+    labels: Sequence[str],
+    template: str | None,
+    *,
+    multi_label: bool,
+    tell_cached: bool = False,
+    fields: Fields = _OURS,
+) -> ClassifyResponse:
+    """Label texts with any labels by a model with entailment; raises as `answer_classify`."""
+    texts, field_of = _listed(fields.text, text)
+    limits.check_product(fields.labels, (len(texts), "texts"), (len(labels), "labels"))
+    limits.check_texts(
+        [*texts, *labels], lambda i: field_of(i) if i < len(texts) else f"{fields.labels}.{i - len(texts)}"
+    )
+    if template is None:
+        template = fields.default_template
+    else:
+        limits.check_texts([template], lambda _: fields.template)
+    if PLACE not in template:
+        raise InvalidRequest(f"the template has no {PLACE} for the label", field=fields.template)
+    for i, (label, read) in enumerate(zip(labels, scorer.tokenise(labels), strict=True)):
+        if not read.words:  # its template has some
+            raise EmptyText(f"{fields.labels}.{i}")
+        if label in labels[:i]:
+            raise InvalidRequest(f"the label {quote(label)} was given before", field=f"{fields.labels}.{i}")
+    hypotheses = [template.replace(PLACE, label) for label in labels]
+    sentences = await scorer.read(
+        [*texts, *hypotheses], lambda i: field_of(i) if i < len(texts) else f"{fields.labels}.{i - len(texts)}"
+    )
+    return await zero_shot(
+        scorer,
+        sentences[: len(texts)],
+        labels,
+        sentences[len(texts) :],
+        multi_label=multi_label,
+        tell_cached=tell_cached,
+    )
+
+
+async def answer_claims(limits: Limits, scorer: Scorer, request: EntailmentRequest) -> EntailmentResponse:
+    """Hold each hypothesis against every sentence of the premise.
+
+    Raises:
+        RequestError: a field is missing, a text does not fit, or there are too many sentences and claims.
+    """
+    if request.premise is None or request.hypotheses is None or request.pairs is not None:
+        missing = [name for name in ("premise", "hypotheses") if getattr(request, name) is None]
+        field = missing[0] if request.pairs is None and len(missing) == 1 else "pairs"
+        raise InvalidRequest("expected either pairs, or a premise with hypotheses", field=field)
+    claims = request.hypotheses
+    given, field_of = _listed("premise", request.premise)
+    limits.check_texts(given, field_of)
+    limits.check_texts(claims, lambda i: f"hypotheses.{i}")
+    if isinstance(request.premise, str):
+        given, field_of = list(sentences_of(request.premise)), lambda _: "premise"
+        if not given:
+            raise EmptyText("premise")
+    limits.check_product("premise", (len(given), "sentences"), (len(claims), "hypotheses"))
+    read = await scorer.read(
+        [*given, *claims], lambda i: field_of(i) if i < len(given) else f"hypotheses.{i - len(given)}"
+    )
+    return await support(scorer, given, read[: len(given)], read[len(given) :], tell_cached=request.tell_cached)
+
+
+def _listed(field: str, value: str | Sequence[str]) -> tuple[Sequence[str], Callable[[int], str]]:
+    """A text or several as a list, and where in the request each stands."""
+    if isinstance(value, str):
+        return [value], lambda _: field
+    return value, lambda i: f"{field}.{i}"

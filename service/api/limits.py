@@ -1,0 +1,59 @@
+"""Checks of lists and texts against the limits of the settings; our own routes and the dialects use the same ones."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from service.errors import TooLarge
+from service.settings import Settings
+
+Limit = Literal["max_pairs", "max_candidates", "max_sentences"]
+
+
+class Limits:
+    """The limits of one service."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.text_chars = settings.max_text_chars
+
+    def check_count(self, field: str, count: int, limit: Limit) -> None:
+        """Check the length of the list in `field`.
+
+        Raises:
+            TooLarge: it is longer than the setting allows.
+        """
+        most: int = getattr(self._settings, limit)
+        if count > most:
+            message = f"{count} {field}, the limit is {most} (SEMBLANCE_{limit.upper()})"
+            raise TooLarge(message, field=field, limit=most)
+
+    def check_product(self, field: str, some: tuple[int, str], others: tuple[int, str]) -> None:
+        """Check the number of pairs that each of `some` makes with each of `others`: counts, and what they are.
+
+        Raises:
+            TooLarge: SEMBLANCE_MAX_PAIRS allows fewer.
+        """
+        (n, what), (m, other) = some, others
+        most = self._settings.max_pairs
+        if n * m > most:
+            message = f"{n} {what} with {m} {other} are {n * m} pairs, the limit is {most} (SEMBLANCE_MAX_PAIRS)"
+            raise TooLarge(message, field=field, limit=most)
+
+    def check_texts(self, texts: Sequence[str], field_of: Callable[[int], str]) -> None:
+        """Check the length of each text.
+
+        Args:
+            texts: at least one.
+            field_of: position in `texts` -> field of the request.
+
+        Raises:
+            TooLarge: one is longer than the setting allows; names the first such text.
+        """
+        if max(map(len, texts)) > self.text_chars:
+            i = next(i for i, text in enumerate(texts) if len(text) > self.text_chars)
+            raise self.text_too_large(field_of(i), len(texts[i]))
+
+    def text_too_large(self, field: str, chars: int) -> TooLarge:
+        """The error for a text of `chars` characters."""
+        message = f"a text of {chars} characters, the limit is {self.text_chars} (SEMBLANCE_MAX_TEXT_CHARS)"
+        return TooLarge(message, field=field, limit=self.text_chars)

@@ -1,0 +1,1 @@
+"""Graph runs: threads, batches, sessions, and the caches that save a run."""

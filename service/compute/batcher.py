@@ -1,0 +1,286 @@
+"""Dynamic batching: keys of several requests for one graph go through it in one run.
+
+No request waits for a batch to fill. When a thread is free, a batch is made of the requests that wait. Another
+request's piece is added if the padding that it causes costs less than a run of its own. Work that takes less than
+`DIRECT_SECONDS` runs at once in the event loop.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from time import perf_counter
+from typing import Generic, NamedTuple, TypeVar
+
+from service.compute.jobs import Job, highest_ratio
+from service.compute.pool import INLINE_SECONDS, Batch, Pool
+from service.observe.timings import INFERENCE, TIMINGS
+
+DIRECT_SECONDS = 0.0002  # waking a waiting request costs a tenth of it
+LOOKAHEAD = 256  # requests considered for one batch
+_TRIES = 3
+_LONG_SECONDS = 0.05
+
+K = TypeVar("K")
+R = TypeVar("R")
+Shape = tuple[int, ...]  # number of tokens of a sentence, or of both sentences of a pair
+
+
+class Padding(NamedTuple):
+    """The shape of a padded batch: every sentence as long as the longest."""
+
+    longest: Shape
+    items: int
+
+    @property
+    def size(self) -> int:
+        """Padded cost: longest x count for sentences, longest of a x longest of b x count for pairs."""
+        return prod(self.longest) * self.items
+
+    def with_(self, other: "Padding") -> "Padding":
+        """The shape of both batches in one."""
+        return Padding(tuple(map(max, self.longest, other.longest)), self.items + other.items)
+
+
+class Budget(NamedTuple):
+    """The largest batch of one run; keeps its memory at some megabytes."""
+
+    size: int  # padded
+    items: int
+
+    def holds(self, padding: Padding) -> bool:
+        """Whether a batch of this shape is within the budget."""
+        return padding.size <= self.size and padding.items <= self.items
+
+
+SENTENCES = Budget(4096, 4096)
+# A graph of pairs computes many numbers for each pair of tokens, and may pad further within itself.
+PAIRS = Budget(32 * 32 * 32, 32)
+
+
+def padded(shapes: Iterable[Shape]) -> Padding:
+    """The shape of a batch of at least one sentence or pair."""
+    rows = list(shapes)
+    return Padding(tuple(map(max, zip(*rows, strict=True))), len(rows))
+
+
+def batched(shapes: Sequence[Shape], budget: Budget) -> list[list[int]]:
+    """Positions in batches within the budget, the smallest first; an item over the budget is a batch of its own."""
+    if budget.holds(padded(shapes)):  # the common case
+        return [list(range(len(shapes)))]
+    sizes = list(map(prod, shapes))
+    batches: list[list[int]] = []
+    batch: list[int] = []
+    longest: Shape = ()
+    for i in sorted(range(len(shapes)), key=sizes.__getitem__):
+        shape = shapes[i]
+        if batch and shape != longest:
+            longest = tuple(map(max, longest, shape))
+        if not batch or len(batch) == budget.items or prod(longest) * (len(batch) + 1) > budget.size:
+            batch, longest = [], shape
+            batches.append(batch)
+        batch.append(i)
+    return batches
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of a run: `fixed + per_unit x padded size`."""
+
+    fixed: float
+    per_unit: float
+
+    def of(self, padding: Padding) -> float:
+        """Seconds of one batch."""
+        return self.fixed + self.per_unit * padding.size
+
+
+# Before a graph is measured: large, so that nothing runs in the event loop.
+UNKNOWN = Cost(1e-3, 1e-3)
+
+
+class _Piece(NamedTuple, Generic[K]):
+    """Keys of one request that go into one batch together."""
+
+    keys: list[K]
+    padding: Padding
+
+
+class Batcher(Generic[K, R]):
+    """The queue of one graph; a `service.compute.pool.Source`."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        run: Callable[[Sequence[K]], Sequence[R]],
+        shape: Callable[[K], Shape],
+        budget: Budget,
+    ) -> None:
+        """Start with an empty queue.
+
+        Args:
+            pool: runs the batches.
+            run: n keys -> n results, in any thread. A result must not depend on the other keys.
+            shape: a key -> its shape.
+            budget: the largest batch of one run.
+        """
+        self.cost = UNKNOWN
+        self._pool = pool
+        self._run = run
+        self._shape = shape
+        self._budget = budget
+        self._jobs: deque[Job[_Piece[K], K, R]] = deque()
+        self._running = 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether a request waits."""
+        return bool(self._jobs)
+
+    def measure(self, keys: Sequence[K]) -> None:
+        """Measure the cost of a run, from the smallest key alone and the largest batch; warms the graph up."""
+        shapes = {key: padded([self._shape(key)]) for key in keys}
+        smallest = min(keys, key=lambda key: shapes[key].size)
+        largest = max(self._pieces(keys), key=lambda piece: piece.padding.size)
+        together = largest.padding
+        alone_seconds, together_seconds = (best_time(partial(self._run, each)) for each in ([smallest], largest.keys))
+        more = together.size - shapes[smallest].size
+        if more <= 0 or together_seconds <= alone_seconds:  # the two parts of the cost cannot be separated
+            self.cost = Cost(0.0, max(alone_seconds / shapes[smallest].size, together_seconds / together.size))
+            return
+        per_unit = (together_seconds - alone_seconds) / more
+        # Not below 0: a graph may pad the smallest key within itself.
+        self.cost = Cost(max(0.0, alone_seconds - per_unit * shapes[smallest].size), per_unit)
+
+    def expected_seconds(self, keys: Sequence[K]) -> float:
+        """Expected seconds for these keys, in batches of their own."""
+        return sum(self.cost.of(piece.padding) for piece in self._pieces(keys))
+
+    def now(self, keys: Sequence[K]) -> dict[K, R] | None:
+        """The results, computed at once in the event loop; None if that would take too long.
+
+        Raises:
+            Exception: whatever the run raises.
+        """
+        # Two lower bounds, by the number of keys and without padding, are cheaper than batches.
+        most = INLINE_SECONDS if self._pool.saturated else DIRECT_SECONDS
+        of_units = most - self.cost.fixed
+        if self.cost.per_unit * len(keys) > of_units:
+            return None
+        if self.cost.per_unit * sum(prod(self._shape(key)) for key in keys) > of_units:
+            return None
+        pieces = self._pieces(keys)
+        return self._at_once(pieces) if self._is_direct(pieces) else None
+
+    async def get(self, keys: Sequence[K]) -> dict[K, R]:
+        """The results, computed at once or in batches with other requests' keys. Cancelling drops what has not begun.
+
+        Args:
+            keys: at least one, no two alike.
+
+        Raises:
+            Overloaded: too much is waiting already.
+            Exception: whatever the run raises of these keys.
+        """
+        pieces = self._pieces(keys)
+        if self._is_direct(pieces):
+            return self._at_once(pieces)
+        needs = sum(self.cost.of(piece.padding) for piece in pieces)
+        with self._pool.admitted(needs) as timings:
+            job: Job[_Piece[K], K, R] = Job(pieces, needs, timings)
+            idle = not self._jobs
+            self._jobs.append(job)
+            if idle:
+                self._pool.offer(self)
+            return await job.future
+
+    def take(self) -> Batch | None:
+        """Fill a batch: first a piece of the request with the highest response ratio, and one of each other at most."""
+        parts: list[tuple[Job[_Piece[K], K, R], _Piece[K]]] = []
+        padding = Padding((), 0)
+        passed: list[Job[_Piece[K], K, R]] = []
+        unfinished: list[Job[_Piece[K], K, R]] = []
+        if len(self._jobs) > 1:
+            first = highest_ratio(self._jobs)
+            self._jobs.remove(first)
+            self._jobs.appendleft(first)
+        while self._jobs and len(passed) < LOOKAHEAD:
+            job = self._jobs.popleft()
+            if job.future.done():  # cancelled, or another piece of it has failed
+                continue
+            piece = job.pieces[-1]
+            joined = padding.with_(piece.padding) if parts else piece.padding
+            if parts and not self._pays(joined, padding, piece.padding):
+                passed.append(job)
+                continue
+            padding = joined
+            parts.append((job, job.begin(self.cost.of(piece.padding))))
+            if job.pieces:
+                unfinished.append(job)
+        self._jobs.extendleft(reversed(passed))
+        self._jobs.extend(unfinished)
+        if not parts:
+            return None
+        outcomes: list[Sequence[R] | Exception] = []
+        self._running += 1
+
+        def give_back(began: float, ended: float) -> None:
+            self._running -= 1
+            for (job, piece), outcome in zip(parts, outcomes, strict=True):
+                done = outcome if isinstance(outcome, Exception) else dict(zip(piece.keys, outcome, strict=True))
+                job.receive(began, ended, done)
+
+        work = partial(self._outcomes, [piece.keys for _, piece in parts], outcomes)
+        return Batch(self.cost.of(padding), work, give_back)
+
+    def _pieces(self, keys: Sequence[K]) -> list[_Piece[K]]:
+        shapes = [self._shape(key) for key in keys]
+        return [
+            _Piece([keys[i] for i in batch], padded(shapes[i] for i in batch))
+            for batch in batched(shapes, self._budget)
+        ]
+
+    def _is_direct(self, pieces: Sequence[_Piece[K]]) -> bool:
+        expected = sum(self.cost.of(piece.padding) for piece in pieces)
+        if expected <= DIRECT_SECONDS:
+            return True
+        # Behind large work of other graphs it would wait much longer than it takes.
+        return expected <= INLINE_SECONDS and not self._running and self._pool.saturated
+
+    def _at_once(self, pieces: Sequence[_Piece[K]]) -> dict[K, R]:
+        began = perf_counter()
+        results: dict[K, R] = {}
+        for keys, _ in pieces:
+            results.update(zip(keys, self._run(keys), strict=True))
+        TIMINGS.get().spent(INFERENCE, began, perf_counter())
+        return results
+
+    def _pays(self, joined: Padding, one: Padding, other: Padding) -> bool:
+        return self._budget.holds(joined) and self.cost.of(joined) <= self.cost.of(one) + self.cost.of(other)
+
+    def _outcomes(self, parts: Sequence[list[K]], outcomes: "list[Sequence[R] | Exception]") -> None:
+        """Run the parts in one batch; if that raises, each alone, so that one request's keys fail no other request."""
+        try:
+            results = self._run([key for keys in parts for key in keys])
+            start = 0
+            for keys in parts:
+                outcomes.append(results[start : start + len(keys)])
+                start += len(keys)
+        except Exception as error:  # raised where the request waits
+            if len(parts) == 1:
+                outcomes.append(error)
+                return
+            outcomes.clear()
+            for keys in parts:
+                self._outcomes([keys], outcomes)
+
+
+def best_time(work: Callable[[], object]) -> float:
+    """Seconds of the fastest of a few runs, the first of which warm up; long work runs once."""
+    times: list[float] = []
+    while len(times) < _TRIES and sum(times) < _LONG_SECONDS:
+        started = perf_counter()
+        work()
+        times.append(perf_counter() - started)
+    return min(times)

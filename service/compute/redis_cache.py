@@ -1,0 +1,274 @@
+"""The shared tier of the cache: one MGET and one pipeline of SETs a request, in a Redis that may fail at any time.
+
+A key is `semblance:2:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format, the
+vector in little-endian floats, and a seal over the key and these bytes. The seal detects garbage, values cut short,
+vectors of another size, and answers to another request's key. It is a CRC-32, against accidents; with a secret it is a
+keyed BLAKE2b-128 (RFC 7693), which cannot be forged with access to Redis alone.
+
+A request is answered whatever Redis does: a failure, or no answer within the timeout, is a miss. Then no request uses
+Redis until a probe succeeds; reading and writing have a circuit breaker each. Redis' error messages are never passed
+on to a client.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import struct
+import zlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    ClusterCrossSlotError,
+    ClusterDownError,
+    MovedError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)
+
+from service.compute.breaker import Breaker
+from service.compute.cache import K, Key, Space, Vector
+from service.observe.telemetry import Telemetry
+
+MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written
+_CONNECTIONS = 32
+_FORMATS: Mapping[str, tuple[int, np.dtype[Any]]] = {
+    "float32": (0x11, np.dtype("<f4")),
+    "float16": (0x12, np.dtype("<f2")),
+}
+_KEYED = 0x20  # added to the format of a value whose seal is keyed
+_CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
+# Keys of a probe, in two hash slots: in cluster mode they cannot be read together, as the keys of a request.
+_PROBES = (b"semblance:probe:0", b"semblance:probe:1")
+_PROBE_TTL_SECONDS = 60  # should it not be deleted
+_REASONS: Mapping[type[Exception], str] = {
+    OutOfMemoryError: "it is full",
+    ReadOnlyError: "it is a read-only replica",
+    ClusterCrossSlotError: "it is in cluster mode",
+    ClusterDownError: "it is in cluster mode",
+    MovedError: "it is in cluster mode",
+    NoPermissionError: "its user may not",
+}
+T = TypeVar("T")
+
+
+class RedisCache:
+    """Vectors in Redis; a `service.compute.cache.RemoteCache`."""
+
+    def __init__(
+        self,
+        url: str,
+        address: str,
+        telemetry: Telemetry,
+        *,
+        timeout_seconds: float,
+        ttl_seconds: int,
+        dtype: Literal["float32", "float16"] = "float32",
+        secret: str | None = None,
+    ) -> None:
+        """Prepare the connection pool; nothing is sent yet.
+
+        Args:
+            url: with credentials.
+            address: without them, for the log.
+            telemetry: counts hits, misses and failures.
+            timeout_seconds: of a request.
+            ttl_seconds: of a vector.
+            dtype: of stored vectors.
+            secret: signs vectors, the same in all processes; None: whoever reaches Redis can forge them.
+        """
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=_CONNECTIONS,
+            timeout=None,  # `_attempt` has one timer for the pool, connecting and reading together
+            socket_timeout=None,
+            socket_connect_timeout=None,
+            retry=Retry(NoBackoff(), 0),  # the breaker decides when to try again
+        )
+        self._redis = Redis.from_pool(pool)
+        self._telemetry = telemetry
+        self._hits, self._misses = telemetry.cache_counters("redis")
+        self._timeout = timeout_seconds
+        self._ttl = ttl_seconds
+        self._marker, self._dtype = _FORMATS[dtype]
+        self._mac = None
+        self._seal_bytes = _CHECKSUM_BYTES
+        if secret is not None:
+            key = hashlib.blake2b(secret.encode()).digest()  # of any length -> 64 bytes
+            self._mac = hashlib.blake2b(digest_size=_DIGEST_BYTES, key=key)
+            self._marker += _KEYED
+            self._seal_bytes = _DIGEST_BYTES
+        self._link = Breaker("redis answers", "redis does not answer; vectors are computed instead", address)
+        # A full Redis, or a read-only replica, can be read and refuses writes.
+        self._taker = Breaker("redis takes vectors", "redis refuses to keep vectors", address)
+        self._writes: set[asyncio.Task[None]] = set()
+
+    @property
+    def up(self) -> bool:
+        """Whether the last attempt to read succeeded."""
+        return self._link.up is True
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with reading or writing, for `/health/ready`."""
+        if not self.up:
+            return [f"redis cannot be read ({self._link.reason or 'not asked yet'}): vectors are computed instead"]
+        if not self._taker.allows:
+            return [f"redis keeps nothing new ({self._taker.reason}): what it does not have is computed each time"]
+        return []
+
+    async def probe(self) -> None:
+        """Write, read and delete a small key, and set both breakers by the outcome."""
+        began = self._taker.changes
+        refusal = await self._attempt(self._write_and_read, self._link, anyway=True)
+        if refusal is None:  # no answer: nothing is known of writing
+            return
+        if isinstance(refusal, Exception):
+            self._telemetry.redis_failed("error")
+            self._taker.failed(_reason(refusal), began)
+        else:
+            self._taker.succeeded(began)
+        self._set_gauges()
+
+    async def _write_and_read(self) -> Exception | Literal[True]:
+        """The error of the write, or True; raises that of the read."""
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.set(_PROBES[0], b"1", ex=_PROBE_TTL_SECONDS)
+        pipeline.mget(_PROBES)
+        pipeline.delete(_PROBES[0])
+        wrote, read, _ = await pipeline.execute(raise_on_error=False)
+        if isinstance(read, Exception):
+            raise read
+        if not isinstance(read, list) or len(read) != len(_PROBES):
+            raise ResponseError("no Redis")
+        return wrote if isinstance(wrote, Exception) else True
+
+    async def get_many(self, space: Space, keys: Sequence[K]) -> dict[K, Vector]:
+        """The vectors that Redis has; none if it does not answer."""
+        names = [name_of(space, key) for key in keys]
+        values = await self._attempt(lambda: self._redis.mget(names), self._link)
+        if values is None:
+            return {}
+        if not isinstance(values, list) or len(values) != len(keys):  # not a Redis
+            self._telemetry.redis_failed("garbage")
+            return {}
+        found: dict[K, Vector] = {}
+        for key, name, value in zip(keys, names, values, strict=True):
+            if value is None:
+                continue
+            vector = self._decode(name, value, space.dim)
+            if vector is None:
+                self._telemetry.redis_failed("garbage")
+            else:
+                found[key] = vector
+        self._hits.inc(len(found))
+        self._misses.inc(len(keys) - len(found))
+        return found
+
+    def put_many(self, space: Space, vectors: Mapping[K, Vector]) -> None:
+        """Write vectors in the background."""
+        if not vectors or not self.up or not self._taker.allows:
+            return
+        if len(self._writes) >= MAX_WRITES:
+            self._telemetry.redis_failed("dropped")
+            return
+        task = asyncio.get_running_loop().create_task(self._write(space, vectors))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    async def close(self) -> None:
+        """Wait for the writes under way, at most for the timeout, and close the connections."""
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=self._timeout)
+        await self._redis.aclose()
+
+    async def _write(self, space: Space, vectors: Mapping[K, Vector]) -> None:
+        pipeline = self._redis.pipeline(transaction=False)
+        for key, vector in vectors.items():
+            name = name_of(space, key)
+            pipeline.set(name, self._encode(name, vector), ex=self._ttl)
+        await self._attempt(pipeline.execute, self._taker)
+
+    async def _attempt(self, command: Callable[[], Awaitable[T]], asked: Breaker, *, anyway: bool = False) -> T | None:
+        """The command's answer, or None if Redis fails or a breaker is open.
+
+        Args:
+            command: sends it.
+            asked: the breaker for error answers; no answer belongs to that of the connection.
+            anyway: ignore the breakers.
+        """
+        if not anyway and not (self._link.allows and asked.allows):
+            return None
+        link_began, asked_began = self._link.changes, asked.changes
+        answer = None
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await command()
+        except TimeoutError:
+            self._telemetry.redis_failed("timeout")
+            self._link.failed(f"no answer within {self._timeout * 1000:.0f} ms", link_began)
+            await self._disconnect()
+        except ResponseError as error:
+            self._telemetry.redis_failed("error")
+            asked.failed(_reason(error), asked_began)
+        except Exception as error:  # of the client, the event loop or the network
+            self._telemetry.redis_failed("error")
+            self._link.failed(_reason(error), link_began)
+            await self._disconnect()
+        else:
+            self._link.succeeded(link_began)
+            if asked is not self._link:
+                asked.succeeded(asked_began)
+        self._set_gauges()
+        return answer
+
+    def _set_gauges(self) -> None:
+        self._telemetry.redis_up.set(self.up)
+        self._telemetry.redis_writable.set(self._link.allows and self._taker.up is True)
+
+    async def _disconnect(self) -> None:
+        """Close idle connections: after a restart of Redis each of them would fail once."""
+        with suppress(Exception):
+            await self._redis.connection_pool.disconnect(inuse_connections=False)
+
+    def _encode(self, name: bytes, vector: Vector) -> bytes:
+        content = bytes((self._marker,)) + vector.astype(self._dtype).tobytes()
+        return content + self._seal(name, content)
+
+    def _decode(self, name: bytes, value: object, dim: int) -> Vector | None:
+        if not isinstance(value, bytes) or len(value) != 1 + dim * self._dtype.itemsize + self._seal_bytes:
+            return None
+        content, seal = value[: -self._seal_bytes], value[-self._seal_bytes :]
+        if content[0] != self._marker or not hmac.compare_digest(self._seal(name, content), seal):
+            return None
+        vector = np.frombuffer(content, self._dtype, offset=1).astype(np.float32)[None]
+        return vector if np.isfinite(vector).all() else None
+
+    def _seal(self, name: bytes, content: bytes) -> bytes:
+        """The seal of a value; all names have one length, so name and content cannot be shifted against each other."""
+        if self._mac is None:
+            return struct.pack("<I", zlib.crc32(content, zlib.crc32(name)))
+        mac = self._mac.copy()
+        mac.update(name)
+        mac.update(content)
+        return mac.digest()
+
+
+def _reason(error: Exception) -> str:
+    """The reason for an error, without Redis' own message, which may contain anything."""
+    return next((words for kind, words in _REASONS.items() if isinstance(error, kind)), type(error).__name__)
+
+
+def name_of(space: Space, key: Key) -> bytes:
+    """The Redis key for a sentence or a pair."""
+    digest = hashlib.blake2b(space.graph.encode() + b"\0", digest_size=16)
+    for ids in (key,) if isinstance(key[0], int) else key:
+        digest.update(struct.pack(f"<{1 + len(ids)}I", len(ids), *ids))
+    return f"semblance:2:{space.fingerprint[:16]}:{digest.hexdigest()}".encode()

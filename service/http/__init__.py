@@ -1,0 +1,1 @@
+"""HTTP: connections, limits, keys, and the checks that come before any route."""

@@ -1,0 +1,80 @@
+"""The response to one request, with the headers that every response has."""
+
+from collections.abc import Iterable
+from time import perf_counter
+
+from starlette.types import Message, Send
+
+from service.api.body import Body
+from service.api.dialects.family import ErrorFormat
+from service.errors import RequestError
+from service.http.connection import SendWhole
+from service.http.pages import NOSNIFF, page_headers
+from service.observe.telemetry import NO_MODEL
+from service.observe.timings import Timings
+from service.parsing import AT
+
+
+class Answer:
+    """One response, with its status, model and caller for metrics, traces and logs."""
+
+    __slots__ = (
+        "_began", "_held", "_request_id", "_send", "_send_whole", "_started", "caller", "model", "question", "status",
+        "timings",
+    )  # fmt: skip
+
+    def __init__(self, send: Send, send_whole: SendWhole | None, request_id: bytes, began: float) -> None:
+        self._began = began
+        self._held: Message | None = None
+        self._send = send
+        self._send_whole = send_whole
+        self._request_id = request_id
+        self._started = False
+        self.caller: str | None = None  # name of the API key
+        self.model = NO_MODEL
+        self.question = Body()  # of the request, once it is read
+        self.status = 500
+        self.timings: Timings | None = None  # of a request that scores
+
+    async def send(self, message: Message) -> None:
+        """Send FastAPI's messages with more headers; those of an HTML page depend on its body."""
+        if message["type"] == "http.response.start":
+            self._started = True
+            self.status = message["status"]
+            found = message.get("headers", ())
+            message["headers"] = [*found, (b"x-request-id", self._request_id), NOSNIFF]
+            if dict(found).get(b"content-type", b"").startswith(b"text/html"):
+                self._held = message
+                return
+        elif self._held is not None:
+            held, self._held = self._held, None
+            held["headers"] += page_headers(message.get("body", b""))
+            await self._send(held)
+        await self._send(message)
+
+    async def succeed(self, payload: bytes) -> None:
+        """Answer 200."""
+        self.status = 200
+        _, has_versions, version = self.model.partition(AT)
+        await self._whole(payload, ((b"x-model-version", version.encode()),) if has_versions else ())
+
+    async def fail(self, error: RequestError, error_format: ErrorFormat) -> None:
+        """Answer with an error, unless an answer has begun already."""
+        if self._started:
+            return
+        self.status, body = error_format(error, self._request_id.decode())
+        extra = [(name.encode(), value.encode()) for name, value in error.headers.items()]
+        await self._whole(body, extra)
+
+    async def _whole(self, payload: bytes, extra: Iterable[tuple[bytes, bytes]]) -> None:
+        self._started = True
+        headers = [(b"content-type", b"application/json"), (b"x-request-id", self._request_id), NOSNIFF, *extra]
+        if self.timings is not None:
+            headers.append((b"server-timing", self.timings.header(perf_counter() - self._began)))
+        if self._send_whole is not None:
+            lines = b"".join([b"%s: %s\r\n" % header for header in headers])
+            if self._send_whole(self.status, lines, payload):
+                return
+        headers.append((b"content-length", b"%d" % len(payload)))
+        await self._send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": payload})

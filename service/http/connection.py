@@ -1,0 +1,272 @@
+"""uvicorn's connection with limits: on the head of a request, on pipelined requests, on the time an answer is unread.
+
+uvicorn itself waits without limit for the request line and headers, and for a client that does not read. This class
+also answers what is not HTTP, in the format of other errors; notices at any time that the client has left; and sends a
+complete answer at once, because uvicorn's two messages with checks of every header cost more than computing a score.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from service.errors import HeadTimeout, HeadTooLarge, NotHttp, RequestError
+from service.observe.logs import ThrottledWarning
+
+log = logging.getLogger(__name__)
+
+# (status, header lines with line ends, body) -> whether it was sent. It was not if the sender must wait, the client has
+# left, or the method is HEAD: then the caller sends the messages of ASGI.
+SendWhole = Callable[[int, bytes, bytes], bool]
+WHOLE = "semblance.whole"  # a `SendWhole`, in a scope's extensions
+CONNECTION = "semblance.connection"  # the `Connection`, in a scope's extensions
+CLOSE = (b"connection", b"close")
+MAX_HEAD_BYTES = 65_536  # after the first chunk, which has at most some 256 KiB
+MAX_PIPELINED = 16  # waiting requests of one connection
+LEAST_PACE = 4096  # bytes a second that a slow client must read of an answer
+_HEADERS = b"content-type: application/json\r\nx-content-type-options: nosniff\r\nconnection: close\r\n"
+_refused = ThrottledWarning(log, "connections are closed for what is sent on them")
+
+
+class Connection(HttpToolsProtocol):
+    """The connection of one client."""
+
+    def __init__(
+        self, *arguments: Any, seconds: float, send_seconds: float, made: Callable[[], None], **others: Any
+    ) -> None:
+        """Prepare a connection.
+
+        Args:
+            arguments: of uvicorn.
+            seconds: limit for the head of a request.
+            send_seconds: after which a client that does not read is disconnected.
+            made: called when the connection is made.
+            others: of uvicorn.
+        """
+        super().__init__(*arguments, **others)
+        self.left = False  # whether the client left before its answer was complete
+        self._made = made
+        self._seconds = seconds
+        self._deadline: asyncio.TimerHandle | None = None
+        self._in_head = False
+        self._head_bytes = 0
+        self._send_seconds = send_seconds
+        self._send_deadline: asyncio.TimerHandle | None = None
+        self._unsent = 0
+        self._running: RequestResponseCycle | None = None  # the request being answered
+        self._when_left: Callable[[], None] | None = None
+        self._error: NotHttp | None = None  # found in a callback of the parser
+        self._deaf = False  # whether incoming data is ignored; the answers under way are the last ones
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Start the clock for the first request."""
+        super().connection_made(transport)
+        self._start_clock(self.timeout_keep_alive)  # as long as between two requests
+        self._made()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the work for the client."""
+        self._stop_clock()
+        self._stop_send_clock()
+        running = self._running
+        if running is not None and not running.response_complete:
+            self.left = running.disconnected = True  # uvicorn notifies only the last of several pipelined requests
+            running.message_event.set()
+            if self._when_left is not None:
+                self._when_left()
+        self.pipeline.clear()
+        super().connection_lost(exc)
+
+    def when_left(self, call: Callable[[], None]) -> None:
+        """Set the callback for a client that leaves before the answer to the current request is complete."""
+        self._when_left = call
+
+    def data_received(self, data: bytes) -> None:
+        """Parse data, and set the clock and the limit for the head."""
+        if self._deaf:
+            return
+        self._unset_keepalive_if_required()
+        was_in_head = self._in_head
+        self._parse(data)
+        if self._deaf:
+            self._stop_clock()
+            return
+        self._in_head = self.cycle is None or self.cycle.scope is not self.scope
+        if self._in_head:
+            if not was_in_head:
+                self._stop_clock()
+            self._head_bytes = self._head_bytes + len(data) if was_in_head else 0
+            self._start_clock(self._seconds)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._refuse(HeadTooLarge(MAX_HEAD_BYTES))
+        elif self.cycle.response_complete:  # the rest of a body that was refused, or empty lines
+            self._start_clock(self._seconds)
+        elif self._deadline is not None:
+            self._stop_clock()
+        if self.flow.read_paused and self._held_bytes() <= HIGH_WATER_LIMIT:
+            self.flow.resume_reading()  # to notice when the client leaves
+
+    def _held_bytes(self) -> int:
+        """Bytes of bodies received and not yet read by the application."""
+        if self.pipeline:
+            return sum(len(cycle.body) for cycle, _ in self.pipeline)
+        return len(self.cycle.body) if self.cycle is not None and self.cycle.more_body else 0
+
+    def _parse(self, data: bytes) -> None:
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except HttpParserUpgrade as upgrade:  # other protocols are not supported: ignored
+                data = self._head_without_upgrade() + data[upgrade.args[0] :]
+                self.parser = HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
+            except HttpParserError:
+                error, self._error = self._error or NotHttp("Invalid HTTP request received."), None
+                _refused.note(reason=error.message)
+                self._refuse(error)
+                return
+
+    def _head_without_upgrade(self) -> bytes:
+        first = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        lines = [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join([first, *lines, b"", b""])
+
+    def on_headers_complete(self) -> None:
+        """Check the head of a request; its task begins in the event loop's next iteration.
+
+        Raises:
+            NotHttp: the request is refused, and the parser stops.
+        """
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                self._stop_parsing("this is no proxy")
+            return  # the head is parsed again without that header
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._stop_parsing(f"more than {MAX_PIPELINED} requests wait on one connection")
+        hosts = [name for name, _ in self.headers].count(b"host")
+        if hosts > 1 or (not hosts and self.parser.get_http_version() != "1.0"):
+            self._stop_parsing(f"a request has one Host header; found {hosts}")
+        super().on_headers_complete()
+        if self.cycle is not None and self.cycle.scope is self.scope:
+            extensions: dict[str, Any] = {WHOLE: partial(_send_whole, self.cycle), CONNECTION: self}
+            self.scope["extensions"] = extensions
+
+    def _stop_parsing(self, why: str) -> None:
+        self._error = NotHttp(why)
+        raise self._error
+
+    def on_message_complete(self) -> None:
+        """End a request, unless its head is parsed again."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        """Forget the callback of the answered request."""
+        self._when_left = None
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._start_send_clock()
+
+    def pause_writing(self) -> None:
+        """Start the clock for a client that does not read."""
+        super().pause_writing()
+        self._start_send_clock()
+
+    def resume_writing(self) -> None:
+        """Stop that clock."""
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._stop_send_clock()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection."""
+        if not self.transport.is_closing():
+            self._close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP."""
+        self._refuse(NotHttp(msg))
+
+    def _close(self) -> None:
+        """Close when everything is sent, or when the client does not read it in time."""
+        self.transport.close()
+        self._start_send_clock()
+
+    def _start_send_clock(self) -> None:
+        if self._send_deadline is None:
+            self._unsent = self.transport.get_write_buffer_size()
+            self._send_deadline = self.loop.call_later(self._send_seconds, self._look_at_sending)
+
+    def _stop_send_clock(self) -> None:
+        if self._send_deadline is not None:
+            self._send_deadline.cancel()
+            self._send_deadline = None
+
+    def _look_at_sending(self) -> None:
+        """Disconnect a client that reads too little."""
+        self._send_deadline = None
+        before, now = self._unsent, self.transport.get_write_buffer_size()
+        if before - now < LEAST_PACE * self._send_seconds:
+            self.transport.abort()
+        else:
+            self._start_send_clock()
+
+    def _start_clock(self, seconds: float) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(seconds, self._give_up)
+
+    def _stop_clock(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self._in_head:
+            self._refuse(HeadTimeout(self._seconds))
+        else:
+            self._close()
+
+    def _refuse(self, error: RequestError) -> None:
+        """Send an error as the last answer, unless earlier answers are under way: then these are the last."""
+        self._deaf = True
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete and (self.pipeline or not cycle.more_body):
+            cycle.keep_alive = False
+        elif not self.transport.is_closing():
+            body = error.body(secrets.token_hex(12))
+            head = b"%s%scontent-length: %d\r\n\r\n" % (STATUS_LINE[error.status], _HEADERS, len(body))
+            self.transport.write(head + body)
+            self._close()
+
+
+def _send_whole(cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes) -> bool:
+    """A `SendWhole`: does what `RequestResponseCycle.send` does with both messages of an answer."""
+    if cycle.disconnected or cycle.flow.write_paused or cycle.response_started or cycle.scope["method"] == "HEAD":
+        return False
+    closing = CLOSE in cycle.default_headers
+    always = b"".join([b"%s: %s\r\n" % header for header in cycle.default_headers])
+    if closing:
+        cycle.keep_alive = False
+    elif not cycle.keep_alive:
+        always += b"connection: close\r\n"
+    length = b"content-length: %d\r\n\r\n" % len(body)
+    cycle.transport.write(b"".join((STATUS_LINE[status], always, headers, length, body)))
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True

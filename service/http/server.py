@@ -1,0 +1,200 @@
+"""uvicorn's server, with a shutdown that fails no request.
+
+After SIGTERM:
+
+1. *Draining*, for `SEMBLANCE_DRAIN_SECONDS`: readiness says "shutting down", so that load balancers stop sending;
+   requests are still answered, with `Connection: close`.
+2. The server accepts all connected clients, and closes the listening socket. Idle connections stay open for some
+   seconds, because a client may be sending a request; it is answered, and its connection closed.
+3. Requests under way are finished. Steps 2 and 3 take at most `SEMBLANCE_SHUTDOWN_GRACE_SECONDS`.
+
+SIGINT begins with step 3; a second SIGINT ends the process at once.
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from types import FrameType
+from typing import TYPE_CHECKING, cast
+
+import uvicorn
+
+from service.http.address import address_of
+from service.http.connection import CLOSE, Connection
+from service.observe.logs import fields
+from service.observe.loop_lag import LoopLag
+from service.settings import Settings
+
+if TYPE_CHECKING:
+    from service.http.edge import Edge
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.05
+# Connections accepted in one iteration of the event loop, beside uvloop's own. Fewer if other workers accept too, so
+# that the first worker to wake does not take all of them.
+_MOST_AT_ONCE, _MOST_OF_SHARED = 64, 4
+_BACKLOG = 65_536  # more than the backlog of a listening socket
+_PATIENCE_SECONDS = 5.0  # for idle connections, in step 2
+
+
+class _Tasks(set[asyncio.Task[None]]):
+    """uvicorn's tasks, one for each request, with a count of all that have begun.
+
+    The size of the set includes tasks that finished in this iteration of the event loop.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = 0
+
+    def add(self, task: asyncio.Task[None]) -> None:
+        self.begun += 1
+        super().add(task)
+
+
+class Server(uvicorn.Server):
+    """One process's server."""
+
+    def __init__(self, app: "Edge", settings: Settings) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                host=settings.host,
+                port=settings.port,
+                loop="uvloop",
+                http=partial(  # type: ignore[arg-type]  # it is only called
+                    Connection,
+                    seconds=settings.request_timeout,
+                    send_seconds=settings.send_timeout,
+                    made=self._made,
+                ),
+                timeout_keep_alive=settings.keep_alive_seconds,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+            )
+        )
+        self.server_state.tasks = tasks = _Tasks()
+        app.pending = lambda: tasks.begun - app.ended
+        self._app = app
+        self._drain_seconds = settings.drain_seconds
+        self._grace_seconds = float(settings.shutdown_grace_seconds)
+        self._leave_at: float | None = None  # when draining ends
+        self._closing = False  # each answer closes its connection
+        self._hurried = False
+        self._listening: list[socket.socket] = []
+        self._most_at_once = _MOST_AT_ONCE
+        self._accepting = False  # in this turn of the event loop
+        self._accepted: set[asyncio.Task[object]] = set()
+        self._signals: list[int] = []
+        self._lag = LoopLag(app.service.telemetry.loop_lag)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and keep the listening sockets to accept from."""
+        await super().startup(sockets)
+        self._lag.start()
+        self._listening = [listening.dup() for server in self.servers for listening in server.sockets]
+        for listening in self._listening:
+            listening.setblocking(False)
+        if sockets:
+            self._most_at_once = _MOST_OF_SHARED
+
+    def _made(self) -> None:
+        """A connection was accepted: accept more in the next iteration of the event loop.
+
+        uvloop accepts one in each iteration, so with long iterations many clients would wait long.
+        """
+        if not self._accepting and self._listening:
+            self._accepting = True
+            asyncio.get_running_loop().call_soon(self._accept_more)
+
+    def _log_started_message(self, listeners: Sequence[socket.SocketType]) -> None:
+        address = address_of(self.config.host, listeners[0].getsockname()[1])
+        log.info("serving", extra=fields(address=address, docs=f"{address}/docs"))
+
+    def _accept_more(self) -> None:
+        self._accepting = False
+        self._accept(self._most_at_once)
+
+    def _accept(self, most: int) -> None:
+        loop = asyncio.get_running_loop()
+        for listening in self._listening:
+            with suppress(OSError):  # there is none, it is closed, or there are too many: left to uvloop
+                for _ in range(most):
+                    connected, _ = listening.accept()
+                    task = loop.create_task(loop.connect_accepted_socket(self._new_connection, connected))
+                    self._accepted.add(task)
+                    task.add_done_callback(self._accepted.discard)
+
+    def _new_connection(self) -> Connection:
+        make = cast(Callable[..., Connection], self.config.http_protocol_class)
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    def drain(self) -> None:
+        """Be unready, and close each connection after its next answer."""
+        self._app.service.shutting_down = True
+        self._closing = True
+        self._close_after_answers()
+
+    def leave(self, *, hurried: bool = False) -> None:
+        """Stop, after requests under way; `hurried` closes idle connections at once."""
+        self._closing = self.should_exit = True
+        self._close_after_answers()
+        self._hurried |= hurried
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal to stop. A second one skips draining; a second SIGINT also skips waiting."""
+        # Not added to uvicorn's list, which would end the process by the signal instead of exit code 0.
+        again = bool(self._signals)
+        self._signals.append(sig)
+        self.force_exit |= sig == signal.SIGINT and self._signals.count(sig) > 1
+        self.drain()
+        if again or sig == signal.SIGINT or not self._drain_seconds:
+            self.leave(hurried=sig == signal.SIGINT)
+        else:
+            self._leave_at = monotonic() + self._drain_seconds
+            log.info("draining", extra=fields(seconds=self._drain_seconds))
+
+    async def on_tick(self, counter: int) -> bool:
+        """Check, ten times a second, whether to stop."""
+        if self._leave_at is not None and self._leave_at <= monotonic():
+            self.leave()
+        stop = await super().on_tick(counter)
+        if self._closing:
+            self._close_after_answers()  # uvicorn has replaced the list
+        return stop
+
+    def _close_after_answers(self) -> None:
+        headers = self.server_state.default_headers
+        if CLOSE not in headers:
+            headers.append(CLOSE)  # also in the list of requests under way
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Do steps 2 and 3."""
+        began = monotonic()
+        for server in self.servers:
+            server.close()
+        for listening in sockets or ():
+            listening.close()
+        await asyncio.sleep(0)  # uvloop closes its sockets in the next iteration
+        self._accept(_BACKLOG)
+        for listening in self._listening:
+            listening.close()
+        self._listening.clear()
+        if self._accepted:
+            await asyncio.wait(self._accepted)
+        patience = min(self._grace_seconds, _PATIENCE_SECONDS, self.config.timeout_keep_alive)
+        while self.server_state.connections and not self._hurried and monotonic() - began < patience:
+            await asyncio.sleep(_LOOK_SECONDS)
+        self.config.timeout_graceful_shutdown = max(0.0, self._grace_seconds + began - monotonic())  # type: ignore[assignment]
+        await super().shutdown(sockets)
+        self._lag.stop()

@@ -1,0 +1,51 @@
+"""The time limit of a request, and the end of its work when the client leaves.
+
+`asyncio.timeout` does the first of these, and takes twice as long for each request.
+"""
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+
+class ClientLeft(Exception):
+    """The client has closed its connection before the answer."""
+
+
+class TimeLimit:
+    """Cancels the current task inside the block `with TimeLimit(seconds):`.
+
+    The block then raises `TimeoutError` when the time is over, or `ClientLeft` after a call of `leave`.
+    """
+
+    __slots__ = ("_ended_by", "_entered", "_task", "_timer")
+
+    def __init__(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
+        assert task is not None, "requests are answered in tasks"
+        self._task = task
+        self._entered = True
+        self._ended_by: type[Exception] | None = None
+        self._timer = loop.call_later(seconds, self._end, TimeoutError)
+
+    def leave(self) -> None:
+        """End the block, because the client has left; no effect after the block."""
+        if self._entered and self._ended_by is None:
+            self._end(ClientLeft)
+
+    def _end(self, by: type[Exception]) -> None:
+        self._ended_by = by
+        self._task.cancel()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._entered = False
+        self._timer.cancel()
+        # A server that shuts down may have cancelled the task too: then it stays cancelled.
+        if self._ended_by is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
+            raise self._ended_by from error

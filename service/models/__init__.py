@@ -1,0 +1,1 @@
+"""Model folders: found, verified, opened, registered and reloaded."""

@@ -1,0 +1,91 @@
+"""The names of models after a reload, and what a reload refuses."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from service.models.registry import Model, Need, unmet
+from service.models.repository import FileStamps, Release
+from service.parsing import LATEST
+
+Outcome = Literal["unchanged", "reloaded", "added", "removed", "failed"]
+Names = Mapping[str, Model]
+# An absolute path and everything after it: a path may contain spaces, so its end is unknown.
+_PATH_TO_THE_END = re.compile(r"[\s\"'(]*(?<![\w./-])/(?=\S).*", re.DOTALL)
+
+
+class Refusal(NamedTuple):
+    """A model or version that a reload did not serve."""
+
+    model: str  # its id, or the name of its folder
+    reason: str
+    stamps: FileStamps  # of its files at that time
+    final: bool = True  # false if the folder may still be being copied
+
+    @property
+    def public_reason(self) -> str:
+        """The reason without paths of this machine, for readiness, which everybody can read."""
+        return _PATH_TO_THE_END.sub(" ...", self.reason)
+
+
+def names_after(
+    name: str,
+    old: Names,
+    wanted: Mapping[str, Release],
+    models: Names,
+    *,
+    served: Names,
+    aliases: Mapping[str, str],
+    needs: Sequence[tuple[str, Need]],
+) -> tuple[dict[str, Model], dict[str, Refusal]]:
+    """The new names of one model, and refusals of changes that contradict a setting.
+
+    Args:
+        name: id of the model.
+        old: its names now.
+        wanted: its names by the models folder.
+        models: opened models, by the names of their releases.
+        served: the names of all models now.
+        aliases: of the settings.
+        needs: settings, and the names that they need.
+    """
+    if not old and name in aliases:
+        other = aliases[name]
+        return {}, {name: Refusal(name, f"SEMBLANCE_MODEL_ALIASES makes {name} a name of {other}", {})}
+    new: dict[str, Model] = {}
+    for called, release in wanted.items():
+        if (model := models.get(release.name, old.get(called))) is not None:
+            new[called] = model
+    refusals: dict[str, Refusal] = {}
+    needs_and_aliases = [*needs, *(("SEMBLANCE_MODEL_ALIASES", Need(each)) for each in aliases.values())]
+    for setting, need in needs_and_aliases:
+        if need.name in old and need.name not in new:
+            refusals.setdefault(name, Refusal(name, f"{need.name} is gone, but {setting} needs it", {}))
+            new[need.name] = old[need.name]
+    if name not in new and name in old and new:
+        new[name] = old[name]
+    if name not in new:  # versions alone, without the bare id, are not served
+        return {}, refusals
+    others = {n: model for n, model in served.items() if model.release.id != name}
+    for need, reason in unmet(needs, others | new):
+        if need.name in old:  # the new model lacks a capability that a setting needs
+            return dict(old), {name: Refusal(name, reason, {})}
+    for model in list(new.values()):
+        new.setdefault(model.release.name, model)
+    return new, refusals
+
+
+def names_of_model(name: str, names: Names) -> dict[str, Model]:
+    """The names of the model with this id, and of its versions."""
+    return {called: model for called, model in names.items() if model.release.id == name}
+
+
+def outcome_of(old: Names, new: Names, refusals: Mapping[str, Refusal]) -> Outcome:
+    """The outcome of a reload for one model, from its names before and after."""
+    if any(refusal.final for refusal in refusals.values()):
+        return "failed"
+    # Without ID@latest, which may move when other versions come or go.
+    before, after = ({n: model for n, model in names.items() if not n.endswith(LATEST)} for names in (old, new))
+    if before == after:
+        return "unchanged"
+    return "reloaded" if old and new else "added" if new else "removed"

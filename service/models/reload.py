@@ -1,0 +1,337 @@
+"""Reloads the models folder while the service runs: new and changed models are opened, proven and swapped in.
+
+Models are opened in a thread; the event loop only swaps them, so no request waits or fails, and requests under way keep
+their scorers. A model that cannot be opened or proven is refused, and the one served before stays.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import time
+import weakref
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from time import perf_counter
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from contract.errors import ArtifactError, ContractError, ManifestError
+from contract.manifest import MANIFEST_NAME, Manifest
+from service.errors import ModelError, ServiceError
+from service.models.freeing import collect_late, trim_allocator
+from service.models.naming import Names, Outcome, Refusal, names_after, names_of_model, outcome_of
+from service.models.opener import Opener
+from service.models.registry import Model, Need, Registry, unmet
+from service.models.repository import Contents, Problem, Release, file_stamps, look, names_in, names_of
+from service.observe.logs import fields
+from service.observe.telemetry import Telemetry
+from service.schemas import ReloadedModel, ReloadReport
+from service.settings import Settings
+
+log = logging.getLogger(__name__)
+
+GONE_SECONDS = 0.5  # a folder may be missing for a moment while it is replaced
+STEP_SECONDS = 60.0  # for opening one model, or listing the folder: longer means that the storage hangs
+STUCK_SECONDS = 2.0  # after the request timeout: a replaced scorer still in memory is then in a reference cycle
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Attempt(NamedTuple):
+    """The releases of one model, by name."""
+
+    models: dict[str, Model]  # newly opened, or unchanged
+    refusals: dict[str, Refusal]
+
+
+class Reloader:
+    """Keeps a registry in line with the models folder and the settings."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        registry: Registry,
+        opener: Opener,
+        telemetry: Telemetry,
+        needs: Iterable[tuple[str, Need]],
+    ) -> None:
+        """Prepare; `needs` are settings and the names that they need, which a reload does not remove."""
+        self._settings = settings
+        self._registry = registry
+        self._opener = opener
+        self._telemetry = telemetry
+        self._needs = [(setting, Need(name)) for setting, name in names_in(settings)] + list(needs)
+        self._refusals: dict[str, Refusal] = {}  # by name of the release, or of the model
+        # One thread for all reloads, because the allocator keeps memory for each thread.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reload")
+        self._one_at_a_time = asyncio.Lock()
+        self._next: asyncio.Task[ReloadReport] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._given_up: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
+
+    def open_all(self) -> None:
+        """Open and prove all models, at start-up.
+
+        Raises:
+            ModelError: no folder, no models, a broken one, two with one name, or a setting that no model meets.
+            ProviderError: CUDA does not start.
+        """
+        root = self._settings.models_dir
+        contents = look(root, self._settings.models)
+        for problem in contents.problems.values():
+            raise ModelError(problem.reason)
+        if not contents.releases:
+            raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()} holds no model (a folder with {MANIFEST_NAME})")
+        wanted = names_of(contents, self._settings)
+        try:
+            models = {release: self._opener.open(release) for release in dict.fromkeys(wanted.values())}
+        except ContractError as error:
+            raise ModelError(str(error)) from error
+        names = {name: models[release] for name, release in wanted.items()}
+        for _, problem_of_setting in unmet(self._needs, names):
+            raise ModelError(problem_of_setting)
+        self._serve(names, contents)
+        trim_allocator()  # opening a graph copies its external weights for a moment
+        self._telemetry.reload_success.set_to_current_time()
+
+    def start(self) -> None:
+        """Begin to poll the folder, if the settings say so, and to accept `soon`."""
+        self._loop = asyncio.get_running_loop()
+        if self._settings.models_poll_seconds:
+            self._begin(self._poll())
+
+    async def close(self) -> None:
+        """Stop."""
+        self._loop = None
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def soon(self) -> None:
+        """Reload, from any thread or signal handler; no effect before `start` and after `close`."""
+        if (loop := self._loop) is not None:
+            loop.call_soon_threadsafe(lambda: self._begin(self.reload()))
+
+    async def reload(self) -> ReloadReport:
+        """Reload now, and verify unchanged folders too; a call during a reload gets the report of the next one."""
+        if self._next is None:
+            self._next = self._begin(self._after_this_one())
+        return await asyncio.shield(self._next)
+
+    @property
+    def problems(self) -> list[str]:
+        """The refusals, for readiness."""
+        return [f"model {r.model} is not reloaded: {r.public_reason}" for r in self._refusals.values() if r.final]
+
+    async def _after_this_one(self) -> ReloadReport:
+        async with self._one_at_a_time:
+            self._next = None  # a later call sees changes made after this point
+            return await self._reload(patient=False)
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.models_poll_seconds)
+            try:
+                async with self._one_at_a_time:
+                    await self._reload(patient=True)
+            except Exception:
+                log.exception("the models folder could not be looked at")
+
+    async def _reload(self, *, patient: bool) -> ReloadReport:
+        """Reload one model after the other, so that at most one is in memory twice.
+
+        Args:
+            patient: an incomplete folder is refused only if it has not changed at the next reload, and a refused one is
+                not tried again until it changes.
+        """
+        started = perf_counter()
+        ids = {model.release.id for model in self._registry.values()}
+        refusals: dict[str, Refusal] = {}
+        outcomes: dict[str, Outcome] = {}
+        try:
+            contents = await self._in_thread(self._look, [model.release for model in self._registry.values()])
+        except ModelError as error:
+            for name in sorted(ids):
+                outcomes[name], refusals[name] = "failed", Refusal(name, self._short(error), {})
+            self._note(refusals, patient)
+            return self._report(outcomes, started)
+        wanted = names_of(contents, self._settings)
+        problems = self._by_id(contents)
+        for name in sorted({*ids, *contents.releases, *problems}):
+            old = names_of_model(name, self._registry.names)
+            try:
+                if (problem := problems.get(name)) is not None:
+                    new = old
+                    found = {name: await self._in_thread(self._refused_folder, name, problem, patient)}
+                else:
+                    releases = {n: release for n, release in wanted.items() if release.id == name}
+                    attempt = await self._in_thread(self._attempt, releases, old, patient)
+                    new, forbidden = names_after(
+                        name,
+                        old,
+                        releases,
+                        attempt.models,
+                        served=self._registry.names,
+                        aliases=self._settings.model_aliases,
+                        needs=self._needs,
+                    )
+                    found = attempt.refusals | forbidden
+            except ModelError as error:
+                new, found = old, {name: Refusal(name, self._short(error), {})}
+            refusals |= found
+            outcomes[name] = outcome_of(old, new, found)
+            if new != old:
+                others = {n: m for n, m in self._registry.names.items() if m.release.id != name}
+                self._serve(others | new, contents)
+                self._log_change(outcomes[name], name, new)
+                self._free([weakref.ref(m.scorer) for m in old.values() if m not in new.values()])
+            del old, new  # so that this frame does not keep replaced models alive
+        self._serve(self._registry.names, contents)  # the list of versions that are not served may have changed
+        self._note(refusals, patient)
+        return self._report(outcomes, started)
+
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `work` in the thread.
+
+        Raises:
+            ModelError: it takes too long, or earlier work that took too long still runs.
+        """
+        if self._given_up is not None and not self._given_up.done():
+            raise ModelError("a reload before this one hangs: is the storage of SEMBLANCE_MODELS_DIR there?")
+        doing = asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
+        done, _ = await asyncio.wait([doing], timeout=STEP_SECONDS)
+        if not done:
+            self._given_up = doing
+            doing.add_done_callback(lambda late: late.cancelled() or late.exception())  # retrieves the exception
+            raise ModelError(f"not read within {STEP_SECONDS:g} seconds, and given up")
+        return doing.result()
+
+    def _look(self, served: Iterable[Release]) -> Contents:
+        """In the thread: list the folder; once more if a served release is missing."""
+        contents = look(self._settings.models_dir, self._settings.models)
+        if any(release.version not in contents.releases.get(release.id, {}) for release in served):
+            time.sleep(GONE_SECONDS)
+            contents = look(self._settings.models_dir, self._settings.models)
+        return contents
+
+    def _by_id(self, contents: Contents) -> dict[str, Problem]:
+        """Problems of folders, by the id of the model that was opened from each, or else by the folder's name."""
+        root = self._settings.models_dir
+        owners = {m.release.folder.relative_to(root).parts[0]: m.release.id for m in self._registry.values()}
+        return {owners.get(folder, folder): problem for folder, problem in contents.problems.items()}
+
+    def _refused_folder(self, name: str, problem: Problem, patient: bool) -> Refusal:
+        """In the thread: the refusal of a folder that has neither a model nor versions."""
+        now = file_stamps(problem.folder, None)
+        known = self._refusals.get(name)
+        changing = known is None or known.stamps != now
+        return Refusal(name, self._short(problem.reason), now, not (patient and problem.incomplete and changing))
+
+    def _attempt(self, wanted: Mapping[str, Release], old: Names, patient: bool) -> _Attempt:
+        """In the thread: open new and changed releases of one model."""
+        served = {model.release.name: model for model in old.values()}
+        attempt = _Attempt({}, {})
+        for release in dict.fromkeys(wanted.values()):
+            try:
+                manifest = Manifest.load(release.folder)
+            except ManifestError:
+                manifest = None  # the opener says what is wrong
+            current = served.get(release.name)
+            now = file_stamps(release.folder, manifest)
+            same = current is not None and current.manifest == manifest
+            if current is not None and same and patient and current.stamps == now:
+                attempt.models[release.name] = current
+                continue
+            known = self._refusals.get(release.name)
+            if patient and known is not None and known.stamps == now:
+                attempt.refusals[release.name] = known._replace(final=True)
+                continue
+            try:
+                if current is not None and same:
+                    self._opener.verify_again(current)
+                    attempt.models[release.name] = current
+                else:
+                    attempt.models[release.name] = self._opener.open(release)
+            except Exception as error:  # the old model must stay, whatever is wrong with the new one
+                if not isinstance(error, ContractError | ServiceError):
+                    log.exception("a model could not be opened", extra=fields(model=release.name))
+                copying = patient and isinstance(error, ManifestError | ArtifactError)
+                reason = self._short(error) or type(error).__name__
+                attempt.refusals[release.name] = Refusal(release.id, reason, now, final=not copying)
+        return attempt
+
+    def _serve(self, names: Names, contents: Contents) -> None:
+        self._registry.replace(names, {name: contents.versions(name) for name in contents.releases})
+        for model in names.values():
+            self._telemetry.reload_failures.labels(model.release.id)
+
+    def _note(self, refusals: dict[str, Refusal], patient: bool) -> None:
+        """Keep the refusals; log and count new ones."""
+        for key, refusal in refusals.items():
+            known = self._refusals.get(key)
+            if refusal.final and not (patient and refusal == known):
+                self._telemetry.reload_failures.labels(refusal.model).inc()
+                log.error("model not reloaded", extra=fields(model=refusal.model, reason=refusal.reason))
+            elif known is None:
+                log.warning("model not whole yet", extra=fields(model=refusal.model, reason=refusal.reason))
+        self._refusals = refusals
+        if not refusals:
+            self._telemetry.reload_success.set_to_current_time()
+
+    def _report(self, outcomes: Mapping[str, Outcome], started: float) -> ReloadReport:
+        models: list[ReloadedModel] = []
+        for name, outcome in outcomes.items():
+            model = self._registry.get(name)
+            reasons = [refusal.public_reason for refusal in self._refusals.values() if refusal.model == name]
+            models.append(
+                {
+                    "model": name,
+                    "outcome": outcome,
+                    "version": None if model is None else model.release.version,
+                    "fingerprint": None if model is None else model.manifest.fingerprint,
+                    "reason": "; ".join(reasons) or None,
+                }
+            )
+        failed = "failed" in outcomes.values()
+        return {"status": "failed" if failed else "done", "models": models, "seconds": perf_counter() - started}
+
+    def _log_change(self, outcome: Outcome, name: str, new: Names) -> None:
+        model = new.get(name)
+        what = "reloaded in part" if outcome == "failed" else outcome
+        version, fingerprint = (model.release.version, model.manifest.fingerprint[:16]) if model else (None, None)
+        log.info(f"model {what}", extra=fields(model=name, version=version, fingerprint=fingerprint, names=list(new)))
+
+    def _short(self, what: object) -> str:
+        """A reason without the path of the models folder."""
+        root = self._settings.models_dir
+        reason = str(what)
+        for way in sorted({str(root), str(root.absolute()), str(root.resolve())}, key=len, reverse=True):
+            reason = reason.replace(f"{way}{os.sep}", "")
+        return reason.replace(str(root.absolute()), "the models folder")
+
+    def _free(self, scorers: Iterable[weakref.ref[object]]) -> None:
+        """Free replaced scorers after the last request that holds them."""
+        if gc.get_freeze_count():  # as in `service/process/worker.py`, for the vocabularies of the new models
+            gc.collect(1)
+            gc.freeze()
+        self._begin(self._free_late(list(scorers)))
+
+    async def _free_late(self, scorers: list[weakref.ref[object]]) -> None:
+        await collect_late(scorers, self._settings.request_timeout + STUCK_SECONDS)
+        await self._in_thread(trim_allocator)
+
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a reload broke off", exc_info=error)

@@ -1,0 +1,185 @@
+"""Counters and histograms for what every request counts.
+
+They take a fifth of the time of prometheus_client's own, and a tenth of that in its multiprocess mode, which would be a
+fifth of a small request. They have no lock: only the event loop's thread may count, except in a `LockedHistogram`. They
+are collected into the same registry. For other processes they are packed as JSON.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+# Name, names of labels, names of buckets (None for a counter), and for each series its labels and numbers.
+Packed = list[Any]
+S = TypeVar("S")
+_FEW = 16  # values that a loop sorts into buckets faster than numpy does
+
+
+class CounterSeries:
+    """One series of a counter."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def inc(self, by: int = 1) -> None:
+        """Count `by` more."""
+        self.value += by
+
+
+class _Family(Collector, Generic[S]):
+    """A series for each combination of labels that was asked for."""
+
+    def __init__(
+        self, name: str, documentation: str, labels: Sequence[str], make: Callable[[], S], registry: CollectorRegistry
+    ) -> None:
+        self._name, self._documentation, self._labels = name, documentation, labels
+        self._make = make
+        self._series: dict[tuple[str, ...], S] = {}
+        registry.register(self)
+
+    def labels(self, *values: object) -> S:
+        """The series with these labels; it exists from then on."""
+        return self._series.setdefault(tuple(map(str, values)), self._make())
+
+    def remove(self, *values: object) -> None:
+        """Remove the series with these labels, if there is one."""
+        self._series.pop(tuple(map(str, values)), None)
+
+
+class CounterFamily(_Family[CounterSeries]):
+    """A counter."""
+
+    def __init__(self, name: str, documentation: str, labels: Sequence[str], registry: CollectorRegistry) -> None:
+        super().__init__(name, documentation, labels, CounterSeries, registry)
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """For Prometheus."""
+        family = CounterMetricFamily(self._name, self._documentation, labels=self._labels)
+        for values, count in self._series.items():
+            family.add_metric(values, count.value)
+        yield family
+
+    def packed(self) -> Packed:
+        """The series that are not at 0."""
+        series = [[values, count.value] for values, count in self._series.items() if count.value]
+        return [self._name, self._labels, None, series]
+
+
+class Histogram:
+    """One series of a histogram."""
+
+    __slots__ = ("_bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)  # the last one: above all bounds
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count a value."""
+        self.counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+    def observe_all(self, values: Sequence[float] | npt.NDArray[np.float64]) -> None:
+        """Count many values."""
+        if len(values) <= _FEW:
+            for value in values:
+                self.observe(value)
+            return
+        values = np.asarray(values, np.float64)
+        places = np.searchsorted(self._bounds, values, side="left")
+        new = np.bincount(places, minlength=len(self.counts)).tolist()
+        self.counts = [old + more for old, more in zip(self.counts, new, strict=True)]
+        self.total += float(values.sum())
+
+
+class LockedHistogram(Histogram):
+    """The same for any thread; `observe_all` is not locked."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        super().__init__(bounds)
+        self._lock = Lock()
+
+    def observe(self, value: float) -> None:
+        """Count a value."""
+        with self._lock:
+            super().observe(value)
+
+
+class HistogramFamily(_Family[Histogram]):
+    """A histogram."""
+
+    def __init__(
+        self,
+        name: str,
+        documentation: str,
+        labels: Sequence[str],
+        bounds: Sequence[float],
+        registry: CollectorRegistry,
+        kind: type[Histogram] = Histogram,
+    ) -> None:
+        """Register it; `bounds` are ascending, and a value equal to a bound is in its bucket."""
+        self._names = [str(float(bound)) for bound in bounds] + ["+Inf"]
+        super().__init__(name, documentation, labels, partial(kind, bounds), registry)
+
+    def collect(self) -> Iterator[HistogramMetricFamily]:
+        """For Prometheus: each bucket with all below it."""
+        family = HistogramMetricFamily(self._name, self._documentation, labels=self._labels)
+        for values, series in self._series.items():
+            _add(family, self._names, values, series.counts, series.total)
+        yield family
+
+    def packed(self) -> Packed:
+        """The series that are not empty."""
+        used = [[values, s.counts, s.total] for values, s in self._series.items() if any(s.counts)]
+        return [self._name, self._labels, self._names, used]
+
+
+def unpacked(packed: Packed) -> Metric:
+    """The family that was packed, without its documentation."""
+    name, labels, buckets, series = packed
+    if buckets is None:
+        counter = CounterMetricFamily(name, "", labels=labels)
+        for values, count in series:
+            counter.add_metric(values, count)
+        return counter
+    histogram = HistogramMetricFamily(name, "", labels=labels)
+    for values, counts, total in series:
+        _add(histogram, buckets, values, counts, total)
+    return histogram
+
+
+def _add(
+    family: HistogramMetricFamily, names: Sequence[str], values: Sequence[str], counts: Sequence[int], total: float
+) -> None:
+    family.add_metric(values, list(zip(names, accumulate(counts), strict=True)), total)
+
+
+class Registry(CollectorRegistry):
+    """prometheus_client's registry, with the families of this module listed apart from other collectors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tallies: list[CounterFamily | HistogramFamily] = []
+        self.others: list[Collector] = []
+
+    def register(self, collector: Collector) -> None:
+        """Collect this one too."""
+        super().register(collector)
+        if isinstance(collector, CounterFamily | HistogramFamily):
+            self.tallies.append(collector)
+        else:
+            self.others.append(collector)

@@ -1,0 +1,281 @@
+"""All metrics. Labels come from closed sets (routes, statuses, models), never from the text of a request.
+
+Every series exists from the first scrape on, so that rates include its first increase.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Literal, NamedTuple, get_args
+
+from prometheus_client import (
+    Counter,
+    Gauge,
+    GCCollector,
+    Info,
+    PlatformCollector,
+    ProcessCollector,
+)
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from service.observe import logs
+from service.observe.tallies import CounterFamily, CounterSeries, Histogram, HistogramFamily, LockedHistogram, Registry
+from service.observe.timings import PHASES, Timings
+
+RedisFailure = Literal["error", "timeout", "garbage", "dropped"]
+CacheTier = Literal["scores", "memory", "redis"]
+Ending = Literal["asked", "killed", "failed", "hung"]  # of a worker process that was replaced
+NO_MODEL = "none"  # no model was chosen, it is no longer served, or the route has none
+OTHER_ROUTE = OTHER_STATUS = "other"
+WORKER_RESTARTS = "semblance_worker_restarts"
+STATUSES = (200, 400, 401, 404, 405, 408, 409, 413, 415, 422, 424, 429, 499, 500, 503)
+_SECONDS = (
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
+)  # fmt: skip
+_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_SCORES = tuple(i / 20 for i in range(1, 21))
+_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+class _LogLinesDropped(Collector):
+    """The counter of `service/observe/logs.py`, as a metric."""
+
+    def collect(self) -> Iterable[Metric]:
+        """The counter."""
+        yield CounterMetricFamily(
+            "semblance_log_lines_dropped",
+            "Log lines dropped because nobody reads standard error",
+            value=logs.dropped(),
+        )
+
+
+class Telemetry:
+    """All metrics of one service, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = registry = Registry()
+        # The families for a scrape; with several workers those of `service/observe/snapshots.py`. Called in the event
+        # loop's thread, iterated in another.
+        self.scrape: Callable[[], Iterable[Metric]] = lambda: list(registry.collect())
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+        histogram, counter = partial(HistogramFamily, registry=registry), partial(CounterFamily, registry=registry)
+        gauge, locked_counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
+        self._request_seconds = histogram(
+            "semblance_request_seconds",
+            "Time from the request's head to its answer's end",
+            ["route", "model"],
+            _SECONDS,
+        )
+        self._phase_seconds = histogram(
+            "semblance_phase_seconds",
+            "Time of one answered request in one phase, 0 where it had none",
+            ["phase", "model"],
+            _SECONDS,
+        )
+        self.loop_lag = histogram(
+            "semblance_event_loop_lag_seconds",
+            "How late the event loop calls back what is due, looked at 50 times a second",
+            [],
+            _LAG_SECONDS,
+        ).labels()
+        registry.register(_LogLinesDropped())
+        self._requests = counter("semblance_requests", "Answers", ["route", "status"])
+        self.rate_limited = locked_counter(
+            "semblance_rate_limited", "Requests refused because their caller asks too often"
+        )
+        processes = gauge("semblance_worker_processes", "Worker processes that answer")
+        processes.set(1)  # this one
+        restarts = counter(WORKER_RESTARTS, "Worker processes that ended and were replaced", ["reason"])
+        for reason in get_args(Ending):
+            restarts.labels(reason)  # counted by the supervisor
+        self.in_flight = gauge("semblance_requests_in_flight", "Requests being answered")
+        self.admitted = gauge("semblance_workers_busy", "Large requests let in and not answered yet")
+        self.queue_seconds = gauge(
+            "semblance_queue_seconds", "How long all that was let in will take, at the pace of late"
+        )
+        self._inference_seconds = histogram(
+            "semblance_inference_seconds",
+            "One graph run of a model that is served, those of health checks included",
+            ["model", "graph"],
+            _SECONDS,
+            kind=LockedHistogram,
+        )
+        self._batch_rows = histogram(
+            "semblance_batch_rows",
+            "Sentences or pairs in one graph run",
+            ["model", "graph"],
+            _ROWS,
+            kind=LockedHistogram,
+        )
+        self._inference_failures = locked_counter(
+            "semblance_inference_failures", "Graphs that raised or gave no finite number", ["model"]
+        )
+        self._scores = histogram(
+            "semblance_score", "Calibrated scores of pairs, as answered or ranked by", ["model"], _SCORES
+        )
+        self._sentences = counter("semblance_sentences", "Sentences read", ["model"])
+        self._truncated = counter(
+            "semblance_sentences_truncated", "Sentences cut at the model's token limit", ["model"]
+        )
+        self._words = counter("semblance_words", "Words read", ["model"])
+        self._unknown_words = counter(
+            "semblance_words_unknown", "Words read that are outside the model's vocabulary", ["model"]
+        )
+        self._cache_hits = counter("semblance_cache_hits", "Vectors, or scores, found", ["tier"])
+        self._cache_misses = counter("semblance_cache_misses", "Vectors, or scores, not found", ["tier"])
+        self.cache_entries = gauge("semblance_cache_entries", "Vectors in memory")
+        self.cache_bytes = gauge("semblance_cache_bytes", "Bytes of vectors, scores and texts' token ids in memory")
+        self._redis_failures = locked_counter(
+            "semblance_redis_failures",
+            "Redis errors and timeouts, values that are no embedding, writes dropped in a rush",
+            ["kind"],
+        )
+        self.redis_up = gauge("semblance_redis_up", "Redis could be read the last time it was asked")
+        self.redis_writable = gauge("semblance_redis_writable", "Redis kept what it was given the last time")
+        self._model_info = Info("semblance_model", "Models served", ["model"], registry=registry)
+        self.reload_failures = locked_counter(
+            "semblance_model_reload_failures",
+            "Times that a reload refused what it found of a model, and kept what was served",
+            ["model"],
+        )
+        self.reload_success = gauge(
+            "semblance_models_reload_success_timestamp_seconds",
+            "When all that is served was last found to be as the models folder and the settings say",
+        )
+        for tier in get_args(CacheTier):
+            self.cache_counters(tier)
+        for kind in get_args(RedisFailure):
+            self._redis_failures.labels(kind)
+        self._scoring_routes: list[str] = []
+        self._served: dict[str, ModelTelemetry] = {}  # by label
+        self._labels = {NO_MODEL: NO_MODEL}  # what an answer calls its model -> the label
+        self._latency: dict[tuple[str, str], Histogram] = {}
+        self._phases: dict[str, list[Histogram]] = {}
+        self._answers: dict[tuple[str, int | str], CounterSeries] = {}
+
+    def add_route(self, route: str, *, scores: bool = False) -> None:
+        """Make the series of a route; a route that scores has one for each model."""
+        if scores:
+            self._scoring_routes.append(route)
+        for model in (NO_MODEL, *(self._served if scores else ())):
+            self._latency[route, model] = self._request_seconds.labels(route, model)
+        for status in (*STATUSES, OTHER_STATUS):
+            self._answers[route, status] = self._requests.labels(route, status)
+
+    def answered(self, route: str, model: str, status: int, seconds: float, timings: Timings | None) -> None:
+        """Count one answer; `timings` are those of a request that scores."""
+        model = self._labels.get(model, NO_MODEL)
+        self._latency[route, model].observe(seconds)
+        answers = self._answers.get((route, status))
+        (answers or self._answers[route, OTHER_STATUS]).inc()
+        if timings is not None and model != NO_MODEL:
+            for phase, spent in zip(self._phases[model], timings.seconds, strict=True):
+                phase.observe(spent)
+
+    def cache_counters(self, tier: CacheTier) -> tuple[CounterSeries, CounterSeries]:
+        """Hits and misses of one tier."""
+        return self._cache_hits.labels(tier), self._cache_misses.labels(tier)
+
+    def redis_failed(self, kind: RedisFailure) -> None:
+        """Count one failure of Redis."""
+        self._redis_failures.labels(kind).inc()
+
+    def serve(self, models: Mapping[str, "ModelTelemetry"]) -> None:
+        """Give each model the series of its label, and remove series of labels that are gone; in the event loop.
+
+        When another version takes a label over, it counts on in the same series, so no counter falls.
+        """
+        for label, model in self._served.items():
+            self._forget(label, model, models.get(label))
+        self._served = dict(models)
+        # Answers of an older version count for the version that has its label now.
+        self._labels = {name: label for name, label in self._labels.items() if label in models or label == NO_MODEL}
+        for label, model in models.items():
+            self._labels |= {label: label, model.name: label}
+            self._model_info.labels(label).info(model.info)
+            self._phases[label] = [self._phase_seconds.labels(phase, label) for phase in PHASES]
+            for route in self._scoring_routes:
+                self._latency[route, label] = self._request_seconds.labels(route, label)
+            model.series = ModelSeries(
+                sentences=self._sentences.labels(label),
+                truncated=self._truncated.labels(label),
+                words=self._words.labels(label),
+                unknown_words=self._unknown_words.labels(label),
+                scores=self._scores.labels(label),
+                failures=self._inference_failures.labels(label),
+                runs={
+                    graph: (self._batch_rows.labels(label, graph), self._inference_seconds.labels(label, graph))
+                    for graph in model.graphs
+                },
+            )
+
+    def _forget(self, label: str, old: "ModelTelemetry", new: "ModelTelemetry | None") -> None:
+        """Remove the series of a label that `new`, its next model, does not use."""
+        for graph in old.graphs:
+            if new is None or graph not in new.graphs:
+                for runs in (self._batch_rows, self._inference_seconds):
+                    runs.remove(label, graph)
+        if new is not None:
+            return
+        for counts in (self._sentences, self._truncated, self._words, self._unknown_words, self._scores):
+            counts.remove(label)
+        for own in (self._inference_failures, self._model_info):
+            own.remove(label)
+        for phase in PHASES:
+            self._phase_seconds.remove(phase, label)
+        del self._phases[label]
+        for route in self._scoring_routes:
+            self._request_seconds.remove(route, label)
+            del self._latency[route, label]
+
+
+class ModelSeries(NamedTuple):
+    """The series that one model counts into; `runs` has rows and seconds of each graph's runs."""
+
+    sentences: CounterSeries
+    truncated: CounterSeries
+    words: CounterSeries
+    unknown_words: CounterSeries
+    scores: Histogram
+    failures: Counter
+    runs: dict[str, tuple[Histogram, Histogram]]
+
+
+class ModelTelemetry:
+    """What one model counts. Its first series are in no registry: a model that is still being proven may be refused."""
+
+    def __init__(self, name: str, graphs: Iterable[str], **info: str) -> None:
+        """Begin to count; `name` is that in answers, `info` are labels of `semblance_model_info`."""
+        self.name = name
+        self.graphs = tuple(graphs)
+        self.info = info
+        failures = Counter("semblance_inference_failures", "Of a model not yet served", registry=None)
+        sentences, truncated, words, unknown = (CounterSeries() for _ in range(4))
+        self.series = ModelSeries(sentences, truncated, words, unknown, Histogram(_SCORES), failures, {})
+
+    def read(self, sentences: int, words: int, unknown: int, truncated: int) -> None:
+        """Count sentences read; in the event loop's thread."""
+        series = self.series
+        series.sentences.inc(sentences)
+        series.words.inc(words)
+        if unknown:
+            series.unknown_words.inc(unknown)
+        if truncated:
+            series.truncated.inc(truncated)
+
+    def scored(self, scores: Sequence[float]) -> None:
+        """Count the scores of pairs; in the event loop's thread."""
+        self.series.scores.observe_all(scores)
+
+    def failed(self) -> None:
+        """Count one failed graph run; in any thread."""
+        self.series.failures.inc()
+
+    def ran(self, graph: str, rows: int, seconds: float) -> None:
+        """Count one graph run; in any thread."""
+        if (series := self.series.runs.get(graph)) is not None:
+            batch, time = series
+            batch.observe(rows)
+            time.observe(seconds)

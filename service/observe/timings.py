@@ -1,0 +1,73 @@
+"""The time of a request by phase: tokenising, waiting for a thread, caches, graph runs.
+
+Code in the event loop adds its time to the `Timings` of the current request, also for work in threads. The rest of the
+total is parsing, serialising and the event loop.
+"""
+
+from contextvars import ContextVar
+
+PHASES = ("tokenise", "queue", "cache", "inference")
+TOKENISE, QUEUE, CACHE, INFERENCE = range(len(PHASES))
+_HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "total"))
+
+
+class Place:
+    """An admitted request, with the expected seconds of its work."""
+
+    __slots__ = ("announced", "declared", "expected_seconds")
+
+    def __init__(self, declared: float, announced: float) -> None:
+        self.announced = announced  # when it was admitted
+        self.declared = declared  # for the stages that have begun
+        self.expected_seconds = announced
+
+    def declare(self, seconds: float) -> None:
+        """Add the expected seconds of another stage that begins."""
+        self.declared += seconds
+        self.expected_seconds = max(self.expected_seconds, self.declared)
+
+
+class Timings:
+    """Seconds of one request in each phase."""
+
+    __slots__ = ("ended", "place", "seconds", "spans")
+
+    def __init__(self, spans: bool = False) -> None:
+        """Start at 0; with `spans`, also keep when each phase began and ended."""
+        self.seconds = [0.0, 0.0, 0.0, 0.0]
+        self.spans: list[tuple[int, float, float]] | None = [] if spans else None
+        self.place: Place | None = None  # set while the pool counts the request as admitted
+        self.ended = False  # the request has been answered or given up
+
+    def spent(self, phase: int, began: float, ended: float) -> None:
+        """Add an interval; times are those of `perf_counter`."""
+        self.seconds[phase] += ended - began
+        if self.spans is not None:
+            self.spans.append((phase, began, ended))
+
+    def waited(self, phase: int, since: float, began: float, ended: float) -> float:
+        """Add a piece of work in a thread, and the wait before it; pieces that overlap count once.
+
+        Args:
+            phase: of the work.
+            since: end of the time that is already added.
+            began: begin of the work.
+            ended: end of the work.
+
+        Returns:
+            The new end of the time that is added.
+        """
+        if began > since:
+            self.spent(QUEUE, since, began)
+        if ended > since:
+            self.spent(phase, max(began, since), ended)
+        return max(since, ended)
+
+    def header(self, total: float) -> bytes:
+        """The value of `Server-Timing`, in milliseconds; `total` is in seconds."""
+        tokenise, queue, cache, inference = self.seconds
+        return _HEADER % (tokenise * 1e3, queue * 1e3, cache * 1e3, inference * 1e3, total * 1e3)
+
+
+NO_REQUEST = Timings()  # of work outside requests, such as start-up and health checks; never read
+TIMINGS: ContextVar[Timings] = ContextVar("timings", default=NO_REQUEST)

@@ -1,0 +1,111 @@
+"""OpenTelemetry: a span for each request, and within it one for each interval of its phases.
+
+OpenTelemetry's standard variables switch it on and are read by its SDK. Spans are made after the answer and sent from a
+thread. They have the labels of metrics and the request id, and no text.
+"""
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from service.errors import SettingsError
+from service.observe.timings import PHASES, Timings
+from service.version import DISTRIBUTION
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import SpanProcessor
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_PROTOCOL = "http/protobuf"
+_FAILED = 500
+
+
+class Tracing:
+    """Makes spans."""
+
+    def __init__(self, processor: "SpanProcessor", version: str = "") -> None:
+        """Prepare; `processor` gets the spans, `version` is that of the service."""
+        from opentelemetry import trace
+        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        ours = Resource({"service.name": "semblance", "service.version": version})
+        self._provider = TracerProvider(
+            resource=Resource.create().merge(ours).merge(OTELResourceDetector().detect()), shutdown_on_exit=False
+        )
+        self._provider.add_span_processor(processor)
+        self._tracer = self._provider.get_tracer("semblance")
+        self._propagator = TraceContextTextMapPropagator()
+        self._trace = trace
+
+    def record(
+        self,
+        headers: Mapping[bytes, bytes],
+        timings: Timings | None,
+        *,
+        method: str,
+        route: str,
+        status: int,
+        model: str,
+        request_id: str,
+        began: float,
+        ended: float,
+    ) -> None:
+        """Make the spans of an answered request; its trace is that of the header `traceparent`, if there is one.
+
+        `route` is from a closed set, `began` and `ended` are times of `perf_counter`.
+        """
+        at_zero = time.time_ns() - int(time.perf_counter() * 1e9)  # when `perf_counter` was 0
+        carrier = {name: headers.get(name.encode(), b"").decode("latin-1") for name in ("traceparent", "tracestate")}
+        attributes: dict[str, str | int] = {
+            "http.request.method": method,
+            "http.route": route,
+            "http.response.status_code": status,
+            "semblance.model": model,
+            "semblance.request_id": request_id,
+        }
+        span = self._tracer.start_span(
+            f"{method} {route}",
+            context=self._propagator.extract(carrier),
+            kind=self._trace.SpanKind.SERVER,
+            attributes=attributes,
+            start_time=at_zero + int(began * 1e9),
+        )
+        if status >= _FAILED:
+            span.set_status(self._trace.StatusCode.ERROR)
+        if timings is not None and span.is_recording():
+            within = self._trace.set_span_in_context(span)
+            for phase, phase_began, phase_ended in timings.spans or ():
+                part = self._tracer.start_span(PHASES[phase], within, start_time=at_zero + int(phase_began * 1e9))
+                part.end(at_zero + int(phase_ended * 1e9))
+        span.end(at_zero + int(ended * 1e9))
+
+    def close(self) -> None:
+        """Send the remaining spans, within the exporter's timeout."""
+        self._provider.shutdown()
+
+
+def open_tracing(environment: Mapping[str, str], version: str = "") -> Tracing | None:
+    """Tracing as OpenTelemetry's variables say; None if they name no endpoint.
+
+    Raises:
+        SettingsError: the extra `tracing` is not installed, or the variables name another protocol than http/protobuf.
+    """
+    endpoint = next((name for name in ENDPOINTS if environment.get(name)), None)
+    if endpoint is None:
+        return None
+    wanted = next((name for name in _PROTOCOLS if environment.get(name)), None)
+    if wanted is not None and environment[wanted] != _PROTOCOL:
+        raise SettingsError(f"{wanted}: only {_PROTOCOL} is spoken here, found {environment[wanted]!r}")
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        raise SettingsError(
+            f"{endpoint} is set, but OpenTelemetry is not installed ({error.name}): "
+            f"{sys.executable} -m pip install '{DISTRIBUTION}[tracing]'"
+        ) from None
+    return Tracing(BatchSpanProcessor(OTLPSpanExporter()), version)

@@ -1,0 +1,148 @@
+"""One serving process: alone, or as a worker of `service/process/supervisor.py`."""
+
+import gc
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from time import perf_counter
+from types import FrameType
+
+from service.app import create_app
+from service.cpus import usable_cpus
+from service.errors import SettingsError, StartupError
+from service.http.edge import Edge
+from service.http.server import Server
+from service.observe import logs
+from service.observe.snapshots import Snapshots
+from service.observe.tracing import open_tracing
+from service.process.exits import EXIT_MODELS, EXIT_SETTINGS
+from service.process.messages import DRAIN, HURRY, LEAVES, RELOAD, SERVES, Assignment
+from service.process.signals import Hangup
+from service.settings import Settings
+from service.version import version
+
+log = logging.getLogger(__name__)
+
+
+def serve_alone(settings: Settings) -> int:
+    """Serve in this process until SIGTERM or SIGINT; the exit code."""
+    hangup = Hangup()
+
+    def server_of(app: Edge) -> Server:
+        hangup.then(app.service.reloader.soon)
+        return Server(app, settings)
+
+    return _serve(settings, server_of)
+
+
+def serve_as_worker(assignment: Assignment) -> int:
+    """Serve as one of several; the exit code."""
+    logs.configure(assignment.settings.log_level, assignment.settings.log_format, pid=os.getpid())
+    return _serve(assignment.settings, lambda app: WorkerServer(app, assignment), [assignment.listening])
+
+
+def _serve(settings: Settings, server_of: Callable[[Edge], Server], sockets: list[socket.socket] | None = None) -> int:
+    started = perf_counter()
+    for sig in (signal.SIGTERM, signal.SIGINT):  # until the server handles them; process 1 has no default action
+        if signal.getsignal(sig) != signal.SIG_IGN:  # ignored in a worker: the supervisor handles Ctrl-C
+            signal.signal(sig, lambda *_: sys.exit(0))
+    try:
+        tracing = open_tracing(os.environ, version())
+    except SettingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_SETTINGS
+    try:
+        app = create_app(settings, tracing)
+    except StartupError as error:
+        log.critical("cannot start: %s", error)
+        return EXIT_MODELS
+    # Vocabularies are millions of objects that live as long as the process: garbage collection skips them.
+    gc.collect()
+    gc.freeze()
+    counts, cpus = app.service.counts, usable_cpus()
+    log.info(
+        "starting",
+        extra=logs.fields(
+            host=settings.host,
+            port=settings.port,
+            models=list(app.service.registry),
+            redis=settings.redis_address,
+            api_keys=list(settings.api_keys),
+            rate_limit=settings.rate_limit,
+            traces="sent" if tracing is not None else "off",
+            cpus=cpus.count,
+            cpus_by=cpus.source,
+            workers=counts.workers,
+            worker_threads=counts.worker_threads,
+            ort_threads=counts.ort_threads,
+            seconds=round(perf_counter() - started, 3),
+        ),
+    )
+    server_of(app).run(sockets)
+    return 0
+
+
+class WorkerServer(Server):
+    """The server of a worker. Metrics of `app` become those of all workers."""
+
+    def __init__(self, app: Edge, assignment: Assignment) -> None:
+        super().__init__(app, assignment.settings)
+        telemetry = app.service.telemetry
+        self._snapshots = Snapshots(assignment.folder, assignment.number, telemetry.registry)
+        telemetry.scrape = self._snapshots.collect
+        self._folder = assignment.folder
+        self._orphaned = False
+        self._line = assignment.line
+        self._line.setblocking(False)
+        app.service.reload_others = self._reload_others
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Leave at SIGTERM; the supervisor handles Ctrl-C, which reaches all processes of a terminal."""
+        if sig != signal.SIGINT:
+            self.leave()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second read the supervisor's messages; each second send one and write the metrics."""
+        self._listen()
+        stop = await super().on_tick(counter)
+        if stop or counter % 10 == 0:
+            with suppress(OSError):  # `_listen` notices that the supervisor is gone
+                self._line.send(LEAVES if stop else SERVES)
+            if not self._orphaned:
+                self._snapshots.write()
+        return stop
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down; then write the metrics for the other workers."""
+        await super().shutdown(sockets)
+        if self._orphaned:  # without the supervisor nobody else removes the folder
+            shutil.rmtree(self._folder, ignore_errors=True)
+        else:
+            self._snapshots.write()
+
+    def _reload_others(self) -> None:
+        with suppress(OSError):
+            self._line.send(RELOAD)
+
+    def _listen(self) -> None:
+        try:
+            news = self._line.recv(16)
+        except BlockingIOError:
+            return
+        except OSError:
+            news = b""
+        if not news and not self.should_exit:
+            log.error("the supervisor is gone; this worker leaves too")
+            self._orphaned = True
+            self.leave()
+        if RELOAD in news:
+            self._app.service.reloader.soon()
+        if DRAIN in news:
+            self.drain()
+        if HURRY in news:
+            self.leave(hurried=True)

@@ -1,0 +1,1 @@
+"""Texts in, calibrated answers out."""

@@ -1,0 +1,98 @@
+"""Labels of texts: a model's own, or any labels, judged by what an entailment model says of them.
+
+W. Yin, J. Hay, D. Roth, "Benchmarking Zero-shot Text Classification", EMNLP 2019: the text is the premise, and a
+template with the label the hypothesis.
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+
+from contract.scoring import most_likely
+from contract.tokenizer import Encoded
+from service.compute.cache import Key
+from service.schemas import ClassifyResponse, ClassifyResult
+from service.scoring.scorer import Scorer
+from service.scoring.siamese import SiameseScorer
+
+TEMPLATE = "This text is about {}."
+PLACE = "{}"  # of the label
+
+
+async def classify(scorer: SiameseScorer, texts: Sequence[Encoded], *, tell_cached: bool) -> ClassifyResponse:
+    """Label texts with the model's own labels.
+
+    Raises:
+        InferenceFailed: a graph raised, or gave a number that is not finite.
+    """
+    answers, computed = await scorer.classify(texts)
+    results: list[ClassifyResult] = [
+        {"label": most_likely(each), "probabilities": each, "truncated": text.truncated}
+        for each, text in zip(answers, texts, strict=True)
+    ]
+    if tell_cached:
+        for result, text in zip(results, texts, strict=True):
+            result["cached"] = text.ids not in computed
+    return scorer.versioned(ClassifyResponse(model=scorer.id, results=results))
+
+
+async def zero_shot(
+    scorer: Scorer,
+    texts: Sequence[Encoded],
+    labels: Sequence[str],
+    hypotheses: Sequence[Encoded],
+    *,
+    multi_label: bool,
+    tell_cached: bool,
+) -> ClassifyResponse:
+    """Label texts with any labels.
+
+    Args:
+        scorer: of a model with entailment.
+        texts: n of them.
+        labels: k of them, all different.
+        hypotheses: each label in the template.
+        multi_label: see `judged`.
+        tell_cached: whether to say of each text if everything about it was in a cache.
+
+    Raises:
+        InferenceFailed: a graph raised, or gave a number that is not finite.
+    """
+    premises = list(chain.from_iterable([text] * len(labels) for text in texts))
+    every = list(hypotheses) * len(texts)
+    answers, computed = await scorer.entailment(premises, every)
+    results: list[ClassifyResult] = []
+    cut = any(hypothesis.truncated for hypothesis in hypotheses)
+    for i, text in enumerate(texts):
+        found = judged(answers[i * len(labels) : (i + 1) * len(labels)], multi_label=multi_label)
+        probabilities = dict(zip(labels, found, strict=True))
+        result: ClassifyResult = {
+            "label": most_likely(probabilities),
+            "probabilities": probabilities,
+            "truncated": text.truncated or cut,
+        }
+        if tell_cached:
+            result["cached"] = _all_cached(scorer, text, hypotheses, computed)
+        results.append(result)
+    return scorer.versioned(ClassifyResponse(model=scorer.id, results=results))
+
+
+def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[float]:
+    """What an entailment model says of k hypotheses about one text -> the probability of each label.
+
+    One of them: the softmax over the log-probabilities of entailment, which is their share of the probabilities' sum.
+    `multi_label`, and a single label: each by itself, entailment against contradiction.
+    """
+    entailed = [each["entailment"] for each in answers]
+    if multi_label or len(answers) == 1:
+        against = [each["contradiction"] for each in answers]
+        return [_share(yes, yes + no, 0.5) for yes, no in zip(entailed, against, strict=True)]
+    return [_share(each, sum(entailed), 1 / len(entailed)) for each in entailed]
+
+
+def _share(part: float, whole: float, otherwise: float) -> float:
+    """Part of a whole; `otherwise` where probabilities left the range of floats."""
+    return part / whole if whole > 0 else otherwise
+
+
+def _all_cached(scorer: Scorer, text: Encoded, hypotheses: Sequence[Encoded], computed: Collection[Key]) -> bool:
+    return all(all(scorer.were_cached(text, hypothesis, computed)) for hypothesis in hypotheses)

@@ -1,0 +1,95 @@
+"""Explanations of a score: the model's own matrices, exact shares of tokens, and the score without each token.
+
+Explanations do not use the caches: no client sends sentences without a word, and cached vectors may be rounded to
+float16, so that shares would not sum to the score.
+"""
+
+from contract.explaining import contributions
+from contract.manifest import Manifest
+from contract.tokenizer import Encoded
+from service.schemas import ExplainResponse, ExplanationNames, MatrixOfTokens, VectorsOfTokens
+from service.scoring.interaction import InteractionScorer
+from service.scoring.scorer import Scorer
+from service.scoring.siamese import SiameseScorer
+
+_SHARES = "contributions"
+_SHARES_OF_TOKENS = "the token's exact share of raw_score: the shares of a sum to it, and so do those of b"
+_SHARES_OF_PAIRS = "the pair of tokens' exact share of raw_score: all cells sum to it"
+_DELETION = "raw_score minus the raw score without the token; null for the only token of a sentence"
+
+
+async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
+    """Explain one pair. The model must have a similarity.
+
+    Raises:
+        InferenceFailed: a graph raised, or gave a number that is not finite.
+    """
+    without_a, without_b = deletions(a), deletions(b)
+    left = [a, *without_a, *[a] * len(without_b)]
+    right = [b, *[b] * len(without_a), *without_b]
+    raw, ratings, scores, _ = await scorer.similarity(left, right, cached=False)
+    moved: list[float | None] = [raw[0] - without for without in raw[1:]]
+    task = scorer.manifest.similarity
+    assert task is not None, "the registry lets no model be asked what it cannot do"
+    width = task.raw_range[1] - task.raw_range[0]
+    matrices: list[MatrixOfTokens] = []
+    vectors: list[VectorsOfTokens] = []
+    if isinstance(scorer, InteractionScorer) and scorer.manifest.explanation is not None:
+        values = await scorer.matrices(a, b)
+        for matrix, of_matrix in zip(scorer.manifest.explanation.matrices, values.tolist(), strict=True):
+            described = MatrixOfTokens(name=matrix.name, description=matrix.description, values=of_matrix)
+            matrices.append({**described, "range": matrix.range})
+    if isinstance(scorer, SiameseScorer) and _has_shares(scorer.manifest):
+        shares = contributions(await scorer.embed_tokens(a), await scorer.embed_tokens(b))
+        matrices.append({"name": _SHARES, "description": _SHARES_OF_PAIRS, "values": shares.pairs.tolist()})
+        vectors.append(
+            {"name": _SHARES, "description": _SHARES_OF_TOKENS, "a": shares.a.tolist(), "b": shares.b.tolist()}
+        )
+    vectors.append(
+        {
+            "name": "deletion",
+            "description": _DELETION,
+            "range": (-width, width),
+            "a": moved[: len(without_a)] or [None],
+            "b": moved[len(without_a) :] or [None],
+        }
+    )
+    answer: ExplainResponse = {
+        "model": scorer.id,
+        "score": scores[0],
+        "raw_score": raw[0],
+        "a": {"tokens": scorer.tokens(a), "truncated": a.truncated},
+        "b": {"tokens": scorer.tokens(b), "truncated": b.truncated},
+        "matrices": matrices,
+        "vectors": vectors,
+    }
+    if ratings is not None and task.label_scale is not None:
+        answer["rating"] = ratings[0]
+        answer["rating_scale"] = task.label_scale
+    return scorer.versioned(answer)
+
+
+def deletions(sentence: Encoded) -> list[Encoded]:
+    """The sentence without its first token, without its second, and so on; empty for a single token."""
+    ids = sentence.ids
+    return [sentence._replace(ids=ids[:i] + ids[i + 1 :]) for i in range(len(ids))] if len(ids) > 1 else []
+
+
+def explanation_names(manifest: Manifest) -> ExplanationNames:
+    """The names of the matrices and vectors in explanations by this model."""
+    matrices: list[str] = []
+    vectors: list[str] = []
+    if manifest.similarity is not None:
+        if manifest.explanation is not None:
+            matrices += [matrix.name for matrix in manifest.explanation.matrices]
+        if _has_shares(manifest):
+            matrices.append(_SHARES)
+            vectors.append(_SHARES)
+        vectors.append("deletion")
+    return {"matrices": matrices, "vectors": vectors}
+
+
+def _has_shares(manifest: Manifest) -> bool:
+    """Whether the score is a cosine of means, and so a sum over tokens."""
+    a_mean = manifest.additive or manifest.token_embeddings is not None
+    return a_mean and manifest.similarity is not None and manifest.similarity.comparison == "cosine"

@@ -1,0 +1,137 @@
+"""Scoring with *interaction* models: one graph reads both sentences together.
+
+The graph's output for a pair is cached; a symmetric model has one entry for both orders of the sentences.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from contract.manifest import ScoreTask
+from contract.padding import pad
+from contract.scoring import Similarities, entailment, raw_scores, read_similarity
+from contract.tokenizer import Encoded
+from service.compute.batcher import PAIRS, Batcher
+from service.compute.cache import Key, Pair, Space, Tiers, Vector, VectorCache
+from service.compute.pool import Pool
+from service.compute.vectors import Vectors
+from service.scoring.scorer import Scorer, as_pairs, weakly
+from service.settings import CachePolicy
+
+Floats = npt.NDArray[np.float32]
+
+_RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
+
+
+class InteractionScorer(Scorer):
+    """One graph for each task, and one that explains."""
+
+    def _prepare(self, pool: Pool, cache: VectorCache) -> None:
+        manifest = self.manifest
+        self.outputs = {
+            graph: Vectors(
+                Batcher(pool, partial(weakly(self._rows), graph), _shape, PAIRS),
+                cache,
+                Space(manifest.fingerprint, width, graph),
+            )
+            for graph, width in manifest.outputs().items()
+        }
+
+    async def _similarity(
+        self, pairs: Sequence[Pair], name: ScoreTask, *, cached: bool
+    ) -> tuple[Similarities, Collection[Key]]:
+        task = self.manifest.score_task(name)
+        assert task.graph is not None, "the manifest's own rule for interaction models"
+        ordered = self._ordered(list(pairs), name)
+        rows, computed = await self.outputs[task.graph].get(ordered, cached=cached)
+        return read_similarity(task, raw_scores(task, _join(rows, ordered))), computed
+
+    async def entailment(
+        self, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> tuple[list[dict[str, float]], Collection[Key]]:
+        """See `Scorer.entailment`."""
+        task = self._entailment_task()
+        pairs = as_pairs(a, b)
+        rows, computed = await self.outputs[task.graph].get(pairs)
+        return entailment(task, _join(rows, pairs)), computed
+
+    def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
+        """See `Scorer.were_cached`; the same for both sentences, because pairs are cached as a whole."""
+        found = (a.ids, b.ids) not in computed and not (self._symmetric and (b.ids, a.ids) in computed)
+        return found, found
+
+    def similarity_now(
+        self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
+    ) -> Similarities:
+        """See `Scorer.similarity_now`."""
+        task = self.manifest.score_task(name)
+        assert task.graph is not None, "the manifest's own rule for interaction models"
+        return read_similarity(task, raw_scores(task, self._run_pairs(task.graph, self._ordered(as_pairs(a, b), name))))
+
+    def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
+        """See `Scorer.entailment_now`."""
+        task = self._entailment_task()
+        return entailment(task, self._run_pairs(task.graph, as_pairs(a, b)))
+
+    async def matrices(self, a: Encoded, b: Encoded) -> Floats:
+        """The model's own explanation of a pair: [matrices, tokens of a, tokens of b]. The model must have one.
+
+        Raises:
+            InferenceFailed: the graph raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
+        """
+        assert self.manifest.explanation is not None, "asked only of models that have one"
+        graph, pairs = self.manifest.explanation.graph, [(a.ids, b.ids)]
+        # About as long as a score: the graphs differ only at their end.
+        expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
+        found = await self._pool.run(expected, partial(self._run_pairs, graph, pairs))
+        return np.asarray(found[0])
+
+    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
+        """See `Scorer.false_claim`; the claim is the size and range of the matrices."""
+        explanation = self.manifest.explanation
+        if explanation is None:
+            return None
+        for left, right in as_pairs(a, b):
+            found = self._run_pairs(explanation.graph, [(left, right)])
+            expected = (1, len(explanation.matrices), len(left), len(right))
+            if found.shape != expected:
+                return f"{explanation.graph} gives matrices of shape {found.shape}, expected {expected}"
+            for matrix, values in zip(explanation.matrices, found[0], strict=True):
+                low, high = matrix.range
+                if values.min() < low - _RANGE_TOLERANCE or values.max() > high + _RANGE_TOLERANCE:
+                    return f"matrix {matrix.name} holds {values.min():g} to {values.max():g}, outside {low:g}..{high:g}"
+        return None
+
+    def _measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: CachePolicy) -> tuple[Tiers, float]:
+        """See `Scorer._measure`."""
+        pairs = list(dict.fromkeys(as_pairs(a, b)))
+        tiers = Tiers(memory=False, redis=False)
+        for vectors in self.outputs.values():
+            vectors.measure(pairs, policy)
+            tiers = Tiers(tiers.memory or vectors.tiers.memory, tiers.redis or vectors.tiers.redis)
+        if not tiers.memory:
+            self._scores = {}
+        return tiers, max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
+
+    def _rows(self, graph: str, pairs: Sequence[Pair]) -> list[Vector]:
+        outputs = self._run_pairs(graph, pairs)
+        # Copies: a cached row must not keep its whole batch in memory.
+        return [outputs[i : i + 1].copy() for i in range(len(pairs))]
+
+    def _run_pairs(self, graph: str, pairs: Sequence[Pair]) -> Floats:
+        ids_a, lengths_a = pad([a for a, _ in pairs])
+        ids_b, lengths_b = pad([b for _, b in pairs])
+        return self._runs[graph](
+            {"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b}
+        )
+
+
+def _shape(pair: Pair) -> tuple[int, int]:
+    return len(pair[0]), len(pair[1])
+
+
+def _join(rows: Mapping[Pair, Vector], pairs: Sequence[Pair]) -> Floats:
+    return np.concatenate([rows[pair] for pair in pairs])

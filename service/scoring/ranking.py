@@ -1,0 +1,123 @@
+"""Ranking: candidates ordered by their relevance or similarity to a query, in one stage or two.
+
+In two stages a fast model orders all candidates, and a second one orders the best of these again.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from contract.tokenizer import Encoded
+from service.compute.cache import Key
+from service.schemas import SCALES, RankResponse, RankResult, RankTruncated
+from service.scoring.scorer import Scorer
+
+_PART = 1000  # candidates that are scored in a few milliseconds
+
+
+class _Stage(NamedTuple):
+    best_first: list[int]  # positions in the request, in order; equal ones in the order of the request
+    scores: dict[int, float]
+    raw: dict[int, float]
+    truncated: RankTruncated
+    cached: dict[int, bool]
+
+    async def results(self, best: Sequence[int], tell_cached: bool) -> list[RankResult]:
+        """The results of the candidates at the positions `best`; yields to other requests between parts."""
+        results: list[RankResult] = []
+        for start in range(0, len(best), _PART):
+            if start:
+                await asyncio.sleep(0)
+            for i in best[start : start + _PART]:
+                results.append({"index": i, "score": self.scores[i], "raw_score": self.raw[i]})
+                if tell_cached:
+                    results[-1]["cached"] = self.cached[i]
+        return results
+
+
+async def rank(
+    first: Scorer,
+    query: str,
+    candidates: Sequence[str],
+    *,
+    second: Scorer | None = None,
+    rerank_top: int = 0,
+    top_k: int | None = None,
+    tell_cached: bool = False,
+) -> RankResponse:
+    """Order the candidates by `first`, and the best `rerank_top` of them again by `second`, if there is one.
+
+    Candidates that `second` has not scored come after all that it has.
+
+    Raises:
+        EmptyText: the query, or a candidate, without a visible character.
+        InferenceFailed: a graph raised, or gave a number that is not finite.
+    """
+    scale = SCALES[first.manifest.ranking_task]
+    coarse = await _order(first, query, candidates, range(len(candidates)), tell_cached)
+    if second is None:
+        results = await coarse.results(coarse.best_first[:top_k], tell_cached)
+        answer = RankResponse(model=first.id, scale=scale, results=results, truncated=coarse.truncated)
+        return first.versioned(answer)
+    fine = await _order(second, query, candidates, coarse.best_first[:rerank_top], tell_cached)
+    results = await fine.results(fine.best_first, tell_cached)
+    rest = await coarse.results(coarse.best_first[rerank_top:top_k], tell_cached)
+    for result in results:
+        result["stage"] = 2
+    for result in rest:
+        result["stage"] = 1
+    answer = {
+        "model": first.id,
+        "scale": scale,
+        "results": (results + rest)[:top_k],
+        "truncated": coarse.truncated,
+        "rerank_model": second.id,
+        "rerank_scale": SCALES[second.manifest.ranking_task],
+        "rerank_truncated": fine.truncated,
+    }
+    if second.version is not None:
+        answer["rerank_model_version"] = second.version
+    return first.versioned(answer)
+
+
+async def _order(
+    scorer: Scorer, query: str, candidates: Sequence[str], places: Sequence[int], tell_cached: bool
+) -> _Stage:
+    """Order the candidates at these positions of the request; yields to other requests between parts."""
+    read: list[Encoded] = []
+    scores: list[float] = []
+    raw: list[float] = []
+    computed: set[Key] = set()
+    (asked,) = await scorer.read([query], lambda _: "query")
+    for start in range(0, len(places), _PART):
+        part = places[start : start + _PART]
+        if start:
+            await asyncio.sleep(0)
+        texts = [candidates[i] for i in part]
+        sentences = await scorer.read(texts, partial(_field, part), len(part) / len(places))
+        answer = await scorer.similarity([asked] * len(part), sentences, scorer.manifest.ranking_task)
+        read += sentences
+        scores += answer.score
+        raw += answer.raw
+        computed.update(answer.computed)
+    if len(places) > _PART:
+        await asyncio.sleep(0)
+    return _Stage(
+        best_first=[places[n] for n in np.argsort(-np.array(raw), kind="stable").tolist()],
+        scores=dict(zip(places, scores, strict=True)),
+        raw=dict(zip(places, raw, strict=True)),
+        truncated={
+            "query": asked.truncated,
+            "candidates": sorted(i for i, candidate in zip(places, read, strict=True) if candidate.truncated),
+        },
+        cached={i: scorer.were_cached(asked, one, computed)[1] for i, one in zip(places, read, strict=True)}
+        if tell_cached
+        else {},
+    )
+
+
+def _field(places: Sequence[int], n: int) -> str:
+    return f"candidates.{places[n]}"

@@ -1,0 +1,343 @@
+"""Scorers: texts in, calibrated answers out. This is what both families of models share.
+
+An answer does not depend on the other sentences of its batch or on the caches.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, repeat
+from sys import getsizeof
+from time import perf_counter
+from typing import NamedTuple, ParamSpec, TypeVar
+from weakref import WeakMethod
+
+import numpy as np
+import numpy.typing as npt
+
+from contract.manifest import EntailmentTask, Manifest, ScoreTask
+from contract.scoring import Array, Run, Similarities
+from contract.tokenizer import Encoded
+from contract.wordpiece import AnyTokenizer
+from service.compute.batcher import best_time
+from service.compute.cache import Key, Pair, Score, ScoreCache, Tiers, VectorCache
+from service.compute.lru import ENTRY_BYTES, tuple_bytes
+from service.compute.pool import Pool
+from service.errors import EmptyText, InferenceFailed
+from service.observe.telemetry import ModelTelemetry
+from service.observe.timings import TIMINGS, TOKENISE
+from service.parsing import AT
+from service.schemas import Named
+from service.settings import CachePolicy
+
+# Expected cost of reading a text, in characters of ASCII:
+_TIMES_BEYOND_ASCII = 8  # for other characters, each of which is looked up
+_CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of tokens
+_BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
+_LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
+_FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
+_TURN_SECONDS = 0.004  # of reading for one request before other requests have a turn
+_FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
+_NOTHING: Collection[Key] = ()
+P = ParamSpec("P")
+R = TypeVar("R")
+N = TypeVar("N", bound=Named)
+
+
+class Scores(NamedTuple):
+    """Answers for n pairs, and the keys for which graphs ran."""
+
+    raw: list[float]
+    rating: list[float] | None
+    score: list[float]
+    computed: Collection[Key]
+
+
+class _SecondsPerChar(NamedTuple):
+    """Expected seconds for a character of new text; the defaults hold until `measure`."""
+
+    reading: float = 2e-7
+    scoring: float = 0.0
+
+
+class Scorer(ABC):
+    """One opened model."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        tokenizer: AnyTokenizer,
+        runs: Mapping[str, Run],
+        telemetry: ModelTelemetry,
+        pool: Pool,
+        cache: VectorCache,
+    ) -> None:
+        """Join a model's parts; `runs` are its graphs by file name, `cache` also keeps the token ids of short texts."""
+        self.manifest = manifest
+        self.id = manifest.id
+        self.name = manifest.id  # with the version, if the model has versions
+        self.version: int | None = None
+        self.rating_scale = manifest.similarity.label_scale if manifest.similarity else None
+        scored = manifest.score_tasks
+        self._symmetric = frozenset(name for name in scored if manifest.score_task(name).symmetric)
+        self._token = tokenizer.token
+        self._most_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
+        self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
+        self._lru = cache.memory.lru(_encoded_bytes)
+        self._telemetry = telemetry
+        self._runs = {name: self._watched(name, run) for name, run in runs.items()}
+        self._pool = pool
+        self._scores: dict[ScoreTask, ScoreCache] = {name: cache.of_scores() for name in scored}
+        # Before `measure`: large, so that nothing runs in the event loop.
+        self.seconds_per_pair = 1e-3
+        self.seconds_per_new_pair = 0.0  # with nothing of it cached
+        self._per_char = _SecondsPerChar()
+        self._prepare(pool, cache)
+
+    @abstractmethod
+    def _prepare(self, pool: Pool, cache: VectorCache) -> None:
+        """Open what the family needs, at the end of the constructor."""
+
+    def number(self, version: int) -> None:
+        """Set the version of the model."""
+        self.version = version
+        self.name = f"{self.id}{AT}{version}"
+
+    def versioned(self, answer: N) -> N:
+        """The answer, with this model's version where it has one."""
+        if self.version is not None:
+            answer["model_version"] = self.version
+        return answer
+
+    async def read(self, texts: Sequence[str], field_of: Callable[[int], str], share: float = 1.0) -> list[Encoded]:
+        """Texts -> token ids.
+
+        Args:
+            texts: at least one.
+            field_of: position in `texts` -> field of the request, for messages.
+            share: share of the request's texts that these are; the rest is read by later calls.
+
+        Raises:
+            EmptyText: a text without a visible character.
+        """
+        began = perf_counter()
+        known = self._lru.get_many(texts)
+        sentences = [sentence for sentence in known if sentence is not None]
+        if len(sentences) < len(texts):
+            sentences = await self._read_new(texts, known, share)
+        else:
+            TIMINGS.get().spent(TOKENISE, began, perf_counter())
+        words = unknown = truncated = 0
+        for _, of_sentence, of_them_unknown, cut in sentences:
+            if not of_sentence:
+                raise EmptyText(field_of(next(i for i, sentence in enumerate(sentences) if not sentence.words)))
+            words += of_sentence
+            unknown += of_them_unknown
+            truncated += cut
+        self._telemetry.read(len(sentences), words, unknown, truncated)
+        return sentences
+
+    async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], share: float) -> list[Encoded]:
+        new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
+        chars = self._chars(new)
+        if chars <= _FEW_CHARS:
+            began = perf_counter()
+            sentences = self.tokenise(new)
+            TIMINGS.get().spent(TOKENISE, began, perf_counter())
+        else:
+            turns = [
+                (self._chars(part) * self._per_char.reading, partial(self.tokenise, part))
+                for part in self._parts(new, _TURN_SECONDS / self._per_char.reading)
+            ]
+            scored = sum(min(_weight(text), self._most_chars) for text in new)
+            in_all = (chars * self._per_char.reading + scored * self._per_char.scoring) / share
+            sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
+        read = dict(zip(new, sentences, strict=True))
+        self._lru.keep((text, sentence) for text, sentence in read.items() if len(text) <= _FEW_CHARS)
+        return [sentence or read[text] for text, sentence in zip(texts, known, strict=True)]
+
+    def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
+        """Texts -> token ids, at once."""
+        return list(map(self._tokenise, texts))
+
+    def _chars(self, texts: Iterable[str]) -> float:
+        """Expected cost of reading, in characters of ASCII within the model's limit, as `_per_char` is measured."""
+        chars = 0.0
+        for text in texts:
+            weight = _weight(text)
+            chars += min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
+        return chars
+
+    def _parts(self, texts: Sequence[str], chars: float) -> Iterator[list[str]]:
+        """The texts in order, in lists of about `chars` characters."""
+        part: list[str] = []
+        size = 0.0
+        for text in texts:
+            part.append(text)
+            size += self._chars([text])
+            if size >= chars:
+                yield part
+                part, size = [], 0
+        if part:
+            yield part
+
+    def tokens(self, sentence: Encoded) -> list[str]:
+        """The tokens of a sentence, for people: words, word pieces, buckets."""
+        return [self._token(i) for i in sentence.ids]
+
+    async def similarity(
+        self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity", *, cached: bool = True
+    ) -> Scores:
+        """Score n pairs. The model must have the task.
+
+        Args:
+            a: n sentences.
+            b: their partners.
+            name: the task.
+            cached: whether to read and fill the caches; false for sentences that no client sends.
+
+        Raises:
+            InferenceFailed: a graph raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
+        """
+        pairs = as_pairs(a, b)
+        if name in self._scores and cached and len(pairs) <= _FEW_PAIRS:
+            found = await self._remembered(name, self._ordered(pairs, name))
+        else:
+            answer, computed = await self._similarity(pairs, name, cached=cached)
+            ratings = None if answer.rating is None else answer.rating.tolist()
+            found = Scores(answer.raw_score.tolist(), ratings, answer.score.tolist(), computed)
+        if cached:
+            self._telemetry.scored(found.score)
+        return found
+
+    async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> Scores:
+        """Scores from the cache; the missing ones are computed and added."""
+        cache, computed = self._scores[name], _NOTHING
+        kept = cache.find(pairs)
+        fresh: dict[Pair, Score] = {}
+        if new := list(dict.fromkeys(pair for pair, score in zip(pairs, kept, strict=True) if score is None)):
+            answer, computed = await self._similarity(new, name, cached=True)
+            of_new: Iterable[float | None] = repeat(None) if answer.rating is None else answer.rating.tolist()
+            fresh.update(zip(new, map(Score, answer.raw_score.tolist(), of_new, answer.score.tolist()), strict=True))
+            cache.keep(fresh.items())
+        scores = [score or fresh[pair] for pair, score in zip(pairs, kept, strict=True)]
+        rated = [each.rating for each in scores if each.rating is not None]  # all have one, or none
+        return Scores([each.raw for each in scores], rated or None, [each.score for each in scores], computed)
+
+    @abstractmethod
+    async def _similarity(
+        self, pairs: Sequence[Pair], name: ScoreTask, *, cached: bool
+    ) -> tuple[Similarities, Collection[Key]]:
+        """Scores of n pairs, and the keys for which graphs ran."""
+
+    @abstractmethod
+    async def entailment(
+        self, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> tuple[list[dict[str, float]], Collection[Key]]:
+        """Label n pairs of premise and hypothesis. The model must have the task.
+
+        Returns:
+            The probability of each label for each pair, and the keys for which graphs ran.
+
+        Raises:
+            InferenceFailed: a graph raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
+        """
+
+    @abstractmethod
+    def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
+        """Whether the caches had what a pair needs of each sentence, where graphs ran for `computed`."""
+
+    @abstractmethod
+    def similarity_now(
+        self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
+    ) -> Similarities:
+        """The same at once, in this thread and without caches: for golden pairs and health checks."""
+
+    @abstractmethod
+    def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
+        """The same for entailment."""
+
+    @abstractmethod
+    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
+        """A claim of the manifest, beyond scores, that n pairs disprove; None if there is none."""
+
+    @abstractmethod
+    def _measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: CachePolicy) -> tuple[Tiers, float]:
+        """Measure the graphs on n pairs: the cache tiers, and the expected seconds of these pairs in batches."""
+
+    def measure(self, a: Sequence[str], b: Sequence[str], policy: CachePolicy) -> Tiers:
+        """Measure expected times on n >= 1 pairs, and choose the cache tiers; warms the graphs up."""
+        texts = [*a, *b]
+        chars = max(sum(map(_weight, texts)), 1)
+        tiers, seconds = self._measure(self.tokenise(a), self.tokenise(b), policy)
+        self.seconds_per_new_pair = seconds / len(a)
+        self._per_char = _SecondsPerChar(best_time(lambda: self.tokenise(texts)) / chars, seconds / chars)
+        return tiers
+
+    def _ordered(self, pairs: list[Pair], name: ScoreTask) -> list[Pair]:
+        """The pairs; the shorter sentence first if the task is symmetric."""
+        if name in self._symmetric:
+            return [(y, x) if (len(y), y) < (len(x), x) else (x, y) for x, y in pairs]
+        return pairs
+
+    def _entailment_task(self) -> EntailmentTask:
+        assert self.manifest.entailment is not None, "the registry lets no model be asked what it cannot do"
+        return self.manifest.entailment
+
+    def _watched(self, graph: str, run: Run) -> Run:
+        """The run, timed and counted; raises unless all its outputs are finite.
+
+        A log-probability may be minus infinity, and is replaced by `_LEAST_LOGARITHM`. The function does not refer to
+        the scorer, because a reference cycle would keep a replaced scorer in memory.
+        """
+        model, telemetry = self.id, self._telemetry
+        logarithms = graph in self.manifest.graphs_of_classes()
+
+        def watched(feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
+            started = perf_counter()
+            try:
+                output = run(feeds)
+            except Exception as error:  # onnxruntime's own exceptions share no public base class
+                telemetry.failed()
+                raise InferenceFailed(model, f"{graph} raised {type(error).__name__}") from error
+            if not np.isfinite(output).all():
+                if not (logarithms and np.isfinite(output.max(axis=1)).all()):  # max is NaN if one is NaN
+                    telemetry.failed()
+                    raise InferenceFailed(model, f"{graph} gave a number that is not finite")
+                output = np.maximum(output, np.float32(_LEAST_LOGARITHM))
+            telemetry.ran(graph, len(output), perf_counter() - started)
+            return output
+
+        return watched
+
+
+def _encoded_bytes(text: str, sentence: Encoded) -> int:
+    return ENTRY_BYTES + getsizeof(text) + tuple_bytes(len(sentence)) + tuple_bytes(len(sentence.ids))
+
+
+def _weight(text: str) -> int:
+    """Its cost, in characters of ASCII."""
+    return len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII)
+
+
+def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
+    """The token ids of n pairs."""
+    return [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
+
+
+def weakly(method: Callable[P, R]) -> Callable[P, R]:
+    """A bound method that does not keep its object alive, for parts of the object itself.
+
+    Without it a replaced scorer, which is large, would stay in memory until a full garbage collection.
+    """
+    reference = WeakMethod(method)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        found = reference()
+        if found is None:
+            raise ReferenceError("the scorer has been freed")
+        return found(*args, **kwargs)
+
+    return call

@@ -1,0 +1,197 @@
+"""Scoring with *siamese* models: each sentence is embedded alone, and two embeddings are compared."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from contract.manifest import ScoreTask, SimilarityTask
+from contract.scoring import Embeddings, Similarities, classification, classify, compare, encode, entailment, similarity
+from contract.tokenizer import Encoded
+from service.compute.batcher import SENTENCES, Batcher, best_time
+from service.compute.cache import Ids, Key, Pair, Space, Tiers, Vector, VectorCache
+from service.compute.pool import Pool
+from service.compute.vectors import Vectors
+from service.scoring.scorer import Scorer, as_pairs, weakly
+from service.settings import CachePolicy
+
+_ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
+
+
+class SiameseScorer(Scorer):
+    """An encoder, and a comparison of embeddings or head graphs."""
+
+    def _prepare(self, pool: Pool, cache: VectorCache) -> None:
+        manifest = self.manifest
+        assert manifest.encoder is not None, "the manifest's own rule for siamese models"
+        assert manifest.dim is not None, "the manifest's own rule for siamese models"
+        self._encoder = self._runs[manifest.encoder]
+        batcher = Batcher(pool, weakly(self._encode), _shape, SENTENCES)
+        self.embeddings = Vectors(batcher, cache, Space(manifest.fingerprint, manifest.dim))
+
+    async def embed(self, sentences: Sequence[Encoded]) -> tuple[Embeddings, Collection[Key]]:
+        """Sentences -> [n, dim], and the keys for which the encoder ran.
+
+        Raises:
+            InferenceFailed: the encoder raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
+        """
+        ids = [sentence.ids for sentence in sentences]
+        rows, computed = await self.embeddings.get(ids)
+        return _join(rows, ids), computed
+
+    async def classify(self, sentences: Sequence[Encoded]) -> tuple[list[dict[str, float]], Collection[Key]]:
+        """Label n sentences. The model must have the task.
+
+        Returns:
+            The probability of each label for each sentence, and what the encoder had to run for.
+
+        Raises:
+            InferenceFailed: a graph raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
+        """
+        embeddings, computed = await self.embed(sentences)
+        answer = await self._pool.run(len(sentences) * self.seconds_per_pair, partial(self._label, embeddings))
+        return answer, computed
+
+    async def embed_tokens(self, sentence: Encoded) -> Embeddings:
+        """The vectors whose mean is the embedding, one for each token: [tokens, dim]; does not use the cache.
+
+        For an additive model these are the tokens' own embeddings, for others the output of the TOKENS graph.
+
+        Raises:
+            InferenceFailed: the encoder raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
+        """
+        if (graph := self.manifest.token_embeddings) is not None:
+            return await self._pool.run(
+                self.embeddings.batcher.expected_seconds([sentence.ids]), partial(self._tokens_of, graph, sentence)
+            )
+        alone = [(i,) for i in sentence.ids]
+        rows, _ = await self.embeddings.get(alone, cached=False)
+        return _join(rows, alone)
+
+    def _tokens_of(self, graph: str, sentence: Encoded) -> Embeddings:
+        tokens: Embeddings = encode(self._runs[graph], [sentence.ids])[0]
+        return tokens
+
+    async def _similarity(
+        self, pairs: Sequence[Pair], name: ScoreTask, *, cached: bool
+    ) -> tuple[Similarities, Collection[Key]]:
+        rows, computed = await self.embeddings.get(chain.from_iterable(pairs), cached=cached)
+        answer = await self._pool.run(
+            len(pairs) * self.seconds_per_pair, lambda: self._compare_similarity(*_sides(rows, pairs))
+        )
+        return answer, computed
+
+    async def entailment(
+        self, a: Sequence[Encoded], b: Sequence[Encoded]
+    ) -> tuple[list[dict[str, float]], Collection[Key]]:
+        """See `Scorer.entailment`."""
+        pairs = as_pairs(a, b)
+        rows, computed = await self.embeddings.get(chain.from_iterable(pairs))
+        answer = await self._pool.run(
+            len(pairs) * self.seconds_per_pair, lambda: self._compare_entailment(*_sides(rows, pairs))
+        )
+        return answer, computed
+
+    def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
+        """See `Scorer.were_cached`."""
+        return a.ids not in computed, b.ids not in computed
+
+    def similarity_now(
+        self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
+    ) -> Similarities:
+        """See `Scorer.similarity_now`."""
+        return self._compare_similarity(*self._embeddings_now(as_pairs(a, b)))
+
+    def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
+        """See `Scorer.entailment_now`."""
+        return self._compare_entailment(*self._embeddings_now(as_pairs(a, b)))
+
+    def classification_now(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
+        """`classify` at once, in this thread and past the cache."""
+        return self._label(np.concatenate([encode(self._encoder, [sentence.ids]) for sentence in sentences]))
+
+    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
+        """See `Scorer.false_claim`; the claim is that an embedding is the mean of vectors of its tokens."""
+        graph, claim = self.manifest.token_embeddings, "additive"
+        if graph is not None:
+            claim = f"it has {graph}"
+        elif not self.manifest.additive:
+            return None
+        for sentence in chain(a, b):
+            whole = encode(self._encoder, [sentence.ids])[0]
+            alone = (
+                encode(self._encoder, [(i,) for i in sentence.ids])
+                if graph is None
+                else self._tokens_of(graph, sentence)
+            )
+            gap = float(np.abs(whole - alone.mean(axis=0, dtype=np.float64)).max())
+            if not gap <= _ADDITIVE_TOLERANCE * float(np.abs(alone).max()):
+                return f"{claim}, but an embedding is not the mean of those of its tokens: off by {gap:.1e}"
+        return None
+
+    def _measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: CachePolicy) -> tuple[Tiers, float]:
+        """See `Scorer._measure`."""
+        pairs = as_pairs(a, b)
+        sentences = list(dict.fromkeys(chain.from_iterable(pairs)))
+        self.embeddings.measure(sentences, policy)
+        rows = self._embeddings_now(pairs)
+        work: list[Callable[[], object]] = [
+            partial(task, *rows)
+            for task, has_it in (
+                (self._compare_similarity, self.manifest.similarity),
+                (self._compare_entailment, self.manifest.entailment),
+            )
+            if has_it is not None
+        ]
+        if self.manifest.classification is not None:
+            work.append(partial(self._label, rows[0]))
+        self.seconds_per_pair = max(map(best_time, work)) / len(a)
+        if not self.embeddings.tiers.memory:
+            self._scores = {}
+        seconds = self.embeddings.batcher.expected_seconds(sentences) + len(pairs) * self.seconds_per_pair
+        return self.embeddings.tiers, seconds
+
+    def _compare_similarity(self, a: Embeddings, b: Embeddings) -> Similarities:
+        task = self.manifest.score_task("similarity")
+        assert isinstance(task, SimilarityTask)
+        return similarity(task, self._runs[task.graph] if task.graph else None, a, b)
+
+    def _compare_entailment(self, a: Embeddings, b: Embeddings) -> list[dict[str, float]]:
+        task = self._entailment_task()
+        return entailment(task, compare(self._runs[task.graph], a, b))
+
+    def _label(self, embeddings: Embeddings) -> list[dict[str, float]]:
+        task = self.manifest.classification
+        assert task is not None, "the registry lets no model be asked what it cannot do"
+        return classification(task, classify(self._runs[task.graph], embeddings))
+
+    def _embeddings_now(self, pairs: Sequence[Pair]) -> tuple[Embeddings, Embeddings]:
+        rows: dict[Ids, Vector] = {}
+        for ids in chain.from_iterable(pairs):
+            rows[ids] = encode(self._encoder, [ids])
+        return _sides(rows, pairs)
+
+    def _encode(self, sentences: Sequence[Ids]) -> list[Vector]:
+        matrix = encode(self._encoder, sentences)
+        # Copies: a cached row must not keep its whole batch in memory.
+        return [matrix[i : i + 1].copy() for i in range(len(sentences))]
+
+
+def _shape(ids: Ids) -> tuple[int]:
+    return (len(ids),)
+
+
+def _sides(rows: Mapping[Ids, Vector], pairs: Sequence[Pair]) -> tuple[Embeddings, Embeddings]:
+    """Embeddings of both sides, [n, dim] each; [1, dim] for a if it is the same in all pairs."""
+    a, b = [a for a, _ in pairs], [b for _, b in pairs]
+    return _join(rows, a[:1] if len(set(map(id, a))) == 1 else a), _join(rows, b)
+
+
+def _join(rows: Mapping[Ids, Vector], ids: Sequence[Ids]) -> Embeddings:
+    if len(ids) == 1:
+        return rows[ids[0]]
+    return np.concatenate([rows[each] for each in ids])

@@ -1,0 +1,150 @@
+"""The parts of a running service, opened from its settings."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol
+
+from service.compute import breaker
+from service.compute.cache import VectorCache
+from service.compute.pool import Pool
+from service.compute.redis_cache import RedisCache
+from service.cpus import counts
+from service.models.checks import Checks
+from service.models.opener import Opener
+from service.models.registry import Need, Registry
+from service.models.reload import Reloader
+from service.observe.exposition import Exposition
+from service.observe.telemetry import Telemetry
+from service.schemas import Readiness
+from service.settings import Settings
+
+USUAL_RERANKER = "pwim-qa"  # the default if it is among the models
+
+
+class Backend(Protocol):
+    """An optional service, such as Redis."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, for `/health/ready`."""
+
+    async def probe(self) -> None:
+        """Check whether it works."""
+
+    async def close(self) -> None:
+        """Close the connections to it."""
+
+
+class Service:
+    """Models, caches, thread pool and metrics; passed to the routes."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the models; Redis is used from `start` on.
+
+        Raises:
+            StartupError: a model, a default or a provider is not as the settings say.
+        """
+        self.settings = settings
+        self.counts = counts(settings)
+        self.shutting_down = False  # set by the server
+        self._probing: asyncio.Task[None] | None = None
+        self.telemetry = telemetry = Telemetry()
+        self.exposition = Exposition(lambda: telemetry.scrape())  # a worker replaces `scrape`
+        self.redis: RedisCache | None = None
+        self.backends: list[Backend] = []
+        if settings.redis_url is not None:
+            self.redis = RedisCache(
+                settings.redis_url.get_secret_value(),
+                settings.redis_address or "",
+                telemetry,
+                timeout_seconds=settings.redis_timeout_ms / 1000,
+                ttl_seconds=settings.redis_ttl_seconds,
+                dtype=settings.redis_dtype,
+                secret=None if settings.redis_secret is None else settings.redis_secret.get_secret_value(),
+            )
+            self.backends.append(self.redis)
+        self.cache = VectorCache(settings.cache_bytes, telemetry, self.redis)
+        self.pool = Pool(self.counts.worker_threads, settings.max_waiting, settings.max_queue_seconds)
+        telemetry.cache_entries.set_function(lambda: len(self.cache))
+        telemetry.cache_bytes.set_function(lambda: self.cache.memory.held)
+        telemetry.admitted.set_function(lambda: self.pool.busy)
+        telemetry.queue_seconds.set_function(lambda: self.pool.queue_seconds)
+        self.defaults: Mapping[str, str] = {
+            "/similarity": settings.default_similarity,
+            "/rank": settings.default_rank,
+            "/entailment": settings.default_entailment,
+            "/embed": settings.default_similarity,
+            "/explain": settings.default_similarity,
+        }
+        needs = [
+            ("SEMBLANCE_DEFAULT_SIMILARITY", Need(settings.default_similarity, "similarity")),
+            ("SEMBLANCE_DEFAULT_RANK", Need(settings.default_rank, "similarity")),
+            ("SEMBLANCE_DEFAULT_ENTAILMENT", Need(settings.default_entailment, "entailment")),
+        ]
+        if settings.default_rerank is not None:
+            needs.append(("SEMBLANCE_DEFAULT_RERANK", Need(settings.default_rerank, "similarity")))
+        self.registry = Registry(telemetry)
+        opener = Opener(settings, self.cache, self.pool)
+        self.reloader = Reloader(settings, self.registry, opener, telemetry, needs)
+        self.reloader.open_all()
+        self.checks = Checks(self.registry.values)
+        self.reload_others: Callable[[], None] = lambda: None  # set in a worker
+
+    @property
+    def reranker(self) -> str | None:
+        """The default model of the second stage of /rank."""
+        return self.settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in self.registry else None)
+
+    @property
+    def classifier(self) -> str | None:
+        """The model of /classify when a request names no model and no labels: the only one with labels of its own."""
+        able = {self.registry[name].manifest.id for name in self.registry.able("classification")}
+        return able.pop() if len(able) == 1 else None
+
+    async def start(self) -> None:
+        """Start polling, checks and probes; the first probe of Redis is logged before requests are answered."""
+        self.reloader.start()
+        self.checks.start()
+        if self.redis is not None:
+            await self.probe()
+            self._probing = asyncio.get_running_loop().create_task(self._keep_probing())
+
+    async def probe(self) -> None:
+        """Check the backends, for readiness, metrics and the next requests."""
+        for backend in self.backends:
+            await backend.probe()
+
+    async def _keep_probing(self) -> None:
+        while True:
+            await asyncio.sleep(breaker.PROBE_SECONDS)
+            await self.probe()
+
+    async def close(self) -> None:
+        """Stop and close all parts."""
+        self.checks.close()
+        await self.reloader.close()
+        if self._probing is not None:
+            self._probing.cancel()
+        self.pool.close()
+        for backend in self.backends:
+            await backend.close()
+
+    def readiness(self) -> Readiness:
+        """The readiness by the last checks; without Redis the service is degraded, but ready."""
+        if self.shutting_down:
+            problems = ["shutting down"]
+        else:
+            asked = ((name, model.problem()) for name, model in self.registry.items())
+            problems = [f"model {name}: {problem}" for name, problem in asked if problem]
+            if stale := self.checks.problem:
+                problems.append(stale)
+        redis: Literal["off", "up", "down"] = "off" if self.redis is None else "up" if self.redis.up else "down"
+        reasons = [*problems, *self.reloader.problems]
+        for backend in self.backends:
+            reasons += backend.problems
+        return {
+            "status": "unready" if problems else "degraded" if reasons else "ready",
+            "reasons": reasons,
+            "models": list(self.registry),
+            "redis": redis,
+        }

@@ -1,0 +1,130 @@
+"""WordPiece: equal to the library's own answers, without special tokens; bounded; bad files refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contract.errors import TokenizerError
+from contract.tokenizer import Tokenizer
+from contract.wordpiece import WordPiece, load_tokenizer
+from tests import toy_wordpiece as toys
+
+tokenizers = pytest.importorskip("tokenizers", reason="the extra `service` is not installed")
+
+TEXTS = (
+    "A cat sat on the mat.",
+    "Catmat, sat!",
+    "  café\tCAFÉ\n",
+    "the [SEP] cat [CLS]",
+    "\u732b\u304c the\u3002cat",
+    "\U0001f600 cat\u0000s",
+    "",
+    " \t",
+    "x" * 101,
+)
+
+
+@pytest.fixture(scope="module")
+def wordpiece() -> WordPiece:
+    return toys.wordpiece()
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_ids_are_those_of_the_library(wordpiece: WordPiece, text: str) -> None:
+    expected = theirs().encode(text, add_special_tokens=False)
+    found = wordpiece.encode(text, 50)
+    assert list(found.ids) == expected.ids
+    assert found.words == len(set(expected.word_ids))
+    assert not found.truncated
+
+
+def test_special_tokens_in_a_text_are_words(wordpiece: WordPiece) -> None:
+    ids = wordpiece.encode("[SEP] [PAD] [CLS]", 50).ids
+    assert not {toys.CLS, toys.SEP, 0} & set(ids)
+
+
+def test_what_is_unknown_and_what_is_cut(wordpiece: WordPiece) -> None:
+    found = wordpiece.encode("the \U0001f600 cat sat " + "y" * 101, 3)
+    assert (found.words, found.unknown, found.truncated) == (5, 2, True)
+    assert [wordpiece.token(i) for i in found.ids] == ["the", "[UNK]", "cat"]
+    assert wordpiece.encode("the cat", 2).truncated is False
+
+
+def test_a_lone_surrogate_is_dropped(wordpiece: WordPiece) -> None:
+    assert wordpiece.encode("the\ud83d cat", 9) == wordpiece.encode("the cat", 9)
+
+
+@pytest.mark.parametrize(
+    "part", ["the cat sat ", "the,cat,", "\u732b", "\ufdfa\u2014", "cat\u3002", "e\u0301 ", "\u0928\u093f\u092e "]
+)
+@pytest.mark.parametrize("moved", range(3))
+def test_a_long_text_reads_the_same_in_parts(wordpiece: WordPiece, part: str, moved: int) -> None:
+    text = (part * 3000)[moved:3400]
+    assert list(wordpiece.encode(text, 10_000).ids) == theirs().encode(text, add_special_tokens=False).ids
+
+
+@pytest.mark.parametrize("part", ["the cat sat ", "\u732b", "\ufdfa", "x", "\u0301"])
+def test_a_long_text_is_read_no_further_than_the_limit(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    wordpiece = toys.wordpiece()
+    read: list[int] = []
+    inner = wordpiece._tokenizer
+
+    class Counted:
+        def encode(self, text: str, **options: bool) -> object:
+            read.append(len(text))
+            return inner.encode(text, **options)
+
+    monkeypatch.setattr(wordpiece, "_tokenizer", Counted())
+    found = wordpiece.encode((part * 100_000)[:100_000], 128)
+    assert sum(read) <= 2000
+    assert found.truncated == (part in ("the cat sat ", "\u732b"))
+    if part == "x":
+        assert (found.words, found.unknown, len(found.ids)) == (1, 1, 1)
+
+
+def test_it_saves_and_loads(wordpiece: WordPiece, tmp_path: Path) -> None:
+    wordpiece.save(tmp_path / "a.json")
+    again = load_tokenizer(tmp_path / "a.json")
+    assert isinstance(again, WordPiece)
+    assert len(again) == len(wordpiece)
+    assert all(again.encode(text, 50) == wordpiece.encode(text, 50) for text in TEXTS)
+    again.save(tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_the_file_says_which_kind_it_is(tmp_path: Path) -> None:
+    Tokenizer(["the", "cat"]).save(tmp_path / "words.json")
+    assert isinstance(load_tokenizer(tmp_path / "words.json"), Tokenizer)
+
+
+def theirs() -> "tokenizers.Tokenizer":
+    tokenizer = tokenizers.Tokenizer.from_str(toys.wordpiece_json())
+    tokenizer.no_truncation()
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def changed(**fields: object) -> str:
+    return json.dumps(json.loads(toys.wordpiece_json()) | fields)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "cannot be read as a tokenizer file"),
+        ("[]", "tokenizer format 'list'"),
+        (changed(model={"type": "BPE", "vocab": {}, "merges": []}), "found .*BPE"),
+        (changed(normalizer=None), "cannot be read as a tokenizer.json"),
+        (changed(pre_tokenizer={"type": "Whitespace"}), "found .*Whitespace"),
+        (changed(model={"type": "WordPiece", "vocab": 3}), "cannot be read as a tokenizer.json"),
+        (toys.wordpiece_json().replace('"sat": 104', '"sat": 200'), "the ids of 105 pieces are not 0 to 104"),
+        (changed(model={"type": "WordPiece", "unk_token": "a", "vocab": {"a": 0}, "continuing_subword_prefix": "##",
+                        "max_input_chars_per_word": 100}, added_tokens=[]), "has an .UNK."),
+    ],
+)  # fmt: skip
+def test_a_bad_file_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text(content)
+    with pytest.raises(TokenizerError, match=message):
+        load_tokenizer(path)

@@ -1,0 +1,95 @@
+"""deploy/static.sh finds what is wrong with the deployment's files; deploy/CHECKED names a commit that was checked."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FILES = ("docker-compose.yml", "Dockerfile", "deploy", "scripts", ".ci")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The files that are looked at, to be changed."""
+    for name in FILES:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, tmp_path / name)
+    # No test installs packages: without promtool its part is skipped, with a line saying so.
+    (tmp_path / "scripts/ensure.sh").write_text(
+        '#!/bin/sh\ncommand -v "$1" >/dev/null || { echo "SKIPPED: $3"; exit 1; }\n'
+    )
+    return tmp_path
+
+
+def static(checkout: Path) -> subprocess.CompletedProcess[str]:
+    tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "deploy/static.sh"], cwd=checkout, env={"PATH": tools}, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_files_are_well(checkout: Path) -> None:
+    found = static(checkout)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "tool"),
+    [
+        ("docker-compose.yml", "mem_limit: 384m", "mem_limits: 384m", "check-jsonschema"),
+        ("docker-compose.yml", "read_only: true", "read_only: [true]", "check-jsonschema"),
+        ("Dockerfile", "WORKDIR /app", "WORKDIR app", "hadolint"),
+        ("Dockerfile", "FROM ${PYTHON_IMAGE} AS build", "FROM python AS build", "hadolint"),
+        ("deploy/check.sh", '"$work/first.json"', "$work/first.json", "shellcheck"),
+        ("scripts/lock.sh", "set -eu", "set -eu; [[ 1 ]]", "shellcheck"),
+        ("deploy/prometheus.yml", "scrape_interval:", "scrape_intervall:", "promtool"),
+    ],
+)
+def test_a_fault_is_found(checkout: Path, name: str, before: str, after: str, tool: str) -> None:
+    if tool == "promtool" and shutil.which(tool) is None:
+        pytest.skip("no promtool here (apt-get install prometheus)")
+    path = checkout / name
+    content = path.read_text()
+    assert before in content
+    path.write_text(content.replace(before, after))
+    found = static(checkout)
+    assert found.returncode == 1
+    assert f"found by {tool}" in found.stderr
+
+
+def test_a_machine_without_a_daemon_is_told_from_a_failure(checkout: Path) -> None:
+    (checkout / "deploy/stand-ins.sh").write_text("start_docker() { return 1; }\nstop_docker() { :; }\n")
+    run = subprocess.run(["bash", "deploy/check.sh", "--stand-ins"], cwd=checkout, capture_output=True, check=False)
+    assert run.returncode == 77
+
+
+def test_a_check_that_is_ended_did_not_pass(checkout: Path) -> None:
+    (checkout / "deploy/stand-ins.sh").write_text("start_docker() { kill $$; sleep 1; }\nstop_docker() { :; }\n")
+    run = subprocess.run(
+        ["bash", "deploy/check.sh", "--stand-ins"], cwd=checkout, capture_output=True, text=True, check=False
+    )
+    assert run.returncode != 0
+    assert "all is well" not in run.stdout
+
+
+def test_the_deployment_was_checked_on_a_commit_of_this_history() -> None:
+    if _git("rev-parse", "--is-shallow-repository") != "false":
+        pytest.skip("no git checkout with its whole history")
+    commit = (ROOT / "deploy/CHECKED").read_text()[:40]
+    assert re.fullmatch(r"[0-9a-f]{40}", commit)
+    assert _git("merge-base", commit, "HEAD") == commit, "deploy/CHECKED: not in this history; make check-deploy"
+
+
+def _git(*arguments: str) -> str:
+    run = subprocess.run(
+        ["git", "-c", "safe.directory=*", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return run.stdout.strip()

@@ -1,0 +1,137 @@
+"""Labels as Hugging Face asks for them: any labels, and a model's own; with the official client where it is there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import httpx
+import pytest
+
+from tests import fakes
+from tests.dialects.conftest import Server, listening
+
+TEXT = "a man plays the guitar"
+LABELS = ["guitar", "dog", "sofa"]
+LIMITS = {"max_pairs": 3, "max_text_chars": 60}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, no_settings: None) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("models")
+    fakes.cosine_model(folder / "avg-paraphrase")
+    fakes.graded_model(folder / "avg-sick")
+    fakes.interaction_model(folder / "pair-sick")
+    fakes.labelling_model(folder / "sentiment")
+    with listening(folder, model_aliases={"facebook/bart-large-mnli": "pair-sick"}, **LIMITS) as found:
+        yield found
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setattr(pytest.importorskip("huggingface_hub.constants"), "HF_HUB_OFFLINE", False)
+    return pytest.importorskip("huggingface_hub")  # type: ignore[no-any-return]
+
+
+def answer(server: Server, path: str, body: object) -> object:
+    response = httpx.post(server.url + path, json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def own(server: Server, **body: object) -> dict[str, float]:
+    """The probabilities that our own route gives."""
+    found = answer(server, "/classify", {"text": TEXT, **body})
+    probabilities: dict[str, float] = found["results"][0]["probabilities"]  # type: ignore[index]
+    return probabilities
+
+
+@pytest.mark.parametrize("multi_label", [False, True])
+@pytest.mark.parametrize("model", [None, "facebook/bart-large-mnli"])
+def test_zero_shot_is_our_classify_sorted(server: Server, multi_label: bool, model: str | None) -> None:
+    parameters = {"candidate_labels": LABELS, "multi_label": multi_label, "hypothesis_template": "the {} ."}
+    body = {"inputs": TEXT, "parameters": parameters, "model": model}
+    name = None if model is None else "pair-sick"
+    expected = own(server, labels=LABELS, template="the {} .", multi_label=multi_label, model=name)
+    found = answer(server, "/classify", body)
+    assert found["sequence"] == TEXT  # type: ignore[index]
+    assert found["scores"] == sorted(found["scores"], reverse=True)  # type: ignore[index]
+    assert dict(zip(found["labels"], found["scores"], strict=True)) == pytest.approx(expected)  # type: ignore[index]
+    listed = answer(server, "/", body)
+    assert listed == [
+        {"label": label, "score": score}
+        for label, score in zip(found["labels"], found["scores"], strict=True)  # type: ignore[index]
+    ]
+
+
+def test_the_template_is_theirs_unless_one_is_given(server: Server) -> None:
+    found = answer(server, "/", {"inputs": TEXT, "parameters": {"candidate_labels": LABELS, "multi_label": None}})
+    expected = own(server, labels=LABELS, template="This example is {}.")
+    assert {each["label"]: each["score"] for each in found} == pytest.approx(expected)  # type: ignore[attr-defined]
+
+
+def test_a_text_gets_the_labels_of_the_model_that_has_some(server: Server) -> None:
+    (found,) = answer(server, "/", {"inputs": TEXT, "parameters": {}})  # type: ignore[misc]
+    expected = own(server)
+    assert {each["label"]: each["score"] for each in found} == pytest.approx(expected)
+    assert [each["label"] for each in found] == sorted(expected, key=lambda label: -expected[label])
+    named = {"inputs": TEXT, "parameters": {"top_k": 1}, "model": "sentiment"}
+    assert answer(server, "/", named) == [found[:1]]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("/classify", {"inputs": TEXT}, 422, "parameters: Field required"),
+        ("/classify", {"inputs": TEXT, "parameters": {}}, 422, "parameters.candidate_labels: Field required"),
+        ("/", {"inputs": TEXT, "parameters": {"candidate_labels": []}}, 422, "parameters.candidate_labels: List"),
+        ("/", {"inputs": TEXT, "parameters": {"candidate_labels": "a"}}, 422, "parameters.candidate_labels: Input"),
+        ("/", {"inputs": TEXT, "parameters": {"candidate_labels": ["a"] * 2}}, 422, "candidate_labels.1: the label"),
+        ("/", {"inputs": TEXT, "parameters": {"candidate_labels": ["a", " "]}}, 400, "candidate_labels.1: the text"),
+        ("/", {"inputs": TEXT, "parameters": {"candidate_labels": list("abcd")}}, 422, "(SEMBLANCE_MAX_PAIRS)"),
+        (
+            "/",
+            {"inputs": TEXT, "parameters": {"candidate_labels": ["a"], "hypothesis_template": "a"}},
+            422,
+            "parameters.hypothesis_template: the template has no {}",
+        ),
+        ("/", {"inputs": "x" * 61, "parameters": {"candidate_labels": ["a"]}}, 422, "inputs: a text of 61 characters"),
+        ("/", {"inputs": " ", "parameters": {"candidate_labels": ["a"]}}, 400, "inputs: the text has no visible"),
+        ("/", {"inputs": " ", "parameters": {}}, 400, "inputs: the text has no visible"),
+        ("/", {"inputs": ["a"], "parameters": {}}, 422, "inputs: expected a text, or a pair of texts"),
+        ("/", {"inputs": "a", "parameters": {}, "model": "avg-sick"}, 422, "has no classification"),
+        ("/", {"inputs": "a", "parameters": {"candidate_labels": ["a"]}, "model": "sentiment"}, 422, "no entailment"),
+    ],
+)
+def test_what_does_not_fit_is_told_as_tei_does(server: Server, path, body, status, words) -> None:
+    response = httpx.post(server.url + path, json=body)
+    assert (response.status_code, set(response.json())) == (status, {"error", "error_type"})
+    assert words in response.json()["error"]
+
+
+def test_a_body_of_ours_keeps_our_errors(server: Server) -> None:
+    response = httpx.post(f"{server.url}/classify", json={"text": TEXT, "labels": []})
+    assert response.json()["error"]["field"] == "labels"
+
+
+def test_huggingface_hub_labels_texts(server: Server, hub: ModuleType) -> None:
+    client = hub.InferenceClient(server.url)
+    found = client.zero_shot_classification(TEXT, LABELS, multi_label=True, hypothesis_template="the {} .")
+    expected = own(server, labels=LABELS, template="the {} .", multi_label=True)
+    assert {each.label: each.score for each in found} == pytest.approx(expected)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    best, _ = client.text_classification(TEXT)
+    own_labels = own(server)
+    assert (best.label, best.score) == (max(own_labels, key=own_labels.get), pytest.approx(max(own_labels.values())))  # type: ignore[arg-type]
+    pair = client.text_classification([TEXT, "a man plays"])
+    assert [each.label for each in pair] == [
+        each["label"] for each in answer(server, "/predict", {"inputs": [TEXT, "a man plays"]})
+    ]  # type: ignore[union-attr]
+
+
+def test_labels_need_a_model_that_has_some(tmp_path: Path) -> None:
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
+    fakes.graded_model(tmp_path / "avg-sick")
+    with listening(tmp_path) as found:
+        response = httpx.post(found.url, json={"inputs": TEXT, "parameters": {}})
+    assert (response.status_code, response.json()["error_type"]) == (422, "Validation")
+    assert "no model here has labels of its own" in response.json()["error"]

@@ -1,0 +1,253 @@
+"""Transformers on the whole road: exported in int8, published, and served; several tasks from one graph."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+import numpy as np
+import pytest
+import torch
+
+from contract.calibration import CentredIsotonic, Logistic
+from contract.errors import TokenizerError
+from contract.manifest import Manifest, Provenance, TrainingData
+from contract.padding import pad
+from contract.wordpiece import WordPiece
+from service.app import create_app
+from service.settings import Settings
+from tests import toy_wordpiece
+from training.architectures.transformer import BERTConfig, CrossEncoder, CrossEncoderConfig, MiniLM, MiniLMConfig
+from training.publishing.families.transformer import (
+    Blend,
+    BlendedSimilarity,
+    HeadCalibrations,
+    Heads,
+    quantised,
+    write_cross_encoder,
+    write_encoder,
+)
+from training.publishing.minilm import assemble
+from training.publishing.publish import finish
+from training.publishing.runtime import PublishedModel
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # four graphs are exported
+TINY = BERTConfig(vocabulary=105, hidden=24, layers=1, attention_heads=3, inner=48, positions=300)
+PAIRS = (
+    ("the cat sat on the sofa", "a cat sleeps"),
+    ("the man plays the guitar", "the woman plays the flute."),
+    ("dog", "the big dog runs in the park"),
+    ("\U0001f600 \u732b", "zz"),
+)
+A, B = zip(*PAIRS, strict=True)
+CALIBRATIONS = HeadCalibrations(
+    temperature=1.5,
+    similarity=CentredIsotonic(x=(0.0, 0.5, 1.0), y=(0.0, 2.0, 5.0)),
+    paraphrase=Logistic(slope=4.0, intercept=-0.5),
+    relevance=Logistic(slope=9.0, intercept=0.5),
+)
+Model = TypeVar("Model", bound=torch.nn.Module)
+DATA = (TrainingData(name="none", use="none", rows=0, licence="CC0-1.0", source="made up"),)
+PROVENANCE = Provenance(created=date(2026, 1, 2), recipe={}, commands=("none",), seed=0, environment={})
+
+
+def spread(model: Model) -> Model:
+    """With weights so large that texts differ."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 2:
+                parameter.normal_(std=0.3, generator=torch.Generator().manual_seed(len(name)))
+    return model.eval()
+
+
+def encoder() -> MiniLM:
+    return spread(MiniLM(MiniLMConfig(TINY)))
+
+
+def cross(config: CrossEncoderConfig | None = None) -> CrossEncoder:
+    return spread(CrossEncoder(config or CrossEncoderConfig(TINY)))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`bi`; `cross` with the similarity of its head; `blend` with that of both encoders."""
+    drafts, models = tmp_path_factory.mktemp("drafts"), tmp_path_factory.mktemp("models")
+    tokenizer = drafts / "given.json"
+    tokenizer.write_text(toy_wordpiece.wordpiece_json())
+    for name in ("bi", "cross", "blend"):
+        folder = drafts / name
+        folder.mkdir()
+        if name == "bi":
+            fields = write_encoder(encoder(), tokenizer, folder, name)
+        else:
+            blend = Blend(encoder(), 0.6) if name == "blend" else None
+            fields = write_cross_encoder(cross(), tokenizer, folder, name, CALIBRATIONS, blend)
+        manifest = assemble(folder, fields, title=name, architecture="x", training_data=DATA, provenance=PROVENANCE)
+        finish(folder, manifest, [], PAIRS, models, models / name)
+    return models
+
+
+def feeds(texts: tuple[str, ...]) -> list[torch.Tensor]:
+    tokenizer = toy_wordpiece.wordpiece()
+    return list(map(torch.from_numpy, pad([tokenizer.encode(text, 128).ids for text in texts])))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@asynccontextmanager
+async def serve(root: Path) -> AsyncIterator[httpx.AsyncClient]:
+    defaults = {"default_similarity": "bi", "default_rank": "bi", "default_entailment": "cross"}
+    app = create_app(Settings(models_dir=root, **defaults))  # type: ignore[arg-type]
+    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
+    async with app.app.router.lifespan_context(app.app), client:  # type: ignore[attr-defined]
+        yield client
+
+
+def test_the_bi_encoder_answers_as_its_module(root: Path) -> None:
+    kept = encoder()
+    kept.bert = quantised(kept.bert)
+    with torch.no_grad():
+        expected = kept(*feeds(A + B)).numpy()
+    found = PublishedModel(root / "bi").embed(A + B)
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert np.ptp(found @ found.T) > 0.1  # there is something to agree on
+    with torch.no_grad():
+        whole = encoder()(*feeds(A + B)).numpy()
+    assert (found * whole).sum(axis=1).min() > 0.99  # int8 moves little
+
+
+@pytest.mark.parametrize("name", ["cross", "blend"])
+def test_every_task_answers_as_its_module(root: Path, name: str) -> None:
+    kept = cross()
+    kept.bert = quantised(kept.bert)
+    heads = Heads(kept, CALIBRATIONS, similarity=True)
+    with torch.no_grad():
+        output = heads(*feeds(A), *feeds(B))
+        if name == "blend":
+            own = encoder()
+            own.bert = quantised(own.bert)
+            similarity = BlendedSimilarity(kept, Blend(own, 0.6))(*feeds(A), *feeds(B))
+        else:
+            similarity = output[:, slice(*heads.columns["similarity"])]
+    model = PublishedModel(root / name)
+    assert model.manifest.tasks == ("similarity", "entailment", "paraphrase", "relevance")
+    assert len(model.manifest.graphs) == (2 if name == "blend" else 1)
+    found = model.similarity(A, B)
+    assert found.raw_score == pytest.approx(similarity[:, 0].numpy(), abs=1e-5)
+    assert np.ptp(found.raw_score) > 0.01
+    for task, calibration in (("paraphrase", CALIBRATIONS.paraphrase), ("relevance", CALIBRATIONS.relevance)):
+        raw = output[:, heads.columns[task][0]].numpy().astype(float)
+        found = model.similarity(A, B, task)  # type: ignore[arg-type]
+        assert found.score == pytest.approx(
+            1 / (1 + np.exp(-calibration.slope * raw - calibration.intercept)), abs=1e-5
+        )
+        assert found.rating is None
+    labels = np.array([list(row.values()) for row in model.entailment(A, B)])
+    with torch.no_grad():
+        logits = kept(*feeds(A), *feeds(B))["entailment"]
+    assert labels == pytest.approx(torch.softmax(logits / 1.5, dim=1).numpy(), abs=1e-5)
+
+
+def test_words_and_tokenizer_are_stored_once(root: Path) -> None:
+    shared = [
+        {name: entry.sha256 for name, entry in Manifest.load(root / model).files.items() if entry.shared}
+        for model in ("cross", "blend")
+    ]
+    assert shared[0] == shared[1]
+    assert set(shared[0]) == {"words.codes.npy", "words.scale.npy", "tokenizer.json"}
+    assert isinstance(PublishedModel(root / "bi").tokenizer, WordPiece)
+
+
+def test_what_cannot_be_published_is_refused(tmp_path: Path) -> None:
+    tokenizer = tmp_path / "given.json"
+    tokenizer.write_text(toy_wordpiece.wordpiece_json())
+    other = replace(CrossEncoderConfig(TINY), heads={"sentiment": 2})
+    with pytest.raises(ValueError, match="no task for the heads sentiment"):
+        write_cross_encoder(cross(other), tokenizer, tmp_path, "x", CALIBRATIONS)
+    larger = replace(CrossEncoderConfig(TINY), bert=replace(TINY, vocabulary=106))
+    with pytest.raises(TokenizerError, match="105 ids, the model has 106 words"):
+        write_cross_encoder(cross(larger), tokenizer, tmp_path, "x", CALIBRATIONS)
+
+
+@pytest.mark.anyio
+async def test_the_service_answers_as_published(root: Path) -> None:
+    pairs = [{"a": a, "b": b} for a, b in PAIRS]
+    async with serve(root) as client:
+        for name in ("bi", "cross", "blend"):
+            model = PublishedModel(root / name)
+            answer = (await client.post("/similarity", json={"pairs": pairs, "model": name})).json()
+            assert answer["scale"] == "similarity"
+            expected = model.similarity(A, B)
+            assert [r["raw_score"] for r in answer["results"]] == pytest.approx(expected.raw_score, abs=1e-6)
+            assert [r["score"] for r in answer["results"]] == pytest.approx(expected.score, abs=1e-6)
+        assert answer["results"][3]["unknown"] == [0.5, 1.0]
+        answer = (await client.post("/embed", json={"sentences": A})).json()
+        assert np.array(answer["embeddings"]) == pytest.approx(PublishedModel(root / "bi").embed(A), abs=1e-6)
+        for name in ("cross", "blend"):
+            model = PublishedModel(root / name)
+            body = {"pairs": pairs, "model": name, "task": "paraphrase"}
+            for _ in range(2):  # the second time from the cache
+                answer = (await client.post("/similarity", json=body)).json()
+                assert answer["scale"] == "paraphrase_probability"
+                expected = model.similarity(A, B, "paraphrase")
+                assert [r["score"] for r in answer["results"]] == pytest.approx(expected.score, abs=1e-6)
+                assert "rating" not in answer["results"][0]
+            body = {"pairs": [{"premise": a, "hypothesis": b} for a, b in PAIRS], "model": name}
+            answer = (await client.post("/entailment", json=body)).json()
+            for result, labels in zip(answer["results"], model.entailment(A, B), strict=True):
+                assert result["probabilities"] == pytest.approx(labels, abs=1e-6)
+
+
+@pytest.mark.anyio
+async def test_candidates_are_ordered_by_relevance_where_the_model_has_it(root: Path) -> None:
+    model = PublishedModel(root / "cross")
+    body = {"query": A[0], "candidates": B}
+    expected = model.similarity([A[0]] * 4, B, "relevance").score
+    async with serve(root) as client:
+        answer = (await client.post("/rank", json=body | {"model": "cross"})).json()
+        assert answer["scale"] == "relevance_probability"
+        assert [r["index"] for r in answer["results"]] == np.argsort(-expected).tolist()
+        assert [r["score"] for r in answer["results"]] == pytest.approx(np.sort(expected)[::-1], abs=1e-6)
+        answer = (await client.post("/rank", json=body | {"rerank_model": "cross", "rerank_top": 2})).json()
+        assert (answer["scale"], answer["rerank_scale"]) == ("similarity", "relevance_probability")
+        for result in answer["results"][:2]:
+            assert result["score"] == pytest.approx(expected[result["index"]], abs=1e-6)
+        # Another family's route orders by the same.
+        reranked = (await client.post("/rerank", json={"query": A[0], "texts": B, "model": "cross"})).json()
+        best = max(reranked, key=lambda each: each["score"])
+        assert best["index"] in range(4)
+
+
+@pytest.mark.anyio
+async def test_a_task_that_a_model_lacks_is_refused(root: Path) -> None:
+    body = {"pairs": [{"a": "cat", "b": "dog"}], "task": "paraphrase"}
+    async with serve(root) as client:
+        answer = await client.post("/similarity", json=body)
+        assert answer.status_code == 422
+        error = answer.json()["error"]
+        assert (error["code"], error["field"]) == ("unsupported_task", "model")
+        assert "model bi has no paraphrase; models that have it: blend, cross" in error["message"]
+        answer = await client.post("/similarity", json=body | {"task": "irony"})
+        assert answer.status_code == 422
+        assert answer.json()["error"]["field"] == "task"
+        tasks = {model["id"]: model["tasks"] for model in (await client.get("/models")).json()["models"]}
+        assert tasks["bi"] == ["similarity", "embedding", "explanation"]
+        assert tasks["cross"] == ["similarity", "entailment", "paraphrase", "relevance", "explanation"]
+
+
+@pytest.mark.anyio
+async def test_a_score_is_explained_by_each_words_absence(root: Path) -> None:
+    async with serve(root) as client:
+        answer = (await client.post("/explain", json={"a": A[0], "b": B[0], "model": "cross"})).json()
+    assert answer["a"]["tokens"] == ["the", "cat", "sat", "on", "the", "sofa"]
+    (deletion,) = answer["vectors"]
+    assert deletion["name"] == "deletion"
+    model = PublishedModel(root / "cross")
+    whole, without = model.similarity([A[0], "the sat on the sofa"], [B[0]] * 2).raw_score
+    assert deletion["a"][1] == pytest.approx(whole - without, abs=1e-6)

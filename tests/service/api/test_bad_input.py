@@ -1,0 +1,318 @@
+"""What does not fit gets one clear answer in one shape, whatever the route."""
+
+import json
+
+import httpx
+import pytest
+
+from tests.service.conftest import Client, Serve, let_in
+
+pytestmark = pytest.mark.anyio
+PAIR = {"a": "a man", "b": "a dog"}
+GOOD = {
+    "/similarity": {"pairs": [PAIR]},
+    "/rank": {"query": "a man", "candidates": ["a dog", "a man"]},
+    "/entailment": {"pairs": [{"premise": "a man", "hypothesis": "a dog"}]},
+    "/classify": {"text": "a man", "labels": ["dog", "cat"], "template": "{} ."},
+    "/embed": {"sentences": ["a man"]},
+    "/explain": {"a": "a man", "b": "a dog"},
+}
+LIMITS = {"max_pairs": 2, "max_candidates": 2, "max_sentences": 2, "max_text_chars": 20, "max_explained_tokens": 3}
+
+
+async def refused(client: Client, path: str, **request: object) -> tuple[int, dict[str, object]]:
+    response = await client.post(path, **request)  # type: ignore[arg-type]
+    return response.status_code, error_of(response)
+
+
+def error_of(response: httpx.Response) -> dict[str, object]:
+    """The error, once its shape is seen to be the one shape."""
+    assert response.headers["content-type"] == "application/json"
+    body = response.json()
+    assert set(body) == {"error"}
+    error: dict[str, object] = body["error"]
+    assert set(error) == {"code", "message", "field", "limit", "request_id"}
+    assert error["request_id"] == response.headers["x-request-id"]
+    return error
+
+
+@pytest.mark.parametrize("path", GOOD)
+async def test_a_good_body_is_answered(serve: Serve, path: str) -> None:
+    async with serve(**LIMITS) as client:
+        assert (await client.post(path, json=GOOD[path])).status_code == 200
+
+
+@pytest.mark.parametrize("path", GOOD)
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"pairs=1", b'{"pairs": [}', b"\xff\xfe", b'{"model": "\xc3\x28"}', b"[" * 100_000]
+)
+async def test_not_json(serve: Serve, path: str, body: bytes) -> None:
+    async with serve() as client:
+        status, error = await refused(client, path, content=body, headers={"content-type": "application/json"})
+    assert (status, error["code"], error["field"]) == (400, "not_json", None)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code", "field", "limit"),
+    [
+        # wrong types and shapes
+        ("/similarity", [], 422, "invalid_request", None, None),
+        ("/similarity", 7, 422, "invalid_request", None, None),
+        ("/similarity", {}, 422, "invalid_request", "pairs", None),
+        ("/similarity", {"pairs": "a"}, 422, "invalid_request", "pairs", None),
+        ("/similarity", {"pairs": [PAIR, {"a": "x"}]}, 422, "invalid_request", "pairs.1.b", None),
+        ("/similarity", {"pairs": [{"a": 1, "b": "x"}]}, 422, "invalid_request", "pairs.0.a", None),
+        ("/similarity", {"pairs": [PAIR], "modle": "x"}, 422, "invalid_request", "modle", None),
+        ("/similarity", {"pairs": [PAIR], "model": 3}, 422, "invalid_request", "model", None),
+        ("/rank", {"query": "a", "candidates": ["a"], "top_k": "1"}, 422, "invalid_request", "top_k", None),
+        ("/rank", {"query": None, "candidates": ["a"]}, 422, "invalid_request", "query", None),
+        ("/rank", {"query": "a", "candidates": ["a"], "rerank_top": "9"}, 422, "invalid_request", "rerank_top", None),
+        ("/rank", {"query": "a", "candidates": ["a"], "rerank_model": 1}, 422, "invalid_request", "rerank_model", None),
+        ("/entailment", {"pairs": [PAIR]}, 422, "invalid_request", "pairs.0.premise", None),
+        ("/entailment", {}, 422, "invalid_request", "pairs", None),
+        ("/entailment", {"premise": "a man"}, 422, "invalid_request", "hypotheses", None),
+        ("/entailment", {"hypotheses": ["a man"]}, 422, "invalid_request", "premise", None),
+        ("/entailment", {**GOOD["/entailment"], "premise": "a"}, 422, "invalid_request", "pairs", None),
+        ("/entailment", {"premise": ["a", 1], "hypotheses": ["a"]}, 422, "invalid_request", "premise", None),
+        ("/entailment", {"premise": [], "hypotheses": ["a"]}, 422, "invalid_request", "premise", None),
+        ("/classify", {}, 422, "invalid_request", "text", None),
+        ("/classify", {"text": {"a": 1}}, 422, "invalid_request", "text", None),
+        ("/classify", {"text": ["a", None]}, 422, "invalid_request", "text", None),
+        ("/classify", {"text": "a", "labels": ["a", 1]}, 422, "invalid_request", "labels.1", None),
+        ("/classify", {"text": "a", "labels": ["a", "b", "a"]}, 413, "too_large", "labels", 2),
+        ("/classify", {"text": "a", "labels": ["a", "a"]}, 422, "invalid_request", "labels.1", None),
+        ("/classify", {"text": "a", "labels": ["a"], "template": "a"}, 422, "invalid_request", "template", None),
+        ("/classify", {"text": "a", "template": "{}"}, 422, "invalid_request", "template", None),
+        ("/classify", {"text": "a", "multi_label": True}, 422, "invalid_request", "multi_label", None),
+        ("/classify", {"text": "a", "multi_label": "no"}, 422, "invalid_request", "multi_label", None),
+        ("/classify", {"text": "a"}, 422, "invalid_request", "labels", None),  # no model has labels of its own
+        ("/embed", {"sentences": {"a": 1}}, 422, "invalid_request", "sentences", None),
+        ("/explain", {"a": "man"}, 422, "invalid_request", "b", None),
+        ("/explain", {"pairs": [PAIR]}, 422, "invalid_request", "a", None),
+        ("/explain", {"a": "man", "b": ["dog"]}, 422, "invalid_request", "b", None),
+        # below a limit
+        ("/similarity", {"pairs": []}, 422, "invalid_request", "pairs", 1),
+        ("/rank", {"query": "a", "candidates": []}, 422, "invalid_request", "candidates", 1),
+        ("/rank", {"query": "a", "candidates": ["a"], "top_k": 0}, 422, "invalid_request", "top_k", 1),
+        ("/rank", {"query": "a", "candidates": ["a"], "rerank_top": 0}, 422, "invalid_request", "rerank_top", 1),
+        ("/entailment", {"pairs": []}, 422, "invalid_request", "pairs", 1),
+        ("/embed", {"sentences": []}, 422, "invalid_request", "sentences", 1),
+        ("/entailment", {"premise": "a", "hypotheses": []}, 422, "invalid_request", "hypotheses", 1),
+        ("/classify", {"text": []}, 422, "invalid_request", "text", None),
+        ("/classify", {"text": "a", "labels": []}, 422, "invalid_request", "labels", 1),
+        # no text
+        ("/similarity", {"pairs": [PAIR, {"a": "man", "b": ""}]}, 422, "empty_text", "pairs.1.b", None),
+        ("/similarity", {"pairs": [{"a": " \t\n\u00a0", "b": "x"}]}, 422, "empty_text", "pairs.0.a", None),
+        ("/similarity", {"pairs": [{"a": "\u200b\ufeff", "b": "x"}]}, 422, "empty_text", "pairs.0.a", None),
+        ("/similarity", {"pairs": [{"a": "\x00", "b": "x"}]}, 422, "empty_text", "pairs.0.a", None),
+        ("/rank", {"query": "", "candidates": ["a"]}, 422, "empty_text", "query", None),
+        ("/rank", {"query": "a", "candidates": ["a", " "]}, 422, "empty_text", "candidates.1", None),
+        (
+            "/entailment",
+            {"pairs": [{"premise": "a", "hypothesis": " "}]},
+            422,
+            "empty_text",
+            "pairs.0.hypothesis",
+            None,
+        ),
+        ("/embed", {"sentences": ["a", ""]}, 422, "empty_text", "sentences.1", None),
+        ("/entailment", {"premise": " \n\n ", "hypotheses": ["a"]}, 422, "empty_text", "premise", None),
+        ("/entailment", {"premise": ["a", ""], "hypotheses": ["a"]}, 422, "empty_text", "premise.1", None),
+        ("/entailment", {"premise": "a", "hypotheses": ["a", "\u200b"]}, 422, "empty_text", "hypotheses.1", None),
+        ("/classify", {"text": "", "labels": ["a"]}, 422, "empty_text", "text", None),
+        ("/classify", {"text": ["a", " "], "labels": ["a"]}, 422, "empty_text", "text.1", None),
+        ("/classify", {"text": "a", "labels": ["a", "\u200b"]}, 422, "empty_text", "labels.1", None),
+        ("/explain", {"a": "man", "b": "\u200b"}, 422, "empty_text", "b", None),
+        # over a limit
+        ("/similarity", {"pairs": [PAIR] * 3}, 413, "too_large", "pairs", 2),
+        ("/rank", {"query": "a", "candidates": ["a"] * 3}, 413, "too_large", "candidates", 2),
+        ("/entailment", {"pairs": [{"premise": "a", "hypothesis": "a"}] * 3}, 413, "too_large", "pairs", 2),
+        ("/embed", {"sentences": ["a"] * 3}, 413, "too_large", "sentences", 2),
+        ("/entailment", {"premise": "Man. Dog. Cat.", "hypotheses": ["a"]}, 413, "too_large", "premise", 2),
+        ("/entailment", {"premise": ["a"] * 2, "hypotheses": ["a"] * 2}, 413, "too_large", "premise", 2),
+        ("/entailment", {"premise": "x" * 21, "hypotheses": ["a"]}, 413, "too_large", "premise", 20),
+        ("/entailment", {"premise": ["x" * 21], "hypotheses": ["a"]}, 413, "too_large", "premise.0", 20),
+        ("/entailment", {"premise": "a", "hypotheses": ["x" * 21]}, 413, "too_large", "hypotheses.0", 20),
+        ("/classify", {"text": ["a", "a"], "labels": ["a", "b"]}, 413, "too_large", "labels", 2),
+        ("/classify", {"text": "x" * 21, "labels": ["a"]}, 413, "too_large", "text", 20),
+        ("/classify", {"text": "a", "labels": ["x" * 21]}, 413, "too_large", "labels.0", 20),
+        ("/classify", {"text": "a", "labels": ["a"], "template": "x{}" * 7}, 413, "too_large", "template", 20),
+        ("/similarity", {"pairs": [PAIR, {"a": "man", "b": "x" * 21}]}, 413, "too_large", "pairs.1.b", 20),
+        ("/rank", {"query": "x" * 21, "candidates": ["a"]}, 413, "too_large", "query", 20),
+        ("/rank", {"query": "x", "candidates": ["a", "x" * 21]}, 413, "too_large", "candidates.1", 20),
+        ("/entailment", {"pairs": [{"premise": "x" * 21, "hypothesis": "a"}]}, 413, "too_large", "pairs.0.premise", 20),
+        ("/embed", {"sentences": ["x" * 21]}, 413, "too_large", "sentences.0", 20),
+        ("/explain", {"a": "x" * 21, "b": "man"}, 413, "too_large", "a", 20),
+        ("/explain", {"a": "man", "b": "a a a a"}, 413, "too_large", "b", 3),
+        # models
+        ("/similarity", {"pairs": [PAIR], "model": "nope"}, 404, "unknown_model", "model", None),
+        ("/entailment", {**GOOD["/entailment"], "model": "avg-paraphrase"}, 422, "unsupported_task", "model", None),
+        ("/classify", {**GOOD["/classify"], "model": "avg-paraphrase"}, 422, "unsupported_task", "model", None),
+        ("/classify", {"text": "a", "model": "avg-sick"}, 422, "unsupported_task", "model", None),
+        ("/embed", {**GOOD["/embed"], "model": "pair-sick"}, 422, "unsupported_task", "model", None),
+        ("/rank", {**GOOD["/rank"], "rerank_model": "nope"}, 404, "unknown_model", "rerank_model", None),
+        ("/rank", {**GOOD["/rank"], "rerank_top": 1}, 422, "invalid_request", "rerank_model", None),
+    ],
+)
+async def test_what_does_not_fit_is_named(serve: Serve, path, body, status, code, field, limit) -> None:
+    async with serve(**LIMITS) as client:
+        found, error = await refused(client, path, json=body)
+    assert (found, error["code"], error["field"], error["limit"]) == (status, code, field, limit)
+    if limit is not None and code == "too_large":
+        assert str(limit) in str(error["message"])
+
+
+@pytest.mark.parametrize("path", GOOD)
+async def test_an_unknown_model_is_told_the_known_ones(serve: Serve, path: str) -> None:
+    async with serve() as client:
+        status, error = await refused(client, path, json={**GOOD[path], "model": "gpt-9"})
+    assert status == 404
+    for name in ("'gpt-9'", "avg-paraphrase", "avg-sick", "pair-sick"):
+        assert name in str(error["message"])
+
+
+async def test_a_model_without_the_task_is_told_which_have_it(serve: Serve) -> None:
+    async with serve() as client:
+        _, error = await refused(client, "/entailment", json={**GOOD["/entailment"], "model": "avg-paraphrase"})
+    assert error["message"] == "model avg-paraphrase has no entailment; models that have it: avg-sick, pair-sick"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (rb'{"pairs":[{"a":"man","b":"\ud800"}]}', "pairs.0.b"),
+        (rb'{"pairs":[{"a":"man \udfff dog","b":"x"}]}', "pairs.0.a"),
+        (rb'{"pairs":[{"a":"man","b":"x"}],"model":"\ud800"}', "model"),
+        (rb'{"pairs":[{"a":"man","b":"x"}],"\ud800":1}', "\\ud800"),
+        (rb'"\ud800"', None),
+    ],
+)
+async def test_a_lone_surrogate_is_refused_where_it_stands(serve: Serve, body: bytes, field: str | None) -> None:
+    async with serve() as client:
+        status, error = await refused(client, "/similarity", content=body, headers={"content-type": "application/json"})
+    assert (status, error["code"], error["field"]) == (422, "invalid_request", field)
+    assert "lone surrogate" in str(error["message"])
+
+
+async def test_a_pair_of_surrogates_is_a_character(serve: Serve) -> None:
+    async with serve() as client:
+        body = rb'{"pairs":[{"a":"man \ud83d\ude00","b":"x"}]}'
+        response = await client.post("/similarity", content=body, headers={"content-type": "application/json"})
+    assert response.json()["results"][0]["tokens"] == [2, 1]
+
+
+async def test_a_field_name_of_the_client_is_quoted_only_so_far(serve: Serve) -> None:
+    async with serve() as client:
+        _, error = await refused(client, "/similarity", json={"pairs": [PAIR], "x" * 5000: 1})
+    assert len(str(error["field"])) < 200
+    assert len(str(error["message"])) < 300
+
+
+@pytest.mark.parametrize("path", GOOD)
+async def test_a_body_declared_too_long_is_refused_before_it_is_read(serve: Serve, path: str) -> None:
+    async def never() -> None:
+        raise AssertionError("the body was read")
+        yield b""
+
+    async with serve(max_body_bytes=50) as client:
+        status, error = await refused(client, path, content=never(), headers={"content-length": "51"})
+    assert (status, error["code"], error["limit"]) == (413, "too_large", 50)
+
+
+async def test_a_body_of_unknown_length_is_counted_as_it_comes(serve: Serve) -> None:
+    sent = 0
+
+    async def chunks():
+        nonlocal sent
+        for _ in range(1000):
+            sent += 1
+            yield b" " * 10
+
+    async with serve(max_body_bytes=50) as client:
+        status, error = await refused(client, "/similarity", content=chunks())
+    assert (status, error["code"], error["limit"]) == (413, "too_large", 50)
+    assert sent == 6
+
+
+async def test_a_body_of_exactly_the_limit_is_read_in_pieces(serve: Serve) -> None:
+    whole = json.dumps(GOOD["/similarity"]).encode()
+
+    async def chunks():
+        for i in range(0, len(whole), 7):
+            yield whole[i : i + 7]
+
+    async with serve(max_body_bytes=len(whole)) as client:
+        assert (await client.post("/similarity", content=chunks())).status_code == 200
+        assert (await client.post("/similarity", content=whole)).status_code == 200
+        assert (await client.post("/similarity", content=whole + b" ")).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"content-type": "application/json"}, 200),
+        ({"content-type": "Application/JSON; charset=utf-8"}, 200),
+        ({"content-type": "application/vnd.api+json"}, 200),
+        ({}, 200),
+        ({"content-type": "application/json", "content-encoding": "identity"}, 200),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"content-type": "application/jsonp"}, 415),
+        ({"content-type": "application/json", "content-encoding": "gzip"}, 415),
+    ],
+)
+async def test_only_plain_json_is_read(serve: Serve, headers: dict[str, str], status: int) -> None:
+    async with serve() as client:
+        response = await client.post("/similarity", content=json.dumps(GOOD["/similarity"]), headers=headers)
+    assert response.status_code == status
+    if status == 415:
+        assert error_of(response)["code"] == "unsupported_media_type"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nowhere", 404, "not_found"),
+        ("POST", "/similarity/", 404, "not_found"),
+        ("GET", "/similarity", 405, "method_not_allowed"),
+        ("DELETE", "/rank", 405, "method_not_allowed"),
+        ("POST", "/models", 405, "method_not_allowed"),
+    ],
+)
+async def test_the_frameworks_own_errors_have_the_shape_too(serve: Serve, method, path, status, code) -> None:
+    async with serve() as client:
+        response = await client.request(method, path)
+    assert response.status_code == status
+    assert error_of(response)["code"] == code
+    assert ("allow" in response.headers) == (status == 405)
+
+
+async def test_a_key_is_asked_for_when_one_is_set(serve: Serve) -> None:
+    async with serve(api_keys=let_in("correct horse")) as client:
+        for headers in (
+            {},
+            {"authorization": "Bearer wrong"},
+            {"authorization": "Bearer correct horse battery"},
+            {"authorization": "Basic correct horse"},
+            {"x-api-key": "correct"},
+            {"x-api-key": ""},
+        ):
+            for method, path in (("POST", "/similarity"), ("GET", "/models"), ("GET", "/metrics"), ("GET", "/docs")):
+                response = await client.request(method, path, headers=headers)
+                assert response.status_code == 401
+                assert error_of(response)["code"] == "unauthorized"
+                assert response.headers["www-authenticate"] == "Bearer"
+                assert "correct horse" not in response.text
+        for headers in (
+            {"authorization": "Bearer correct horse"},
+            {"authorization": "bearer correct horse"},
+            {"x-api-key": "correct horse"},
+        ):
+            assert (await client.post("/similarity", json=GOOD["/similarity"], headers=headers)).status_code == 200
+            assert (await client.get("/metrics", headers=headers)).status_code == 200
+
+
+async def test_health_needs_no_key(serve: Serve) -> None:
+    async with serve(api_keys=let_in("correct horse")) as client:
+        assert (await client.get("/health/live")).status_code == 200
+        assert (await client.get("/health/ready")).status_code == 200

@@ -1,0 +1,174 @@
+"""Labels of texts: a model's own, or any, by what an entailment model says."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contract.manifest import Manifest
+from contract.scoring import classification, classify, encode
+from service.scoring.classifying import judged
+from tests import fakes
+from tests.service.conftest import Client, Serve
+
+pytestmark = pytest.mark.anyio
+TEXTS = ["a man plays the guitar", "a dog runs in the park", "not"]
+LABELS = ["guitar", "dog", "sofa"]
+
+
+@pytest.fixture
+def labelling(tmp_path: Path) -> Path:
+    """A model with labels of its own beside one with entailment and the default of /similarity."""
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
+    fakes.graded_model(tmp_path / "avg-sick")
+    fakes.labelling_model(tmp_path / "sentiment")
+    return tmp_path
+
+
+async def answer(client: Client, path: str, **body: object) -> dict:  # type: ignore[type-arg]
+    response = await client.post(path, json=body)
+    assert response.status_code == 200, response.text
+    return response.json()  # type: ignore[no-any-return]
+
+
+async def test_a_model_answers_with_its_own_labels(serve: Serve, labelling: Path) -> None:
+    manifest, runs = Manifest.load(labelling / "sentiment"), fakes.runs_of(labelling / "sentiment")
+    task = manifest.classification
+    assert task is not None
+    ids = [fakes.tokenizer().encode(text, fakes.MAX_TOKENS).ids for text in TEXTS]
+    expected = [
+        classification(task, classify(runs[task.graph], encode(runs["encoder.onnx"], [each])))[0] for each in ids
+    ]
+    async with serve(models_dir=labelling) as client:
+        found = await answer(client, "/classify", text=TEXTS)
+        one = await answer(client, "/classify", text=TEXTS[0], model="sentiment")
+        listed = (await client.get("/models")).json()
+    assert found["model"] == "sentiment"
+    assert [list(each["probabilities"]) for each in found["results"]] == [["negative", "positive"]] * 3
+    for result, probabilities in zip(found["results"], expected, strict=True):
+        assert result["probabilities"] == pytest.approx(probabilities, abs=1e-6)
+        assert result["label"] == max(probabilities, key=probabilities.get)  # type: ignore[arg-type]
+        assert (result["truncated"], set(result)) == (False, {"label", "probabilities", "truncated"})
+    assert one["results"] == found["results"][:1]
+    described = {model["id"]: model for model in listed["models"]}
+    assert described["sentiment"]["labels"] == ["negative", "positive"]
+    assert described["sentiment"]["tasks"] == ["classification", "embedding"]
+    assert described["sentiment"]["default_for"] == ["/classify"]
+    assert described["avg-sick"]["labels"] is None
+    assert listed["defaults"]["/classify"] == "sentiment"
+
+
+async def test_what_was_cut_and_what_was_cached_is_said(serve: Serve, labelling: Path) -> None:
+    async with serve(models_dir=labelling, cache="memory") as client:
+        for labels in (None, LABELS):
+            body = {"text": [TEXTS[0], "man " * 13], "tell_cached": True, **({"labels": labels} if labels else {})}
+            first = await answer(client, "/classify", **body)
+            again = await answer(client, "/classify", **body | {"text": [TEXTS[0], TEXTS[1]]})
+            assert [each["truncated"] for each in first["results"]] == [False, True]
+            assert [each["cached"] for each in first["results"]] == [False, False]
+            assert [each["cached"] for each in again["results"]] == [True, False]
+        long = await answer(client, "/classify", text="a", labels=["dog " * 13])
+    assert long["results"][0]["truncated"]
+
+
+async def test_a_version_is_named(serve: Serve, labelling: Path) -> None:
+    (labelling / "sentiment").rename(labelling / "old")
+    (labelling / "sentiment").mkdir()
+    (labelling / "old").rename(labelling / "sentiment" / "2")
+    async with serve(models_dir=labelling) as client:
+        found = await answer(client, "/classify", text="a man")
+    assert (found["model"], found["model_version"]) == ("sentiment", 2)
+
+
+async def test_without_labels_one_model_must_have_some(serve: Serve, labelling: Path) -> None:
+    fakes.labelling_model(labelling / "topics", "topics", labels=("sport", "art", "trade"))
+    async with serve(models_dir=labelling) as client:
+        several = (await client.post("/classify", json={"text": "a"})).json()["error"]
+        named = await answer(client, "/classify", text="a", model="topics")
+        assert "/classify" not in (await client.get("/models")).json()["defaults"]
+    assert (several["code"], several["field"]) == ("invalid_request", "model")
+    assert "sentiment, topics" in several["message"]
+    assert list(named["results"][0]["probabilities"]) == ["sport", "art", "trade"]
+    async with serve() as client:
+        nobody = (await client.post("/classify", json={"text": "a"})).json()["error"]
+    assert (nobody["field"], "no model here has labels of its own" in nobody["message"]) == ("labels", True)
+
+
+@pytest.mark.parametrize("model", [None, "pair-sick"])
+async def test_given_labels_are_judged_by_entailment(serve: Serve, model: str | None) -> None:
+    async with serve() as client:
+        pairs = [{"premise": text, "hypothesis": f"the {label} ."} for text in TEXTS for label in LABELS]
+        said = (await answer(client, "/entailment", pairs=pairs, model=model))["results"]
+        body = {"text": TEXTS, "labels": LABELS, "template": "the {} .", "model": model}
+        one_of = await answer(client, "/classify", **body)
+        each = await answer(client, "/classify", **body, multi_label=True)
+        alone = await answer(client, "/classify", **body | {"labels": LABELS[:1]})
+    assert one_of["model"] == (model or "avg-sick")
+    for i, (single, several) in enumerate(zip(one_of["results"], each["results"], strict=True)):
+        of_text = [result["probabilities"] for result in said[3 * i : 3 * i + 3]]
+        entailed = np.array([p["entailment"] for p in of_text])
+        against = np.array([p["contradiction"] for p in of_text])
+        # The softmax of logarithms is the share of what they are logarithms of.
+        softmax = np.exp(np.log(entailed)) / np.exp(np.log(entailed)).sum()
+        assert single["probabilities"] == pytest.approx(dict(zip(LABELS, softmax, strict=True)), abs=1e-6)
+        expected = entailed / (entailed + against)
+        assert several["probabilities"] == pytest.approx(dict(zip(LABELS, expected, strict=True)), abs=1e-6)
+        assert single["label"] == LABELS[int(softmax.argmax())]
+        assert alone["results"][i]["probabilities"]["guitar"] == pytest.approx(expected[0], abs=1e-6)
+
+
+async def test_the_template_has_a_default(serve: Serve) -> None:
+    async with serve() as client:
+        default = await answer(client, "/classify", text=TEXTS[0], labels=LABELS)
+        same = await answer(client, "/classify", text=TEXTS[0], labels=LABELS, template="This text is about {}.")
+        other = await answer(client, "/classify", text=TEXTS[0], labels=LABELS, template="{} {}")
+    assert default == same != other
+
+
+def test_probabilities_beyond_the_range_of_floats_say_nothing() -> None:
+    nothing = [{"entailment": 0.0, "neutral": 1.0, "contradiction": 0.0}] * 4
+    assert judged(nothing, multi_label=False) == [0.25] * 4
+    assert judged(nothing, multi_label=True) == [0.5] * 4
+
+
+@pytest.mark.parametrize("model", [None, "pair-sick"])
+async def test_claims_get_their_best_sentence(serve: Serve, model: str | None) -> None:
+    sentences = ["A man plays the guitar.", "A dog runs in the park.", "The cat sleeps."]
+    claims = ["a man is playing", "the dog is in the park", "a cat"]
+    async with serve() as client:
+        pairs = [{"premise": sentence, "hypothesis": claim} for claim in claims for sentence in sentences]
+        said = (await answer(client, "/entailment", pairs=pairs, model=model))["results"]
+        of_list = await answer(client, "/entailment", premise=sentences, hypotheses=claims, model=model)
+        of_text = await answer(client, "/entailment", premise=" ".join(sentences), hypotheses=claims, model=model)
+    assert of_list == of_text
+    assert len(of_list["results"]) == 3
+    for i, result in enumerate(of_list["results"]):
+        of_claim = said[3 * i : 3 * i + 3]
+        best = int(np.argmax([each["probabilities"]["entailment"] for each in of_claim]))
+        assert (result["index"], result["sentence"]) == (best, sentences[best])
+        assert {name: result[name] for name in of_claim[best]} == of_claim[best]
+
+
+async def test_claims_say_what_was_cached_and_cut(serve: Serve) -> None:
+    body = {"premise": ["a dog", "man " * 13], "hypotheses": ["a dog", "man " * 14], "tell_cached": True}
+    async with serve(cache="memory") as client:
+        first, again = [await answer(client, "/entailment", **body) for _ in range(2)]
+    for result, claim_cut in zip(first["results"], (False, True), strict=True):
+        assert result["truncated"] == [result["index"] == 1, claim_cut]
+        assert result["cached"] == [False, False]
+    assert [result["cached"] for result in again["results"]] == [[True, True]] * 2
+
+
+async def test_what_a_claim_lacks_is_told(serve: Serve) -> None:
+    async with serve(max_pairs=5) as client:
+        body = {"premise": "A dog. A cat. A man.", "hypotheses": ["a", "the"]}
+        error = (await client.post("/entailment", json=body)).json()["error"]
+    assert (error["code"], error["field"], error["limit"]) == ("too_large", "premise", 5)
+    assert "3 sentences with 2 hypotheses are 6 pairs, the limit is 5 (SEMBLANCE_MAX_PAIRS)" in error["message"]
+
+
+async def test_metrics_name_the_route(serve: Serve, labelling: Path) -> None:
+    async with serve(models_dir=labelling) as client:
+        await answer(client, "/classify", text="a man")
+        page = await client.scrape()
+    assert any('route="/classify"' in line and 'model="sentiment"' in line for line in page.splitlines())

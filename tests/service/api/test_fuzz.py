@@ -1,0 +1,522 @@
+"""Bodies and bytes that no client of good will sends, against a real process on a real socket.
+
+Whatever comes: no 5xx, each error in the shape of the family that was asked, a process that goes on answering, and
+memory that stays where it was. The bytes come from a seed. `TEST_EFFORT` makes it many times as many, from another seed
+each time, which a failure names: see `tests/effort.py`.
+"""
+
+import json
+import random
+import re
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httptools
+import httpx
+import pytest
+
+from service.http.connection import MAX_PIPELINED
+from tests.effort import EFFORT
+from tests.service.api.test_bad_input import GOOD
+from tests.service.conftest import NEEDED_SECONDS
+from tests.service.process.test_process import running
+
+SEED = 20_261_122 if EFFORT == 1 else time.time_ns()
+BODIES = 1500 * EFFORT
+MESSAGES = 300 * EFFORT
+SECONDS = 0.5  # that a request may take to arrive
+MB = 1_000_000
+MAY_GROW = 64 * MB  # of resident memory: arenas of the allocator, nothing that grows with what is sent
+
+OURS = frozenset({"error.code", "error.message", "error.field", "error.limit", "error.request_id"})
+OPENAI = frozenset({"error.message", "error.type", "error.param", "error.code"})
+JINA = OPENAI | {"message", "detail"}
+COHERE = frozenset({"id", "message"})
+TEI = frozenset({"error", "error_type"})
+OPEN_INFERENCE = frozenset({"error"})
+SHAPES: dict[str, tuple[frozenset[str], ...]] = {
+    **dict.fromkeys(GOOD, (OURS,)),
+    "/similarity": (OURS, TEI),
+    "/embed": (OURS, TEI),
+    "/rerank": (JINA, TEI),
+    "/score": (JINA,),
+    "/v1/score": (JINA,),
+    "/infinity/rerank": (JINA,),
+    "/v1/rerank": (JINA | COHERE,),
+    "/v2/rerank": (COHERE,),
+    "/predict": (TEI,),
+    "/": (TEI,),
+    "/v1/embeddings": (OPENAI,),
+}
+ANY_SHAPE = (OURS, OPENAI, JINA, COHERE, JINA | COHERE, TEI, OPEN_INFERENCE)
+BODIES_OF: list[tuple[str, Any]] = [
+    *GOOD.items(),
+    ("/rank", {"query": "a man", "candidates": ["a dog", "a man"], "rerank_model": "pair-sick", "rerank_top": 1}),
+    ("/similarity", {"inputs": {"source_sentence": "a man", "sentences": ["a dog", "a cat"]}}),
+    ("/embed", {"inputs": ["a man"], "normalize": True, "truncate": False}),
+    ("/rerank", {"query": "a man", "texts": ["a dog", "a man"], "raw_scores": True, "return_text": True}),
+    ("/rerank", {"query": "a man", "documents": ["a dog", {"text": "a man"}], "top_n": 1, "max_tokens_per_doc": 3}),
+    ("/score", {"text_1": "a man", "text_2": ["a dog", "a man"], "truncate_prompt_tokens": -1}),
+    ("/v1/score", {"text_1": ["a man"], "text_2": ["a dog"], "use_activation": False}),
+    ("/v1/rerank", {"query": "a man", "documents": ["a dog"], "return_documents": True, "rank_fields": ["text"]}),
+    ("/v2/rerank", {"query": "a man", "documents": ["a dog"], "model": "avg-sick"}),
+    ("/predict", {"inputs": [["a man", "a dog"]], "raw_scores": True, "truncation_direction": "left"}),
+    ("/", {"inputs": ["a man", "a dog"]}),
+    ("/v1/embeddings", {"input": ["a man"], "encoding_format": "base64", "dimensions": 8}),
+]
+TYPES = [
+    "application/json", "application/json; charset=utf-16", "application/vnd.api+json", "text/plain", "", "json", "*/*",
+    "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json\t;", "application/" * 500,
+]  # fmt: skip
+ODD_VALUES: list[bytes] = [
+    b"null", b"true", b"0", b"-0", b"-1", b"1e999", b"-1e-999", b"NaN", b"Infinity", b"-Infinity", b"0.1", b"1.0",
+    b"9" * 20, b"-" + b"9" * 400, b"9" * 5000, b"1" + b"0" * 308 + b".0", b"[]", b"{}", b'""', b'"\\ud800"',
+    b'"\xff"', b'"\xed\xa0\x80"', b'"\xc0\x80"', b'"\\x"', b'"\x00"', b'"' + b"x" * 200_000 + b'"', b"[" * 5000,
+    b"[" * 200 + b"]" * 200, b'{"a":' * 150 + b"1" + b"}" * 150, b'["' + b'","' * 11_000 + b'"]', b"[null]", b"[1]",
+    b'[["a man","a dog"]]', b'{"text":"a man"}', b"undefined", b"/**/1", b"1,", b'"a\nb"', b'"\\ud83d\\ude00"',
+    b"'a'", b"[[]]", b'"\\u0000"',
+]  # fmt: skip
+
+
+class Answer(NamedTuple):
+    """A response as it came over the wire."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Served(NamedTuple):
+    """A process and where it listens."""
+
+    url: str
+    address: tuple[str, int]
+    errors: list[str]  # lines it wrote
+
+
+@contextmanager
+def listening(models: Path) -> Iterator[Served]:
+    """The process, what it writes being read, and at the end found to be alive and sane."""
+    with running(models, request_timeout=SECONDS, keep_alive_seconds=2, max_body_bytes=MB) as (process, url):
+        lines: list[str] = []
+        assert process.stderr is not None
+        reader = threading.Thread(target=lines.extend, args=(process.stderr,))  # a full pipe would stop the process
+        reader.start()
+        try:
+            host, port = url.removeprefix("http://").split(":")
+            yield Served(url, (host, int(port)), lines)
+            assert process.poll() is None
+        finally:
+            process.kill()
+            reader.join()
+        for line in lines:
+            assert json.loads(line)["level"] in ("info", "warning"), line
+            assert "Traceback" not in line
+
+
+@pytest.fixture(scope="module")
+def served(models: Path) -> Iterator[Served]:
+    with listening(models) as found:
+        yield found
+
+
+@pytest.fixture
+def watched(served: Served) -> Iterator[Served]:
+    """The process, which after the test must answer as before it and hold no more memory than it did."""
+    with httpx.Client(base_url=served.url) as client:
+        good = {path: client.post(path, json=body).json() for path, body in GOOD.items()}
+        before = memory(client)
+    yield served
+    with httpx.Client(base_url=served.url) as client:
+        assert {path: client.post(path, json=body).json() for path, body in GOOD.items()} == good
+        assert client.get("/health/ready").json()["status"] == "ready"
+        assert memory(client) - before < MAY_GROW
+
+
+def memory(client: httpx.Client) -> float:
+    """Resident bytes of the process that answers."""
+    found = re.search(r"^process_resident_memory_bytes (\S+)$", client.get("/metrics").text, re.MULTILINE)
+    assert found is not None
+    return float(found[1])
+
+
+def check(status: int, content_type: str, body: bytes, shapes: tuple[frozenset[str], ...]) -> None:
+    """An answer, or an error of one of these shapes: either of them JSON, and no fault of the service's."""
+    assert status < 500
+    assert content_type == "application/json"
+    content = json.loads(body, parse_constant=_not_json)
+    if status != 200:
+        assert status >= 400
+        assert frozenset(leaves(content)) in shapes
+
+
+def _not_json(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def leaves(content: Any, path: str = "") -> Iterator[str]:
+    """Paths of all that is no object itself."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from leaves(value, f"{path}.{key}" if path else key)
+    else:
+        yield path
+
+
+# Bodies
+
+
+def places(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a JSON document, its root among them."""
+    yield path
+    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for key, value in items:
+        yield from places(value, (*path, key))
+
+
+def with_value(content: Any, path: tuple[Any, ...], value: bytes) -> bytes:
+    """The document with these bytes, JSON or not, at a place."""
+    mark = "\ue000"
+    if not path:
+        return value
+    changed = json.loads(json.dumps(content))
+    parent = changed
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = mark
+    return json.dumps(changed, ensure_ascii=False).encode().replace(f'"{mark}"'.encode(), value)
+
+
+def flipped(rng: random.Random, data: bytes) -> bytes:
+    """A few bits turned over."""
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 8)):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def spliced(rng: random.Random, data: bytes) -> bytes:
+    """Some bytes taken out, and others put in."""
+    start = rng.randrange(len(data))
+    end = min(len(data), start + rng.randint(0, 10))
+    return data[:start] + rng.randbytes(rng.randint(0, 10)) + data[end:]
+
+
+def doubled(rng: random.Random, content: Any) -> bytes:
+    """A key twice, with another value the second time."""
+    whole = json.dumps(content).encode()
+    key = rng.choice(list(content))
+    return whole[:-1] + b"," + json.dumps(key).encode() + b":" + rng.choice(ODD_VALUES) + b"}"
+
+
+def renamed(rng: random.Random, content: Any) -> bytes:
+    """A key changed into one of another family's, or into none."""
+    name = rng.choice(
+        ["inputs", "texts", "documents", "pairs", "query", "", "\0", "a.b", "__class__", "\u732b", "x" * 5000]
+    )
+    key = rng.choice(list(content))
+    return json.dumps({name if k == key else k: v for k, v in content.items()}).encode()
+
+
+MUTATIONS: list[Callable[[random.Random, Any], bytes]] = [
+    lambda rng, content: rng.randbytes(rng.randint(0, 300)),
+    lambda rng, content: flipped(rng, json.dumps(content).encode()),
+    lambda rng, content: spliced(rng, json.dumps(content).encode()),
+    lambda rng, content: json.dumps(content).encode()[: -rng.randint(1, 20)],
+    lambda rng, content: with_value(content, rng.choice(list(places(content))), rng.choice(ODD_VALUES)),
+    lambda rng, content: with_value(content, rng.choice(list(places(content))), json.dumps(content).encode()),
+    lambda rng, content: with_value(content, (*rng.choice(list(places(content)))[:1],), rng.choice(ODD_VALUES)),
+    doubled,
+    renamed,
+    lambda rng, content: json.dumps(content).encode(
+        rng.choice(["utf-8-sig", "utf-16", "utf-16-be", "utf-32", "utf-7"])
+    ),
+    lambda rng, content: json.dumps(content).encode() + rng.choice([b"}", b"{}", b"\0", b"\xff", b" " * 1000, b"//"]),
+    lambda rng, content: rng.choice([b"[", b'{"a":', b'[{"pairs":']) * rng.choice([100, 300, 100_000]),
+    lambda rng, content: json.dumps(content).encode() + b" " * rng.choice([1000, MB]),
+]
+
+
+def test_any_body_is_answered_or_refused_in_shape(watched: Served) -> None:
+    rng = random.Random(SEED)
+    with httpx.Client(base_url=watched.url, timeout=NEEDED_SECONDS) as client:
+        seen = set()
+        for i in range(BODIES):
+            path, content = rng.choice(BODIES_OF)
+            body = rng.choice(MUTATIONS)(rng, content)
+            content_type = rng.choice(TYPES) if rng.random() < 0.1 else "application/json"
+            response = client.post(path, content=body, headers={"content-type": content_type})
+            seen.add(response.status_code)
+            try:
+                check(response.status_code, response.headers["content-type"], response.content, SHAPES[path])
+                assert response.headers["x-request-id"]
+            except (AssertionError, ValueError) as error:
+                raise AssertionError(
+                    f"seed {SEED}, number {i}: {path} {body[:500]!r}: {response.status_code} {response.text[:500]}"
+                ) from error
+    assert seen >= {200, 400, 413, 415, 422}  # the mutations do reach all of them
+
+
+# Bytes
+
+
+def post(body: bytes = b"", *headers: bytes, path: bytes = b"/similarity", first: bytes = b"") -> bytes:
+    """A request, with no header that is not given but Host."""
+    return b"\r\n".join([first or b"POST %s HTTP/1.1" % path, b"host: x", *headers, b"", body])
+
+
+def sized(body: bytes, *headers: bytes, path: bytes = b"/similarity") -> bytes:
+    """A request with the length it has."""
+    return post(body, b"content-length: %d" % len(body), *headers, path=path)
+
+
+GOOD_BODY = json.dumps(GOOD["/similarity"]).encode()
+CHUNKED = b"transfer-encoding: chunked"
+IN_CHUNKS = b"%x\r\n%s\r\n0\r\n\r\n" % (len(GOOD_BODY), GOOD_BODY)
+WHOLE = sized(GOOD_BODY)
+WEBSOCKET = (b"connection: upgrade", b"upgrade: websocket", b"sec-websocket-version: 13", b"sec-websocket-key: eA==")
+ODD_LENGTHS = [b"-1", b"1e3", b"0x10", b"+5", b"", b"9" * 40, b"1, 2"]
+ODD_LINE_ENDS = [b";x=" + b"y" * 9000 + b"\r\n", b"\n", b"\r", b"\r\n\r\n"]
+ODD_ENCODINGS = [b"gzip, chunked", b"chunked, x", b"x", b"", b"Chunked"]
+ODD_HEADERS = [b"no colon", b" x: folded", b": y", b"x : y", b"x\0: y", b"x: \0", b"\xff: \xff", b"x: a\rb"]
+ODD_PLACES = [
+    b"/../../etc/passwd", b"/%2e%2e/%2e%2e/etc/passwd", b"/models%00", b"/%ff%fe", b"/%c0%ae", b"/%", b"/models?%ff=%z",
+    b"http://x/models", b"http://x", b"x:80", b"*", b"//models", b"/models#x", b"/" + b"a" * 50_000, b"/\xff", b"?",
+    b"/v1/models/%2e%2e", b"/v2/models/%F0%9F%98%80/ready", b"/v1/models/" + b"a/" * 500, b"/info?model=%00",
+    b"/docs/../x", b"/ /",
+]  # fmt: skip
+MESSAGES_OF: list[Callable[[random.Random], bytes]] = [
+    lambda rng: rng.randbytes(rng.randint(1, 2000)),
+    lambda rng: flipped(rng, WHOLE),
+    lambda rng: spliced(rng, WHOLE),
+    lambda rng: flipped(rng, post(IN_CHUNKS, CHUNKED)),
+    lambda rng: WHOLE[: rng.randrange(1, len(WHOLE))],
+    # lengths
+    lambda rng: post(GOOD_BODY, b"content-length: %d" % rng.randint(0, 2 * len(GOOD_BODY))),
+    lambda rng: post(GOOD_BODY, b"content-length: " + rng.choice(ODD_LENGTHS)),
+    lambda rng: post(GOOD_BODY, b"content-length: 5", b"content-length: %d" % rng.randint(4, 6)),
+    lambda rng: post(IN_CHUNKS, CHUNKED, b"content-length: %d" % rng.randint(0, 99)),
+    lambda rng: post(GOOD_BODY),
+    # chunks
+    lambda rng: post(rng.choice([b"", b"-", b"0x", b"g", b"F" * 17, b"7" * 400]) + IN_CHUNKS, CHUNKED),
+    lambda rng: post(IN_CHUNKS.replace(b"\r\n", rng.choice(ODD_LINE_ENDS), 1), CHUNKED),
+    lambda rng: post(b"".join(b"1\r\n%c\r\n" % byte for byte in GOOD_BODY) + b"0\r\n\r\n", CHUNKED),
+    lambda rng: post(IN_CHUNKS[:-2] + b"x: y\r\n" * rng.choice([1, 5000]) + b"\r\n", CHUNKED, b"trailer: x"),
+    lambda rng: post(IN_CHUNKS, b"transfer-encoding: " + rng.choice(ODD_ENCODINGS)),
+    # headers
+    lambda rng: sized(GOOD_BODY, *[b"x-%d: y" % i for i in range(rng.choice([100, 3000]))]),
+    lambda rng: sized(GOOD_BODY, b"x: " + b"y" * rng.choice([9000, 60_000])),
+    lambda rng: sized(GOOD_BODY, rng.choice(ODD_HEADERS)),
+    lambda rng: sized(GOOD_BODY, b"x-request-id: " + rng.randbytes(8).hex().encode() * rng.choice([1, 9])),
+    lambda rng: sized(GOOD_BODY, b"content-type: " + rng.choice(TYPES).encode()),
+    lambda rng: sized(GOOD_BODY, b"content-encoding: " + rng.choice([b"gzip", b"identity", b"br, gzip", b""])),
+    lambda rng: sized(GOOD_BODY, b"expect: " + rng.choice([b"100-continue", b"200-ok"])),
+    lambda rng: sized(GOOD_BODY, b"authorization: " + rng.randbytes(20).replace(b"\n", b"").replace(b"\r", b"")),
+    lambda rng: sized(GOOD_BODY, *WEBSOCKET),
+    lambda rng: post(b"", *WEBSOCKET, first=b"GET / HTTP/1.1"),
+    lambda rng: sized(GOOD_BODY, b"connection: upgrade, http2-settings", b"upgrade: h2c", b"http2-settings: AAMAAABk"),
+    # request lines
+    lambda rng: post(first=b"%s /models HTTP/1.1" % rng.choice([b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"BREW"])),
+    lambda rng: post(first=b"GET /models HTTP/" + rng.choice([b"0.9", b"1.0", b"1.2", b"2.0", b"9.9", b"1.1 x", b"x"])),
+    lambda rng: post(first=b"GET /models"),
+    lambda rng: post(first=b"GET %s HTTP/1.1" % rng.choice(ODD_PLACES)),
+    lambda rng: post(first=b"CONNECT x:80 HTTP/1.1"),
+    lambda rng: post(first=b"OPTIONS * HTTP/1.1"),
+    lambda rng: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + rng.randbytes(40),
+    lambda rng: bytes.fromhex("16030100a5010000a10303") + rng.randbytes(160),  # whoever speaks TLS here
+    lambda rng: b"\r\n" * rng.randint(1, 5000) + WHOLE,
+    lambda rng: WHOLE.replace(b"\r\n", b"\n"),
+    # several at once
+    lambda rng: WHOLE * rng.randint(2, 30),
+    lambda rng: WHOLE + rng.randbytes(50) + WHOLE,
+    lambda rng: b"".join(
+        sized(rng.choice(MUTATIONS)(rng, content), path=path.encode()) for path, content in rng.sample(BODIES_OF, 5)
+    ),
+]  # fmt: skip
+
+
+class _Parsed:
+    """Responses out of a stream of bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.answers: list[Answer] = []
+        self._headers: dict[str, str] = {}
+        self._body = b""
+        self._parser = httptools.HttpResponseParser(self)
+        self._parser.feed_data(data)
+
+    def on_message_begin(self) -> None:
+        self._headers, self._body = {}, b""
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name.decode().lower()] = value.decode()
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status != 100:
+            self.answers.append(Answer(status, self._headers, self._body))
+
+
+def say(address: tuple[str, int], *parts: bytes, pause: float = 0.0) -> list[Answer]:
+    """Send, and read until the other side closes: it does so in the end, whatever it was told."""
+    with closing(socket.create_connection(address, timeout=NEEDED_SECONDS)) as connection:
+        with suppress(ConnectionError):  # it need not read what it refuses
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(pause)
+        received = b""
+        with suppress(ConnectionError):
+            while data := connection.recv(65536):
+                received += data
+    return _Parsed(received).answers
+
+
+def in_shape(answers: list[Answer]) -> bool:
+    """Whether each answer is one, or an error in some family's shape; all of them JSON."""
+    for answer in answers:
+        check(answer.status, answer.headers["content-type"].partition(";")[0], answer.body, ANY_SHAPE)
+    return True
+
+
+LAST = post(b"", b"connection: close", first=b"GET /health/live HTTP/1.1")  # whoever understands it, hangs up after it
+
+
+def test_any_bytes_are_answered_or_refused_in_shape(watched: Served) -> None:
+    rng = random.Random(SEED)
+    messages = [make(rng) for make in MESSAGES_OF]  # each kind at least once
+    messages += [rng.choice(MESSAGES_OF)(rng) for _ in range(MESSAGES - len(messages))]
+
+    def ask(i: int) -> set[int]:
+        cut = random.Random(SEED + i).randrange(len(messages[i]))
+        try:
+            answers = say(watched.address, messages[i][:cut], messages[i][cut:] + LAST)
+            assert in_shape(answers)
+        except (AssertionError, KeyError, ValueError, OSError, httptools.HttpParserError) as error:
+            raise AssertionError(f"seed {SEED}, number {i}: {messages[i][:500]!r}") from error
+        return {answer.status for answer in answers}
+
+    with ThreadPoolExecutor(16) as pool:
+        seen = set().union(*pool.map(ask, range(len(messages))))
+    assert seen >= {200, 400, 404, 405, 415}  # the messages do reach all of them
+
+
+def test_pipelined_requests_are_answered_in_turn_up_to_the_first_that_is_none(watched: Served) -> None:
+    other = json.dumps({"sentences": ["a dog"]}).encode()
+    valid = [WHOLE, sized(other, path=b"/embed"), sized(b"{", path=b"/rank"), post(first=b"GET /nowhere HTTP/1.1")]
+    statuses = [200, 200, 400, 404]
+    most = MAX_PIPELINED // len(valid)  # and one that they wait for
+    answers = say(watched.address, b"".join(valid * most) + LAST)
+    assert [answer.status for answer in answers] == statuses * most + [200]
+    answers = say(watched.address, b"".join(valid * most) + b"no request\r\n\r\n" + b"".join(valid))
+    assert [answer.status for answer in answers] == statuses * most
+    (answer,) = say(watched.address, b"no request\r\n\r\n" + WHOLE)
+    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (400, "not_http")
+
+
+@pytest.mark.parametrize(
+    ("head", "more"),
+    [
+        (b"GET /" + b"a" * 1000, b"a" * 1000),
+        (b"GET / HTTP/1.1\r\nx: ", b"y" * 1000),
+        (b"GET / HTTP/1.1\r\n", b"x: y\r\n" * 170),
+    ],
+    ids=["line", "header", "headers"],
+)
+def test_a_head_without_end_is_refused_before_it_fills_the_memory(watched: Served, head: bytes, more: bytes) -> None:
+    sent = 0
+    with closing(socket.create_connection(watched.address, timeout=NEEDED_SECONDS)) as connection:
+        connection.sendall(head)
+        time.sleep(0.05)
+        with suppress(ConnectionError):
+            while sent < 50 * MB:
+                connection.sendall(more)
+                sent += len(more)
+    assert sent < 10 * MB  # what the sockets hold on their way is not the service's
+    for _ in range(10):
+        (answer,) = say(watched.address, head, *[more] * 70, pause=0.001)
+        if answer.status != 408:  # a busy machine may send it too slowly
+            break
+    assert answer.status == 431
+    assert json.loads(answer.body)["error"] | {"request_id": "", "message": ""} == {
+        "code": "head_too_large",
+        "message": "",
+        "field": None,
+        "limit": 65_536,
+        "request_id": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("start", "drip", "status", "code"),
+    [
+        (b"POST /simi", b"l", 408, "head_timeout"),
+        (b"POST /similarity HTTP/1.1\r\nhost: x\r\n", b"x: y\r\n", 408, "head_timeout"),
+        (post(b"", b"content-length: 1000"), b" ", 408, "body_timeout"),
+        (post(b"", CHUNKED), b"1\r\n \r\n", 408, "body_timeout"),
+        (b"", b"\r\n", 408, "head_timeout"),
+        (b"", b"", None, None),
+        (sized(b"{") + post(b"", b"content-length: 2000000"), b" ", 400, "not_json"),
+        (post(b"", b"content-length: 2000000"), b" ", 413, "too_large"),
+    ],
+)
+def test_who_never_ends_is_hung_up_on(
+    watched: Served, start: bytes, drip: bytes, status: int | None, code: str | None
+) -> None:
+    """Many slow ones at once, while others are answered as ever."""
+
+    def drip_on() -> list[Answer]:
+        with closing(socket.create_connection(watched.address, timeout=NEEDED_SECONDS)) as connection:
+            received, gone = b"", threading.Event()
+
+            def listen() -> None:
+                nonlocal received
+                with suppress(ConnectionError):
+                    while data := connection.recv(65536):
+                        received += data
+                gone.set()
+
+            listener = threading.Thread(target=listen)
+            listener.start()
+            with suppress(ConnectionError):
+                connection.sendall(start)
+                while not gone.wait(SECONDS / 10):
+                    connection.sendall(drip)
+            listener.join()
+        return _Parsed(received).answers
+
+    with ThreadPoolExecutor(20) as pool:
+        slow = [pool.submit(drip_on) for _ in range(20)]
+        with httpx.Client(base_url=watched.url, timeout=NEEDED_SECONDS) as client:
+            while not all(one.done() for one in slow):
+                assert client.post("/similarity", json=GOOD["/similarity"]).status_code == 200
+    for one in slow:
+        answers = one.result()
+        assert in_shape(answers)
+        if status is None:
+            assert answers == []
+        else:
+            assert (answers[0].status, json.loads(answers[0].body)["error"]["code"]) == (status, code)
+
+
+def test_callers_who_leave_halfway_are_forgotten(watched: Served) -> None:
+    rng = random.Random(SEED)
+    for _ in range(MESSAGES):
+        with closing(socket.create_connection(watched.address, timeout=NEEDED_SECONDS)) as connection:
+            connection.sendall(WHOLE[: rng.randrange(len(WHOLE))])
+            if rng.random() < 0.5:  # with a reset instead of a farewell
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    deadline = time.monotonic() + NEEDED_SECONDS
+    with httpx.Client(base_url=watched.url) as client:
+        while "semblance_requests_in_flight 1.0\n" not in client.get("/metrics").text:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)

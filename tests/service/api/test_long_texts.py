@@ -1,0 +1,66 @@
+"""Texts at the limit of characters: read no further than models go, whatever they are made of, on every route."""
+
+import pytest
+
+from contract import text as contract_text
+from tests.service.conftest import Serve
+
+pytestmark = pytest.mark.anyio
+LONG = 100_000
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Characters that are read."""
+    sizes: list[int] = []
+    normalise = contract_text.normalise
+
+    def counted(text: str) -> str:
+        sizes.append(len(text))
+        return normalise(text)
+
+    monkeypatch.setattr(contract_text, "normalise", counted)
+    return sizes
+
+
+@pytest.mark.parametrize("part", ["a man runs ", "\u732b", "\ufdfa"])
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("/similarity", lambda text: {"pairs": [{"a": text, "b": text[1:]}]}),
+        ("/rank", lambda text: {"query": text, "candidates": [text[1:]]}),
+        ("/entailment", lambda text: {"pairs": [{"premise": text, "hypothesis": text[1:]}]}),
+        ("/embed", lambda text: {"sentences": [text, text[1:]]}),
+        ("/v1/embeddings", lambda text: {"model": "avg-paraphrase", "input": [text, text[1:]]}),
+    ],
+)
+async def test_a_long_text_is_read_as_far_as_models_go(serve: Serve, read: list[int], part: str, route, body) -> None:
+    text = (part * LONG)[:LONG]
+    async with serve(max_in_flight=10) as client:
+        read.clear()
+        response = await client.post(route, json=body(text))
+    assert response.status_code == 200, response.text
+    assert sum(read) < 2 * 3000
+    if route == "/similarity":
+        (result,) = response.json()["results"]
+        assert result["truncated"] == [True, True]
+        assert result["unknown"] == [0.0 if part.startswith("a") else 1.0] * 2
+
+
+async def test_a_long_text_to_explain_is_refused_after_its_beginning(serve: Serve, read: list[int]) -> None:
+    async with serve(max_explained_tokens=8) as client:
+        read.clear()
+        response = await client.post("/explain", json={"a": "\ufdfa" * LONG, "b": "a man"})
+    assert response.status_code == 413
+    assert response.json()["error"]["field"] == "a"
+    assert sum(read) < 3000
+
+
+async def test_reading_is_charged_as_far_as_it_goes_and_scoring_as_far_as_models_do(serve: Serve) -> None:
+    async with serve() as client:
+        scorer = client.app.service.registry["avg-paraphrase"].scorer
+    most = scorer._most_chars
+    assert scorer._chars(["a" * 10]) == 10
+    assert scorer._chars(["\u732b" * 10]) == 80
+    assert most < scorer._chars(["a" * LONG]) < LONG
+    assert most < scorer._chars(["\u732b" * LONG]) < 8 * LONG

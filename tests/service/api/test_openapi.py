@@ -1,0 +1,116 @@
+"""Every route, our own and every dialect's, against its own description: no 5xx, and nothing that it does not say.
+
+Schemathesis makes up requests from the OpenAPI document, such as fit it and such as do not. `TEST_EFFORT` has it look
+longer: see `tests/effort.py`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+from schemathesis.openapi.loaders import from_asgi
+from schemathesis.schemas import BaseSchema
+
+from service.app import create_app
+from service.errors import HttpError, RequestError
+from service.http.edge import OPEN
+from service.settings import Settings
+from tests.effort import EFFORT
+from tests.service.api.test_bad_input import GOOD
+from tests.service.conftest import let_in
+
+KEY = "correct horse battery"
+pytestmark = pytest.mark.timeout(600)  # half a minute, where nobody else wants the machine
+
+
+def described(models: Path, examples: int, **settings: object) -> BaseSchema:
+    """A service's own description, with so many made-up requests for each of its operations."""
+    app = create_app(Settings(models_dir=models, **settings))  # type: ignore[arg-type]
+    options: dict[str, Any] = {
+        "generation": {"max-examples": examples * EFFORT, "deterministic": EFFORT == 1},
+        # A text that says nothing, or a model that is not there, fits the description and is refused all the same.
+        "checks": {"positive_data_acceptance": {"enabled": False}},
+        "warnings": False,
+    }
+    config = SchemathesisConfig.from_dict(options)
+    return from_asgi("/openapi.json", app, config=config, headers={"Authorization": f"Bearer {KEY}"})
+
+
+@pytest.fixture(autouse=True)
+def place_for_names(request: pytest.FixtureRequest) -> None:
+    # Schemathesis names the operation at hand where pytest kept the test's name before 9.2; the report has its own.
+    request.node._nodeid = request.node.nodeid
+
+
+@pytest.fixture(scope="module")
+def to_everybody(models: Path) -> BaseSchema:
+    return described(models, 10)
+
+
+@pytest.fixture(scope="module")
+def to_keys(models: Path) -> BaseSchema:
+    """A service whose key is known to none but who asks for the description."""
+    return described(models, 1, api_keys=let_in(KEY))
+
+
+@pytest.fixture(scope="module")
+def once_an_hour(models: Path) -> BaseSchema:
+    """A service whose one question of this hour was the one for its description."""
+    return described(models, 1, rate_limit="1/hour")
+
+
+@schemathesis.pytest.from_fixture("to_everybody").parametrize()
+def test_every_answer_is_as_described(case: schemathesis.Case) -> None:
+    case.call_and_validate()
+
+
+@schemathesis.pytest.from_fixture("to_keys").parametrize()
+def test_every_refusal_without_a_key_is_as_described(case: schemathesis.Case) -> None:
+    response = case.call_and_validate()
+    assert (response.status_code == 401) == (case.operation.path not in OPEN)
+
+
+@schemathesis.pytest.from_fixture("once_an_hour").parametrize()
+def test_every_refusal_of_one_question_too_many_is_as_described(case: schemathesis.Case) -> None:
+    response = case.call_and_validate()
+    assert (response.status_code == 429) == (case.operation.path not in OPEN)
+
+
+def test_every_error_of_ours_is_described(to_everybody: BaseSchema) -> None:
+    def kinds(error: type[RequestError]) -> Iterator[type[RequestError]]:
+        yield error
+        for kind in error.__subclasses__():
+            yield from kinds(kind)
+
+    possible = {str(error.status) for error in kinds(RequestError) if error is not HttpError}
+    for path in GOOD:
+        assert set(to_everybody[path]["POST"].definition.raw["responses"]) >= possible
+
+
+def test_every_text_and_list_of_a_request_has_its_least_length(to_everybody: BaseSchema) -> None:
+    schemas = to_everybody.raw_schema["components"]["schemas"]  # type: ignore[attr-defined]
+    texts = {"a", "b", "premise", "hypothesis", "query", "source_sentence"}
+    lists = {"pairs", "candidates", "sentences", "documents", "texts"}
+    seen = set()
+    for name, schema in schemas.items():
+        if not name.endswith(("Request", "Pair", "Hypothesis", "SentencesToCompare")):
+            continue
+        for field, found in schema["properties"].items():
+            for one in found.get("anyOf", [found]):
+                if one.get("type") == "null":
+                    continue
+                if one.get("type") == "array" and field == "premise":  # a document
+                    assert one["minItems"] >= 1
+                elif field in texts or (
+                    field in ("input", "inputs", "text_1", "text_2") and one.get("type") == "string"
+                ):
+                    assert one["minLength"] == 1, (name, field)
+                elif field in lists or (field in ("input", "inputs", "text_1") and one.get("type") == "array"):
+                    assert one["minItems"] >= 1, (name, field)
+                else:
+                    continue
+                seen.add(field)
+    assert seen > texts | lists

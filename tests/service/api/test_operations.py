@@ -1,0 +1,353 @@
+"""What operators ask: models, health, metrics, documentation, logs."""
+
+import asyncio
+import json
+import logging
+import re
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from contract.manifest import Manifest
+from service.models import checks
+from service.observe import logs
+from tests import fakes
+from tests.service.api.test_bad_input import GOOD
+from tests.service.conftest import Serve, let_in
+
+pytestmark = pytest.mark.anyio
+SECRET_TEXT = "zanzibar"
+
+
+async def test_models_says_what_is_served(serve: Serve, models) -> None:
+    async with serve(max_pairs=7) as client:
+        answer = (await client.get("/models")).json()
+    described = {model["id"]: model for model in answer["models"]}
+    assert list(described) == ["avg-paraphrase", "avg-sick", "pair-sick"]
+    assert [model["tasks"] for model in described.values()] == [
+        ["similarity", "embedding", "explanation"],
+        ["similarity", "entailment", "embedding", "explanation"],
+        ["similarity", "entailment", "explanation"],
+    ]
+    cosine = described["avg-paraphrase"]
+    assert cosine["fingerprint"] == Manifest.load(models / "avg-paraphrase").fingerprint
+    assert cosine["provider"] == "cpu"
+    assert (cosine["dim"], cosine["max_tokens"], cosine["rating_scale"]) == (fakes.DIM, fakes.MAX_TOKENS, None)
+    assert cosine["default_for"] == ["/similarity", "/rank", "/embed", "/explain"]
+    assert [model["explanations"] for model in described.values()] == [
+        {"matrices": ["contributions"], "vectors": ["contributions", "deletion"]},
+        {"matrices": [], "vectors": ["deletion"]},
+        {"matrices": ["cosine", "alike"], "vectors": ["deletion"]},
+    ]
+    assert answer["rerank"] == {"default_model": None, "default_top": 15}
+    assert described["avg-sick"]["rating_scale"] == [1.0, 5.0]
+    assert described["pair-sick"]["dim"] is None
+    assert cosine["figures"] == [
+        {"task": "similarity", "corpus": "none", "split": "test", "metric": "pearson", "value": 0.5, "rows": 2}
+    ]
+    assert answer["defaults"]["/entailment"] == "avg-sick"
+    assert answer["limits"]["max_pairs"] == 7
+
+
+async def test_alive_and_ready(serve: Serve) -> None:
+    async with serve() as client:
+        assert (await client.get("/health/live")).json() == {"status": "alive"}
+        response = await client.get("/health/ready")
+    assert response.status_code == 200
+    assert response.json() == {
+        "status": "ready",
+        "reasons": [],
+        "models": ["avg-paraphrase", "avg-sick", "pair-sick"],
+        "redis": "off",
+    }
+
+
+async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None:
+    async with serve() as client:
+        scorer = client.app.service.registry["avg-paraphrase"].scorer
+        right = scorer._encoder
+        scorer._encoder = lambda feeds: right(feeds) ** 2
+        client.app.service.registry["avg-paraphrase"].check()
+        response = await client.get("/health/ready")
+        assert response.status_code == 503
+        body = response.json()
+        assert body["status"] == "unready"
+        assert len(body["reasons"]) == 1
+        assert body["reasons"][0].startswith("model avg-paraphrase: golden pair")
+        scorer._encoder = right
+        client.app.service.registry["avg-paraphrase"].check()
+        assert (await client.get("/health/ready")).status_code == 200
+
+
+async def test_readiness_runs_no_graph_however_often_it_is_asked(serve: Serve, monkeypatch) -> None:
+    monkeypatch.setattr(checks, "CHECK_SECONDS", 1000.0)  # a busy machine may need longer than the usual ones
+    async with serve() as client:
+        model = client.app.service.registry["avg-paraphrase"]
+        right, runs = model.scorer._encoder, 0
+
+        def counted(feeds):
+            nonlocal runs
+            runs += 1
+            return right(feeds)
+
+        model.scorer._encoder = counted
+        for path in ("/health/ready", "/v2/health/ready", "/v2/models/avg-paraphrase/ready"):
+            for _ in range(50):
+                assert (await client.get(path)).status_code == 200
+        assert runs == 0
+        model.check()
+        assert runs == 2
+
+
+async def test_the_models_are_asked_in_a_thread_every_few_seconds(serve: Serve, monkeypatch) -> None:
+    monkeypatch.setattr(checks, "CHECK_SECONDS", 0.01)
+    async with serve() as client:
+        scorer = client.app.service.registry["avg-paraphrase"].scorer
+        threads = set()
+
+        def fails(feeds):
+            threads.add(threading.current_thread().name)
+            raise RuntimeError("no memory at /srv/secret")
+
+        scorer._encoder = scorer._watched("encoder.onnx", fails)
+        deadline = time.monotonic() + 10
+        while (response := await client.get("/health/ready")).status_code == 200 and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        assert response.json()["reasons"] == [
+            "model avg-paraphrase: model avg-paraphrase failed: encoder.onnx raised RuntimeError"
+        ]
+        assert threads == {"checks"}
+
+
+async def test_a_graph_that_hangs_makes_unready_and_stops_nobody(serve: Serve, monkeypatch) -> None:
+    monkeypatch.setattr(checks, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(checks, "STALE_SECONDS", 0.3)
+    goes_on = threading.Event()
+    async with serve() as client:
+        scorer = client.app.service.registry["avg-paraphrase"].scorer
+        right = scorer._encoder
+
+        def hangs(feeds):
+            goes_on.wait(20)
+            return right(feeds)
+
+        scorer._encoder = hangs
+        deadline = time.monotonic() + 10
+        while (response := await client.get("/health/ready")).status_code == 200 and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        assert response.status_code == 503
+        assert response.json()["reasons"][0].startswith("the models were last found to answer ")
+        assert (await client.get("/health/live")).status_code == 200
+        scorer._encoder = right
+        goes_on.set()
+        while (response := await client.get("/health/ready")).status_code == 503 and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        assert response.status_code == 200
+
+
+async def test_metrics_are_there_before_the_first_request(serve: Serve) -> None:
+    async with serve() as client:
+        response = await client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    text = response.text
+    for series in (
+        'semblance_request_seconds_bucket{le="0.0001",model="avg-sick",route="/similarity"} 0.0',
+        'semblance_request_seconds_count{model="none",route="other"} 0.0',
+        'semblance_requests_total{route="/rank",status="503"} 0.0',
+        'semblance_cache_hits_total{tier="memory"} 0.0',
+        'semblance_cache_misses_total{tier="redis"} 0.0',
+        'semblance_redis_failures_total{kind="garbage"} 0.0',
+        'semblance_inference_failures_total{model="pair-sick"} 0.0',
+        'semblance_words_unknown_total{model="avg-sick"} 0.0',
+        'semblance_sentences_truncated_total{model="avg-sick"} 0.0',
+        "semblance_redis_up 0.0",
+        "semblance_cache_entries 0.0",
+        "semblance_workers_busy 0.0",
+        "semblance_requests_in_flight 1.0",
+    ):
+        assert f"{series}\n" in text
+    info = re.search(r'^semblance_model_info\{(.*model="avg-sick".*)\} 1.0$', text, re.MULTILINE)
+    assert info is not None
+    for label in ('architecture="word_averaging"', 'provider="cpu"', 'fingerprint="'):
+        assert label in info[1]
+    assert "process_resident_memory_bytes" in text
+
+
+async def test_metrics_count_what_happened(serve: Serve) -> None:
+    async with serve() as client:
+        pair = {"a": "a xylophone", "b": "man " * 50}
+        for _ in range(2):
+            await client.post("/similarity", json={"pairs": [pair], "model": "avg-sick"})
+        await client.post("/similarity", json={})
+        await client.get("/etc/passwd")
+        route = {"route": "/similarity"}
+        assert await client.metric("semblance_request_seconds_count", model="avg-sick", **route) == 2
+        assert await client.metric("semblance_request_seconds_count", model="none", **route) == 1
+        assert await client.metric("semblance_requests_total", status="200", **route) == 2
+        assert await client.metric("semblance_requests_total", status="422", **route) == 1
+        assert await client.metric("semblance_requests_total", route="other", status="404") == 1
+        assert await client.metric("semblance_sentences_total", model="avg-sick") == 4
+        assert await client.metric("semblance_sentences_truncated_total", model="avg-sick") == 2
+        assert await client.metric("semblance_words_total", model="avg-sick") == 104
+        assert await client.metric("semblance_words_unknown_total", model="avg-sick") == 2
+        assert await client.metric("semblance_cache_misses_total", tier="memory") == 2
+        assert await client.metric("semblance_cache_hits_total", tier="scores") == 1
+        assert await client.metric("semblance_cache_entries") == 2
+
+
+async def test_labels_come_from_closed_sets(serve: Serve) -> None:
+    async with serve() as client:
+        await client.post("/similarity", json={"pairs": [{"a": SECRET_TEXT, "b": "x"}], "model": SECRET_TEXT})
+        await client.post(f"/{SECRET_TEXT}", json={})
+        await client.request("BREW", "/similarity")
+        before = (await client.scrape()).count("\n")
+        for i in range(20):
+            await client.get(f"/{SECRET_TEXT}/{i}")
+        text = await client.scrape()
+    assert SECRET_TEXT not in text
+    assert text.count("\n") == before
+
+
+async def test_openmetrics_is_given_to_those_who_ask(serve: Serve) -> None:
+    async with serve() as client:
+        response = await client.get("/metrics", headers={"accept": "application/openmetrics-text; version=1.0.0"})
+    assert response.headers["content-type"].startswith("application/openmetrics-text")
+    assert response.text.endswith("# EOF\n")
+
+
+async def test_the_documentation_needs_no_internet(serve: Serve) -> None:
+    async with serve() as client:
+        page = (await client.get("/docs")).text
+        assets = re.findall(r'(?:src|href)="([^"]+)"', page)
+        assert assets
+        for asset in assets:
+            assert asset.startswith("/")
+            assert (await client.get(asset)).status_code == 200
+        assert "https://" not in page
+
+
+async def test_openapi_describes_every_route_with_examples(serve: Serve, models_and_labels: Path) -> None:
+    async with serve(models_dir=models_and_labels) as client:
+        api = (await client.get("/openapi.json")).json()
+        assert set(api["paths"]) >= {*GOOD, "/models", "/health/live", "/health/ready", "/metrics"}
+        schemas = api["components"]["schemas"]
+        for path in GOOD:
+            operation = api["paths"][path]["post"]
+            request = _schema(operation["requestBody"], schemas)
+            answer = _schema(operation["responses"]["200"], schemas)
+            assert request["additionalProperties"] is False
+            for example in request["examples"]:
+                response = await client.post(path, json=example)
+                assert response.status_code == 200
+                assert set(answer["required"]) <= set(response.json()) <= set(answer["properties"])
+                shown = [set(example) for example in answer["examples"]]
+                assert set(response.json()) in shown or set(answer["properties"]) in shown
+            for status in ("400", "401", "404", "413", "415", "422", "429", "500", "503"):
+                error = _schema(operation["responses"][status], schemas)
+                assert set(error["properties"]) == {"error"}
+
+
+def _schema(part, schemas):
+    schema = part["content"]["application/json"]["schema"]
+    ours = schema.get("anyOf", [schema])[0]  # before what a dialect adds to the path
+    return schemas[ours["$ref"].rpartition("/")[2]]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("abc-1.2_Z", True), ("a" * 64, True), ("a" * 65, False), ("a b", False), ("", False), ("\u00e9", False)],
+)
+async def test_a_sane_request_id_is_kept(serve: Serve, given: str, kept: bool) -> None:
+    async with serve() as client:
+        for method, path in (("POST", "/similarity"), ("GET", "/models")):
+            response = await client.request(method, path, headers={"x-request-id": given.encode()})
+            assert (response.headers["x-request-id"] == given) is kept
+            assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", response.headers["x-request-id"])
+
+
+async def test_request_ids_differ(serve: Serve) -> None:
+    async with serve() as client:
+        ids = {(await client.get("/health/live")).headers["x-request-id"] for _ in range(20)}
+    assert len(ids) == 20
+
+
+async def test_the_access_log_has_what_is_needed_and_no_text(serve: Serve, caplog) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with serve(access_log=True, api_keys=let_in("correct horse")) as client:
+        headers = {"x-request-id": "abc", "x-api-key": "correct horse"}
+        await client.post("/similarity", json={"pairs": [{"a": SECRET_TEXT, "b": "x"}]}, headers=headers)
+        await client.get(f"/{SECRET_TEXT}?q={SECRET_TEXT}", headers=headers)
+    formatter = logs.JsonFormatter()
+    events = [formatter.format(record) for record in caplog.records if record.name == "service.http.edge"]
+    first, second = map(json.loads, events)
+    assert first["message"] == "request"
+    assert (first["route"], first["status"], first["model"]) == ("/similarity", 200, "avg-paraphrase")
+    assert first["milliseconds"] > 0
+    assert (second["route"], second["status"], second["model"]) == ("other", 404, "none")
+    ours = [record for record in caplog.records if not record.name.startswith("httpx")]
+    everything = "".join(map(formatter.format, ours))
+    assert SECRET_TEXT not in everything
+    assert "correct horse" not in everything
+
+
+async def test_without_the_access_log_a_request_is_not_logged(serve: Serve, caplog) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with serve() as client:
+        await client.post("/similarity", json=GOOD["/similarity"])
+    assert [record for record in caplog.records if record.name == "service.http.edge"] == []
+
+
+def failure() -> logging.LogRecord:
+    try:
+        try:
+            raise KeyError(SECRET_TEXT)
+        except KeyError as error:
+            raise ValueError("why") from error
+    except ValueError as error:
+        return logging.LogRecord(
+            "x", logging.ERROR, "f", 1, "went %s", ("wrong",), (type(error), error, error.__traceback__)
+        )
+
+
+def test_a_log_line_carries_request_id_fields_and_trace() -> None:
+    record = failure()
+    record.fields = {"model": "m"}
+    token = logs.REQUEST_ID.set("abc")
+    try:
+        event = json.loads(logs.JsonFormatter().format(record))
+        text = logs.TextFormatter().format(record)
+    finally:
+        logs.REQUEST_ID.reset(token)
+    assert event.pop("time").endswith("+00:00")
+    trace = event.pop("exception")
+    assert event == {"level": "error", "logger": "x", "message": "went wrong", "model": "m", "request_id": "abc"}
+    assert text.partition(" ")[2] == f"error   went wrong request_id=abc model=m\n{trace}"
+
+
+def test_a_trace_says_what_an_exception_says_unless_that_may_quote_a_request() -> None:
+    record = failure()
+    at_start = json.loads(logs.JsonFormatter().format(record))["exception"]
+    assert f"KeyError: '{SECRET_TEXT}'" in at_start
+    assert at_start.endswith("\nValueError: why")
+    token = logs.REQUEST_ID.set("abc")
+    try:
+        answering = json.loads(logs.JsonFormatter().format(record))["exception"]
+    finally:
+        logs.REQUEST_ID.reset(token)
+    first, led_to, last = answering.partition("\nwhich led to\n")
+    assert led_to
+    for part, kind in ((first, "KeyError"), (last, "ValueError")):
+        assert part.endswith(f"\n{kind}")
+        assert f'File "{__file__}"' in part
+    assert f"'{SECRET_TEXT}'" not in answering
+    assert "why" not in answering.replace('raise ValueError("why")', "")
+
+
+async def test_every_post_route_is_called_by_the_door(serve: Serve) -> None:
+    async with serve() as client:
+        paths = (await client.get("/openapi.json")).json()["paths"]
+        posted = {path for path, methods in paths.items() if "post" in methods}
+        assert set(client.app._endpoints) == posted - {"/models/reload"}  # which scores nothing
+    assert set(GOOD) <= set(client.app._endpoints)

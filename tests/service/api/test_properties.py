@@ -1,0 +1,559 @@
+"""What holds of every answer, whatever the texts: for the fakes, and, marked `artifacts`, for each published model.
+
+`TEST_EFFORT` has it look longer: see `tests/effort.py`.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import cycle, islice, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from contract.manifest import Manifest
+from contract.text import split_words
+from contract.tokenizer import Encoded
+from contract.wordpiece import AnyTokenizer, load_tokenizer
+from tests import fakes
+from tests.effort import EFFORT, looking
+from tests.service.conftest import Ask, ServeAside
+
+# What a failure shows of long texts is cut, which is no failure itself.
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+PUBLISHED = Path(__file__).parents[3] / "models"
+MODELS = [
+    *[pytest.param(("fakes", name), id=name) for name in ("avg-paraphrase", "avg-sick", "pair-sick")],
+    *[
+        pytest.param(("published", path.parent.name), marks=pytest.mark.artifacts, id=f"published-{path.parent.name}")
+        for path in sorted(PUBLISHED.glob("*/manifest.json"))
+    ],
+]
+SAME = 1e-6  # how far two answers to the same question may lie apart
+MAX_CHARS = 4000
+MAX_EXPLAINED = 20
+# Beyond what chance makes of Unicode: what normalisation, word boundaries and hash buckets have to bear.
+ODD = [
+    "\0", "\x1b[31m", "\x7f", "\u0085", "\ufffe", "\U0010ffff",  # controls, and no characters at all
+    " ", "\t", "\r\n", "\u00a0", "\u2003", "\u2028", "\u3000", "\u200b", "\u2060", "\ufeff",  # white, wide and no space
+    "e\u0301", "a" + "\u0300" * 300, "\u0301", "\u3099", "\u0915\u094d\u0937", "\ufdfa",  # marks, and what unfolds
+    "\u05e9\u05dc\u05d5\u05dd", "\u202e man \u202c", "\u0645\u0631\u062d\u0628\u0627", "\u2067dog\u2069",  # leftward
+    "\U0001f600", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f1e9\U0001f1ea", "1\ufe0f\u20e3", "\U000e0041",
+    "\u732b", "\uac00\u1100\u1161", "\ufb03", "\u00df", "\u0130", "\u03a3\u03c2", "\U0001d4d0", "\u2460", "\uff21",
+    "x" * 65, "man" * 200, "1,000.5" * 40, "'" * 30, "n't", "do n't", "\\u0000", '"}],', "%s {0} ${a}", "<bucket 1>",
+]  # fmt: skip
+WORDS = [*fakes.WORDS, "running", "moss", "xylophone", "7", "isn't", "\u732b", "Man", "n\u00e4ive", "!"]
+
+
+class Model(NamedTuple):
+    """One model and how to ask it: with a cache that fills as the examples pass, and with none."""
+
+    manifest: Manifest
+    tokenizer: AnyTokenizer
+    others: list["Model"]  # of the same folder, with a similarity, itself among them
+    ask_cached: Ask
+    ask_uncached: Ask
+
+    @property
+    def limit(self) -> int:
+        return self.manifest.limits.max_tokens
+
+    def read(self, text: str) -> Encoded:
+        return self.tokenizer.encode(text, self.limit)
+
+    def similarity(self, pairs: Sequence[tuple[str, str]], *, cached: bool = False) -> list[dict[str, Any]]:
+        body = {"model": self.manifest.id, "pairs": [{"a": a, "b": b} for a, b in pairs]}
+        results: list[dict[str, Any]] = self.answer("/similarity", body, cached=cached)["results"]
+        return results
+
+    def raw(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        return [result["raw_score"] for result in self.similarity(pairs)]
+
+    def raw_by_text(self, query: str, texts: Sequence[str]) -> dict[str, float]:
+        """What orders the texts: relevance where the model has it, each asked by itself."""
+        if self.manifest.relevance is None:
+            return dict(zip(texts, self.raw([(query, text) for text in texts]), strict=True))
+        return {text: self.rank(query, [text])["results"][0]["raw_score"] for text in texts}
+
+    def entailment(self, pairs: Sequence[tuple[str, str]], *, cached: bool = False) -> list[dict[str, Any]]:
+        asked = [{"premise": a, "hypothesis": b} for a, b in pairs]
+        body = {"model": self.manifest.id, "pairs": asked}
+        results: list[dict[str, Any]] = self.answer("/entailment", body, cached=cached)["results"]
+        return results
+
+    def rank(self, query: str, candidates: Sequence[str], *, cached: bool = False, **more: object) -> dict[str, Any]:
+        body = {"model": self.manifest.id, "query": query, "candidates": candidates} | more
+        return self.answer("/rank", body, cached=cached)
+
+    def embed(self, sentences: Sequence[str], *, cached: bool = False) -> dict[str, Any]:
+        return self.answer("/embed", {"model": self.manifest.id, "sentences": sentences}, cached=cached)
+
+    def explain(self, a: str, b: str, *, cached: bool = False) -> dict[str, Any]:
+        return self.answer("/explain", {"model": self.manifest.id, "a": a, "b": b}, cached=cached)
+
+    def answer(self, path: str, body: object, *, cached: bool) -> dict[str, Any]:
+        response = (self.ask_cached if cached else self.ask_uncached)(path, body)
+        assert response.status_code == 200, response.text
+        answer: dict[str, Any] = json.loads(response.text, parse_constant=_not_json)
+        return answer
+
+
+def _not_json(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+@pytest.fixture(scope="module")
+def worlds(models: Path, serve_aside: ServeAside) -> Iterator[Any]:
+    """Models by the folder they lie in, each folder served when it is first asked for."""
+    opened: dict[str, dict[str, Model]] = {}
+    # Nothing is refused because the machine is busy.
+    patient = {"request_timeout": 100, "max_queue_seconds": 100}
+    settings = {"max_text_chars": MAX_CHARS, "max_explained_tokens": MAX_EXPLAINED, **patient}
+    with ExitStack() as stack:
+
+        def world(name: str) -> dict[str, Model]:
+            if name not in opened:
+                root = models if name == "fakes" else PUBLISHED
+                asks = [
+                    stack.enter_context(serve_aside(models_dir=root, cache_bytes=size, **settings))
+                    for size in (500_000, 0)
+                ]
+                manifests = [Manifest.load(path.parent) for path in sorted(root.glob("*/manifest.json"))]
+                scoring: list[Model] = []
+                opened[name] = {
+                    manifest.id: Model(
+                        manifest,
+                        load_tokenizer(manifest.path_of(root / manifest.id, manifest.tokenizer)),
+                        scoring,
+                        *asks,
+                    )
+                    for manifest in manifests
+                }
+                scoring += [model for model in opened[name].values() if model.manifest.similarity is not None]
+            return opened[name]
+
+        yield world
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request: pytest.FixtureRequest, worlds: Any) -> Model:
+    """Each model in turn."""
+    world, name = request.param
+    found: Model = worlds(world)[name]
+    return found
+
+
+@pytest.fixture(scope="module")
+def scoring(model: Model) -> Model:
+    if model.manifest.similarity is None:
+        pytest.skip("the model has no similarity")
+    return model
+
+
+@pytest.fixture(scope="module")
+def labelling(model: Model) -> Model:
+    if model.manifest.entailment is None:
+        pytest.skip("the model has no entailment")
+    return model
+
+
+@pytest.fixture(scope="module")
+def embedding(model: Model) -> Model:
+    if model.manifest.dim is None:
+        pytest.skip("the model embeds no single sentence")
+    return model
+
+
+def whole(text: str) -> bool:
+    """Whether there is something to read."""
+    return bool(split_words(text))
+
+
+characters = st.characters(exclude_categories=["Cs"])
+anything = st.one_of(
+    st.text(characters, max_size=40),
+    st.lists(st.sampled_from([*ODD, *WORDS]), max_size=8).map("".join),
+    st.sampled_from(ODD),
+    st.builds(str.__mul__, characters, st.integers(0, MAX_CHARS + 1)),
+)
+sentences = st.one_of(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=16).map(" ".join),
+    st.lists(st.sampled_from([*ODD, *WORDS]), min_size=1, max_size=8).map(" ".join).filter(whole),
+    st.text(characters, min_size=1, max_size=40).filter(whole),
+)
+pairs = st.tuples(sentences, sentences)
+# More than a graph takes in one run, now and then.
+companies = st.one_of([st.lists(pairs, max_size=4)] * 5 + [st.lists(pairs, min_size=33, max_size=34)])
+# Few words, so that candidates are alike, and often the same.
+candidates = st.lists(
+    st.lists(st.sampled_from(WORDS[:5]), min_size=1, max_size=3).map(" ".join) | sentences, min_size=1, max_size=10
+)
+
+
+@looking(15)
+@given(asked=st.lists(pairs, min_size=1, max_size=5))
+def test_scores_are_in_their_ranges(scoring: Model, asked: list[tuple[str, str]]) -> None:
+    task = scoring.manifest.similarity
+    assert task is not None
+    low, high = task.raw_range
+    for result in scoring.similarity(asked):
+        assert 0 <= result["score"] <= 1
+        assert low <= result["raw_score"] <= high
+        assert all(0 <= share <= 1 for share in result["unknown"])
+        if task.label_scale is not None:
+            assert result["rating_scale"] == list(task.label_scale)
+            assert task.label_scale[0] <= result["rating"] <= task.label_scale[1]
+
+
+@looking(15)
+@given(asked=st.lists(pairs, min_size=1, max_size=5))
+def test_the_order_of_a_pair_moves_no_score_that_is_symmetric(scoring: Model, asked: list[tuple[str, str]]) -> None:
+    task = scoring.manifest.similarity
+    assert task is not None
+    if not task.symmetric:
+        pytest.skip("the manifest promises no symmetry")
+    turned = scoring.raw([(b, a) for a, b in asked])
+    assert turned == pytest.approx(scoring.raw(asked), abs=SAME)
+
+
+@looking(12)
+@given(pair=pairs, others=companies, data=st.data())
+def test_a_pair_scores_the_same_in_any_company(
+    scoring: Model, pair: tuple[str, str], others: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    (alone,) = scoring.similarity([pair])
+    place = data.draw(st.integers(0, len(others)))
+    together = scoring.similarity([*others[:place], pair, *others[place:], pair])
+    for result in (together[place], together[-1]):
+        assert result["raw_score"] == pytest.approx(alone["raw_score"], abs=SAME)
+        assert result["score"] == pytest.approx(alone["score"], abs=SAME)
+        for field in ("tokens", "truncated", "unknown"):
+            assert result[field] == alone[field]
+
+
+@looking(12)
+@given(pair=pairs, others=companies, data=st.data())
+def test_a_pair_is_labelled_the_same_in_any_company(
+    labelling: Model, pair: tuple[str, str], others: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    (alone,) = labelling.entailment([pair])
+    place = data.draw(st.integers(0, len(others)))
+    together = labelling.entailment([*others[:place], pair, *others[place:], pair])
+    for result in (together[place], together[-1]):
+        assert result["probabilities"] == pytest.approx(alone["probabilities"], abs=SAME)
+
+
+@looking(12)
+@given(sentence=sentences, others=companies, data=st.data())
+def test_a_sentence_is_embedded_the_same_in_any_company(
+    embedding: Model, sentence: str, others: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    (alone,) = embedding.embed([sentence])["embeddings"]
+    others = [text for pair in others for text in pair]
+    place = data.draw(st.integers(0, len(others)))
+    together = embedding.embed([*others[:place], sentence, *others[place:], sentence])["embeddings"]
+    for result in (together[place], together[-1]):
+        np.testing.assert_allclose(result, alone, rtol=0, atol=SAME)
+
+
+@looking(12)
+@given(query=sentences, candidate=sentences, others=companies, data=st.data())
+def test_a_candidate_scores_the_same_in_any_company(
+    scoring: Model, query: str, candidate: str, others: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    texts = [text for pair in others for text in pair]
+    (alone,) = scoring.rank(query, [candidate])["results"]
+    place = data.draw(st.integers(0, len(texts)))
+    together = scoring.rank(query, [*texts[:place], candidate, *texts[place:], candidate])["results"]
+    scores = {result["index"]: result["score"] for result in together}
+    assert [scores[place], scores[len(texts) + 1]] == pytest.approx([alone["score"]] * 2, abs=SAME)
+
+
+@looking(12)
+@given(asked=st.lists(pairs, min_size=1, max_size=5))
+def test_probabilities_sum_to_one(labelling: Model, asked: list[tuple[str, str]]) -> None:
+    task = labelling.manifest.entailment
+    assert task is not None
+    for result in labelling.entailment(asked):
+        found = result["probabilities"]
+        assert set(found) == set(task.labels)
+        assert all(0 <= value <= 1 for value in found.values())
+        assert sum(found.values()) == pytest.approx(1, abs=SAME)
+        assert found[result["label"]] == max(found.values())
+
+
+@looking(12)
+@given(query=sentences, texts=candidates, data=st.data())
+def test_candidates_are_ordered_by_their_scores_wherever_they_stand(
+    scoring: Model, query: str, texts: list[str], data: st.DataObject
+) -> None:
+    raw = scoring.raw_by_text(query, texts)
+    given_first = scoring.rank(query, texts)["results"]
+    moved = data.draw(st.permutations(texts))
+    for order in (texts, moved):
+        results = scoring.rank(query, order)["results"]
+        assert sorted(result["index"] for result in results) == list(range(len(order)))
+        in_order([(order[result["index"]], result["index"]) for result in results], raw)
+    score_of = {texts[result["index"]]: result["score"] for result in given_first}
+    for result in results:
+        assert result["score"] == pytest.approx(score_of[moved[result["index"]]], abs=SAME)
+
+
+@looking(12)
+@given(query=sentences, texts=candidates, top=st.integers(1, 12), data=st.data())
+def test_the_best_are_ordered_again_wherever_they_stand(
+    scoring: Model, query: str, texts: list[str], top: int, data: st.DataObject
+) -> None:
+    second = data.draw(st.sampled_from(scoring.others))
+    coarse, fine = scoring.raw_by_text(query, texts), second.raw_by_text(query, texts)
+    for order in (texts, data.draw(st.permutations(texts))):
+        answer = scoring.rank(query, order, rerank_model=second.manifest.id, rerank_top=top)
+        assert (answer["model"], answer["rerank_model"]) == (scoring.manifest.id, second.manifest.id)
+        results = answer["results"]
+        assert sorted(result["index"] for result in results) == list(range(len(order)))
+        best = min(top, len(order))
+        assert [result["stage"] for result in results] == [2] * best + [1] * (len(order) - best)
+        places = [(order[result["index"]], result["index"]) for result in results]
+        in_order(places[:best], fine)
+        in_order(places[best:], coarse)
+        if rest := places[best:]:  # whom the second model saw is the first one's choice
+            in_order([min(places[:best], key=lambda place: (coarse[place[0]], -place[1])), rest[0]], coarse)
+
+
+def in_order(places: list[tuple[str, int]], raw: dict[str, float]) -> None:
+    """Texts with their index in the request: the best first, and of equal texts the earlier first."""
+    for (better, before), (worse, after) in pairwise(places):
+        assert raw[better] >= raw[worse] - SAME
+        assert better != worse or before < after
+
+
+@looking(12)
+@given(query=sentences, texts=candidates, top_k=st.integers(1, 12), data=st.data())
+def test_the_best_few_are_the_beginning_of_them_all(
+    scoring: Model, query: str, texts: list[str], top_k: int, data: st.DataObject
+) -> None:
+    second = data.draw(st.sampled_from(scoring.others))
+    two_stages = {"rerank_model": second.manifest.id, "rerank_top": data.draw(st.integers(1, 12))}
+    for stages in ({}, two_stages):
+        everything = scoring.rank(query, texts, **stages)["results"]
+        best = scoring.rank(query, texts, top_k=top_k, **stages)["results"]
+        assert len(best) == min(top_k, len(texts))
+        for one, other in zip(best, everything, strict=False):
+            alike(one, other)
+
+
+@looking(10)
+@given(asked=st.lists(pairs, min_size=1, max_size=4))
+def test_a_cache_moves_no_answer(model: Model, asked: list[tuple[str, str]]) -> None:
+
+    def answers(*, cached: bool) -> Iterator[object]:
+        if model.manifest.similarity is not None:
+            yield model.similarity(asked, cached=cached)
+            ranked = model.rank(asked[0][0], [b for _, b in asked], cached=cached)["results"]
+            yield sorted(ranked, key=lambda result: result["index"])  # equals but for rounding may change places
+        if model.manifest.entailment is not None:
+            yield [result["probabilities"] for result in model.entailment(asked, cached=cached)]
+        if model.manifest.dim is not None:
+            yield model.embed([text for pair in asked for text in pair], cached=cached)
+
+    cold = list(answers(cached=False))
+    for _ in range(2):  # the second time all of it is known
+        alike(list(answers(cached=True)), cold)
+
+
+def alike(found: Any, expected: Any) -> None:
+    """The same, but for numbers that may differ a little."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            alike(found[key], value)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            alike(one, other)
+    else:
+        assert found == (pytest.approx(expected, abs=SAME) if isinstance(expected, float) else expected)
+
+
+@looking(10)
+@given(data=st.data())
+def test_what_is_cut_is_said_and_nothing_else(model: Model, data: st.DataObject) -> None:
+    """Of words that are one token each the count is plain, without asking the tokenizer."""
+    counts = st.integers(1, 3) | st.integers(model.limit - 2, model.limit + 2)
+    asked = data.draw(st.lists(counts, min_size=4, max_size=4))
+    texts = [" ".join(islice(cycle(["man", "dog", "the"]), count)) for count in asked]
+    cut = [count > model.limit for count in asked]
+    a, b, c, d = texts
+    if model.manifest.similarity is not None:
+        results = model.similarity([(a, b), (c, d)])
+        assert [result["truncated"] for result in results] == [cut[:2], cut[2:]]
+        assert [result["tokens"] for result in results] == [
+            [min(count, model.limit) for count in side] for side in (asked[:2], asked[2:])
+        ]
+        truncated = model.rank(a, [b, c, d])["truncated"]
+        assert truncated == {"query": cut[0], "candidates": [i for i in range(3) if cut[i + 1]]}
+    if model.manifest.entailment is not None:
+        labelled = model.entailment([(a, b), (c, d)])
+        assert [result["truncated"] for result in labelled] == [cut[:2], cut[2:]]
+    if model.manifest.dim is not None:
+        assert model.embed(texts)["truncated"] == cut
+
+
+@looking(15)
+@given(pair=pairs)
+def test_any_text_is_counted_as_the_tokenizer_reads_it(scoring: Model, pair: tuple[str, str]) -> None:
+    (result,) = scoring.similarity([pair])
+    read = [scoring.tokenizer.encode(text, max_tokens=10**9) for text in pair]
+    assert result["tokens"] == [min(len(sentence.ids), scoring.limit) for sentence in read]
+    assert result["truncated"] == [len(sentence.ids) > scoring.limit for sentence in read]
+    assert result["unknown"] == [sentence.unknown_ratio for sentence in read]
+
+
+@looking(12)
+@given(pair=pairs)
+def test_an_explanation_is_of_the_score_and_shares_sum_to_it(scoring: Model, pair: tuple[str, str]) -> None:
+    a, b = (scoring.read(text) for text in pair)
+    if max(len(a.ids), len(b.ids)) > MAX_EXPLAINED:
+        return  # refused: see the test of any text
+    answer = scoring.explain(*pair)
+    (scored,) = scoring.similarity([pair])
+    for field in {"score", "raw_score", "rating"} & set(scored):
+        assert answer[field] == pytest.approx(scored[field], abs=SAME)
+    assert [answer["a"]["truncated"], answer["b"]["truncated"]] == scored["truncated"]
+    sizes = [len(answer["a"]["tokens"]), len(answer["b"]["tokens"])]
+    assert sizes == [len(a.ids), len(b.ids)]
+    for matrix in answer["matrices"]:
+        assert np.shape(matrix["values"]) == (sizes[0], sizes[1])
+    vectors = {vector["name"]: vector for vector in answer["vectors"]}
+    for vector in vectors.values():
+        assert [len(vector["a"]), len(vector["b"])] == sizes
+    task = scoring.manifest.similarity
+    assert task is not None
+    a_mean = scoring.manifest.additive is True or scoring.manifest.token_embeddings is not None
+    assert ("contributions" in vectors) == (a_mean and task.comparison == "cosine")
+    if "contributions" in vectors:
+        shares = vectors["contributions"]
+        (of_pairs,) = (matrix["values"] for matrix in answer["matrices"] if matrix["name"] == "contributions")
+        for total in (sum(shares["a"]), sum(shares["b"]), np.sum(of_pairs)):
+            assert total == pytest.approx(answer["raw_score"], abs=SAME)
+
+
+# A body of four texts, and where in it they stand.
+PLACES: dict[str, tuple[Any, list[str]]] = {
+    "/similarity": (
+        lambda t: {"pairs": [{"a": t[0], "b": t[1]}, {"a": t[2], "b": t[3]}]},
+        ["pairs.0.a", "pairs.0.b", "pairs.1.a", "pairs.1.b"],
+    ),
+    "/rank": (
+        lambda t: {"query": t[0], "candidates": t[1:]},
+        ["query", "candidates.0", "candidates.1", "candidates.2"],
+    ),
+    "/entailment": (
+        lambda t: {"pairs": [{"premise": t[0], "hypothesis": t[1]}, {"premise": t[2], "hypothesis": t[3]}]},
+        ["pairs.0.premise", "pairs.0.hypothesis", "pairs.1.premise", "pairs.1.hypothesis"],
+    ),
+    "/embed": (lambda t: {"sentences": t}, ["sentences.0", "sentences.1", "sentences.2", "sentences.3"]),
+    "/explain": (lambda t: {"a": t[0], "b": t[1]}, ["a", "b"]),
+}
+
+
+@looking(20)
+@given(texts=st.lists(anything, min_size=4, max_size=4))
+# Of the last two pwim-sick gives a class less probability than a float32 can hold.
+@example(texts=["0", "0", "00Y|11{1W{000X|0|", "\U0005e871" * 23])
+def test_any_text_is_answered_or_its_field_is_named(model: Model, texts: list[str]) -> None:
+    able = {
+        "/similarity": model.manifest.similarity is not None,
+        "/rank": model.manifest.similarity is not None,
+        "/entailment": model.manifest.entailment is not None,
+        "/embed": model.manifest.dim is not None,
+        "/explain": model.manifest.similarity is not None,
+    }
+    for path, (body_of, fields) in PLACES.items():
+        if not able[path]:
+            continue
+        read = dict(zip(fields, texts, strict=False))
+        # What is looked at first: the length of each text, then whether there is something to read in it.
+        wrong = [(413, "too_large", field) for field, text in read.items() if len(text) > MAX_CHARS]
+        wrong += [(422, "empty_text", field) for field, text in read.items() if not whole(text)]
+        if path == "/explain":
+            wrong += [
+                (413, "too_large", field) for field, text in read.items() if len(model.read(text).ids) > MAX_EXPLAINED
+            ]
+        response = model.ask_cached(path, {"model": model.manifest.id} | body_of(texts))
+        if wrong:
+            error = response.json()["error"]
+            assert (response.status_code, error["code"], error["field"]) == wrong[0]
+        else:
+            assert response.status_code == 200, (path, response.text)
+
+
+# What other services' clients send, and in what words of a message the place of a text is found again.
+DIALECTS: dict[str, list[tuple[Any, list[str]]]] = {
+    "/rerank": [
+        (lambda t: {"query": t[0], "texts": t[1:]}, ["query", "texts.0", "texts.1", "texts.2"]),
+        (lambda t: {"query": t[0], "documents": t[1:]}, ["query", "documents.0", "documents.1", "documents.2"]),
+    ],
+    "/v1/rerank": [
+        (lambda t: {"query": t[0], "documents": t[1:]}, ["query", "documents.0", "documents.1", "documents.2"])
+    ],
+    "/v2/rerank": [
+        (
+            lambda t: {"query": t[0], "documents": [{"text": text} for text in t[1:]]},
+            ["query", "documents.0", "documents.1", "documents.2"],
+        )
+    ],
+    "/score": [
+        (lambda t: {"text_1": t[:2], "text_2": t[2:]}, ["text_1.0", "text_1.1", "text_2.0", "text_2.1"]),
+        (lambda t: {"text_1": t[0], "text_2": t[1:]}, ["text_1", "text_2.0", "text_2.1", "text_2.2"]),
+    ],
+    "/v1/score": [(lambda t: {"text_1": t[0], "text_2": t[1]}, ["text_1", "text_2"])],
+    "/predict": [
+        (
+            lambda t: {"model": "avg-sick", "inputs": [t[:2], t[2:]]},
+            ["inputs.0.0", "inputs.0.1", "inputs.1.0", "inputs.1.1"],
+        ),
+        (lambda t: {"inputs": t[:2]}, ["inputs.0", "inputs.1"]),
+    ],
+    "/embed": [(lambda t: {"inputs": t}, ["inputs.0", "inputs.1", "inputs.2", "inputs.3"])],
+    "/similarity": [
+        (
+            lambda t: {"inputs": {"source_sentence": t[0], "sentences": t[1:]}},
+            ["inputs.source_sentence", "inputs.sentences.0", "inputs.sentences.1", "inputs.sentences.2"],
+        )
+    ],
+    "/": [
+        (lambda t: {"inputs": t[0]}, ["inputs"]),
+        (lambda t: {"query": t[0], "texts": t[1:]}, ["query", "texts.0", "texts.1", "texts.2"]),
+    ],
+    "/v1/embeddings": [
+        (lambda t: {"input": t[0]}, ["input"]),
+        (lambda t: {"input": t, "encoding_format": "base64"}, ["input.0", "input.1", "input.2", "input.3"]),
+    ],
+}
+
+
+@looking(60)
+@given(texts=st.lists(anything, min_size=4, max_size=4))
+def test_any_text_of_another_services_client_too(worlds: Any, texts: list[str]) -> None:
+    ask = worlds("fakes")["avg-paraphrase"].ask_cached
+    for path, bodies in DIALECTS.items():
+        for body_of, fields in bodies:
+            read = dict(zip(fields, texts, strict=False))
+            wrong = [field for field, text in read.items() if len(text) > MAX_CHARS]
+            wrong += [field for field, text in read.items() if not whole(text)]
+            response = ask(path, body_of(texts))
+            if wrong:
+                assert 400 <= response.status_code < 500
+                assert any(f"{field}: " in response.text for field in wrong), (path, response.text)
+            else:
+                assert response.status_code == 200, (path, response.text)
+
+
+def test_examples_are_the_same_every_time_unless_asked_otherwise() -> None:
+    assert looking(3).derandomize == (EFFORT == 1)
+    assert looking(3).max_examples == 3 * EFFORT

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+
+from contract.manifest import Manifest
+from tests import fakes
+from tests.service.conftest import Serve
+
+pytestmark = pytest.mark.anyio
+QUERY = "a man plays the guitar"
+CANDIDATES = ["a cat sleeps", "a man plays", "a dog", "a man plays the guitar", "a man plays"]
+
+
+async def test_rank_is_best_first_and_ties_go_by_index(serve: Serve) -> None:
+    async with serve() as client:
+        answer = (await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES})).json()
+    order = [result["index"] for result in answer["results"]]
+    assert order == [3, 0, 1, 4, 2]
+    assert sorted(order) == [0, 1, 2, 3, 4]
+    scores = [result["score"] for result in answer["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert set(answer["results"][0]) == {"index", "score", "raw_score"}
+
+
+async def test_rank_scores_are_those_of_similarity(serve: Serve) -> None:
+    async with serve() as client:
+        ranked = (await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES})).json()["results"]
+        pairs = [{"a": QUERY, "b": candidate} for candidate in CANDIDATES]
+        scored = (await client.post("/similarity", json={"pairs": pairs})).json()["results"]
+    for name in ("score", "raw_score"):
+        assert {r["index"]: r[name] for r in ranked} == {i: r[name] for i, r in enumerate(scored)}
+
+
+async def test_parts_of_a_ranking_merge_by_their_raw_scores_into_the_whole(serve: Serve) -> None:
+    """What a client does with more candidates than one request may hold: calibrated scores may tie, these do not."""
+    texts = [f"{a} {b}" for a in fakes.WORDS for b in fakes.WORDS[:8]]
+    async with serve() as client:
+        whole = (await client.post("/rank", json={"query": QUERY, "candidates": texts})).json()["results"]
+        parts = []
+        for start in range(0, len(texts), 50):
+            body = {"query": QUERY, "candidates": texts[start : start + 50]}
+            part = (await client.post("/rank", json=body)).json()["results"]
+            parts += [{**result, "index": start + result["index"]} for result in part]
+    assert sorted(parts, key=lambda result: (-result["raw_score"], result["index"])) == whole
+
+
+async def test_rank_orders_by_the_raw_score_where_calibration_makes_equals(serve: Serve, tmp_path) -> None:
+    folder = tmp_path / "flat"
+    folder.mkdir()
+    fakes.encoder_graph(folder / "encoder.onnx")
+    flat = fakes.SimilarityTask(
+        comparison="cosine",
+        raw_range=(-1.0, 1.0),
+        calibration=fakes.CentredIsotonic(x=(-1.0, 1.0), y=(0.5, 0.5)),
+        symmetric=True,
+    )
+    fakes.publish(folder, "flat", encoder="encoder.onnx", similarity=flat)
+    fakes.graded_model(tmp_path / "avg-sick")
+    async with serve(models_dir=tmp_path, default_similarity="flat", default_rank="flat") as client:
+        results = (await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES})).json()["results"]
+    assert {result["score"] for result in results} == {0.5}
+    assert [result["index"] for result in results] == [3, 0, 1, 4, 2]
+
+
+async def test_rank_tells_raw_scores(serve: Serve) -> None:
+    async with serve() as client:
+
+        async def raw_by_index(model: str) -> dict[int, float]:
+            pairs = [{"a": QUERY, "b": candidate} for candidate in CANDIDATES]
+            scored = (await client.post("/similarity", json={"pairs": pairs, "model": model})).json()["results"]
+            return {i: result["raw_score"] for i, result in enumerate(scored)}
+
+        body = {"query": QUERY, "candidates": CANDIDATES}
+        once = (await client.post("/rank", json=body)).json()["results"]
+        first, second = await raw_by_index("avg-paraphrase"), await raw_by_index("pair-sick")
+        assert {result["index"]: result["raw_score"] for result in once} == pytest.approx(first, abs=1e-6)
+        twice = (await client.post("/rank", json=body | {"rerank_model": "pair-sick", "rerank_top": 2})).json()
+        for result in twice["results"]:
+            expected = (second if result["stage"] == 2 else first)[result["index"]]
+            assert result["raw_score"] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("top_k", "count"), [(1, 1), (2, 2), (99, 5), (None, 5)])
+async def test_rank_returns_the_best_top_k(serve: Serve, top_k: int | None, count: int) -> None:
+    async with serve() as client:
+        body = {"query": QUERY, "candidates": CANDIDATES, "top_k": top_k}
+        assert len((await client.post("/rank", json=body)).json()["results"]) == count
+
+
+async def test_rank_says_what_was_cut(serve: Serve) -> None:
+    long = "man " * (fakes.MAX_TOKENS + 1)
+    async with serve() as client:
+        body = {"query": QUERY, "candidates": ["man", long, "dog", long], "top_k": 1}
+        assert (await client.post("/rank", json=body)).json()["truncated"] == {"query": False, "candidates": [1, 3]}
+        body = {"query": long, "candidates": ["man"]}
+        assert (await client.post("/rank", json=body)).json()["truncated"] == {"query": True, "candidates": []}
+
+
+@pytest.mark.parametrize("model", ["avg-sick", "pair-sick"])
+async def test_entailment_gives_each_label_its_probability(serve: Serve, models, model: str) -> None:
+    manifest = Manifest.load(models / model)
+    runs = fakes.runs_of(models / model)
+    pairs = [("a man plays", "the man plays the guitar"), ("a dog", "a cat sleeps on the sofa"), ("not", "a . man")]
+    async with serve() as client:
+        body = {"pairs": [{"premise": p, "hypothesis": h} for p, h in pairs], "model": model}
+        answer = (await client.post("/entailment", json=body)).json()
+    assert answer["model"] == model
+    for (premise, hypothesis), result in zip(pairs, answer["results"], strict=True):
+        golden = fakes.answer(premise, hypothesis, runs, manifest.encoder, None, manifest.entailment)
+        assert result["probabilities"] == pytest.approx(golden.probabilities, abs=1e-6)
+        assert sum(result["probabilities"].values()) == pytest.approx(1.0)
+        assert result["label"] == max(golden.probabilities, key=golden.probabilities.__getitem__)
+        assert result["truncated"] == [False, False]
+
+
+async def test_entailment_is_not_symmetric_about_what_was_cut(serve: Serve) -> None:
+    async with serve() as client:
+        body = {"pairs": [{"premise": "man " * 50, "hypothesis": "man"}]}
+        result = (await client.post("/entailment", json=body)).json()["results"][0]
+    assert result["truncated"] == [True, False]
+
+
+async def test_embed_gives_the_mean_of_the_words(serve: Serve) -> None:
+    rows = fakes.table(seed=0)
+    tokenizer = fakes.tokenizer()
+    sentences = ["a man", "dog", "a man"]
+    async with serve() as client:
+        answer = (await client.post("/embed", json={"sentences": sentences})).json()
+    assert answer["model"] == "avg-paraphrase"
+    assert answer["dim"] == fakes.DIM
+    assert answer["truncated"] == [False, False, False]
+    for sentence, embedding in zip(sentences, answer["embeddings"], strict=True):
+        ids = tokenizer.encode(sentence, 10).ids
+        np.testing.assert_allclose(embedding, rows[list(ids)].mean(axis=0), atol=1e-6)
+
+
+async def test_embed_says_what_was_cut(serve: Serve) -> None:
+    async with serve() as client:
+        answer = (await client.post("/embed", json={"sentences": ["man", "man " * 50]})).json()
+    assert answer["truncated"] == [False, True]
+
+
+async def test_every_route_tells_what_was_in_a_cache(serve: Serve) -> None:
+    async with serve() as client:
+        await client.post("/embed", json={"sentences": ["a man", "a dog"]})
+        rank = {"query": "a man", "candidates": ["a cat", "a dog"], "tell_cached": True}
+        results = (await client.post("/rank", json=rank)).json()["results"]
+        assert {result["index"]: result["cached"] for result in results} == {0: False, 1: True}
+        twice = rank | {"rerank_model": "pair-sick", "rerank_top": 1}
+        results = (await client.post("/rank", json=twice)).json()["results"]
+        assert [(result["stage"], result["cached"]) for result in results] == [(2, False), (1, True)]
+        embed = {"sentences": ["a sofa", "a dog"], "tell_cached": True}
+        assert (await client.post("/embed", json=embed)).json()["cached"] == [False, True]
+        entail = {"pairs": [{"premise": "a man", "hypothesis": "a dog"}], "tell_cached": True}
+        for expected in ([False, False], [True, True]):
+            assert (await client.post("/entailment", json=entail)).json()["results"][0]["cached"] == expected

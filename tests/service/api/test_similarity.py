@@ -1,0 +1,167 @@
+import math
+
+import pytest
+
+from contract.manifest import Manifest
+from contract.tokenizer import Tokenizer
+from service.compute.batcher import Budget
+from tests import fakes
+from tests.service.conftest import Serve, expect
+
+pytestmark = pytest.mark.anyio
+PAIRS = [
+    {"a": "a man plays the guitar", "b": "the man is playing a guitar ."},
+    {"a": "a dog runs in the park", "b": "a cat sleeps on the sofa"},
+    {"a": "woman", "b": "a woman sleeps on the sofa in the park"},
+]
+MODELS = ["avg-paraphrase", "avg-sick", "pair-sick"]
+
+
+def expected(manifest: Manifest, folder, pair) -> tuple[float, float]:
+    """Raw score and score, by the contract and onnxruntime alone."""
+    runs = fakes.runs_of(folder)
+    found = fakes.answer(pair["a"], pair["b"], runs, manifest.encoder, manifest.similarity, None)
+    return found.raw_score, found.score
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_scores_are_the_contracts_in_the_order_of_the_request(serve: Serve, models, model: str) -> None:
+    manifest = Manifest.load(models / model)
+    async with serve() as client:
+        answer = (await client.post("/similarity", json={"pairs": PAIRS, "model": model})).json()
+    assert answer["model"] == model
+    for pair, result in zip(PAIRS, answer["results"], strict=True):
+        raw_score, score = expected(manifest, models / model, pair)
+        assert result["raw_score"] == pytest.approx(raw_score, abs=1e-6)
+        assert result["score"] == pytest.approx(score, abs=1e-6)
+
+
+async def test_without_a_name_the_default_model_answers(serve: Serve) -> None:
+    async with serve(default_similarity="avg-sick") as client:
+        assert (await client.post("/similarity", json={"pairs": PAIRS})).json()["model"] == "avg-sick"
+
+
+async def test_a_rating_is_given_on_the_scale_of_the_corpus(serve: Serve) -> None:
+    async with serve() as client:
+        result = (await client.post("/similarity", json={"pairs": PAIRS[:1], "model": "avg-sick"})).json()["results"][0]
+    assert result["rating_scale"] == [1.0, 5.0]
+    assert 1.0 <= result["rating"] <= 5.0
+    assert result["score"] == pytest.approx((result["rating"] - 1) / 4)
+
+
+async def test_a_model_without_ratings_gives_none(serve: Serve) -> None:
+    async with serve() as client:
+        result = (await client.post("/similarity", json={"pairs": PAIRS[:1]})).json()["results"][0]
+    assert set(result) == {"score", "raw_score", "tokens", "truncated", "unknown"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_pair_scores_the_same_alone_and_in_company(serve: Serve, model: str) -> None:
+    async with serve(cache_bytes=0) as client:
+        together = (await client.post("/similarity", json={"pairs": PAIRS, "model": model})).json()["results"]
+        for pair, result in zip(PAIRS, together, strict=True):
+            alone = (await client.post("/similarity", json={"pairs": [pair], "model": model})).json()["results"][0]
+            assert alone["raw_score"] == pytest.approx(result["raw_score"], abs=1e-6)
+            assert alone["tokens"] == result["tokens"]
+
+
+async def test_the_cache_moves_no_answer(serve: Serve) -> None:
+    async with serve() as cached, serve(cache_bytes=0) as uncached:
+        answers = [
+            (await client.post("/similarity", json={"pairs": PAIRS})).content for client in (cached, cached, uncached)
+        ]
+        assert answers[0] == answers[1] == answers[2]
+        for tier, hits in (("scores", 3), ("memory", 0)):
+            assert await cached.metric("semblance_cache_hits_total", tier=tier) == hits
+            assert await uncached.metric("semblance_cache_hits_total", tier=tier) == 0
+
+
+async def test_a_repeated_sentence_is_encoded_once(serve: Serve) -> None:
+    async with serve() as client:
+        before = await client.metric("semblance_batch_rows_sum", model="avg-paraphrase", graph="encoder.onnx")
+        same = {"a": "a man", "b": "A  MAN"}
+        results = (await client.post("/similarity", json={"pairs": [same] * 5})).json()["results"]
+        rows = await client.metric("semblance_batch_rows_sum", model="avg-paraphrase", graph="encoder.onnx") - before
+    assert rows == 1
+    assert [result["score"] for result in results] == [1.0] * 5
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_large_request_goes_to_the_workers_and_comes_back_in_order(serve: Serve, monkeypatch, model) -> None:
+    pairs = [{"a": " ".join(fakes.WORDS[: 1 + i % 7]), "b": fakes.WORDS[i % 19]} for i in range(40)]
+    body = {"pairs": pairs, "model": model}
+    async with serve() as client:
+        expect(client.app.service.registry[model].scorer, 0.0)
+        small = (await client.post("/similarity", json=body)).json()["results"]
+    monkeypatch.setattr("service.scoring.siamese.SENTENCES", Budget(16, 16))
+    monkeypatch.setattr("service.scoring.interaction.PAIRS", Budget(16, 3))
+    async with serve() as client:
+        expect(client.app.service.registry[model].scorer, 1.0)
+        large = (await client.post("/similarity", json=body)).json()["results"]
+    assert [r["raw_score"] for r in large] == pytest.approx([r["raw_score"] for r in small], abs=1e-6)
+    assert [r["tokens"] for r in large] == [[1 + i % 7, 1] for i in range(40)]
+
+
+async def test_all_words_unknown_is_scored_and_said(serve: Serve) -> None:
+    async with serve() as client:
+        pair = {"a": "xylophone zebra", "b": "\u732b\U0001f600"}
+        result = (await client.post("/similarity", json={"pairs": [pair]})).json()["results"][0]
+    assert result["unknown"] == [1.0, 1.0]
+    assert math.isfinite(result["raw_score"])
+    assert 0.0 <= result["score"] <= 1.0
+
+
+async def test_a_share_of_unknown_words_is_said(serve: Serve) -> None:
+    async with serve() as client:
+        pair = {"a": "a xylophone", "b": "the man"}
+        result = (await client.post("/similarity", json={"pairs": [pair]})).json()["results"][0]
+    assert result["unknown"] == [0.5, 0.0]
+
+
+async def test_ten_thousand_words_are_cut_and_said_to_be(serve: Serve) -> None:
+    async with serve() as client:
+        pair = {"a": "man " * 10_000, "b": "man"}
+        result = (await client.post("/similarity", json={"pairs": [pair]})).json()["results"][0]
+        assert await client.metric("semblance_sentences_truncated_total", model="avg-paraphrase") == 1
+    assert result["tokens"] == [fakes.MAX_TOKENS, 1]
+    assert result["truncated"] == [True, False]
+    assert result["score"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("text", ["a\x00man", "man \U0001f600", "na\u00efve man", "\u202eman"])
+async def test_odd_but_visible_texts_are_scored(serve: Serve, text: str) -> None:
+    async with serve() as client:
+        response = await client.post("/similarity", json={"pairs": [{"a": text, "b": "man"}]})
+    assert response.status_code == 200
+    assert math.isfinite(response.json()["results"][0]["raw_score"])
+
+
+def test_the_fake_vocabulary_knows_its_own_words() -> None:
+    encoded = Tokenizer(fakes.WORDS).encode(" ".join(fakes.WORDS), 100)
+    assert encoded.unknown == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "of_each"),
+    [("avg-paraphrase", [[True, False], [False, False]]), ("pair-sick", [[False, False], [False, False]])],
+)
+async def test_who_asks_is_told_what_was_in_a_cache(serve: Serve, model: str, of_each: list[list[bool]]) -> None:
+    async with serve(model_cache={"pair-sick": "memory"}) as client:
+        known = {"pairs": [{"a": "a man", "b": "a dog"}], "model": model}
+        await client.post("/similarity", json=known)
+        body = known | {"pairs": [{"a": "a man", "b": "a cat"}, {"a": "the sofa", "b": "a park"}], "tell_cached": True}
+        for expected in (of_each, [[True, True]] * 2):
+            results = (await client.post("/similarity", json=body)).json()["results"]
+            assert [result["cached"] for result in results] == expected
+        turned = known | {"pairs": [{"a": "a cat", "b": "a man"}], "tell_cached": True}
+        assert (await client.post("/similarity", json=turned)).json()["results"][0]["cached"] == [True, True]
+
+
+async def test_a_model_without_a_cache_says_so_and_answers_the_same(serve: Serve) -> None:
+    body = {"pairs": PAIRS, "tell_cached": True}
+    async with serve(cache="off") as client, serve() as other:
+        answers = [(await client.post("/similarity", json=body)).json() for _ in range(2)]
+        assert answers[0] == answers[1] == (await other.post("/similarity", json=body)).json()
+        assert {tuple(result["cached"]) for result in answers[1]["results"]} == {(False, False)}
+        assert (await client.get("/models")).json()["models"][0]["cache"] == []
+        assert (await other.get("/models")).json()["models"][0]["cache"] == ["memory"]

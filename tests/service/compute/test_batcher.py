@@ -1,0 +1,214 @@
+"""Several requests' work through one graph: who shares a batch, who waits, who is spared."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from service.compute.batcher import DIRECT_SECONDS, Batcher, Budget, Cost
+from service.compute.pool import INLINE_SECONDS, Pool
+from service.errors import Overloaded
+from service.observe.timings import INFERENCE, QUEUE, TIMINGS, Timings
+
+pytestmark = pytest.mark.anyio
+LARGE = Cost(1.0, 0.0)  # any batch goes to a thread, and company is free
+
+
+class Graph:
+    """Doubles numbers; remembers what came together, and where it ran."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.batches: list[list[int]] = []
+        self.threads: set[int] = set()
+        self.seconds = seconds
+        self.open = threading.Event()
+        self.open.set()
+
+    def __call__(self, keys):
+        assert self.open.wait(5)
+        time.sleep(self.seconds)
+        self.batches.append(list(keys))
+        self.threads.add(threading.get_ident())
+        if 13 in keys:
+            raise ValueError("13")
+        return [2 * key for key in keys]
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return Graph()
+
+
+@pytest.fixture
+def pool():
+    pool = Pool(threads=1, max_waiting=100)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def batcher(graph: Graph, pool: Pool) -> Batcher[int, int]:
+    """A key is as long as it is large."""
+    batcher = Batcher(pool, graph, lambda key: (key,), Budget(1000, 100))
+    batcher.cost = LARGE
+    return batcher
+
+
+async def turn() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def test_what_costs_little_is_done_where_it_stands(batcher, graph) -> None:
+    batcher.cost = Cost(DIRECT_SECONDS, 0.0)
+    assert await batcher.get([1, 2]) == {1: 2, 2: 4}
+    assert batcher.now([3]) == {3: 6}
+    assert graph.threads == {threading.get_ident()}
+    batcher.cost = Cost(DIRECT_SECONDS * 1.01, 0.0)
+    assert batcher.now([3]) is None
+
+
+@pytest.mark.parametrize(("seconds", "here"), [(INLINE_SECONDS, True), (INLINE_SECONDS * 1.01, False)])
+async def test_requests_of_one_turn_share_a_batch(batcher, graph, seconds: float, here: bool) -> None:
+    batcher.cost = Cost(seconds, 0.0)
+    answers = await asyncio.gather(batcher.get([1, 2]), batcher.get([3]), batcher.get([4]))
+    assert answers == [{1: 2, 2: 4}, {3: 6}, {4: 8}]
+    assert graph.batches == [[1, 2, 3, 4]]
+    assert (graph.threads == {threading.get_ident()}) is here
+
+
+async def test_what_comes_while_a_batch_runs_makes_the_next_one(batcher, graph) -> None:
+    graph.open.clear()
+    asked = [asyncio.create_task(batcher.get([1]))]
+    await turn()
+    asked += [asyncio.create_task(batcher.get([key])) for key in (2, 3, 4)]
+    await turn()
+    graph.open.set()
+    assert await asyncio.gather(*asked) == [{key: 2 * key} for key in (1, 2, 3, 4)]
+    assert graph.batches == [[1], [2, 3, 4]]
+
+
+async def test_company_that_would_pad_more_than_it_saves_is_left_for_later(batcher, graph) -> None:
+    batcher.cost = Cost(fixed=0.001, per_unit=0.0001)  # a run of its own costs as much as ten tokens of padding
+    await asyncio.gather(batcher.get([10]), batcher.get([40]), batcher.get([12]), batcher.get([45]))
+    assert graph.batches == [[10, 12], [40, 45]]
+
+
+async def test_a_batch_stays_within_its_budget(batcher, graph) -> None:
+    answers = await asyncio.gather(*(batcher.get([300 + i]) for i in range(7)))
+    assert answers == [{300 + i: 600 + 2 * i} for i in range(7)]
+    assert [len(batch) for batch in graph.batches] == [3, 3, 1]
+
+
+async def test_a_large_request_lets_others_come_in_between(batcher, graph) -> None:
+    large = asyncio.create_task(batcher.get(list(range(400, 410))))  # pieces of two
+    small = [asyncio.create_task(batcher.get([900 + i])) for i in range(2)]
+    await asyncio.gather(large, *small)
+    assert {900, 901} < {key for batch in graph.batches[:3] for key in batch}
+    assert len(graph.batches) == 7
+
+
+async def test_of_two_large_requests_the_first_is_done_first(batcher, graph) -> None:
+    await asyncio.gather(batcher.get(list(range(500, 504))), batcher.get(list(range(600, 604))))
+    assert [batch[0] // 100 for batch in graph.batches] == sorted(batch[0] // 100 for batch in graph.batches)
+    assert len(graph.batches) > 4
+
+
+async def test_who_left_is_dropped(batcher, graph, pool) -> None:
+    graph.open.clear()
+    first = asyncio.create_task(batcher.get([1]))
+    await turn()
+    gone, stays = asyncio.create_task(batcher.get([2])), asyncio.create_task(batcher.get([3]))
+    await turn()
+    gone.cancel()
+    await turn()
+    graph.open.set()
+    await asyncio.gather(first, stays)
+    assert graph.batches == [[1], [3]]
+    assert pool.busy == 0
+    assert not batcher.waits
+
+
+async def test_when_all_have_left_nothing_runs_and_the_next_is_served(batcher, graph) -> None:
+    gone = asyncio.create_task(batcher.get([2]))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await turn()
+    assert await batcher.get([3]) == {3: 6}
+    assert graph.batches == [[3]]
+
+
+async def test_a_failed_batch_answers_everybody_and_fails_only_the_one_to_blame(batcher, graph) -> None:
+    keys = ([1], [13], [2])
+    answers = await asyncio.gather(*(batcher.get(each) for each in keys), return_exceptions=True)
+    assert answers[0] == {1: 2}
+    assert isinstance(answers[1], ValueError)
+    assert answers[2] == {2: 4}
+    assert graph.batches[0] == [1, 13, 2]
+    assert await batcher.get([5]) == {5: 10}
+
+
+async def test_a_request_of_which_a_piece_failed_is_rid_of_the_rest(batcher, graph) -> None:
+    with pytest.raises(ValueError, match="13"):
+        await batcher.get([13, *range(900, 910)])
+    await turn()
+    assert await batcher.get([5]) == {5: 10}
+    assert len(graph.batches) <= 3
+
+
+async def test_one_admission_a_request_whatever_its_size(graph) -> None:
+    pool = Pool(threads=1, max_waiting=1)
+    batcher = Batcher(pool, graph, lambda key: (key,), Budget(1000, 2))
+    batcher.cost = LARGE
+    asked = [asyncio.create_task(batcher.get(list(range(10 * i, 10 * i + 9)))) for i in (2, 3, 4)]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert [isinstance(each, Overloaded) for each in outcomes] == [False, False, True]
+    assert pool.busy == 0
+    pool.close()
+
+
+async def test_small_work_does_not_wait_behind_another_graphs_large_work(pool) -> None:
+    slow, quick = Graph(seconds=0.2), Graph()
+    large, small = (Batcher(pool, each, lambda key: (key,), Budget(1000, 100)) for each in (slow, quick))
+    large.cost, small.cost = LARGE, Cost(INLINE_SECONDS, 0.0)
+    running = asyncio.create_task(large.get([1]))
+    await turn()
+    assert await small.get([2]) == {2: 4}
+    assert not running.done()
+    await running
+
+
+async def test_every_request_notes_how_long_it_waited_and_ran(batcher, graph) -> None:
+    graph.seconds = 0.03
+
+    async def request(key: int) -> Timings:
+        timings = Timings()
+        TIMINGS.set(timings)
+        await batcher.get([key])
+        return timings
+
+    first, second = await asyncio.gather(request(999), request(998))  # too large for one batch
+    assert first.seconds[INFERENCE] >= 0.03
+    assert second.seconds[INFERENCE] >= 0.03
+    assert first.seconds[QUEUE] < 0.02 <= second.seconds[QUEUE]
+
+
+async def test_measuring_tells_what_a_run_costs_from_what_tokens_cost(pool, monkeypatch) -> None:
+    now = 0.0
+
+    def run(keys):
+        nonlocal now
+        now += 0.004 + 0.0002 * len(keys) * max(keys)
+        return keys
+
+    monkeypatch.setattr("service.compute.batcher.perf_counter", lambda: now)
+
+    batcher = Batcher(pool, run, lambda key: (key,), Budget(1000, 100))
+    batcher.measure([1, 20, 25, 30])
+    assert batcher.cost.fixed == pytest.approx(0.004)
+    assert batcher.cost.per_unit == pytest.approx(0.0002)
+    assert batcher.expected_seconds([10, 20]) == pytest.approx(0.012)
+    batcher.measure([5])
+    assert batcher.cost.fixed == 0
+    assert batcher.expected_seconds([5]) == pytest.approx(0.005)

@@ -1,0 +1,166 @@
+import numpy as np
+import pytest
+
+from benchmarks.faults.load import difference
+from service.compute.cache import REMOTE_MOST, REMOTE_PAYS_SECONDS, Score, ScoreCache, Space, Tiers, VectorCache
+from service.compute.lru import MemoryBudget
+from service.observe.telemetry import Telemetry
+from service.scoring.scorer import Scorer
+from tests.service.conftest import Serve
+
+pytestmark = pytest.mark.anyio
+ONE, OTHER = Space("1" * 64, 2), Space("2" * 64, 2)
+MUCH, ROOM_FOR_TWO = 10_000_000, 1000
+MEMORY, BOTH, REDIS = Tiers(True, False), Tiers(True, True), Tiers(False, True)
+
+
+def vector(value: float):
+    return np.full((1, 2), value, np.float32)
+
+
+class Remote:
+    """A second tier that keeps what it is told in a dict."""
+
+    def __init__(self) -> None:
+        self.kept = {}
+        self.asked = []
+
+    async def get_many(self, space, keys):
+        self.asked.append(list(keys))
+        return {key: self.kept[space, key] for key in keys if (space, key) in self.kept}
+
+    def put_many(self, space, vectors) -> None:
+        self.kept |= {(space, key): each for key, each in vectors.items()}
+
+
+async def test_the_least_recently_used_goes_first() -> None:
+    cache = VectorCache(ROOM_FOR_TWO, Telemetry())
+    cache.keep(ONE, {(1,): vector(1), (2,): vector(2)}, MEMORY)
+    cache.find(ONE, [(1,)])
+    cache.keep(ONE, {(3,): vector(3)}, MEMORY)
+    assert set(cache.find(ONE, [(1,), (2,), (3,)])) == {(1,), (3,)}
+    assert len(cache) == 2
+
+
+async def test_models_do_not_see_each_others_vectors() -> None:
+    cache = VectorCache(MUCH, Telemetry())
+    cache.keep(ONE, {(1,): vector(1)}, MEMORY)
+    assert cache.find(OTHER, [(1,)]) == {}
+    assert cache.find(ONE._replace(graph="entailment.onnx"), [(1,)]) == {}
+
+
+async def test_what_the_remote_tier_gave_is_in_memory_from_then_on() -> None:
+    remote = Remote()
+    cache = VectorCache(MUCH, Telemetry(), remote)
+    remote.kept[ONE, (2,)] = vector(2)
+    assert set(await cache.fetch(ONE, [(2,), (3,)], BOTH)) == {(2,)}
+    assert set(cache.find(ONE, [(2,), (3,)])) == {(2,)}
+    cache.keep(ONE, {(1,): vector(1)}, BOTH)
+    assert (ONE, (1,)) in remote.kept
+
+
+async def test_a_model_uses_only_its_tiers() -> None:
+    remote = Remote()
+    cache = VectorCache(MUCH, Telemetry(), remote)
+    cache.keep(ONE, {(1,): vector(1)}, MEMORY)
+    assert await cache.fetch(ONE, [(1,)], MEMORY) == {}
+    assert not remote.kept
+    assert not remote.asked
+    cache.keep(ONE, {(2,): vector(2)}, REDIS)
+    assert set(await cache.fetch(ONE, [(2,)], REDIS)) == {(2,)}
+    assert set(cache.find(ONE, [(1,), (2,)])) == {(1,)}
+
+
+@pytest.mark.parametrize(
+    ("policy", "cheap", "dear"),
+    [
+        ("auto", MEMORY, BOTH),
+        ("memory", MEMORY, MEMORY),
+        ("redis", BOTH, BOTH),
+        ("off", Tiers(False, False), Tiers(False, False)),
+    ],
+)
+def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: Tiers, dear: Tiers) -> None:
+    cache = VectorCache(MUCH, Telemetry(), Remote())
+    assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9) == cheap
+    assert cache.tiers(policy, REMOTE_PAYS_SECONDS) == dear
+    assert VectorCache(0, Telemetry(), Remote()).tiers(policy, 1.0) == dear._replace(memory=False)
+    assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0) == dear._replace(redis=False)
+
+
+def test_tiers_are_told_by_name() -> None:
+    assert (Tiers(False, False).names, MEMORY.names, BOTH.names) == ([], ["memory"], ["memory", "redis"])
+
+
+@pytest.mark.parametrize(("count", "remotely"), [(REMOTE_MOST, True), (REMOTE_MOST + 1, False)])
+async def test_very_many_at_once_stay_in_memory(count: int, remotely: bool) -> None:
+    remote = Remote()
+    cache = VectorCache(MUCH, Telemetry(), remote)
+    new = {(i,): vector(i) for i in range(count)}
+    assert await cache.fetch(ONE, list(new), BOTH) == {}
+    cache.keep(ONE, new, BOTH)
+    assert (bool(remote.asked), bool(remote.kept)) == (remotely, remotely)
+    assert cache.find(ONE, new).keys() == new.keys()
+
+
+def test_scores_are_counted_as_they_were_found() -> None:
+    telemetry = Telemetry()
+    cache = ScoreCache(MemoryBudget(1200), telemetry)
+    a, b, c = (((1,), (i,)) for i in range(3))
+    one, other = Score(0.1, None, 0.2), Score(0.3, 4.0, 0.5)
+    cache.keep([(a, one), (b, other)])
+    assert cache.find([b, a, b]) == [other, one, other]
+    assert counted(telemetry) == (3, 0)
+    assert cache.find([a, c, c, a]) == [one, None, None, one]
+    assert counted(telemetry) == (5, 2)
+    cache.keep([(c, one)])  # and the one unused for longest goes
+    assert cache.find([a, b, c]) == [one, None, one]
+    assert counted(telemetry) == (7, 3)
+
+
+def counted(telemetry: Telemetry) -> tuple[float | None, ...]:
+    return tuple(
+        telemetry.registry.get_sample_value(f"semblance_cache_{what}_total", {"tier": "scores"})
+        for what in ("hits", "misses")
+    )
+
+
+def watch_scoring(scorer: Scorer) -> list[int]:
+    """How many pairs it is asked to score, each time."""
+    numbers: list[int] = []
+    score = scorer._similarity
+
+    async def counted(pairs, name, *, cached):
+        numbers.append(len(pairs))
+        return await score(pairs, name, cached=cached)
+
+    scorer._similarity = counted
+    return numbers
+
+
+async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serve) -> None:
+    pairs = [{"a": "a man", "b": word} for word in ("plays", "runs", "a dog", "plays")]
+    for model in ("avg-paraphrase", "avg-sick", "pair-sick"):
+        async with serve(cache_bytes=0) as client:
+            plain = (await client.post("/similarity", json={"pairs": pairs, "model": model})).json()
+        async with serve() as client:
+            await client.post("/similarity", json={"pairs": pairs[:2], "model": model})
+            scored = watch_scoring(client.app.service.registry[model].scorer)
+            body = {"pairs": pairs, "model": model, "tell_cached": True}
+            mixed = (await client.post("/similarity", json=body)).json()["results"]
+            assert scored == [1]
+            found = [result.pop("cached") for result in mixed]
+            assert difference(mixed, plain["results"]) is None
+            assert found[:2] == [[True, True]] * 2
+            assert found[2] == [model != "pair-sick", False]
+            assert await client.metric("semblance_cache_hits_total", tier="scores") == 3
+            assert await client.metric("semblance_cache_misses_total", tier="scores") == 3
+            again = await client.post("/similarity", json={"pairs": pairs, "model": model})
+            assert difference(again.json(), plain) is None
+            assert await client.metric("semblance_cache_hits_total", tier="scores") == 7
+
+
+def test_a_cache_of_no_scores_keeps_none() -> None:
+    cache = ScoreCache(MemoryBudget(0), Telemetry())
+    cache.keep([(((1,), (2,)), Score(0.1, None, 0.2))])
+    assert cache.find([((1,), (2,))]) == [None]

@@ -1,0 +1,174 @@
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+from service.compute.jobs import highest_ratio
+from service.compute.pool import INLINE_SECONDS, Pool
+from service.errors import Overloaded
+from service.observe.timings import INFERENCE, QUEUE, TIMINGS, TOKENISE, Timings
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def pool():
+    pool = Pool(threads=1, max_waiting=1)
+    yield pool
+    pool.close()
+
+
+async def test_small_work_stays_and_large_work_goes(pool: Pool) -> None:
+    here = threading.get_ident()
+    assert await pool.run(INLINE_SECONDS, threading.get_ident) == here
+    assert await pool.run(INLINE_SECONDS * 1.01, threading.get_ident) != here
+
+
+@pytest.mark.parametrize("expected", [0, 1])
+async def test_an_error_reaches_the_one_who_waits(pool: Pool, expected: float) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await pool.run(expected, lambda: 1 / 0)
+    assert pool.busy == 0
+    assert pool.queue_seconds == 0
+
+
+async def test_no_more_wait_than_may(pool: Pool) -> None:
+    held = [asyncio.create_task(pool.run(1, lambda: time.sleep(0.1))) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert pool.busy == 2
+    with pytest.raises(Overloaded) as caught:
+        await pool.run(1, int)
+    assert caught.value.limit == 1
+    assert await pool.run(0, int) == 0  # small work is still done
+    await asyncio.gather(*held)
+    assert await pool.run(1, int) == 0
+
+
+async def test_no_more_work_waits_than_a_time_allows() -> None:
+    pool = Pool(threads=1, max_waiting=99, max_queue_seconds=3)
+    held = [asyncio.create_task(pool.run(2, lambda: time.sleep(0.05))) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert pool.queue_seconds == 4
+    with pytest.raises(Overloaded) as caught:
+        await pool.run(2, int)
+    assert caught.value.headers == {"retry-after": "1", "retry-after-ms": "1000"}
+    # What is small takes its turn among the large ones, and waits for no end of theirs.
+    held.append(asyncio.create_task(pool.run(0.5, lambda: time.sleep(0.01))))
+    await asyncio.sleep(0)
+    assert pool.busy == 3
+    await asyncio.gather(*held)
+    assert pool.queue_seconds == 0
+    assert await pool.run(100, int) == 0  # whatever it takes: nothing else waits
+    pool.close()
+
+
+async def test_who_was_let_in_is_not_turned_away_half_way(pool: Pool) -> None:
+    async def request() -> None:
+        TIMINGS.set(timings := Timings())
+        for _ in range(3):
+            await pool.run(1, lambda: time.sleep(0.03))
+        pool.ended(timings, answered=True)
+
+    asked = [asyncio.create_task(request()) for _ in range(3)]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(each) for each in outcomes] == [type(None), type(None), Overloaded]
+
+
+async def test_a_request_given_up_is_rid_of_what_is_not_begun(pool: Pool) -> None:
+    begun = []
+
+    def work(i: int) -> None:
+        begun.append(i)
+        time.sleep(0.05)
+
+    first = asyncio.create_task(pool.run(1, partial(work, 0)))
+    await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.02):
+            await pool.run(1, partial(work, 1))
+    await first
+    await pool.run(1, partial(work, 2))
+    assert begun == [0, 2]
+    assert pool.busy == 0
+
+
+async def test_the_time_of_a_piece_is_noted_as_that_of_its_phase(pool: Pool) -> None:
+    timings = Timings()
+    TIMINGS.set(timings)
+    works = [(1, lambda: time.sleep(0.02))]
+    await asyncio.gather(*(pool.run_all(works, phase=TOKENISE) for _ in range(2)))
+    assert timings.seconds[TOKENISE] >= 0.04
+    assert timings.seconds[QUEUE] >= 0.02
+    assert timings.seconds[INFERENCE] == 0
+
+
+async def test_a_request_keeps_its_place_until_it_ends(pool: Pool) -> None:
+    TIMINGS.set(timings := Timings())
+    await pool.run_all([(1, int)], in_all=5)
+    assert (pool.busy, pool.queue_seconds) == (1, 5)
+    await pool.run(3, int)  # as announced
+    assert pool.queue_seconds == 5
+    await pool.run(2, int)  # more than announced
+    assert pool.queue_seconds == 6
+    pool.ended(timings, answered=False)
+    assert (pool.busy, pool.queue_seconds) == (0, 0)
+    await pool.run(1, int)  # for somebody else, who waits for the same
+    assert pool.busy == 0
+
+
+async def test_a_small_request_comes_between_the_pieces_of_a_large_one(pool: Pool) -> None:
+    began: list[str] = []
+
+    def pieces(name: str, count: int) -> list[tuple[float, Callable[[], str]]]:
+        def work(i: int) -> str:
+            began.append(name)
+            time.sleep(0.005)
+            return f"{name}{i}"
+
+        return [(1, partial(work, i)) for i in range(count)]
+
+    large = asyncio.create_task(pool.run_all(pieces("large", 4)))
+    await asyncio.sleep(0)
+    small = asyncio.create_task(pool.run_all(pieces("small", 1)))
+    assert await large == ["large0", "large1", "large2", "large3"]
+    assert await small == ["small0"]
+    assert began.index("small") < 3
+
+
+def test_whose_turn_it_is(monkeypatch) -> None:
+    monkeypatch.setattr("service.compute.jobs.perf_counter", lambda: 10.0)
+    first, second = SimpleNamespace(came=8.0, needs=1.0), SimpleNamespace(came=9.0, needs=1.0)
+    small, large = SimpleNamespace(came=9.9, needs=0.01), SimpleNamespace(came=0.0, needs=3.0)
+    assert highest_ratio([second, first]) is first
+    assert highest_ratio([first, second, small, large]) is small
+    assert highest_ratio([first, second, large]) is large
+    assert highest_ratio([SimpleNamespace(came=10.0, needs=0.0)])
+
+
+async def test_what_failed_fails_its_own_request_and_ends_it(pool: Pool) -> None:
+    async def fails() -> None:
+        await pool.run_all([(1, lambda: 1 / 0), (1, lambda: pytest.fail("nobody waits for this"))])
+
+    broken, well = await asyncio.gather(fails(), pool.run(1, lambda: 7), return_exceptions=True)
+    assert isinstance(broken, ZeroDivisionError)
+    assert well == 7
+
+
+async def test_a_pace_slower_than_expected_lets_fewer_in() -> None:
+    pool = Pool(threads=1, max_waiting=99, max_queue_seconds=0.35)
+
+    async def many() -> int:
+        asked = [pool.run(0.01, lambda: time.sleep(0.05)) for _ in range(40)]
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        assert {type(each) for each in outcomes} <= {type(None), Overloaded}
+        return outcomes.count(None)
+
+    first, *_, last = [await many() for _ in range(4)]
+    assert first >= 35  # 0.01 s each, as expected
+    assert last <= 20  # more likely 8: 0.05 s each, as it is
+    assert pool.queue_seconds == 0
+    pool.close()

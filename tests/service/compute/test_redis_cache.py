@@ -1,0 +1,476 @@
+"""A real Redis: what lies in it, and what happens when it refuses, hangs, dies or holds garbage."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from contextlib import asynccontextmanager
+
+import anyio
+import numpy as np
+import pytest
+
+from contract.manifest import Manifest
+from service.compute import breaker, redis_cache
+from service.compute.breaker import Breaker
+from service.compute.cache import Space
+from service.compute.redis_cache import RedisCache, name_of
+from service.observe.telemetry import Telemetry
+from tests import fakes
+from tests.service.conftest import Client, RedisServer, Serve, free_port
+
+pytestmark = pytest.mark.anyio
+BODY = {"pairs": [{"a": "a man plays", "b": "the dog runs"}, {"a": "a man plays", "b": "xylophone"}]}
+DISTINCT = 3
+SPACE = Space("f" * 64, 4)
+IDS = (1, 2, 3)
+SECRET = "hush hush hush hush"
+
+
+async def until(condition, seconds: float = 5.0) -> None:
+    """Wait for what happens in the background."""
+    with anyio.fail_after(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def ask(client: Client) -> bytes:
+    response = await client.post("/similarity", json=BODY)
+    assert response.status_code == 200
+    return response.content
+
+
+async def failures(client: Client, kind: str) -> float:
+    return await client.metric("semblance_redis_failures_total", kind=kind)
+
+
+@pytest.fixture
+async def plain(serve: Serve) -> bytes:
+    """The answer without any cache."""
+    async with serve(cache_bytes=0) as client:
+        return await ask(client)
+
+
+# What needs no Redis: nobody listens there.
+
+
+async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, plain: bytes, caplog) -> None:
+    caplog.set_level(logging.INFO, "service.compute.breaker")
+    url = f"redis://user:hush@127.0.0.1:{free_port()}/0"
+    async with serve(cache="redis", redis_url=url, redis_timeout_ms=5000, cache_bytes=0) as client:
+        started = time.perf_counter()
+        for _ in range(50):
+            assert await ask(client) == plain
+        assert time.perf_counter() - started < 2.0
+        assert await client.metric("semblance_redis_up") == 0
+        assert await failures(client, "error") == 1
+        assert client.app.service.redis._writes == set()
+        ready = await client.get("/health/ready")
+    assert ready.status_code == 200
+    assert ready.json()["status"] == "degraded"
+    assert ready.json()["redis"] == "down"
+    assert [record.message for record in caplog.records] == ["redis does not answer; vectors are computed instead"]
+    assert "hush" not in str(caplog.records[0].__dict__)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+async def test_a_value_says_when_it_is_not_whole(dtype) -> None:
+    cache = RedisCache("redis://127.0.0.1:1", "", Telemetry(), timeout_seconds=1, ttl_seconds=1, dtype=dtype)
+    key = name_of(SPACE, IDS)
+    embedding = np.array([[0.5, -2.0, 3.25, 0.0]], np.float32)
+    value = cache._encode(key, embedding)
+    assert len(value) == 1 + 4 * (4 if dtype == "float32" else 2) + 4
+    np.testing.assert_array_equal(cache._decode(key, value, 4), embedding)
+    for position in range(len(value)):  # any one byte wrong
+        assert cache._decode(key, value[:position] + bytes([value[position] ^ 1]) + value[position + 1 :], 4) is None
+    assert cache._decode(key, value[:-1], 4) is None
+    assert cache._decode(key, value, 5) is None
+    assert cache._decode(name_of(SPACE, (1, 2)), value, 4) is None  # another sentence's
+    assert cache._decode(key, b"", 4) is None
+    assert cache._decode(key, "text", 4) is None
+    for bad in (np.nan, np.inf):
+        broken = embedding.copy()
+        broken[0, 1] = bad
+        assert cache._decode(key, cache._encode(key, broken), 4) is None
+    await cache.close()
+
+
+async def test_a_value_of_the_other_precision_is_a_miss() -> None:
+    exact, half = (
+        RedisCache("redis://127.0.0.1:1", "", Telemetry(), timeout_seconds=1, ttl_seconds=1, dtype=dtype)
+        for dtype in ("float32", "float16")
+    )
+    key = name_of(SPACE, IDS)
+    embedding = np.ones((1, 4), np.float32)
+    assert exact._decode(key, half._encode(key, embedding), 4) is None
+    assert exact._decode(key, half._encode(key, np.ones((1, 8), np.float32)), 4) is None  # of the very same length
+    assert half._decode(key, exact._encode(key, embedding), 4) is None
+    await exact.close()
+    await half.close()
+
+
+def caches(*secrets: str | None) -> list[RedisCache]:
+    url = "redis://127.0.0.1:1"
+    return [RedisCache(url, "", Telemetry(), timeout_seconds=1, ttl_seconds=1, secret=secret) for secret in secrets]
+
+
+async def test_a_signed_value_is_one_only_to_who_has_the_secret() -> None:
+    signing, same, other, plain = caches(SECRET, SECRET, SECRET + "!", None)
+    key, embedding = name_of(SPACE, IDS), np.array([[0.5, -2.0, 3.25, 0.0]], np.float32)
+    value = signing._encode(key, embedding)
+    assert len(value) == 1 + 4 * 4 + 16
+    np.testing.assert_array_equal(same._decode(key, value, 4), embedding)
+    for position in range(len(value)):
+        assert same._decode(key, value[:position] + bytes([value[position] ^ 1]) + value[position + 1 :], 4) is None
+    assert same._decode(name_of(SPACE, (1, 2)), value, 4) is None
+    assert other._decode(key, value, 4) is None
+    # With a checksum that anybody can compute: what is forged, and what was kept before there was a secret.
+    forged = plain._encode(key, embedding)
+    assert signing._decode(key, forged, 4) is None
+    assert signing._decode(key, forged[:-4] + b"\0" * 16, 4) is None
+    assert plain._decode(key, value, 4) is None
+    assert plain._decode(key, value, 7) is None  # of the very same length
+    for cache in (signing, same, other, plain):
+        await cache.close()
+
+
+@pytest.mark.redis
+async def test_forged_values_change_no_answer_where_there_is_a_secret(serve: Serve, redis_server, plain: bytes) -> None:
+    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 5000, "cache_bytes": 0}
+    (forger,) = caches(None)
+    async with serve(**settings, redis_secret=SECRET) as client:
+        await ask(client)
+        with redis_server.client() as redis:
+            await until(lambda: redis.dbsize() == DISTINCT)
+            keys = redis.keys()
+            for key in keys:
+                redis.set(key, forger._encode(key, np.ones((1, fakes.DIM), np.float32)))
+            assert await ask(client) == plain
+            assert await failures(client, "garbage") == DISTINCT
+            await until(lambda: {redis.strlen(key) for key in keys} == {1 + 4 * fakes.DIM + 16})
+        assert await ask(client) == plain
+        assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
+    await forger.close()
+
+
+def test_names_differ_by_what_is_kept_and_by_model() -> None:
+    spaces = (SPACE, Space("e" * 64, 4), Space("f" * 64, 4, "relatedness.onnx"), Space("f" * 64, 4, "entailment.onnx"))
+    sentences = ((1, 2), (2, 1), (1,), (258,), (1, 2, 0))
+    pairs = (((1, 2), (0,)), ((1,), (2, 0)), ((2,), (1,)), ((1,), (2,)), ((1, 2), (3,)), ((3,), (1, 2)))
+    names = {name_of(space, key) for space in spaces for key in (*sentences, *pairs)}
+    assert len(names) == 4 * 11
+    assert name_of(SPACE, (1,)).startswith(b"semblance:2:ffffffffffffffff:")
+    assert len(name_of(SPACE, (1,))) == len("semblance:2:") + 16 + 1 + 32
+
+
+def test_after_a_failure_nobody_asks_until_a_probe_finds_it_well(caplog) -> None:
+    caplog.set_level(logging.INFO, "service.compute.breaker")
+    link = Breaker("works", "fails", "there")
+    assert link.allows
+    for _ in range(3):
+        link.failed("why", 0)
+    assert (link.allows, link.reason) == (False, "why")
+    link.failed("still", link.changes)
+    assert (link.allows, link.reason) == (False, "still")
+    for _ in range(2):
+        link.succeeded(link.changes)
+    assert (link.allows, link.reason) == (True, "")
+    assert [record.message for record in caplog.records] == ["fails", "works"]
+
+
+def test_an_attempt_older_than_the_last_change_tells_nothing(caplog) -> None:
+    caplog.set_level(logging.INFO, "service.compute.breaker")
+    link = Breaker("works", "fails", "there")
+    link.succeeded(link.changes)
+    began = link.changes
+    link.failed("killed", began)
+    link.succeeded(began)  # its answer came before the kill and was read after it
+    assert link.up is False
+    link.succeeded(link.changes)
+    link.failed("killed", began)  # the last of those the kill cut off
+    assert link.up is True
+    assert [record.message for record in caplog.records] == ["works", "fails", "works"]
+
+
+@asynccontextmanager
+async def answering(reply: bytes, after: float = 0.0):
+    """A server that answers whatever it is sent with the same bytes; its port."""
+
+    async def answer(reader, writer) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+            while await reader.read(65536):
+                await asyncio.sleep(after)
+                writer.write(reply)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    "reply", [b":7\r\n", b"*0\r\n", b"+PONG\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-ERR no\r\n", b"\x00" * 9]
+)
+async def test_what_is_no_redis_changes_nothing(serve: Serve, plain: bytes, reply: bytes) -> None:
+    async with (
+        answering(reply) as port,
+        serve(cache="redis", redis_url=f"redis://127.0.0.1:{port}", cache_bytes=0) as client,
+    ):
+        for _ in range(3):
+            assert await ask(client) == plain
+        assert sum([await failures(client, kind) for kind in ("error", "garbage", "timeout")]) > 0
+
+
+@pytest.mark.parametrize("values", [7, [], [None], {"a": b"b"}, [1, 2]])
+async def test_an_answer_of_another_shape_is_a_miss(values) -> None:
+    telemetry = Telemetry()
+    cache = RedisCache("redis://127.0.0.1:1", "", telemetry, timeout_seconds=1, ttl_seconds=1)
+
+    async def mget(keys):
+        return values
+
+    cache._redis.mget = mget
+    assert await cache.get_many(SPACE, [(1,), (2,)]) == {}
+    assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "garbage"}) > 0
+    await cache.close()
+
+
+async def test_the_timeout_is_for_the_whole_exchange(serve: Serve, plain: bytes) -> None:
+    """Connecting alone takes several answers; each of them comes within the time-out, all of them do not."""
+    async with (
+        answering(b"+OK\r\n", after=0.08) as port,
+        serve(cache="redis", redis_url=f"redis://127.0.0.1:{port}", redis_timeout_ms=100, cache_bytes=0) as client,
+    ):
+        started = time.perf_counter()
+        assert await ask(client) == plain
+        assert time.perf_counter() - started < 0.2
+        assert await failures(client, "timeout") == 1
+
+
+# What needs one.
+
+
+@pytest.mark.redis
+async def test_embeddings_are_shared_between_processes(serve: Serve, models, redis_server, plain: bytes) -> None:
+    settings = {
+        "cache": "redis",
+        "redis_url": redis_server.url,
+        "redis_ttl_seconds": 100,
+        "cache_bytes": 0,
+        "redis_timeout_ms": 5000,
+    }
+    async with serve(**settings) as client:
+        assert await ask(client) == plain
+        assert await client.metric("semblance_cache_misses_total", tier="redis") == DISTINCT
+        assert (await client.get("/health/ready")).json() | {"models": []} == {
+            "status": "ready",
+            "reasons": [],
+            "models": [],
+            "redis": "up",
+        }
+    with redis_server.client() as redis:
+        keys = sorted(redis.keys())
+        fingerprint = Manifest.load(models / "avg-paraphrase").fingerprint
+        tokenizer = fakes.tokenizer()
+        texts = {text for pair in BODY["pairs"] for text in pair.values()}
+        space = Space(fingerprint, fakes.DIM)
+        assert keys == sorted(name_of(space, tokenizer.encode(text, fakes.MAX_TOKENS).ids) for text in texts)
+        assert {redis.strlen(key) for key in keys} == {1 + 4 * fakes.DIM + 4}
+        assert all(0 < redis.ttl(key) <= 100 for key in keys)
+    async with serve(**settings) as client:
+        assert await ask(client) == plain
+        assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
+        assert await client.metric("semblance_cache_misses_total", tier="redis") == 0
+        assert await client.metric("semblance_redis_up") == 1
+
+
+@pytest.mark.redis
+async def test_a_request_asks_and_tells_redis_once(serve: Serve, redis_server, monkeypatch) -> None:
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 60)
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000) as client:
+        with redis_server.client() as redis:
+            redis.config_resetstat()
+            await ask(client)
+            await until(lambda: redis.dbsize() == DISTINCT)
+            await ask(client)
+            calls = {name: stat["calls"] for name, stat in redis.info("commandstats").items()}
+    assert calls["cmdstat_mget"] == 1
+    assert calls["cmdstat_set"] == DISTINCT
+    assert "cmdstat_get" not in calls
+
+
+@pytest.mark.redis
+async def test_memory_keeps_what_redis_gave(serve: Serve, redis_server, plain: bytes) -> None:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000) as client:
+        await ask(client)
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000) as client:
+        assert await ask(client) == plain
+        assert (await client.post("/embed", json={"sentences": ["a man plays", "xylophone"]})).status_code == 200
+        assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
+        assert await client.metric("semblance_cache_hits_total", tier="memory") == 2
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(
+    "garbage",
+    [b"", b"garbage", b"\x11" + b"\x00" * (4 * fakes.DIM + 4), b"\x11" + b"\xff" * (4 * fakes.DIM + 4), 70_000 * b"x"],
+)
+async def test_garbage_under_our_key_is_a_miss_and_overwritten(serve: Serve, redis_server, plain, garbage) -> None:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+        await ask(client)
+    with redis_server.client() as redis:
+        keys = redis.keys()
+        for key in keys:
+            redis.set(key, garbage)
+        async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+            assert await ask(client) == plain
+            assert await failures(client, "garbage") == DISTINCT
+            assert await client.metric("semblance_cache_hits_total", tier="redis") == 0
+            await until(lambda: garbage not in redis.mget(keys))
+            assert await ask(client) == plain
+            assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
+
+
+@pytest.mark.redis
+async def test_a_key_of_another_type_is_a_miss_and_overwritten(serve: Serve, redis_server, plain: bytes) -> None:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+        await ask(client)
+    with redis_server.client() as redis:
+        keys = redis.keys()
+        for key in keys:
+            redis.delete(key)
+            redis.hset(key, "a", "b")
+        async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+            assert await ask(client) == plain
+            await until(lambda: {redis.type(key) for key in keys} == {b"string"})
+
+
+@pytest.mark.redis
+async def test_another_sentences_embedding_is_not_taken(serve: Serve, redis_server, plain: bytes) -> None:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+        await ask(client)
+    with redis_server.client() as redis:
+        keys = redis.keys()
+        values = redis.mget(keys)
+        redis.mset(dict(zip(keys, values[1:] + values[:1], strict=True)))
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+        assert await ask(client) == plain
+        assert await failures(client, "garbage") == DISTINCT
+
+
+@pytest.mark.redis
+async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, redis_server, plain, caplog) -> None:
+    caplog.set_level(logging.INFO, "service.compute.breaker")
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=100, cache_bytes=0) as client:
+        assert await ask(client) == plain
+        await until(lambda: not client.app.service.redis._writes)
+        redis_server.process.send_signal(signal.SIGSTOP)
+        try:
+            started = time.perf_counter()
+            assert await ask(client) == plain
+            assert 0.09 < time.perf_counter() - started < 0.5
+            started = time.perf_counter()
+            for _ in range(20):
+                assert await ask(client) == plain
+            assert time.perf_counter() - started < 0.5
+            assert await failures(client, "timeout") == 1
+            assert await client.metric("semblance_redis_up") == 0
+        finally:
+            redis_server.process.send_signal(signal.SIGCONT)
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "redis does not answer; vectors are computed instead"
+    ]
+
+
+@pytest.mark.redis
+async def test_a_redis_that_hangs_at_start_does_not_keep_the_service_from_starting(
+    serve: Serve, redis_server, plain
+) -> None:
+    redis_server.process.send_signal(signal.SIGSTOP)
+    try:
+        started = time.perf_counter()
+        async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=100, cache_bytes=0) as client:
+            assert await ask(client) == plain
+            assert time.perf_counter() - started < 2.0
+            assert await failures(client, "timeout") == 1
+    finally:
+        redis_server.process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.redis
+async def test_a_redis_that_dies_and_comes_back_is_used_again(
+    serve: Serve, redis_server: RedisServer, plain: bytes, monkeypatch, caplog
+) -> None:
+    caplog.set_level(logging.INFO, "service.compute.breaker")
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.05)
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+        assert await ask(client) == plain
+        # Requests under way while it is killed.
+        asking = [asyncio.create_task(ask(client)) for _ in range(20)]
+        redis_server.kill()
+        assert set(await asyncio.gather(*asking)) == {plain}
+        assert await ask(client) == plain
+        assert await client.metric("semblance_redis_up") == 0
+        redis_server.start()
+        await until(lambda: client.app.service.redis.up)
+        assert await ask(client) == plain
+        assert await client.metric("semblance_redis_up") == 1
+        with redis_server.client() as redis:
+            await until(lambda: redis.dbsize() == DISTINCT)
+        assert await ask(client) == plain
+        assert await client.metric("semblance_cache_hits_total", tier="redis") >= DISTINCT
+    messages = [record.message for record in caplog.records]
+    assert messages.count("redis answers") == 2
+    assert messages.count("redis does not answer; vectors are computed instead") == 1
+
+
+@pytest.mark.redis
+async def test_a_full_redis_still_answers_what_it_has(
+    serve: Serve, redis_server, plain: bytes, caplog, monkeypatch
+) -> None:
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 60)
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+        await ask(client)
+        with redis_server.client() as redis:
+            await until(lambda: redis.dbsize() == DISTINCT)
+            redis.config_set("maxmemory", 1)
+            for word in fakes.WORDS[:5]:
+                assert (await client.post("/embed", json={"sentences": [word]})).status_code == 200
+                await asyncio.sleep(0.01)
+            redis.config_set("maxmemory", 0)
+        assert await failures(client, "error") == 1
+        assert await client.metric("semblance_redis_up") == 1
+        assert await ask(client) == plain
+        assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
+    refusals = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert refusals == ["redis refuses to keep vectors"]
+
+
+@pytest.mark.redis
+async def test_float16_moves_an_answer_by_little(serve: Serve, redis_server, plain: bytes) -> None:
+    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_dtype": "float16", "cache_bytes": 0}
+    async with serve(**settings) as client:
+        await ask(client)
+    async with serve(**settings) as client:
+        exact = (await client.post("/similarity", json=BODY)).json()["results"]
+        assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
+    async with serve(cache_bytes=0) as client:
+        fresh = (await client.post("/similarity", json=BODY)).json()["results"]
+    assert [r["score"] for r in exact] == pytest.approx([r["score"] for r in fresh], abs=1e-3)
+
+
+@pytest.mark.redis
+async def test_writes_beyond_those_under_way_are_dropped(redis_server, monkeypatch) -> None:
+    monkeypatch.setattr(redis_cache, "MAX_WRITES", 2)
+    telemetry = Telemetry()
+    cache = RedisCache(redis_server.url, "", telemetry, timeout_seconds=1, ttl_seconds=10)
+    await cache.probe()
+    for i in range(5):
+        cache.put_many(SPACE, {(i,): np.zeros((1, 4), np.float32)})
+    await cache.close()
+    with redis_server.client() as redis:
+        assert redis.dbsize() == 2
+    assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "dropped"}) == 3

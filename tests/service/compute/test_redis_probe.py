@@ -1,0 +1,114 @@
+"""What readiness and metrics say of a Redis that nobody asks: it dies, comes back, is full, is a replica."""
+
+import asyncio
+import time
+
+import pytest
+
+from service.compute import breaker
+from service.compute.redis_cache import RedisCache
+from service.observe.telemetry import Telemetry
+from tests.service.api.test_bad_input import GOOD
+from tests.service.conftest import Client, RedisServer, Serve
+
+pytestmark = [pytest.mark.anyio, pytest.mark.redis]
+CALM = {"redis_timeout_ms": 5000}
+WELL = ("ready", "up", [])
+FULL = "redis keeps nothing new (it is full): what it does not have is computed each time"
+REPLICA = "redis keeps nothing new (it is a read-only replica): what it does not have is computed each time"
+CLUSTER = "redis cannot be read (it is in cluster mode): vectors are computed instead"
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.05)
+
+
+async def says(client: Client) -> tuple[str, str, list[str]]:
+    body = (await client.get("/health/ready")).json()
+    return body["status"], body["redis"], body["reasons"]
+
+
+async def comes_to_say(client: Client, expected: tuple[str, str, list[str]]) -> None:
+    """Wait for readiness to say it, with no request but its own."""
+    deadline = time.monotonic() + 10
+    while (found := await says(client)) != expected and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+    assert found == expected
+
+
+async def gauges(client: Client) -> tuple[float, float]:
+    return await client.metric("semblance_redis_up"), await client.metric("semblance_redis_writable")
+
+
+async def test_a_redis_that_dies_and_comes_back_is_noticed_though_nobody_asks(
+    serve: Serve, redis_server: RedisServer
+) -> None:
+    async with serve(redis_url=redis_server.url, **CALM) as client:
+        assert (await says(client), await gauges(client)) == (WELL, (1, 1))
+        redis_server.kill()
+        why = "redis cannot be read (ConnectionError): vectors are computed instead"
+        await comes_to_say(client, ("degraded", "down", [why]))
+        assert await gauges(client) == (0, 0)
+        redis_server.start()
+        await comes_to_say(client, WELL)
+        assert await gauges(client) == (1, 1)
+
+
+async def test_a_redis_that_is_full_or_a_replica_is_told_from_one_that_is_gone(
+    serve: Serve, redis_server: RedisServer
+) -> None:
+    async with serve(redis_url=redis_server.url, **CALM) as client:
+        with redis_server.client() as redis:
+            redis.config_set("maxmemory", 1)
+            await comes_to_say(client, ("degraded", "up", [FULL]))
+            assert await gauges(client) == (1, 0)
+            redis.config_set("maxmemory", 0)
+            await comes_to_say(client, WELL)
+            redis.replicaof("127.0.0.1", "1")
+            await comes_to_say(client, ("degraded", "up", [REPLICA]))
+            redis.replicaof("no", "one")
+        await comes_to_say(client, WELL)
+        assert await client.metric("semblance_redis_failures_total", kind="error") > 0
+
+
+async def test_a_redis_that_was_full_is_written_to_again(serve: Serve, redis_server: RedisServer) -> None:
+    async with serve(redis_url=redis_server.url, cache="redis", cache_bytes=0, **CALM) as client:
+        with redis_server.client() as redis:
+            redis.config_set("maxmemory", 1)
+            await comes_to_say(client, ("degraded", "up", [FULL]))
+            redis.config_set("maxmemory", 0)
+            await comes_to_say(client, WELL)
+            await client.post("/similarity", json=GOOD["/similarity"])
+            deadline = time.monotonic() + 10
+            while not redis.keys("semblance:2:*") and time.monotonic() < deadline:
+                await asyncio.sleep(0.02)
+            assert redis.keys("semblance:2:*")
+
+
+async def test_a_redis_in_cluster_mode_is_said_to_be_one(serve: Serve, redis_cluster: RedisServer) -> None:
+    async with serve(redis_url=redis_cluster.url, **CALM) as client:
+        assert await says(client) == ("degraded", "down", [CLUSTER])
+
+
+async def test_a_probe_leaves_nothing_behind(redis_server: RedisServer) -> None:
+    cache = RedisCache(redis_server.url, "", Telemetry(), timeout_seconds=5, ttl_seconds=1)
+    await cache.probe()
+    assert cache.up
+    assert cache.problems == []
+    await cache.close()
+    with redis_server.client() as redis:
+        assert redis.dbsize() == 0
+
+
+async def test_the_count_of_requests_is_probed_too(serve: Serve, redis_server: RedisServer) -> None:
+    shared = {"rate_limit": "1000/hour", "redis_url": redis_server.url, "rate_limit_store": "redis"}
+    async with serve(**shared, **CALM) as client:
+        redis_server.kill()
+        why = [
+            "redis cannot be read (ConnectionError): vectors are computed instead",
+            "redis does not count requests (StoreUnavailableError): each process counts its own",
+        ]
+        await comes_to_say(client, ("degraded", "down", why))
+        redis_server.start()
+        await comes_to_say(client, WELL)

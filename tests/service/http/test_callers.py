@@ -1,0 +1,249 @@
+"""Callers who leave, who ask without end, who do not read: what they cost everybody else."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+import uvloop
+
+from service.app import create_app
+from service.http.connection import MAX_PIPELINED
+from service.http.edge import Edge
+from service.http.server import Server
+from service.settings import Settings
+from tests.service.conftest import expect
+from tests.service.http.test_connection import question, raw
+from tests.service.process.test_process import BODY, NEEDED_SECONDS, running
+
+Address = tuple[str, int]
+MB = 1_048_576
+
+
+@asynccontextmanager
+async def serving(models: Path, **settings: object) -> AsyncIterator[tuple[Edge, Address]]:
+    """A server in this event loop, on a port of its own."""
+    chosen = Settings(models_dir=models, port=0, shutdown_grace_seconds=1, **settings)  # type: ignore[arg-type]
+    app = create_app(chosen)
+    server = Server(app, chosen)
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup()
+    for listening in server._listening:  # and who connects there: what nobody reads waits in this process
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
+    try:
+        yield app, server.servers[0].sockets[0].getsockname()
+    finally:
+        server.leave(hurried=True)
+        await server.shutdown()
+
+
+SHORT = 20.0
+
+
+async def until(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SHORT
+    while not true():
+        assert time.monotonic() < deadline, what
+        await asyncio.sleep(0.01)
+
+
+def post(body: object, path: str = "/similarity", spaces: int = 0) -> bytes:
+    content = b" " * spaces + json.dumps(body).encode()
+    return b"POST %s HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n%s" % (path.encode(), len(content), content)
+
+
+def counted(app: Edge, status: int) -> float:
+    labels = {"route": "/similarity", "status": str(status)}
+    return app.service.telemetry.registry.get_sample_value("semblance_requests_total", labels) or 0.0
+
+
+class Gate:
+    """The graphs of a model, which wait until they are let go on."""
+
+    def __init__(self, app: Edge, model: str) -> None:
+        scorer = app.service.registry[model].scorer
+        expect(scorer, 0.1)
+        self.ran: list[int] = []
+        self.open = threading.Event()
+        for vectors in scorer.outputs.values():  # type: ignore[attr-defined]
+            vectors.batcher._run = partial(self._let_go, vectors.batcher._run)
+
+    def _let_go(self, run, keys):  # type: ignore[no-untyped-def]
+        assert self.open.wait(SHORT)
+        self.ran.append(len(keys))
+        return run(keys)
+
+
+def test_how_late_the_event_loop_is_shows_in_metrics(models: Path) -> None:
+    async def trial() -> None:
+        async with serving(models) as (app, _):
+            lags = app.service.telemetry.loop_lag
+            await until(lambda: sum(lags.counts) > 0, "it is looked at")
+
+    uvloop.run(trial())
+
+
+def pairs_of(word: str) -> dict[str, object]:
+    return {"pairs": [{"a": word, "b": "the sofa"}], "model": "pair-sick"}
+
+
+@pytest.mark.parametrize("spaces", [0, 300_000], ids=["small", "large"])
+def test_who_leaves_is_dropped_from_the_queue_and_counted(models: Path, spaces: int) -> None:
+    async def trial() -> None:
+        async with serving(models, worker_threads=1, cache="off") as (app, address):
+            gate = Gate(app, "pair-sick")
+            first_in, first_out = await asyncio.open_connection(*address)
+            first_out.write(post(pairs_of("a dog")))
+            await until(lambda: app.service.pool.busy == 1, "the first one runs")
+            leavers = [await asyncio.open_connection(*address) for _ in range(3)]
+            for (_, out), word in zip(leavers, ("a cat", "a man", "a woman"), strict=True):
+                out.write(post(pairs_of(word), spaces=spaces))
+            await until(lambda: app.service.pool.busy == 4, "the others wait")
+            for _, out in leavers:
+                out.close()
+            await until(lambda: app.service.pool.busy == 1, "nobody waits behind the first one")
+            await until(lambda: counted(app, 499) == 3, "they are counted")
+            gate.open.set()
+            assert (await first_in.readline()).startswith(b"HTTP/1.1 200")
+            assert gate.ran == [1]  # nothing was run for those who left
+            first_out.close()
+
+    uvloop.run(trial())
+
+
+def test_work_shared_with_a_caller_who_stays_goes_on(models: Path) -> None:
+    async def trial() -> None:
+        async with serving(models, worker_threads=1) as (app, address):
+            gate = Gate(app, "pair-sick")
+            callers = [await asyncio.open_connection(*address) for _ in range(3)]
+            for _, out in callers:  # the same pair: one search for all three, begun by the first
+                out.write(post(pairs_of("a cat")))
+                await asyncio.sleep(0.05)
+            await until(lambda: app._in_flight == 3, "all three wait")
+            callers[0][1].close()
+            callers[1][1].close()
+            await until(lambda: counted(app, 499) == 2, "two have left")
+            gate.open.set()
+            assert (await callers[2][0].readline()).startswith(b"HTTP/1.1 200")
+            assert gate.ran == [1]
+            callers[2][1].close()
+
+    uvloop.run(trial())
+
+
+def test_a_few_pipelined_requests_are_answered_and_too_many_close_the_connection(models: Path) -> None:
+    with running(models) as (_, url):
+        few = raw(url, *[question(close=False)] * 10, question())
+        assert few.count(b"HTTP/1.1 200") == 11
+        many = raw(url, question(close=False) * 1000)
+        assert 1 <= many.count(b"HTTP/1.1 200") <= MAX_PIPELINED + 10  # some are answered while others arrive
+        assert many.count(b"connection: close") == 1
+        assert httpx.post(f"{url}/similarity", json=BODY).status_code == 200
+
+
+def test_requests_that_nobody_reads_the_answers_of_cost_little(models: Path) -> None:
+    with running(models, send_timeout=60) as (process, url), ExitStack() as stack:
+
+        def peak() -> int:
+            lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+            return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024
+
+        assert httpx.post(f"{url}/similarity", json=BODY).status_code == 200
+        before = peak()
+        host, port = url.removeprefix("http://").split(":")
+        flood = b"GET /openapi.json HTTP/1.1\r\nhost:\r\n\r\n" * 5000  # 11 MB on all connections
+        for _ in range(60):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect((host, int(port)))
+            connection.settimeout(0.2)
+            with suppress(OSError):  # it is not read to the end, or closed
+                connection.sendall(flood)
+        assert httpx.post(f"{url}/similarity", json=BODY, timeout=SHORT).status_code == 200
+        assert peak() - before < 20 * MB  # found: 3; without a limit of those that wait: 35 to 600
+
+
+def test_an_answer_that_nobody_reads_gives_its_place_back(models: Path) -> None:
+    limit = 5
+    with running(models, send_timeout=1, max_in_flight=limit, max_sentences=4000) as (_, url), ExitStack() as stack:
+        host, port = url.removeprefix("http://").split(":")
+        request = post({"sentences": [f"a dog {i}" for i in range(4000)]}, "/embed")  # answered with some 600 KB
+        for _ in range(2 * limit):
+            connection = stack.enter_context(socket.socket())
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect((host, int(port)))
+            connection.settimeout(0.2)
+            try:
+                connection.sendall(request * 12)
+            except OSError:
+                continue
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while (status := httpx.post(f"{url}/similarity", json=BODY).status_code) == 429:
+            assert time.monotonic() < deadline, "their places are not given back"
+            time.sleep(0.1)
+        assert status == 200
+
+        def left() -> bool:
+            lines = httpx.get(f"{url}/metrics").text.splitlines()
+            return 'semblance_requests_total{route="/embed",status="499"} 0.0' not in lines
+
+        while not left():
+            assert time.monotonic() < deadline, "they are not counted"
+            time.sleep(0.1)
+
+
+def test_a_slow_reader_gets_its_whole_answer(models: Path) -> None:
+    async def trial() -> None:
+        async with serving(models, send_timeout=1, max_sentences=4000) as (_, address):
+            loop = asyncio.get_running_loop()
+            with socket.socket() as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+                connection.setblocking(False)
+                await loop.sock_connect(connection, address)
+                asked = post({"sentences": [f"a dog {i}" for i in range(4000)]}, "/embed")
+                await loop.sock_sendall(connection, asked.replace(b"host: a", b"host: a\r\nconnection: close"))
+                answer = bytearray()
+                began = time.monotonic()
+                while part := await loop.sock_recv(connection, 16384):
+                    answer += part
+                    await asyncio.sleep(0.1)
+            assert time.monotonic() - began > 2  # longer than who does not read at all is waited for
+            head, body = bytes(answer).split(b"\r\n\r\n", 1)
+            assert b"content-length: %d" % len(body) in head
+
+    uvloop.run(trial())
+
+
+UPGRADES = {
+    b"websocket": (b"GET /health/live", b""),
+    b"h2c": (b"POST /similarity", json.dumps(BODY).encode()),  # as Java's own client asks by default
+}
+
+
+def test_an_upgrade_is_answered_as_if_not_asked_for_and_logs_nothing(models: Path) -> None:
+    with running(models) as (process, url):
+        for protocol, (first, body) in UPGRADES.items():
+            lines = [first + b" HTTP/1.1", b"host: a", b"upgrade: " + protocol, b"connection: upgrade"]
+            asked = b"\r\n".join([*lines, b"content-length: %d" % len(body), b"", body])
+            assert raw(url, asked, asked, question()).count(b"HTTP/1.1 200") == 3
+        process.terminate()
+        _, errors = process.communicate(timeout=NEEDED_SECONDS)
+    assert {json.loads(line)["level"] for line in errors.splitlines()} == {"info"}
+
+
+def test_a_request_has_one_host(models: Path) -> None:
+    with running(models) as (_, url):
+        for version, hosts, status in (("1.1", 0, 400), ("1.1", 1, 200), ("1.1", 2, 400), ("1.0", 0, 200)):
+            lines = ["host: a"] * hosts + ["connection: close", "", ""]
+            answer = raw(url, "\r\n".join([f"GET /health/live HTTP/{version}", *lines]).encode())
+            assert answer.startswith(b"HTTP/1.1 %d" % status)
+            if status == 400:
+                assert json.loads(answer.split(b"\r\n\r\n")[1])["error"]["code"] == "not_http"

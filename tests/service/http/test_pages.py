@@ -1,0 +1,71 @@
+"""What a browser is told: of the pages, how little they may do; of other sites' pages, whether they may ask."""
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from tests.service.api.test_bad_input import GOOD
+from tests.service.conftest import Serve, let_in
+
+pytestmark = pytest.mark.anyio
+ORIGIN = "https://app.example"
+
+
+async def test_a_page_runs_its_own_scripts_and_no_others(serve: Serve) -> None:
+    async with serve() as client:
+        for path in ("/docs", "/docs/oauth2-redirect"):
+            response = await client.get(path)
+            scripts = re.findall(r"<script>(.*?)</script>", response.text, re.DOTALL)
+            assert len(scripts) == 1
+            policy = response.headers["content-security-policy"]
+            digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+            assert f"script-src 'self' 'sha256-{digest}';" in policy
+            assert "default-src 'none';" in policy
+            assert policy.endswith("frame-ancestors 'none'")
+            assert "unsafe" not in policy.replace("style-src 'self' 'unsafe-inline'", "")
+            assert response.headers["x-frame-options"] == "DENY"
+            assert response.headers["referrer-policy"] == "no-referrer"
+
+
+async def test_no_answer_is_taken_for_something_else(serve: Serve) -> None:
+    async with serve(max_body_bytes=50) as client:
+        answers = [
+            await client.get("/docs"),
+            await client.get("/metrics"),
+            await client.get("/nowhere"),
+            await client.get("/static-offline-docs/swagger-ui.css"),
+            await client.post("/embed", json=GOOD["/embed"]),
+            await client.post("/embed", content=b" " * 51),
+        ]
+    assert [answer.status_code for answer in answers] == [200, 200, 404, 200, 200, 413]
+    assert {answer.headers["x-content-type-options"] for answer in answers} == {"nosniff"}
+    assert ["content-security-policy" in answer.headers for answer in answers] == [True] + [False] * 5
+
+
+async def test_other_sites_may_not_ask_unless_told(serve: Serve) -> None:
+    asking = {"origin": ORIGIN, "access-control-request-method": "POST"}
+    async with serve() as client:
+        answer = await client.post("/similarity", json=GOOD["/similarity"], headers={"origin": ORIGIN})
+        preflight = await client.options("/similarity", headers=asking)
+    assert (answer.status_code, preflight.status_code) == (200, 405)
+    assert not [name for name in (*answer.headers, *preflight.headers) if name.startswith("access-control")]
+
+
+async def test_sites_that_are_named_may_ask(serve: Serve) -> None:
+    key = {"authorization": "Bearer correct horse"}
+    asking = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type"}
+    async with serve(cors_origins=[ORIGIN], api_keys=let_in("correct horse")) as client:
+        for origin, allowed in ((ORIGIN, ORIGIN), ("https://other.example", None)):
+            preflight = await client.options("/similarity", headers=asking | {"origin": origin})
+            assert preflight.status_code == (200 if allowed else 400)
+            for headers, status in ((key, 200), ({}, 401)):
+                answer = await client.post(
+                    "/similarity", json=GOOD["/similarity"], headers=headers | {"origin": origin}
+                )
+                assert answer.status_code == status
+                assert answer.headers.get("access-control-allow-origin") == allowed
+                assert "access-control-allow-credentials" not in answer.headers
+            assert preflight.headers.get("access-control-allow-origin") == allowed
+        assert "retry-after-ms" in answer.headers["access-control-expose-headers"]

@@ -1,0 +1,103 @@
+"""One rate limit for several processes, in a real Redis that is killed and comes back."""
+
+import pytest
+
+from service.errors import RateLimited
+from service.http.rate_limit import RateLimit, SharedCounts, counts_in_redis, open_rate_limit
+from service.observe.telemetry import Telemetry
+from service.settings import Settings
+from tests.service.api.test_bad_input import GOOD
+from tests.service.conftest import RedisServer, Serve
+
+pytestmark = pytest.mark.anyio
+URL = "redis://127.0.0.1:1/0"
+
+
+def settings(url: str | None = URL, **others: object) -> Settings:
+    return Settings(**{"redis_url": url, "rate_limit": "3/hour", "redis_timeout_ms": 5000} | others)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({}, False),
+        ({"workers": 2}, True),
+        ({"workers": 2, "url": None}, False),
+        ({"workers": 2, "rate_limit_store": "memory"}, False),
+        ({"rate_limit_store": "redis"}, True),
+    ],
+)
+async def test_where_requests_are_counted(chosen: dict[str, object], expected: bool) -> None:
+    assert counts_in_redis(settings(**chosen)) is expected
+
+
+async def test_two_processes_have_one_count(redis_server: RedisServer) -> None:
+    several = settings(redis_server.url, workers=2)
+    one, two = (open_rate_limit(several, Telemetry()) for _ in range(2))
+    assert one is not None
+    assert two is not None
+    for limit in (one, two, one):
+        await limit.take("alice")
+    for limit in (one, two):
+        with pytest.raises(RateLimited) as caught:
+            await limit.take("alice")
+        assert caught.value.limit == 3
+        assert 0 < int(caught.value.headers["retry-after"]) <= 1200
+        await limit.take("bob")
+    with redis_server.client() as client:
+        keys = client.keys()
+        assert len(keys) == 2
+        assert all(key.startswith(b"semblance:rate:") and b"alice" not in key for key in keys)
+        assert all(0 < client.ttl(key) <= 3600 for key in keys)
+    for limit in (one, two):
+        assert limit.shared is not None
+        await limit.shared.close()
+
+
+async def test_without_redis_each_counts_for_itself_until_it_is_back(redis_server: RedisServer, caplog) -> None:
+    caplog.set_level("INFO")
+    telemetry = Telemetry()
+    shared = SharedCounts("2/hour", telemetry, url=redis_server.url, address="here", timeout_seconds=5)
+    limit = RateLimit("2/hour", telemetry, shared)
+    await limit.take("alice")
+    redis_server.kill()
+    for _ in range(2):
+        await limit.take("alice")  # its whole allowance again: safe, and said aloud
+    with pytest.raises(RateLimited):
+        await limit.take("alice")
+    assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "error"}) == 1
+    assert shared.problems == ["redis does not count requests (StoreUnavailableError): each process counts its own"]
+    redis_server.start()
+    with pytest.raises(RateLimited):
+        await limit.take("alice")  # nobody asks yet
+    await shared.probe()
+    assert shared.problems == []
+    await limit.take("alice")
+    assert [(record.levelname, record.message) for record in caplog.records] == [
+        ("INFO", "redis counts requests"),
+        ("WARNING", "redis does not count requests; each process counts its own"),
+        ("INFO", "redis counts requests"),
+    ]
+    await shared.close()
+
+
+async def test_a_redis_that_hangs_delays_few_requests(redis_server: RedisServer) -> None:
+    telemetry = Telemetry()
+    shared = SharedCounts("100/hour", telemetry, url=redis_server.url, address="here", timeout_seconds=0.05)
+    limit = RateLimit("100/hour", telemetry, shared)
+    with redis_server.client() as client:
+        client.execute_command("CLIENT", "PAUSE", 60_000)
+    for _ in range(10):
+        await limit.take("alice")
+    assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "timeout"}) == 1
+    await shared.close()
+
+
+async def test_the_service_refuses_by_the_shared_count(serve: Serve, redis_server: RedisServer) -> None:
+    shared = {"rate_limit": "2/hour", "redis_url": redis_server.url, "rate_limit_store": "redis"}
+    async with serve(**shared) as one, serve(**shared) as two:
+        statuses = [
+            (await client.post("/similarity", json=GOOD["/similarity"])).status_code for client in (one, two, one, two)
+        ]
+        assert statuses == [200, 200, 429, 429]
+        assert await two.metric("semblance_rate_limited_total") == 1

@@ -1,0 +1,94 @@
+import asyncio
+import time
+
+import pytest
+
+from service.http.time_limit import ClientLeft, TimeLimit
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_takes_too_long_is_ended() -> None:
+    started = time.perf_counter()
+    with pytest.raises(TimeoutError), TimeLimit(0.02):
+        await asyncio.sleep(1)
+    assert time.perf_counter() - started < 0.5
+    await asyncio.sleep(0)  # the task goes on as if nothing had been
+
+
+async def test_what_is_in_time_is_left_alone() -> None:
+    with TimeLimit(0.02):
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.04)
+
+
+async def test_an_error_passes_as_it_is() -> None:
+    with pytest.raises(KeyError), TimeLimit(0.02):
+        raise KeyError
+    await asyncio.sleep(0.04)
+
+
+async def test_a_task_cancelled_from_outside_stays_cancelled() -> None:
+    async def work() -> None:
+        with TimeLimit(60):
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_inside_another_limit_the_first_to_expire_counts() -> None:
+    async def inner() -> None:
+        with TimeLimit(0.02):
+            await asyncio.sleep(60)
+
+    async def outer() -> None:
+        async with asyncio.timeout(0.02):
+            await asyncio.sleep(60)
+
+    async with asyncio.timeout(60):
+        with pytest.raises(TimeoutError):
+            await inner()
+    with pytest.raises(TimeoutError), TimeLimit(60):
+        await outer()
+
+
+async def test_a_client_that_leaves_ends_the_block() -> None:
+    loop = asyncio.get_running_loop()
+
+    async def work() -> None:
+        with TimeLimit(60) as limit:
+            loop.call_soon(limit.leave)
+            loop.call_soon(limit.leave)  # told twice
+            await asyncio.sleep(60)
+
+    with pytest.raises(ClientLeft):
+        await work()
+    await asyncio.sleep(0)
+
+
+async def test_a_client_that_leaves_afterwards_ends_nothing() -> None:
+    with TimeLimit(60) as limit:
+        pass
+    limit.leave()
+    await asyncio.sleep(0)
+
+
+async def test_each_task_has_its_own_limit() -> None:
+    ended: dict[str, float] = {}
+
+    async def work(name: str, begins: float, seconds: float) -> None:
+        await asyncio.sleep(begins)
+        started = time.perf_counter()
+        try:
+            with TimeLimit(0.05):
+                await asyncio.sleep(seconds)
+        except TimeoutError:
+            ended[name] = time.perf_counter() - started
+
+    await asyncio.gather(work("first", 0, 1), work("short", 0, 0), work("second", 0.03, 1), work("late", 0.12, 1))
+    assert set(ended) == {"first", "second", "late"}
+    assert all(0.045 < seconds < 0.5 for seconds in ended.values())

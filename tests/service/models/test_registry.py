@@ -1,0 +1,522 @@
+"""A model that is not whole, or not what it says, stops start-up with one line that names it."""
+
+import gc
+import hashlib
+import json
+import shutil
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contract.errors import ArtifactError
+from contract.golden import GoldenPair
+from contract.graph import ENCODER, PAIR
+from contract.manifest import SHARED_NAME, Manifest, SimilarityTask
+from contract.tensors import _load as load
+from contract.wordpiece import load_tokenizer
+from service.app import create_app
+from service.compute.session import CPU, open_session, provider_order
+from service.errors import ModelError, ProviderError, StartupError
+from service.models.opener import Opener
+from service.service import Service
+from service.settings import Settings
+from tests import fakes
+
+
+def versions(root: Path, name: str, *numbers: int) -> None:
+    """Give a model of the folder these versions, all alike."""
+    (root / name).rename(root / ".whole")
+    for number in numbers:
+        shutil.copytree(root / ".whole", root / name / str(number))
+    shutil.rmtree(root / ".whole")
+
+
+@pytest.fixture
+def own(models, tmp_path):
+    """A copy of the models that a test may break."""
+    return shutil.copytree(models, tmp_path / "models")
+
+
+def refusal(models, **settings) -> str:
+    with pytest.raises(StartupError) as caught:
+        create_app(Settings(models_dir=models, **settings))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_no_folder(tmp_path) -> None:
+    assert refusal(tmp_path / "nowhere") == f"SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file or directory"
+
+
+def test_a_folder_without_models(tmp_path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "README.md").touch()
+    assert f"{tmp_path} holds no model" in refusal(tmp_path)
+
+
+def test_a_folder_without_manifest(own) -> None:
+    (own / "half-copied").mkdir()
+    assert f"{own}/half-copied/manifest.json: cannot be read" in refusal(own)
+
+
+@pytest.mark.parametrize("name", ["encoder.onnx", "relatedness.onnx", "tokenizer.json", "golden.json"])
+def test_a_corrupted_file_is_named_with_its_checksums(own, name: str) -> None:
+    path = own / "avg-sick" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    message = refusal(own)
+    assert str(path) in message
+    assert hashlib.sha256(content).hexdigest() in message
+    assert Manifest.load(own / "avg-sick").files[name].sha256 in message
+
+
+def test_a_missing_file_is_named_with_its_checksum(own) -> None:
+    (own / "avg-sick" / "entailment.onnx").unlink()
+    message = refusal(own)
+    assert str(own / "avg-sick" / "entailment.onnx") in message
+    assert Manifest.load(own / "avg-sick").files["entailment.onnx"].sha256 in message
+
+
+def test_a_changed_manifest(own) -> None:
+    path = own / "avg-sick" / "manifest.json"
+    content = json.loads(path.read_text())
+    content["limits"]["max_tokens"] += 1
+    path.write_text(json.dumps(content))
+    assert "fingerprint" in refusal(own)
+
+
+def test_two_models_of_one_name(own) -> None:
+    shutil.copytree(own / "avg-sick", own / "copy")
+    assert refusal(own) == f"{own}/copy: a second model with the id 'avg-sick'"
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "problem"),
+    [
+        ("default_similarity", "nope", "SEMBLANCE_DEFAULT_SIMILARITY is 'nope', which is not among the models"),
+        ("default_rank", "nope", "SEMBLANCE_DEFAULT_RANK is 'nope', which is not among the models"),
+        (
+            "default_entailment",
+            "avg-paraphrase",
+            "which has no entailment; models with entailment: avg-sick, pair-sick",
+        ),
+    ],
+)
+def test_a_default_that_cannot_be(models, setting: str, name: str, problem: str) -> None:
+    assert problem in refusal(models, **{setting: name})
+
+
+def republish(folder, **changes) -> None:
+    """Publish the folder's files again under another description."""
+    old = Manifest.load(folder)
+    parts = {"encoder": old.encoder, "similarity": old.similarity, "entailment": old.entailment}
+    fakes.publish(folder, old.id, **(parts | changes))
+
+
+@pytest.mark.parametrize("task", ["raw_score", "score", "probabilities"])
+def test_a_model_that_answers_otherwise_than_published(own, task: str) -> None:
+    folder = own / "avg-sick"
+    golden = json.loads((folder / "golden.json").read_text())["pairs"]
+    if task == "probabilities":
+        golden[1][task]["neutral"] += 0.01
+    else:
+        golden[1][task] += 0.01
+    republish(folder, golden=[GoldenPair(**pair) for pair in golden])
+    message = refusal(own)
+    assert "model avg-sick does not answer as published: golden pair 'a dog runs in the park'" in message
+
+
+@pytest.mark.parametrize(("place", "label"), [(0, "negative"), (1, "positive")])
+def test_a_model_that_labels_otherwise_than_published(own, place: int, label: str) -> None:
+    folder = own / "sentiment"
+    task = fakes.labelling_model(folder).classification
+    golden = json.loads((folder / "golden.json").read_text())["pairs"]
+    golden[1]["classes"][place][label] += 0.01
+    republish(folder, labelling=task, golden=[GoldenPair(**pair) for pair in golden])
+    expected = f"golden pair 'a dog runs in the park' / 'a cat sleeps on the sofa': {label} of {'ab'[place]} is "
+    assert expected in refusal(own)
+
+
+def test_golden_labels_that_the_model_has_not(own) -> None:
+    folder = own / "sentiment"
+    task = fakes.labelling_model(folder).classification
+    republish(folder, labelling=task, golden=[GoldenPair(a="a", b="a", classes=({"maybe": 1.0}, {"negative": 1.0}))])
+    assert "maybe of a is nan, published 1.000000" in refusal(own)
+
+
+def test_a_classifier_with_another_number_of_labels(own) -> None:
+    folder = own / "sentiment"
+    task = fakes.labelling_model(folder).classification
+    assert task is not None
+    old = Manifest.load(folder)
+    new = old.model_copy(update={"classification": task.model_copy(update={"labels": ("a", "b", "c")})})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    assert "labels.onnx: outputs is 2, its tasks need 3" in refusal(own)
+
+
+def test_rounding_is_not_a_difference(own) -> None:
+    folder = own / "avg-paraphrase"
+    golden = json.loads((folder / "golden.json").read_text())["pairs"]
+    golden[1]["score"] += 5e-5
+    republish(folder, golden=[GoldenPair(**pair) for pair in golden])
+    create_app(Settings(models_dir=own))
+
+
+@pytest.mark.parametrize("golden", [[], [GoldenPair(a=" ", b="man")]])
+def test_golden_pairs_that_prove_nothing(own, golden) -> None:
+    republish(own / "avg-paraphrase", golden=golden)
+    assert "golden.json: no golden pair, or one without words" in refusal(own)
+
+
+def test_a_head_with_another_number_of_classes(own) -> None:
+    folder = own / "avg-sick"
+    fakes.head_graph(folder / "relatedness.onnx", outputs=4)
+    republish(folder, golden=[GoldenPair(a="man", b="dog")], similarity=None)
+    old = Manifest.load(folder)
+    task = SimilarityTask(graph="relatedness.onnx", classes=(1, 2, 3, 4, 5), raw_range=(1, 5), symmetric=True)
+    new = old.model_copy(update={"similarity": task})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    assert "relatedness.onnx: outputs is 4, its tasks need 5" in refusal(own)
+
+
+def test_an_encoder_of_another_width(own) -> None:
+    folder = own / "avg-paraphrase"
+    Manifest.load(folder).model_copy(update={"dim": fakes.DIM + 1}).save(folder)
+    assert f"encoder.onnx: dim is {fakes.DIM}, the manifest says {fakes.DIM + 1}" in refusal(own)
+
+
+def test_a_graph_of_another_kind(own) -> None:
+    folder = own / "avg-paraphrase"
+    fakes.head_graph(folder / "encoder.onnx", outputs=3)
+    old = Manifest.load(folder)
+    files = old.files | {"encoder.onnx": fakes.describe_file(folder / "encoder.onnx")}
+    new = old.model_copy(update={"files": files})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    assert "inputs of a encoder graph are ['input_ids', 'lengths']" in refusal(own)
+
+
+@pytest.mark.parametrize("content", [b"not a graph", b""])
+def test_a_file_that_is_no_graph(tmp_path, content: bytes) -> None:
+    path = tmp_path / "encoder.onnx"
+    path.write_bytes(content)
+    with pytest.raises(ArtifactError, match=r"encoder\.onnx: onnxruntime cannot open it") as caught:
+        open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False)
+    assert "\n" not in str(caught.value)
+
+
+def test_cuda_that_is_absent_is_said_to_be(models, monkeypatch) -> None:
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CPU])
+    assert refusal(models, providers="cuda").startswith(
+        "SEMBLANCE_PROVIDERS=cuda, but this onnxruntime offers only CPU"
+    )
+    assert provider_order("auto") == provider_order("cpu") == [CPU]
+
+
+def test_cuda_comes_first_where_it_is(monkeypatch) -> None:
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CUDAExecutionProvider", CPU])
+    assert provider_order("auto") == provider_order("cuda") == ["CUDAExecutionProvider", CPU]
+    assert provider_order("cpu") == [CPU]
+
+
+def test_cuda_that_does_not_start_is_not_passed_over_in_silence(models) -> None:
+    with pytest.raises(ProviderError, match="CUDA does not start here"):
+        open_session(models / "avg-paraphrase" / "encoder.onnx", ENCODER, [CPU], threads=1, must_use_cuda=True)
+
+
+def test_every_model_error_is_a_startup_error() -> None:
+    assert issubclass(ModelError, StartupError)
+
+
+def test_the_session_answers_as_plain_onnxruntime(models) -> None:
+    path = models / "avg-paraphrase" / "encoder.onnx"
+    feeds = {"input_ids": np.array([[1, 2, 3], [4, 0, 0]]), "lengths": np.array([3, 1])}
+    session = open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False)
+    np.testing.assert_array_equal(session(feeds), fakes.session(path)(feeds))
+    assert session.provider == "cpu"
+    assert session.sizes == {"dim": fakes.DIM}
+
+
+def test_sessions_compute_in_the_memory_of_all_of_them(models) -> None:
+    """An arena keeps what was once needed: one for each session would keep it as often as there are sessions."""
+    path = models / "avg-paraphrase" / "encoder.onnx"
+    rows, tokens = 2048, 512
+    feeds = {"input_ids": np.ones((rows, tokens), np.int64), "lengths": np.full(rows, tokens)}
+    needed_mb = rows * tokens * fakes.DIM * 4 / 2**20  # the looked-up rows alone
+    sessions = [open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False) for _ in range(9)]
+    sessions[0](feeds)
+    before = resident_mb()
+    for session in sessions[1:]:
+        session(feeds)
+    assert resident_mb() - before < 2 * needed_mb
+
+
+def resident_mb() -> float:
+    """What this process holds of the machine's memory."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def table_of(models) -> Path:
+    """The file of the interaction model's table, among the shared ones."""
+    return Manifest.load(models / "pair-sick").path_of(models / "pair-sick", fakes.OUTSIDE)
+
+
+def test_the_folder_of_shared_files_is_no_model(models, tmp_path) -> None:
+    assert (models / SHARED_NAME).is_dir()
+    assert list(create_app(Settings(models_dir=models)).service.registry) == ["avg-paraphrase", "avg-sick", "pair-sick"]
+    (tmp_path / SHARED_NAME).mkdir()
+    assert f"{tmp_path} holds no model" in refusal(tmp_path)
+
+
+def test_what_several_models_share_is_read_once(own, monkeypatch) -> None:
+    fakes.interaction_model(own / "pair-again", "pair-again", seed=7)
+    read: list[str] = []
+
+    def noted(function):
+        return lambda path, *rest: read.append(path.suffix) or function(path, *rest)
+
+    monkeypatch.setattr("contract.tensors._load", noted(load))
+    monkeypatch.setattr("service.models.opener.load_tokenizer", noted(load_tokenizer))
+    registry = create_app(Settings(models_dir=own)).service.registry
+    assert sorted(read) == [".json", ".npy"]  # one tokenizer for all four models, one table for two
+    scores = [
+        registry[name].scorer.similarity_now(*[registry[name].scorer.tokenise([text]) for text in ("a man", "dog")])
+        for name in ("pair-sick", "pair-again")
+    ]
+    assert scores[0].raw_score != scores[1].raw_score  # two models all the same
+
+
+def test_a_corrupted_table_is_named_with_its_checksums(own) -> None:
+    path = table_of(own)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    message = refusal(own)
+    assert f"{path}: corrupted or replaced" in message
+    assert hashlib.sha256(content).hexdigest() in message
+
+
+def test_a_missing_table_is_named_with_its_checksum(own) -> None:
+    path = table_of(own)
+    path.unlink()
+    assert f"{path}: missing (or not a plain file), expected sha256 {path.stem}" in refusal(own)
+
+
+def test_a_table_of_another_shape_is_named(own) -> None:
+    folder = own / "pair-sick"
+    np.save(folder / fakes.OUTSIDE, fakes.table()[:-1])
+    old = Manifest.load(folder)
+    new = old.model_copy(update={"files": old.files | {fakes.OUTSIDE: fakes.share(folder / fakes.OUTSIDE)}})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    message = refusal(own)
+    assert message.startswith(f"{folder}/relatedness.onnx: onnxruntime cannot open it: ")
+    assert "dimensions do not match" in message
+
+
+def test_a_table_that_the_manifest_does_not_name(own) -> None:
+    folder = own / "pair-sick"
+    np.save(folder / fakes.OUTSIDE, fakes.table())  # where the graph says, but no one vouches for it
+    new = Manifest.load(folder).model_copy(update={"tensors": {}})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    message = refusal(own)
+    assert "relatedness.onnx: onnxruntime cannot open it: " in message
+    assert "initializer: table" in message
+
+
+def test_sessions_read_a_table_where_it_lies(tmp_path) -> None:
+    """Not in copies of their own: what is written into the array is what the next run reads."""
+    for name in ("one.onnx", "two.onnx"):
+        fakes.pair_graph(tmp_path / name, outputs=3)
+    rows = fakes.table()
+    sessions = [
+        open_session(tmp_path / name, PAIR, [CPU], threads=1, must_use_cuda=False, tensors={"table": rows})
+        for name in ("one.onnx", "two.onnx")
+    ]
+    feeds = {"input_ids_a": np.array([[1]]), "lengths_a": np.array([1])}
+    feeds |= {"input_ids_b": np.array([[2]]), "lengths_b": np.array([1])}
+    before = [session(feeds) for session in sessions]
+    rows[1] += 1
+    for session, output in zip(sessions, before, strict=True):
+        assert not np.allclose(session(feeds), output)
+
+
+def test_a_session_keeps_the_tables_it_reads(tmp_path) -> None:
+    fakes.pair_graph(tmp_path / "pair.onnx", outputs=3)
+    rows = fakes.table()
+    alive = weakref.ref(rows)
+    session = open_session(tmp_path / "pair.onnx", PAIR, [CPU], threads=1, must_use_cuda=False, tensors={"table": rows})
+    del rows
+    gc.collect()
+    assert alive() is not None
+    del session
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize("what", ["avg-sick", "avg-sick/manifest.json", "avg-sick/encoder.onnx", "shared"])
+def test_a_link_out_of_the_models_folder_is_not_followed(own, tmp_path, what: str) -> None:
+    outside = tmp_path / "outside"
+    shutil.move(own / what, outside)
+    (own / what).symlink_to(outside)
+    message = refusal(own)
+    assert message.startswith(f"{own}/{what}")
+    assert f": leads out of SEMBLANCE_MODELS_DIR, to {outside}" in message
+
+
+def test_links_within_the_models_folder_are_followed(own) -> None:
+    (own / "avg-sick").rename(own / ".revision-1")
+    (own / "avg-sick").symlink_to(".revision-1")
+    link = own.parent / "current"
+    link.symlink_to(own)
+    assert "avg-sick" in create_app(Settings(models_dir=link)).service.registry
+
+
+@pytest.mark.parametrize(
+    "name", ["../avg-paraphrase/encoder.onnx", "..", "/etc/hostname", "sub/encoder.onnx", ".hidden", "a\\b", "a\0b"]
+)
+def test_a_manifest_names_files_and_no_paths(own, name: str) -> None:
+    path = own / "avg-sick" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"][name] = manifest["files"].pop("encoder.onnx")
+    manifest["encoder"] = name
+    path.write_text(json.dumps(manifest))
+    assert refusal(own).startswith(f"{path}: ")
+
+
+def test_both_layouts_are_read(own) -> None:
+    versions(own, "avg-sick", 2, 10)
+    versions(own, "pair-sick", 1)
+    registry = create_app(Settings(models_dir=own)).service.registry
+    assert list(registry) == ["avg-paraphrase", "avg-sick", "pair-sick"]
+    assert {name: model.release.name for name, model in registry.names.items()} == {
+        "avg-paraphrase": "avg-paraphrase",
+        "avg-sick": "avg-sick@10",
+        "avg-sick@10": "avg-sick@10",
+        "avg-sick@latest": "avg-sick@10",
+        "pair-sick": "pair-sick@1",
+        "pair-sick@1": "pair-sick@1",
+        "pair-sick@latest": "pair-sick@1",
+    }
+    assert registry.versions("avg-sick") == (2, 10)
+    assert registry.versions("avg-paraphrase") == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "served"),
+    [
+        ({"model_versions": {"avg-sick": 1}}, ["avg-sick"]),
+        ({"model_versions_also": {"avg-sick": (1,)}}, ["avg-sick", "avg-sick@1"]),
+        (
+            {"model_versions": {"avg-sick": 2}, "model_versions_also": {"avg-sick": ("latest",)}},
+            ["avg-sick", "avg-sick@3"],
+        ),
+        ({"model_versions_also": {"avg-sick": ("all",)}}, ["avg-sick", "avg-sick@1", "avg-sick@2"]),
+        ({"model_versions": {"avg-sick": "latest"}, "model_versions_also": {"avg-sick": (3,)}}, ["avg-sick"]),
+    ],
+)
+def test_only_wanted_versions_are_opened(own, settings, served) -> None:
+    versions(own, "avg-sick", 1, 2, 3)
+    registry = create_app(Settings(models_dir=own, **settings)).service.registry
+    assert [name for name in registry if name.startswith("avg-sick")] == served
+
+
+def test_versions_that_are_not_wanted_may_be_broken(own) -> None:
+    versions(own, "avg-sick", 1, 2)
+    (own / "avg-sick" / "1" / "encoder.onnx").unlink()
+    create_app(Settings(models_dir=own))
+    assert f"{own}/avg-sick/1/encoder.onnx: missing" in refusal(own, model_versions={"avg-sick": 1})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"model_versions": {"avg-sick": 3}},
+            "SEMBLANCE_MODEL_VERSIONS is 'avg-sick@3', which is not among the models",
+        ),
+        ({"model_versions": {"nope": "latest"}}, "SEMBLANCE_MODEL_VERSIONS is 'nope', which is not among the models"),
+        (
+            {"model_versions": {"pair-sick": 1}},
+            "SEMBLANCE_MODEL_VERSIONS is 'pair-sick@1', which is not among the models",
+        ),
+        (
+            {"model_versions_also": {"avg-sick": ("latest", 7)}},
+            "SEMBLANCE_MODEL_VERSIONS_ALSO is 'avg-sick@7', which is not among the models",
+        ),
+        (
+            {"default_entailment": "avg-sick@1"},
+            "SEMBLANCE_DEFAULT_ENTAILMENT is 'avg-sick@1', which is not among the models",
+        ),
+    ],
+)
+def test_a_version_that_is_not_there_or_not_served(own, settings, message) -> None:
+    versions(own, "avg-sick", 1, 2)
+    assert refusal(own, **settings).startswith(message)
+
+
+def test_a_default_may_be_a_version(own) -> None:
+    versions(own, "avg-sick", 1, 2)
+    settings = {"default_entailment": "avg-sick@1", "model_versions_also": {"avg-sick": (1,)}}
+    service = create_app(Settings(models_dir=own, **settings)).service
+    assert service.registry.pick(service.defaults["/entailment"], "entailment").version == 1
+
+
+def test_a_folder_of_both_layouts(own) -> None:
+    shutil.copytree(own / "avg-paraphrase", own / "avg-sick" / "2")
+    assert refusal(own) == f"{own}/avg-sick: holds manifest.json beside versions (2)"
+
+
+@pytest.mark.parametrize("name", ["v3", "0", "03", "old"])
+def test_a_folder_beside_versions_that_is_none(own, name: str) -> None:
+    versions(own, "avg-sick", 1)
+    (own / "avg-sick" / name).mkdir()
+    (own / "avg-sick" / ".arriving").mkdir()
+    (own / "avg-sick" / "notes.txt").touch()
+    assert refusal(own) == (
+        f"{own}/avg-sick: holds the folder {name!r}, which is no version (1, 2, 3 ...) beside versions (1)"
+    )
+
+
+def test_versions_lie_in_a_folder_of_their_models_name(own) -> None:
+    versions(own, "avg-sick", 1)
+    (own / "avg-sick").rename(own / "another")
+    assert refusal(own) == f"{own}/another/1/manifest.json: the id is 'avg-sick', its folder's 'another'"
+
+
+def test_a_model_with_versions_and_one_without_of_one_name(own) -> None:
+    shutil.copytree(own / "avg-sick", own / "copy")
+    versions(own, "avg-sick", 1)
+    assert refusal(own) == f"{own}/copy: a second model with the id 'avg-sick'"
+
+
+def test_a_version_is_confined_too(own, tmp_path) -> None:
+    versions(own, "avg-sick", 1)
+    shutil.move(own / "avg-sick" / "1", tmp_path / "outside")
+    (own / "avg-sick" / "1").symlink_to(tmp_path / "outside")
+    assert f"leads out of SEMBLANCE_MODELS_DIR, to {tmp_path}/outside" in refusal(own)
+
+
+def test_only_the_models_named_are_opened_and_a_broken_other_one_is_none_of_ours(own) -> None:
+    (own / "broken").mkdir()
+    (own / "broken" / "manifest.json").write_text("{}")
+    with pytest.raises(StartupError, match="broken"):
+        Service(Settings(models_dir=own))
+    wanted = {Settings().default_similarity, Settings().default_entailment}
+    service = Service(Settings(models_dir=own, models=",".join(wanted)))
+    assert set(service.registry) == wanted
+    with pytest.raises(StartupError, match="SEMBLANCE_MODELS is 'absent', which is not among the models"):
+        Service(Settings(models_dir=own, models=(*wanted, "absent")))
+
+
+def test_a_service_that_has_started_gives_back_what_opening_took(models, monkeypatch) -> None:
+    opened_before: list[bool] = []
+    opened: list[str] = []
+    monkeypatch.setattr("service.models.reload.trim_allocator", lambda: opened_before.append(bool(opened)))
+    real = Opener.open
+    monkeypatch.setattr(Opener, "open", lambda self, release: opened.append(release.id) or real(self, release))
+    Service(Settings(models_dir=models))
+    assert opened_before == [True]

@@ -1,0 +1,180 @@
+"""What is measured: complete from the first scrape, documented, and true of each request."""
+
+import re
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from service.observe.tallies import CounterFamily, HistogramFamily, LockedHistogram
+from service.observe.timings import PHASES
+from tests.dialects.test_family import REQUESTS, slow
+from tests.service.api.test_bad_input import GOOD
+from tests.service.conftest import Serve
+
+pytestmark = pytest.mark.anyio
+PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
+ROW = re.compile(r"^\| `(semblance_\w+)` \| (\w+) \|([^|]*)\| ", re.MULTILINE)
+
+
+def series(text: str) -> set[tuple[str, frozenset[tuple[str, str]]]]:
+    """Names and labels of all series of ours."""
+    return {
+        (sample.name, frozenset(sample.labels.items()))
+        for family in families(text)
+        for sample in family.samples
+        if sample.name.startswith("semblance_")
+    }
+
+
+def timings(header: str) -> dict[str, float]:
+    return {name: float(value) for name, value in re.findall(r"(\w+);dur=([0-9.]+)", header)}
+
+
+async def test_the_page_lists_what_there_is(serve: Serve) -> None:
+    listed = {name: (kind, frozenset(re.findall(r"`(\w+)`", labels))) for name, kind, labels in ROW.findall(PAGE)}
+    async with serve() as client:
+        found = {}
+        for family in client.app.service.telemetry.registry.collect():
+            if not family.name.startswith("semblance_"):
+                assert family.name.startswith(("process_", "python_"))
+                continue
+            suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
+            labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+            found[family.name + suffix] = (family.type, frozenset(labels))
+    assert listed == found
+
+
+async def test_no_series_appears_after_the_first_scrape(serve: Serve) -> None:
+    async with serve(rate_limit="1000/hour", max_body_bytes=2000) as client:
+        before = series(await client.scrape())
+        for path, body in [*GOOD.items(), *((path, body) for path, body, _ in REQUESTS.values())]:
+            for model in ("avg-paraphrase", "avg-sick", "pair-sick", "nope"):
+                await client.post(path, json={**body, "model": model})
+            await client.post(path, content=b"{")
+            await client.post(path, content=b" " * 3000)
+            await client.put(path)
+        for path in ("/models", "/info", "/v1/models/avg-sick", "/v2/models/nope", "/docs", "/nowhere"):
+            await client.get(path)
+        ranged = await client.get("/static-offline-docs/swagger-ui.css", headers={"range": "bytes=0-1"})
+        assert ranged.status_code == 206
+        assert await client.metric("semblance_requests_total", route="other", status="other") == 1
+        assert series(await client.scrape()) == before
+
+
+async def test_a_request_says_where_its_time_went(serve: Serve) -> None:
+    async with serve() as client:
+        for path, body in [*GOOD.items(), *((path, body) for path, body, _ in REQUESTS.values())]:
+            response = await client.post(path, json=body)
+            found = timings(response.headers["server-timing"])
+            assert list(found) == [*PHASES, "total"]
+            assert found["tokenise"] > 0
+            assert sum(found[phase] for phase in PHASES) <= found["total"] + 0.005  # each is rounded
+        refused = await client.post("/similarity", json={})
+        assert timings(refused.headers["server-timing"])["inference"] == 0
+        assert "server-timing" not in (await client.get("/models")).headers
+
+
+async def test_the_phases_are_told_apart(serve: Serve) -> None:
+    async with serve() as client:
+        slow(client, 0.02, "avg-sick")  # in a thread, for its time is known
+        answers = [await client.post("/embed", json={**GOOD["/embed"], "model": "avg-sick"}) for _ in range(2)]
+        cold, warm = (timings(answer.headers["server-timing"]) for answer in answers)
+        assert cold["inference"] >= 20
+        assert cold["queue"] > 0
+        assert warm["inference"] == warm["queue"] == 0
+        assert min(cold["cache"], warm["cache"]) > 0
+        for phase in PHASES:
+            assert await client.metric("semblance_phase_seconds_count", phase=phase, model="avg-sick") == 2
+            assert await client.metric("semblance_phase_seconds_count", phase=phase, model="avg-paraphrase") == 0
+        total = await client.metric("semblance_phase_seconds_sum", phase="inference", model="avg-sick")
+        assert 0.02 <= total == pytest.approx(cold["inference"] / 1000, abs=1e-5)
+
+
+async def test_many_requests_are_sorted_into_buckets_too(serve: Serve) -> None:
+    async with serve() as client:
+        for _ in range(300):
+            await client.post("/similarity", json=GOOD["/similarity"])
+        name = "semblance_phase_seconds_bucket"
+        assert await client.metric(name, phase="queue", model="avg-paraphrase", le="0.0001") == 300
+        assert await client.metric(name, phase="tokenise", model="avg-paraphrase", le="+Inf") == 300
+
+
+async def test_scores_are_counted_by_model(serve: Serve) -> None:
+    async with serve() as client:
+        alike = {"a": "a man", "b": "a man"}
+        answer = await client.post("/similarity", json={"pairs": [alike, {"a": "a man", "b": "not"}]})
+        await client.post("/rank", json={"query": "a man", "candidates": ["a man"] * 30, "model": "avg-sick"})
+        await client.post("/explain", json=alike)  # the sentences without a word are nobody's
+        scores = [result["score"] for result in answer.json()["results"]]
+        assert await client.metric("semblance_score_count", model="avg-paraphrase") == 2
+        assert await client.metric("semblance_score_sum", model="avg-paraphrase") == pytest.approx(sum(scores))
+        assert await client.metric("semblance_score_count", model="avg-sick") == 30
+        assert await client.metric("semblance_score_count", model="pair-sick") == 0
+        await client.post("/similarity", json={"pairs": [alike], "model": "pair-sick"})
+        assert await client.metric("semblance_score_count", model="pair-sick") == 1
+        assert await client.metric("semblance_score_bucket", model="avg-paraphrase", le="1.0") == 2
+
+
+@pytest.mark.parametrize("n", [0, 1, 16, 17, 500])
+def test_a_histogram_is_as_prometheus_own(n: int) -> None:
+    bounds = (0.1, 0.25, 0.5, 1.0)
+    values = np.random.default_rng(n).choice([0.0, 0.05, 0.1, 0.2, 0.25, 0.4, 1.0, 1.5], n)
+    ours, theirs = CollectorRegistry(), CollectorRegistry()
+    series = HistogramFamily("x", "what", ["a"], bounds, ours).labels("b")
+    other = Histogram("x", "what", ["a"], buckets=bounds, registry=theirs).labels("b")
+    series.observe_all(values)
+    for value in values:
+        other.observe(value)
+    series.observe(0.3)
+    other.observe(0.3)
+    for name in ("x_count", "x_sum"):
+        assert ours.get_sample_value(name, {"a": "b"}) == pytest.approx(theirs.get_sample_value(name, {"a": "b"}))
+    text = [line for line in generate_latest(theirs).decode().splitlines() if "bucket" in line]
+    assert [line for line in generate_latest(ours).decode().splitlines() if "bucket" in line] == text
+
+
+def test_any_thread_may_count_where_it_says_so() -> None:
+    series = LockedHistogram((1.0,))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=lambda: [series.observe(0.5) for _ in range(20_000)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert (series.counts, series.total) == ([80_000, 0], 40_000.0)
+
+
+def test_a_counter_counts_from_nothing() -> None:
+    registry = CollectorRegistry()
+    counts = CounterFamily("x", "what", ["status"], registry)
+    counts.labels(200).inc()
+    counts.labels("200").inc(2)
+    counts.labels(404)
+    assert registry.get_sample_value("x_total", {"status": "200"}) == 3
+    assert registry.get_sample_value("x_total", {"status": "404"}) == 0
+
+
+def test_a_series_that_is_removed_begins_anew() -> None:
+    registry = CollectorRegistry()
+    counts = CounterFamily("x", "what", ["model"], registry)
+    scores = HistogramFamily("y", "what", ["model"], (0.5, 1.0), registry)
+    for model in ("a", "b"):
+        counts.labels(model).inc(2)
+        scores.labels(model).observe(0.7)
+    counts.remove("a")
+    scores.remove("a")
+    counts.remove("nobody")
+    assert registry.get_sample_value("x_total", {"model": "a"}) is None
+    assert registry.get_sample_value("y_count", {"model": "a"}) is None
+    assert registry.get_sample_value("x_total", {"model": "b"}) == 2
+    counts.labels("a").inc()
+    assert registry.get_sample_value("x_total", {"model": "a"}) == 1

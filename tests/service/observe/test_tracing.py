@@ -1,0 +1,99 @@
+"""Traces: a span for each request with its phases inside, to where OpenTelemetry's variables say."""
+
+import subprocess
+import sys
+
+import pytest
+
+from service.app import create_app
+from service.errors import SettingsError
+from service.observe.timings import Timings
+from service.observe.tracing import Tracing, open_tracing
+from service.settings import Settings
+from tests.service.api.test_bad_input import GOOD
+from tests.service.conftest import Client, Serve
+from tests.service.process.test_process import command
+
+sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra `tracing` is not installed")
+memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+pytestmark = pytest.mark.anyio
+ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+TEXT = "zanzibar"
+
+
+async def test_a_request_is_a_span_with_its_phases_inside(models) -> None:
+    exporter = memory.InMemorySpanExporter()
+    app = create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter), "1.2"))
+    caller = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
+    async with Client(app) as client:
+        answer = await client.post("/embed", json={"sentences": [TEXT]}, headers={"traceparent": caller})
+        await client.get(f"/v1/models/{TEXT}", headers={"traceparent": TEXT})
+        await client.get("/health/live")
+    *parts, scoring, other = exporter.get_finished_spans()
+    assert [part.name for part in parts] == ["tokenise", "cache", "inference"]
+    for part in parts:
+        assert part.parent.span_id == scoring.context.span_id
+        assert scoring.start_time <= part.start_time <= part.end_time <= scoring.end_time
+    assert scoring.name == "POST /embed"
+    assert scoring.context.trace_id == 0x0123456789ABCDEF0123456789ABCDEF
+    assert scoring.parent.span_id == 0x0123456789ABCDEF
+    assert dict(scoring.attributes) == {
+        "http.request.method": "POST",
+        "http.route": "/embed",
+        "http.response.status_code": 200,
+        "semblance.model": "avg-paraphrase",
+        "semblance.request_id": answer.headers["x-request-id"],
+    }
+    assert scoring.resource.attributes["service.name"] == "semblance"
+    assert scoring.resource.attributes["service.version"] == "1.2"
+    assert other.name == "GET /v1/models/{model}"
+    assert other.parent is None
+    assert TEXT not in "".join(span.to_json() for span in exporter.get_finished_spans())
+
+
+async def test_a_failure_of_ours_is_an_error_and_a_clients_is_not(models, caplog) -> None:
+    exporter = memory.InMemorySpanExporter()
+    app = create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter)))
+    async with Client(app) as client:
+        await client.post("/embed", json={})
+        app.service.registry["avg-paraphrase"].scorer.read = None
+        await client.post("/embed", json=GOOD["/embed"])
+    assert [span.status.is_ok for span in exporter.get_finished_spans()] == [True, False]
+
+
+async def test_without_an_endpoint_no_stretch_of_time_is_remembered(serve: Serve, monkeypatch) -> None:
+    made = []
+    monkeypatch.setattr("service.http.edge.Timings", lambda spans: made.append(Timings(spans)) or made[-1])
+    async with serve() as client:
+        assert (await client.post("/embed", json=GOOD["/embed"])).status_code == 200
+    assert [timings.spans for timings in made] == [None]
+    assert open_tracing({}) is None
+    assert open_tracing({"OTEL_EXPORTER_OTLP_ENDPOINT": ""}) is None
+
+
+def test_importing_the_service_imports_no_exporter() -> None:
+    program = "import sys, service.__main__, service.app; assert 'opentelemetry.exporter' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_an_endpoint_without_the_extra_is_refused(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    with pytest.raises(
+        SettingsError,
+        match=r"ENDPOINT is set, but OpenTelemetry is not .*-m pip install '.*\[tracing\]'",
+    ):
+        open_tracing(ENDPOINT)
+
+
+def test_another_protocol_is_refused_and_ends_the_start(models, monkeypatch) -> None:
+    for name, value in {**ENDPOINT, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}.items():
+        monkeypatch.setenv(name, value)
+    done = subprocess.run(**command(models_dir=models), timeout=30, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf is spoken here, found 'grpc'\n"
+
+
+def test_an_endpoint_opens_tracing_and_closing_does_not_wait_for_ever() -> None:
+    tracing = open_tracing(ENDPOINT, "1.2")
+    assert tracing is not None
+    tracing.close()

@@ -1,0 +1,332 @@
+"""Several worker processes behind one port, as an operator meets them: load, signals, deaths, exit codes."""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from tests.service.conftest import free_port
+from tests.service.load import Load
+from tests.service.process.test_process import BODY, NEEDED_SECONDS, command, failed
+
+pytestmark = pytest.mark.timeout(240)
+IMPATIENT = (
+    "import sys, service.process.supervisor as fleet\n"
+    "fleet.HUNG_SECONDS = 4.0\n"
+    "from service.__main__ import main\n"
+    "sys.exit(main())\n"
+)
+# The third worker has three seconds to start, whoever follows it has time.
+STRICT = (
+    "import sys, service.process.supervisor as fleet\n"
+    "look = fleet.Supervisor._check\n"
+    "def strict(self, worker):\n"
+    "    seconds = 3.0 if worker.number == 3 else 180.0\n"
+    "    self._settings = self._settings.model_copy(update={'worker_start_seconds': seconds})\n"
+    "    look(self, worker)\n"
+    "fleet.Supervisor._check = strict\n"
+    "from service.__main__ import main\n"
+    "sys.exit(main())\n"
+)
+# The third and the fourth worker find no memory, as the system would say it.
+POOR = (
+    "import errno, os, sys, service.process.supervisor as fleet\n"
+    "start, tries = fleet.SpawnProcess.start, []\n"
+    "def poor(process):\n"
+    "    tries.append(process)\n"
+    "    if len(tries) in (3, 4):\n"
+    "        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))\n"
+    "    start(process)\n"
+    "fleet.SpawnProcess.start = poor\n"
+    "from service.__main__ import main\n"
+    "sys.exit(main())\n"
+)
+
+
+class Service:
+    """A running service of several processes."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, errors: Path, temporary: Path) -> None:
+        self.process = process
+        self.url = url
+        self._errors = errors
+        self.temporary = temporary
+
+    def events(self, message: str | None = None) -> list[dict[str, object]]:
+        """What the log has."""
+        lines = self._errors.read_text().splitlines(keepends=True)
+        events = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [event for event in events if message in (None, event["message"])]
+
+    def pids(self) -> list[int]:
+        """The workers that have served and have not ended, oldest first."""
+        over = {event["worker_pid"] for what in ("worker ended", "worker died") for event in self.events(what)}
+        return [event["worker_pid"] for event in self.events("worker serves") if event["worker_pid"] not in over]
+
+    def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+        text = httpx.get(f"{self.url}/metrics").text
+        return {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in families(text)
+            for sample in family.samples
+        }
+
+    def metric(self, name: str, **labels: str) -> float:
+        return self.metrics()[name, frozenset(labels.items())]
+
+    def shows(self, value: float, name: str, **labels: str) -> None:
+        """Wait until a metric has the value: each worker keeps its page for a second, so a page may be an older one."""
+        until(lambda: self.metrics().get((name, frozenset(labels.items()))) == value, f"{name} {labels} is {value}")
+
+    def stop(self, sig: int = signal.SIGTERM) -> int:
+        self.process.send_signal(sig)
+        return self.process.wait(NEEDED_SECONDS)
+
+
+def until(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + NEEDED_SECONDS
+    while not true():
+        assert time.monotonic() < deadline, f"not within {NEEDED_SECONDS:g} s: {what}"
+        time.sleep(0.05)
+
+
+@contextmanager
+def fleet(models: Path, folder: Path, program: str = "", **settings: object) -> Iterator[Service]:
+    """Two workers, both serving."""
+    port = free_port()
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    arguments = command(**{"models_dir": models, "port": port, "workers": 2} | settings)
+    arguments["env"] = arguments["env"] | {"TMPDIR": str(temporary)}
+    if program:
+        arguments["args"] = [sys.executable, "-c", program]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(**arguments | {"stderr": log})
+    service = Service(process, f"http://127.0.0.1:{port}", folder / "log", temporary)
+    try:
+        until(lambda: len(service.pids()) == 2 or process.poll() is not None, "two workers serve")
+        assert process.poll() is None, service.events()
+        yield service
+    finally:
+        pids = service.pids()
+        process.kill()
+        process.communicate()
+        for pid in pids:  # orphans leave by themselves; a test that failed does not wait for that
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def test_workers_replaced_under_load_fail_no_request_and_lose_no_count(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path) as service:
+        supervisor = service.process.pid
+        before = service.pids()
+        assert supervisor not in before
+        with Load(service.url, "/similarity", BODY) as load:
+            load.go_on(1)
+            for pid in before:
+                served = len(service.events("worker serves"))
+                os.kill(pid, signal.SIGTERM)
+                until(lambda served=served: len(service.events("worker serves")) > served, "a successor serves")
+                until(lambda pid=pid: pid not in service.pids(), "the old one ends")
+            load.go_on(1)
+        assert load.failures == []
+        assert set(load.statuses) == {200}
+        assert len(service.pids()) == 2
+        assert not set(service.pids()) & set(before)
+        asked = load.statuses[200]
+        # of all workers, also those that ended
+        service.shows(asked, "semblance_requests_total", route="/similarity", status="200")
+        service.shows(asked, "semblance_request_seconds_count", route="/similarity", model="avg-paraphrase")
+        service.shows(2, "semblance_worker_restarts_total", reason="asked")
+        service.shows(2, "semblance_worker_processes")
+        assert {event["level"] for event in service.events()} == {"info"}
+        assert len(list(service.temporary.glob("*/*.json"))) == 3  # two workers', and that of what is gone
+        assert service.stop() == 0
+        assert list(service.temporary.iterdir()) == []
+
+
+def test_sigusr2_replaces_all_and_fails_no_request(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path) as service:
+        before = service.pids()
+        with Load(service.url, "/similarity", BODY) as load:
+            service.process.send_signal(signal.SIGUSR2)
+            until(lambda: len(service.events("worker ended")) == 2, "both end")
+        assert load.failures == []
+        assert set(load.statuses) == {200}
+        assert len(service.pids()) == 2
+        assert not set(service.pids()) & set(before)
+        # Each of the old ones was told to leave only when its successor served.
+        order = [e["message"] for e in service.events() if e["message"] in ("worker serves", "worker leaves")]
+        assert order == ["worker serves"] * 2 + ["worker serves", "worker leaves"] * 2
+
+
+def test_a_worker_that_is_killed_is_replaced_and_counted(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path) as service:
+        first, second = service.pids()
+        for _ in range(5):
+            assert httpx.post(f"{service.url}/similarity", json=BODY).status_code == 200
+        service.shows(5, "semblance_requests_total", route="/similarity", status="200")
+        time.sleep(1.2)  # what a worker counts within its last second is lost with it
+        os.kill(first, signal.SIGKILL)
+        until(lambda: len(service.pids()) == 2 and first not in service.pids(), "it is replaced")
+        assert second in service.pids()
+        [died] = service.events("worker died")
+        assert (died["level"], died["worker_pid"], died["signal"]) == ("error", first, "SIGKILL")
+        assert died["pid"] == service.process.pid
+        service.shows(1, "semblance_worker_restarts_total", reason="killed")
+        service.shows(5, "semblance_requests_total", route="/similarity", status="200")
+
+
+def test_a_worker_that_hangs_is_replaced(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path, IMPATIENT) as service:
+        stopped = service.pids()[0]
+        os.kill(stopped, signal.SIGSTOP)
+        until(lambda: stopped not in service.pids() and len(service.pids()) == 2, "it is replaced")
+        assert stopped in [event["worker_pid"] for event in service.events("worker hangs; it is killed")]
+        until(lambda: service.metric("semblance_worker_restarts_total", reason="hung") >= 1, "it is counted")
+
+
+def children(pid: int) -> set[int]:
+    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+def test_a_worker_that_hangs_before_it_serves_is_killed_and_replaced(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path, STRICT) as service:
+        first, second = service.pids()
+        known = children(service.process.pid)
+        os.kill(first, signal.SIGKILL)
+        until(lambda: bool(children(service.process.pid) - known), "there is a successor")
+        [hangs] = children(service.process.pid) - known
+        os.kill(hangs, signal.SIGSTOP)
+        until(lambda: bool(service.events("worker hangs; it is killed")), "it is noticed")
+        [event] = service.events("worker hangs; it is killed")
+        assert (event["worker_pid"], event["had_served"]) == (hangs, False)
+        assert httpx.post(f"{service.url}/similarity", json=BODY).status_code == 200  # of the one that is left
+        until(lambda: len(service.pids()) == 2, "the next one serves")
+        assert second in service.pids()
+        assert service.stop() == 0
+
+
+def test_a_worker_that_the_system_cannot_start_takes_nobody_along(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path, POOR) as service:
+        first, second = service.pids()
+        os.kill(first, signal.SIGKILL)
+        until(lambda: len(service.events("the system cannot start a worker")) == 2, "it is tried twice in vain")
+        assert httpx.post(f"{service.url}/similarity", json=BODY).status_code == 200
+        until(lambda: len(service.pids()) == 2, "the third try serves")
+        assert second in service.pids()
+        assert service.events("the system cannot start a worker")[0]["reason"] == "Cannot allocate memory"
+        assert len(service.events("the next worker starts after a pause")) == 2
+        assert service.stop() == 0
+
+
+def test_the_service_drains_before_it_stops(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path, drain_seconds=5) as service, httpx.Client(base_url=service.url) as client:
+        assert client.get("/health/ready").status_code == 200
+        service.process.send_signal(signal.SIGTERM)
+        # A worker hears of it at its next look, and an answer may come of either: ask each until it has heard.
+        last: dict[str, httpx.Response] = {}
+
+        def closes(method: str, path: str, **body: object) -> bool:
+            last[path] = client.request(method, path, **body)  # type: ignore[arg-type]
+            return last[path].headers.get("connection") == "close"
+
+        until(lambda: closes("GET", "/health/ready"), "it is unready")
+        assert (last["/health/ready"].status_code, last["/health/ready"].json()["reasons"]) == (503, ["shutting down"])
+        until(lambda: closes("GET", "/v2/health/ready"), "it is unready by the other protocol")
+        assert last["/v2/health/ready"].json() == {"ready": False}
+        until(lambda: closes("POST", "/similarity", json=BODY), "it closes after an answer")  # the socket still listens
+        assert last["/similarity"].status_code == 200
+        assert service.process.wait(NEEDED_SECONDS) == 0
+        with pytest.raises(httpx.ConnectError):
+            client.get("/health/live")
+
+
+def test_ctrl_c_does_not_wait_for_idle_connections(models: Path, tmp_path: Path) -> None:
+    with (
+        fleet(models, tmp_path, drain_seconds=1000, shutdown_grace_seconds=1000) as service,
+        closing(http.client.HTTPConnection(service.url.removeprefix("http://"))) as client,
+    ):
+        client.request("GET", "/health/live")
+        assert client.getresponse().read()
+        for pid in service.pids():  # a terminal sends it to all
+            os.kill(pid, signal.SIGINT)
+        assert service.stop(signal.SIGINT) == 0
+    assert {event["level"] for event in service.events()} == {"info"}
+
+
+def test_workers_do_not_outlive_their_supervisor(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path) as service:
+        pids = service.pids()
+        service.process.kill()
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "they leave")
+    assert len(service.events("the supervisor is gone; this worker leaves too")) == 2
+    assert list(service.temporary.iterdir()) == []
+
+
+def test_what_is_wrong_at_start_up_is_said_once(models: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(models, tmp_path / "models")
+    path = own / "avg-sick" / "encoder.onnx"
+    path.write_bytes(path.read_bytes()[:-1])
+    code, lines = failed(models_dir=own, workers=4)
+    assert code == 3
+    critical = [event for event in map(json.loads, lines) if event["level"] == "critical"]
+    assert len(critical) == 1
+    assert str(path) in critical[0]["message"]
+    assert not [event for event in map(json.loads, lines) if event["level"] in ("critical", "error")][2:]
+
+
+def test_what_only_a_worker_finds_out_is_said_once(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+    code, lines = failed(models_dir=models, workers=2)
+    assert code == 2
+    assert len([line for line in lines if line.startswith("OTEL_EXPORTER_OTLP_PROTOCOL: ")]) == 1
+
+
+@pytest.mark.parametrize("workers", ["many", "0", "65"])
+def test_settings_that_do_not_fit_end_it_before_any_worker(workers: str) -> None:
+    code, lines = failed(workers=workers)
+    assert code == 2
+    assert len(lines) == 1
+    assert lines[0].startswith("SEMBLANCE_WORKERS: ")
+
+
+def test_a_port_in_use_ends_it_before_any_worker(models: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        code, lines = failed(models_dir=models, workers=2, port=taken.getsockname()[1])
+    assert code == 3
+    assert [json.loads(line)["level"] for line in lines] == ["critical"]
+    assert "address already in use" in lines[0]
+
+
+def test_models_that_went_bad_keep_the_workers_that_serve(models: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(models, tmp_path / "models")
+    with fleet(own, tmp_path) as service:
+        before = service.pids()
+        (own / "avg-sick" / "encoder.onnx").write_bytes(b"")
+        service.process.send_signal(signal.SIGUSR2)
+        until(lambda: bool(service.events("the workers that serve are kept")), "the successor fails")
+        assert service.pids() == before
+        assert httpx.post(f"{service.url}/similarity", json=BODY).status_code == 200
+        os.kill(before[0], signal.SIGKILL)
+        until(lambda: bool(service.events("the next worker starts after a pause")), "there is a pause")
+        assert httpx.post(f"{service.url}/similarity", json=BODY).status_code == 200
+        os.kill(before[1], signal.SIGKILL)  # the last one that serves: nobody is left to answer
+        assert service.process.wait(NEEDED_SECONDS) == 3

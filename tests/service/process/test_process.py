@@ -1,0 +1,308 @@
+"""`python -m service` as an operator meets it: a real process, a real socket, signals and exit codes."""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+
+import httpx
+
+from tests.service.conftest import free_port
+
+ROOT = Path(__file__).parents[3]
+NEEDED_SECONDS = 60.0  # an interpreter imports everything, on a machine that may do much else
+BODY = {"pairs": [{"a": "a man", "b": "a dog"}]}
+
+
+def command(**settings: object) -> dict[str, object]:
+    environment = {f"SEMBLANCE_{name.upper()}": str(value) for name, value in settings.items()}
+    return {
+        "args": [sys.executable, "-m", "service"],
+        "cwd": ROOT,
+        "env": os.environ | environment,
+        "stderr": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "text": True,
+    }
+
+
+@contextmanager
+def running(models: Path, **settings: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    port = free_port()
+    process = subprocess.Popen(**command(models_dir=models, port=port, **settings))
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                httpx.get(f"{url}/health/ready")
+                break
+            except httpx.TransportError:
+                time.sleep(0.02)
+        yield process, url
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def failed(**settings: object) -> tuple[int, list[str]]:
+    """Exit code and the lines that a start-up which must fail leaves."""
+    done = subprocess.run(**command(**settings), timeout=NEEDED_SECONDS, check=False)
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_a_served_request_and_a_clean_end(models: Path) -> None:
+    with running(models) as (process, url):
+        with httpx.Client(base_url=url) as client:
+            for _ in range(3):  # over one connection
+                response = client.post("/similarity", json=BODY)
+                assert response.status_code == 200
+            assert "server" not in response.headers
+            assert client.get("/docs").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=NEEDED_SECONDS)
+        assert process.returncode == 0
+    events = [json.loads(line) for line in errors.splitlines()]
+    assert {event["level"] for event in events} == {"info"}
+    messages = [event["message"] for event in events]
+    assert messages.count("model opened") == 3
+    assert "starting" in messages
+    assert "Traceback" not in errors
+
+
+def test_sigterm_lets_a_request_finish(models: Path) -> None:
+    with running(models) as (process, url):
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as connection:
+            body = json.dumps(BODY).encode()
+            connection.sendall(
+                b"POST /similarity HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body[:5]
+            )
+            time.sleep(0.1)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+            connection.sendall(body[5:])
+            answer = connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 200 OK")
+        process.wait(NEEDED_SECONDS)
+
+
+def test_sigterm_while_the_models_are_opened_ends_it_well(models: Path) -> None:
+    process = subprocess.Popen(**command(models_dir=models, port=free_port()))
+    assert process.stderr is not None
+    process.stderr.readline()  # the first model is open
+    process.terminate()
+    _, errors = process.communicate(timeout=NEEDED_SECONDS)
+    assert process.returncode == 0
+    assert "Traceback" not in errors
+
+
+class Knocker(threading.Thread):
+    """Opens a connection for each request, until nobody listens."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        host, port = url.removeprefix("http://").split(":")
+        self._address = (host, int(port))
+        self.answered = 0
+        self.failures: list[BaseException | bytes] = []
+
+    def run(self) -> None:
+        body = json.dumps(BODY).encode()
+        request = b"POST /similarity HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body)
+        while True:
+            try:
+                connection = socket.create_connection(self._address, timeout=20)
+            except ConnectionRefusedError:
+                return
+            except OSError as error:
+                # Whoever was shaking hands as the socket closed is refused by another name.
+                if not isinstance(error, ConnectionResetError):
+                    self.failures.append(error)
+                return
+            with connection:
+                try:
+                    connection.sendall(request + body)
+                    answer = connection.recv(65536)
+                except OSError as error:
+                    self.failures.append(error)
+                    return
+                if not answer.startswith(b"HTTP/1.1 200"):
+                    self.failures.append(answer)
+                self.answered += 1
+
+
+def test_sigterm_resets_nobody_who_has_connected(models: Path) -> None:
+    """The system accepts connections before the service does; those must be answered too."""
+    with running(models) as (process, url):
+        knockers = [Knocker(url) for _ in range(16)]
+        for knocker in knockers:
+            knocker.start()
+        time.sleep(1)
+        process.terminate()
+        for knocker in knockers:
+            knocker.join(30)
+        assert process.wait(NEEDED_SECONDS) == 0
+    assert sum(knocker.answered for knocker in knockers) > 10
+    assert [failure for knocker in knockers for failure in knocker.failures] == []
+
+
+def test_sigterm_answers_what_comes_on_a_connection_that_was_idle(models: Path) -> None:
+    with running(models) as (process, url), closing(http.client.HTTPConnection(url.removeprefix("http://"))) as client:
+
+        def ask() -> str | None:
+            client.request("POST", "/similarity", json.dumps(BODY), {"content-type": "application/json"})
+            answer = client.getresponse()
+            assert answer.status == 200
+            assert answer.read()
+            return answer.getheader("connection")
+
+        assert ask() is None
+        process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while listens(url) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert ask() == "close"
+        process.wait(NEEDED_SECONDS)
+
+
+def listens(url: str) -> bool:
+    host, port = url.removeprefix("http://").split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+def test_the_service_is_unready_before_it_stops_listening(models: Path) -> None:
+    with running(models, drain_seconds=1000) as (process, url):
+        assert httpx.get(f"{url}/health/ready").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while (unready := httpx.get(f"{url}/health/ready")).status_code == 200 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert (unready.status_code, unready.json()["reasons"]) == (503, ["shutting down"])
+        answered = httpx.post(f"{url}/similarity", json=BODY)
+        assert (answered.status_code, answered.headers["connection"]) == (200, "close")
+        process.send_signal(signal.SIGTERM)  # enough of that
+        process.wait(NEEDED_SECONDS)
+
+
+def test_a_body_over_the_limit_is_answered_and_the_service_goes_on(models: Path) -> None:
+    with running(models, max_body_bytes=1000) as (_, url):
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(b"POST /similarity HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 413")
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(b"POST /similarity HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+            for _ in range(20):
+                connection.sendall(b"64\r\n" + b" " * 100 + b"\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 413")
+        with httpx.Client(base_url=url) as client:
+            for _ in range(2):
+                response = client.post("/similarity", content=b" " * 500_000)
+                assert response.status_code == 413
+                assert response.json()["error"]["limit"] == 1000
+            assert client.post("/similarity", json=BODY).status_code == 200
+
+
+def test_many_callers_at_once_get_their_own_answers(models: Path) -> None:
+    words = ["man", "woman", "dog", "cat"]
+    wrong: list[object] = []
+
+    def call(url: str, word: str) -> None:
+        with httpx.Client(base_url=url) as client:
+            for other in words * 5:
+                body = {"pairs": [{"a": word, "b": other}]}
+                score = client.post("/similarity", json=body).json()["results"][0]["score"]
+                if (score > 0.999) != (word == other):
+                    wrong.append((word, other, score))
+
+    with running(models) as (_, url):
+        threads = [threading.Thread(target=call, args=(url, word)) for word in words * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+
+
+def test_of_a_burst_as_many_are_answered_as_are_let_in(models: Path) -> None:
+    """Those that are refused must make room for the others of the same turn of the event loop."""
+    let_in, asked = 10, 60
+    with running(models, max_in_flight=let_in, cors_origins="https://a.example") as (_, url):
+        address = url.removeprefix("http://")
+        with ExitStack() as stack:
+            connections = [stack.enter_context(closing(HTTPConnection(address, timeout=10))) for _ in range(asked)]
+            for _ in range(5):
+                for connection in connections:
+                    connection.request("POST", "/similarity", json.dumps(BODY))
+                responses = [connection.getresponse() for connection in connections]
+                assert all(response.read() for response in responses)
+                statuses = [response.status for response in responses]
+                assert set(statuses) <= {200, 429}
+                assert statuses.count(200) >= let_in
+        with httpx.Client(base_url=url) as client:  # what is answered before the door counts too
+            ask_first = {"origin": "https://a.example", "access-control-request-method": "POST"}
+            for _ in range(2 * let_in):
+                assert client.options("/similarity", headers=ask_first).status_code == 200
+            assert client.post("/similarity", json=BODY).status_code == 200
+
+
+def test_settings_that_do_not_fit_end_it_with_a_line_each() -> None:
+    code, lines = failed(port="http", providers="tpu")
+    assert code == 2
+    assert [line.partition(":")[0] for line in lines] == ["SEMBLANCE_PORT", "SEMBLANCE_PROVIDERS"]
+
+
+def test_a_redis_url_without_a_host_does_not_give_its_password_away() -> None:
+    code, lines = failed(redis_url="redis://user:hush")
+    assert (code, lines) == (2, ["SEMBLANCE_REDIS_URL: expected redis://host:port/db, rediss://... or unix://path"])
+
+
+def test_a_missing_models_folder_ends_it_with_one_line(tmp_path: Path) -> None:
+    code, lines = failed(models_dir=tmp_path / "nowhere")
+    assert code == 3
+    assert len(lines) == 1
+    event = json.loads(lines[0])
+    assert event["level"] == "critical"
+    assert event["message"] == f"cannot start: SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file or directory"
+
+
+def test_a_corrupted_model_ends_it_with_file_and_checksum(models: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(models, tmp_path / "models")
+    path = own / "avg-sick" / "encoder.onnx"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    code, lines = failed(models_dir=own, log_format="text")
+    assert code == 3
+    critical = [line for line in lines if "critical" in line]
+    assert len(critical) == 1
+    assert str(path) in critical[0]
+    assert "sha256" in critical[0]
+
+
+def test_a_port_in_use_ends_it(models: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        code, lines = failed(models_dir=models, port=taken.getsockname()[1])
+    assert code != 0
+    assert any("address already in use" in line for line in lines)
+
+
+def test_a_misspelt_variable_is_warned_of(models: Path) -> None:
+    code, lines = failed(models_dir=models / "nowhere", apikey="x")
+    assert code == 3
+    assert json.loads(lines[0])["message"] == "SEMBLANCE_APIKEY is not a setting; see service/settings.py"

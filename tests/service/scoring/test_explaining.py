@@ -1,0 +1,301 @@
+"""What made a score: shares that sum to it, a model's own matrices, and the score without each word."""
+
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contract.calibration import CentredIsotonic
+from contract.manifest import Explanation, Manifest, Matrix, SimilarityTask
+from service.errors import StartupError
+from service.service import Service
+from service.settings import Settings
+from tests import fakes
+from tests.service.api.test_bad_input import error_of
+from tests.service.conftest import Client, Serve
+
+pytestmark = pytest.mark.anyio
+PAIR = {"a": "a man plays the guitar", "b": "the man is not running"}
+TOKENS_A = ["a", "man", "plays", "the", "guitar"]
+TOKENS_B = ["the", "man", "is", "not", "run", "##ning"]
+MODELS = ["avg-paraphrase", "avg-sick", "pair-sick"]
+
+
+async def explained(client: Client, **body: str) -> dict:
+    response = await client.post("/explain", json=body)
+    assert response.status_code == 200, response.text
+    answer: dict = response.json()
+    assert len(answer["vectors"]) == len({vector["name"] for vector in answer["vectors"]})
+    for matrix in answer["matrices"]:
+        assert np.shape(matrix["values"]) == (len(answer["a"]["tokens"]), len(answer["b"]["tokens"]))
+    for vector in answer["vectors"]:
+        assert (len(vector["a"]), len(vector["b"])) == (len(answer["a"]["tokens"]), len(answer["b"]["tokens"]))
+    return answer
+
+
+def named(entries: list[dict], name: str) -> dict:
+    return next(entry for entry in entries if entry["name"] == name)
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_the_score_is_that_of_similarity_and_tokens_are_those_read(serve: Serve, model: str) -> None:
+    async with serve() as client:
+        answer = await explained(client, **PAIR, model=model)
+        scored = (await client.post("/similarity", json={"pairs": [PAIR], "model": model})).json()["results"][0]
+    assert answer["model"] == model
+    for field in {"score", "raw_score", "rating"} & set(scored):
+        assert answer[field] == pytest.approx(scored[field], abs=1e-6)
+    assert ("rating_scale" in answer, "rating" in answer) == ("rating" in scored, "rating" in scored)
+    assert answer["a"] == {"tokens": TOKENS_A, "truncated": False}
+    assert answer["b"] == {"tokens": TOKENS_B, "truncated": False}
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        PAIR,
+        {"a": "man", "b": "woman"},
+        {"a": "man man man dog", "b": "dog"},
+        {"a": "\u732b xylophone", "b": "a b c d e f g h i j k l"},
+        {"a": "the " * 500, "b": "a park"},
+    ],
+)
+async def test_shares_of_a_cosine_of_means_sum_to_the_raw_score(serve: Serve, pair: dict[str, str]) -> None:
+    async with serve() as client:
+        answer = await explained(client, **pair)
+    shares, matrix = named(answer["vectors"], "contributions"), named(answer["matrices"], "contributions")
+    for total in (sum(shares["a"]), sum(shares["b"]), np.sum(matrix["values"])):
+        assert total == pytest.approx(answer["raw_score"], abs=1e-6)
+    assert np.sum(matrix["values"], axis=1) == pytest.approx(shares["a"], abs=1e-9)
+    assert np.sum(matrix["values"], axis=0) == pytest.approx(shares["b"], abs=1e-9)
+    assert "range" not in matrix
+    assert "range" not in shares
+
+
+async def test_a_share_is_the_words_own_row_against_the_other_sentence(serve: Serve) -> None:
+    rows = fakes.table(seed=0)
+    x, y = (rows[list(fakes.tokenizer().encode(PAIR[side], 99).ids)].astype(np.float64) for side in "ab")
+    a, b = x.mean(axis=0), y.mean(axis=0)
+    async with serve() as client:
+        answer = await explained(client, **PAIR)
+    expected = x @ b / (len(x) * np.linalg.norm(a) * np.linalg.norm(b))
+    assert named(answer["vectors"], "contributions")["a"] == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_deletion_is_what_the_score_loses_without_the_word(serve: Serve, models, model: str) -> None:
+    manifest, runs = Manifest.load(models / model), fakes.runs_of(models / model)
+
+    def raw(a: str, b: str) -> float:
+        found = fakes.answer(a, b, runs, manifest.encoder, manifest.similarity, None).raw_score
+        assert found is not None
+        return found
+
+    async with serve() as client:
+        answer = await explained(client, **PAIR, model=model)
+    vector = named(answer["vectors"], "deletion")
+    whole = raw(PAIR["a"], PAIR["b"])
+    without = [" ".join(TOKENS_A[:i] + TOKENS_A[i + 1 :]) for i in range(len(TOKENS_A))]
+    assert vector["a"] == pytest.approx([whole - raw(a, PAIR["b"]) for a in without], abs=1e-5)
+    assert np.ptp(vector["a"]) > 1e-3  # there is something to agree on
+    shorter = [" ".join(TOKENS_B[:i] + TOKENS_B[i + 1 : 4]) + " running" for i in range(4)]
+    assert vector["b"][:4] == pytest.approx([whole - raw(PAIR["a"], b) for b in shorter], abs=1e-5)
+    assert vector["range"] == ([-2.0, 2.0] if model == "avg-paraphrase" else [-4.0, 4.0])
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_sentence_of_one_token_has_none_to_lose(serve: Serve, model: str) -> None:
+    async with serve() as client:
+        answer = await explained(client, a="man", b="a dog", model=model)
+        alone = await explained(client, a="man", b="dog", model=model)
+    vector = named(answer["vectors"], "deletion")
+    assert vector["a"] == [None]
+    assert all(isinstance(value, float) for value in vector["b"])
+    vector = named(alone["vectors"], "deletion")
+    assert (vector["a"], vector["b"]) == ([None], [None])
+
+
+async def test_an_interaction_model_shows_its_own_matrices(serve: Serve) -> None:
+    rows = fakes.table().astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    ids = [list(fakes.tokenizer().encode(PAIR[side], 99).ids) for side in "ab"]
+    async with serve() as client:
+        answer = await explained(client, **PAIR, model="pair-sick")
+        turned = await explained(client, a=PAIR["b"], b=PAIR["a"], model="pair-sick")
+    assert [matrix["name"] for matrix in answer["matrices"]] == ["cosine", "alike"]
+    cosine, alike = answer["matrices"]
+    assert (cosine["description"], cosine["range"]) == ("of the two words' rows", [-1.0, 1.0])
+    np.testing.assert_allclose(cosine["values"], rows[ids[0]] @ rows[ids[1]].T, atol=1e-5)
+    np.testing.assert_array_equal(alike["values"], np.array(cosine["values"]) > 0)
+    np.testing.assert_allclose(turned["matrices"][0]["values"], np.transpose(cosine["values"]), atol=1e-6)
+    assert [vector["name"] for vector in answer["vectors"]] == ["deletion"]
+
+
+async def test_a_model_that_is_not_a_mean_has_no_shares(serve: Serve) -> None:
+    async with serve() as client:
+        answer = await explained(client, **PAIR, model="avg-sick")
+    assert answer["matrices"] == []
+    assert [vector["name"] for vector in answer["vectors"]] == ["deletion"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_what_was_cut_is_said(serve: Serve, model: str) -> None:
+    async with serve() as client:
+        answer = await explained(client, a="man " * 50, b="man", model=model)
+    assert answer["a"] == {"tokens": ["man"] * fakes.MAX_TOKENS, "truncated": True}
+    assert answer["b"]["truncated"] is False
+
+
+async def test_the_limit_of_tokens_is_one_the_service_can_bear(serve: Serve) -> None:
+    async with serve(max_explained_tokens=5) as client:
+        assert (await client.post("/explain", json={"a": "a " * 5, "b": "a"})).status_code == 200
+        response = await client.post("/explain", json={"a": "a " * 6, "b": "a"})
+        assert (await client.get("/models")).json()["limits"]["max_explained_tokens"] == 5
+    assert response.status_code == 413
+    assert error_of(response)["message"] == "6 tokens to explain, the limit is 5"
+
+
+async def test_nothing_of_it_enters_or_asks_the_cache(serve: Serve) -> None:
+    async with serve() as client:
+        await explained(client, **PAIR)
+        assert len(client.app.service.cache) == 0
+        assert await client.metric("semblance_cache_misses_total", tier="memory") == 0
+        assert await client.metric("semblance_request_seconds_count", route="/explain", model="avg-paraphrase") == 1
+
+
+async def test_a_model_without_a_similarity_is_told_which_can_explain(serve: Serve, tmp_path) -> None:
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
+    folder = tmp_path / "labels"
+    folder.mkdir()
+    fakes.encoder_graph(folder / "encoder.onnx")
+    fakes.head_graph(folder / "entailment.onnx", outputs=3)
+    labels = fakes.EntailmentTask(graph="entailment.onnx", labels=("neutral", "contradiction", "entailment"))
+    fakes.publish(folder, "labels", encoder="encoder.onnx", entailment=labels)
+    async with serve(models_dir=tmp_path, default_entailment="labels") as client:
+        response = await client.post("/explain", json={**PAIR, "model": "labels"})
+        described = (await client.get("/models")).json()["models"]
+    assert response.status_code == 422
+    error = error_of(response)
+    assert (error["code"], error["field"]) == ("unsupported_task", "model")
+    assert error["message"] == "model labels has no explanation; models that have it: avg-paraphrase"
+    assert {model["id"]: model["explanations"]["vectors"] for model in described} == {
+        "avg-paraphrase": ["contributions", "deletion"],
+        "labels": [],
+    }
+
+
+async def test_a_failing_explanation_is_an_error_in_shape(serve: Serve) -> None:
+    async with serve() as client:
+        scorer = client.app.service.registry["pair-sick"].scorer
+        scorer._runs["explanation.onnx"] = scorer._watched(
+            "explanation.onnx", lambda feeds: np.full((1, 2, 5, 6), np.nan)
+        )
+        response = await client.post("/explain", json={**PAIR, "model": "pair-sick"})
+    assert response.status_code == 500
+    assert error_of(response)["code"] == "inference_failed"
+
+
+async def test_the_log_has_no_word_of_it(serve: Serve, caplog) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with serve(access_log=True) as client:
+        await client.post("/explain", json={"a": "zanzibar", "b": "man"})
+    assert "zanzibar" not in "".join(json.dumps(record.__dict__, default=str) for record in caplog.records)
+
+
+def refusal(models) -> str:
+    with pytest.raises(StartupError) as caught:
+        Service(Settings(models_dir=models, default_similarity="m", default_rank="m", default_entailment="m"))
+    return str(caught.value)
+
+
+def test_a_model_that_claims_to_be_additive_and_is_not(tmp_path) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    fakes.encoder_graph(folder / "encoder.onnx", squared=True)
+    task = SimilarityTask(
+        comparison="cosine", raw_range=(-1, 1), calibration=CentredIsotonic(x=(-1, 1), y=(0, 1)), symmetric=True
+    )
+    fakes.publish(folder, "m", encoder="encoder.onnx", similarity=task, additive=True)
+    message = refusal(tmp_path)
+    assert message.startswith("model m is not what its manifest says: additive, but an embedding is not the mean")
+    fakes.publish(folder, "m", encoder="encoder.onnx", similarity=task)
+    assert "SEMBLANCE_DEFAULT_ENTAILMENT" in refusal(tmp_path)  # the model itself opens
+
+
+def with_tokens(root: Path, *, scale: float = 1.0) -> None:
+    """The siamese model "m", whose embedding is a mean of what a graph of its own says of each token."""
+    (root / "m").mkdir()
+    fakes.encoder_graph(root / "m" / "encoder.onnx")
+    fakes.token_graph(root / "m" / "tokens.onnx", scale=scale)
+    task = SimilarityTask(
+        comparison="cosine", raw_range=(-1, 1), calibration=CentredIsotonic(x=(-1, 1), y=(0, 1)), symmetric=True
+    )
+    old = fakes.publish(root / "m", "m", encoder="encoder.onnx", similarity=task)
+    new = old.model_copy(update={"token_embeddings": "tokens.onnx"})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(root / "m")
+
+
+async def test_shares_of_tokens_in_context_sum_to_the_score(serve: Serve, models: Path, tmp_path: Path) -> None:
+    shutil.copytree(models, tmp_path / "models")
+    with_tokens(tmp_path / "models")
+    async with serve(models_dir=tmp_path / "models") as client:
+        answer = await explained(client, **PAIR, model="m")
+        shown = (await client.get("/models")).json()
+    shares, matrix = named(answer["vectors"], "contributions"), named(answer["matrices"], "contributions")
+    assert len(shares["a"]) == len(answer["a"]["tokens"])
+    for total in (sum(shares["a"]), sum(shares["b"]), np.sum(matrix["values"])):
+        assert total == pytest.approx(answer["raw_score"], abs=1e-6)
+    (listed,) = [model for model in shown["models"] if model["id"] == "m"]
+    assert "contributions" in listed["explanations"]["vectors"]
+
+
+def test_a_graph_of_tokens_that_is_not_of_the_embedding(tmp_path: Path) -> None:
+    with_tokens(tmp_path, scale=2.0)
+    message = refusal(tmp_path)
+    assert message.startswith(
+        "model m is not what its manifest says: it has tokens.onnx, but an embedding is not the mean"
+    )
+
+
+def with_explanation(root, *, scale: float = 1.0, matrices: tuple[Matrix, ...] = fakes.EXPLAINED.matrices) -> str:
+    """What is said of the interaction model with another explanation."""
+    fakes.interaction_model(root / "m", "m")
+    fakes.explanation_graph(root / "m" / "explanation.onnx", scale=scale)
+    old = Manifest.load(root / "m")
+    files = old.files | {"explanation.onnx": fakes.describe_file(root / "m" / "explanation.onnx")}
+    explanation = Explanation(graph="explanation.onnx", matrices=matrices)
+    new = old.model_copy(update={"files": files, "explanation": explanation})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(root / "m")
+    return refusal(root)
+
+
+def test_a_matrix_outside_its_range(tmp_path) -> None:
+    message = with_explanation(tmp_path, scale=3.0)
+    assert message.startswith("model m is not what its manifest says: matrix cosine holds -")
+    assert message.endswith("outside -1..1")
+
+
+def test_another_number_of_matrices_than_described(tmp_path) -> None:
+    message = with_explanation(tmp_path, matrices=fakes.EXPLAINED.matrices[:1])
+    assert message.endswith("explanation.onnx: matrices is 2, explanation needs 1")
+
+
+@pytest.mark.artifacts
+async def test_shares_of_the_published_averaging_models_sum_to_their_scores(serve: Serve) -> None:
+    long = "the committee unlikely remembers seven zygomorphic guitars quickly and tuesday "
+    pairs = [
+        {"a": "A man is playing a guitar.", "b": "Someone plays an instrument."},
+        {"a": long * 8, "b": long},
+        {"a": "the " * 128, "b": "\u732b \U0001f600 the"},
+    ]
+    async with serve(models_dir=Path(__file__).parents[3] / "models") as client:
+        for pair in pairs:
+            answer = await explained(client, **pair, model="avg-paraphrase")
+            shares, matrix = named(answer["vectors"], "contributions"), named(answer["matrices"], "contributions")
+            for total in (sum(shares["a"]), sum(shares["b"]), np.sum(matrix["values"])):
+                assert total == pytest.approx(answer["raw_score"], abs=1e-6)
+        for name in ("avg-sick", "avg-sick-tuned"):
+            assert client.app.service.registry[name].manifest.additive

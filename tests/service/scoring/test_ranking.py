@@ -1,0 +1,49 @@
+"""A large ranking: the same order as in one part, with turns for other requests in between."""
+
+import asyncio
+
+import pytest
+
+from service.scoring import ranking
+from tests.service.conftest import Serve
+
+pytestmark = pytest.mark.anyio
+CANDIDATES = ["a man walks", "a dog runs", "a man runs", "the dog walks", "a man", "a dog", "walks"] * 3
+
+
+@pytest.mark.parametrize("extra", [{}, {"rerank_model": "pair-sick", "rerank_top": 5}, {"tell_cached": True}])
+async def test_a_ranking_in_parts_is_that_of_one_part(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, extra: dict[str, object]
+) -> None:
+    body = {"query": "a man walks a dog", "candidates": CANDIDATES} | extra
+    async with serve() as client:
+        await client.post("/rank", json=body)  # everything is cached from here on
+        whole = (await client.post("/rank", json=body)).json()
+        monkeypatch.setattr(ranking, "_PART", 4)
+        assert (await client.post("/rank", json=body)).json() == whole
+
+
+async def test_others_have_turns_between_parts(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "_PART", 2)
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    body = {"query": "a man", "candidates": CANDIDATES}
+    async with serve() as client:
+        await client.post("/rank", json=body)
+        task = asyncio.create_task(others())
+        await client.post("/rank", json=body)
+        task.cancel()
+    assert turns >= len(CANDIDATES) // 2
+
+
+async def test_an_empty_candidate_of_a_later_part_is_named(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "_PART", 2)
+    async with serve() as client:
+        answer = await client.post("/rank", json={"query": "a man", "candidates": ["a", "b", "c", " "]})
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "candidates.3")

@@ -1,0 +1,145 @@
+import asyncio
+
+import numpy as np
+import pytest
+
+from contract.manifest import Manifest
+from contract.tokenizer import Tokenizer
+from service.compute.batcher import UNKNOWN
+from service.compute.cache import Tiers, VectorCache
+from service.compute.pool import Pool
+from service.observe.telemetry import ModelTelemetry, Telemetry
+from service.observe.timings import TIMINGS, TOKENISE, Timings
+from service.scoring.scorer import _SecondsPerChar
+from service.scoring.siamese import SiameseScorer
+from tests import fakes
+from tests.service.conftest import expect
+
+
+class Recorder:
+    """An encoder that remembers the shapes it was fed, and embeds a sentence as its length."""
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, int]] = []
+
+    @property
+    def sentences(self) -> int:
+        return sum(count for count, _ in self.shapes)
+
+    def __call__(self, feeds):
+        self.shapes.append(feeds["input_ids"].shape)
+        return np.repeat(feeds["lengths"][:, None], fakes.DIM, axis=1).astype(np.float32)
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def scorer(models, recorder):
+    manifest = Manifest.load(models / "avg-paraphrase")
+    telemetry = Telemetry()
+    return SiameseScorer(
+        manifest.model_copy(update={"limits": manifest.limits.model_copy(update={"max_tokens": 4096})}),
+        Tokenizer.load(models / "avg-paraphrase" / manifest.tokenizer),
+        {"encoder.onnx": recorder},
+        ModelTelemetry(manifest.id, manifest.graphs),
+        Pool(1, 1),
+        VectorCache(1_000_000, telemetry),
+    )
+
+
+@pytest.mark.anyio
+async def test_one_long_text_does_not_pad_the_short_ones(scorer, recorder) -> None:
+    texts = ["man " * 4000, *[" ".join(fakes.WORDS[:n]) for n in range(1, 21)]]
+    sentences = await scorer.read(texts, str)
+    matrix, _ = await scorer.embed(sentences)
+    assert matrix[:, 0].tolist() == [4000, *range(1, 21)]
+    assert sorted(recorder.shapes) == [(1, 4000), (20, 20)]
+
+
+@pytest.mark.anyio
+async def test_what_is_kept_does_not_hold_its_batch_in_memory(scorer) -> None:
+    texts = ["man", "dog", "cat"]
+    scorer.measure(texts, texts, "memory")
+    sentences = await scorer.read(texts, str)
+    await scorer.embed(sentences)
+    store = scorer.embeddings
+    kept = store._cache.find(store._space, [sentence.ids for sentence in sentences]).values()
+    assert len(kept) == 3
+    for each in kept:
+        assert each.base is None
+        assert each.shape == (1, fakes.DIM)
+
+
+@pytest.mark.anyio
+async def test_measuring_learns_what_work_costs_here(scorer) -> None:
+    assert scorer.embeddings.batcher.cost is UNKNOWN
+    texts = ["man", "a dog runs"]
+    assert scorer.measure(texts, texts, "auto") == Tiers(memory=True, redis=False)
+    assert 0 < scorer.embeddings.batcher.expected_seconds([scorer.tokenise(texts)[0].ids]) < 1e-3
+    assert 0 < scorer._per_char.reading < 1e-4
+    assert 0 < scorer._per_char.scoring < 1e-3
+    assert 0 < scorer.seconds_per_pair < 1e-3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("policy", "remembers"), [("auto", True), ("off", False)])
+async def test_scores_are_remembered_where_memory_is_used(scorer, recorder, policy, remembers) -> None:
+    texts = ["man", "a dog runs"], ["cat", "a man"]
+    scorer.measure(*texts, policy)
+    a, b = map(scorer.tokenise, texts)
+    recorder.shapes.clear()
+    first = await scorer.similarity(a, b)
+    assert first.computed == {sentence.ids for sentence in (*a, *b)}
+    assert await scorer.similarity(a, b) == first._replace(computed=() if remembers else first.computed)
+    turned = await scorer.similarity(b[:1], a[:1])  # cosine has no order
+    assert turned.score == first.score[:1]
+    assert len(recorder.shapes) == (1 if remembers else 3)
+
+
+@pytest.mark.anyio
+async def test_a_sentence_in_flight_is_not_encoded_again(scorer, recorder) -> None:
+    a, b, c = scorer.tokenise(["man", "a dog runs", "a cat sleeps"])
+    expect(scorer, 1.0)
+    both = asyncio.gather(scorer.embed([a, b]), scorer.embed([b, c]))
+    (first, of_first), (second, of_second) = await both
+    assert recorder.sentences == 3
+    np.testing.assert_array_equal(first[1], second[0])
+    assert set(of_first) == {a.ids, b.ids}
+    assert set(of_second) == {b.ids, c.ids}
+
+
+@pytest.mark.anyio
+async def test_a_text_is_read_once(scorer, monkeypatch) -> None:
+    read: list[str] = []
+
+    def tokenise(text: str, encode=scorer._tokenise):
+        read.append(text)
+        return encode(text)
+
+    monkeypatch.setattr(scorer, "_tokenise", tokenise)
+    long = " ".join(["man"] * 400)  # too long to be remembered
+    texts = [" ".join([word] * 60) for word in fakes.WORDS] * 2 + [long]
+    first = await scorer.read(texts, str)
+    assert read == [*dict.fromkeys(texts)]
+    read.clear()
+    assert await scorer.read(texts, str) == first
+    assert read == [long]
+    assert await scorer.read(texts[:1], str) == first[:1]
+    assert read == [long]
+
+
+@pytest.mark.anyio
+async def test_a_large_request_is_read_in_turns(scorer) -> None:
+    texts = [f"{word} {i}" for i in range(50) for word in fakes.WORDS]
+    scorer._per_char = _SecondsPerChar(reading=1e-5, scoring=3e-5)  # a turn is 400 characters
+    timings = Timings()
+    TIMINGS.set(timings)
+    assert await scorer.read(texts, str) == scorer.tokenise(texts)
+    assert timings.seconds[TOKENISE] > 0
+    assert timings.place is not None
+    chars = sum(map(len, texts))
+    assert timings.place.declared == pytest.approx(chars * 1e-5)
+    assert timings.place.expected_seconds == pytest.approx(chars * 4e-5)

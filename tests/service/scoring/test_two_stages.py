@@ -1,0 +1,155 @@
+"""`/rank` with a second model: it decides over the first about the best, and every answer says who placed what."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests import fakes
+from tests.service.api.test_bad_input import error_of
+from tests.service.conftest import Client, Serve
+from tests.service.models.test_registry import refusal
+
+pytestmark = pytest.mark.anyio
+QUERY = "a man plays the guitar"
+CANDIDATES = [
+    "a cat sleeps",
+    "a man plays",
+    "a dog",
+    "the man is playing a guitar .",
+    "the woman is not in the park",
+    "a man plays",
+    "the guitar",
+]
+
+
+async def ranked(client: Client, **body: object) -> dict:
+    response = await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES, **body})
+    assert response.status_code == 200, response.text
+    answer: dict = response.json()
+    return answer
+
+
+def order(answer: dict) -> list[int]:
+    return [result["index"] for result in answer["results"]]
+
+
+@pytest.mark.parametrize("top", [1, 2, 4, 7, 50])
+async def test_the_second_model_orders_the_best_and_the_first_the_rest(serve: Serve, top: int) -> None:
+    async with serve() as client:
+        first, second = [await ranked(client, model=model) for model in ("avg-paraphrase", "pair-sick")]
+        both = await ranked(client, rerank_model="pair-sick", rerank_top=top)
+    best = set(order(first)[:top])
+    assert order(both) == [i for i in order(second) if i in best] + order(first)[top:]
+    assert order(second) != order(first)  # or it would not matter who decides
+    assert [result["stage"] for result in both["results"]] == [2] * min(top, 7) + [1] * max(7 - top, 0)
+    by_stage = {
+        stage: {r["index"]: r["score"] for r in answer["results"]} for stage, answer in ((1, first), (2, second))
+    }
+    for result in both["results"]:
+        assert result["score"] == pytest.approx(by_stage[result["stage"]][result["index"]], abs=1e-6)
+    assert (both["model"], both["rerank_model"]) == ("avg-paraphrase", "pair-sick")
+
+
+async def test_the_published_reranker_is_the_default_where_it_is_served(
+    serve: Serve, models: Path, tmp_path: Path
+) -> None:
+    async with serve() as client:
+        assert (await client.get("/models")).json()["rerank"]["default_model"] is None
+    more = shutil.copytree(models, tmp_path / "models")
+    fakes.interaction_model(more / "pwim-qa", "pwim-qa")
+    async with serve(models_dir=more) as client:
+        assert (await ranked(client, rerank_top=2))["rerank_model"] == "pwim-qa"
+        assert (await client.get("/models")).json()["rerank"]["default_model"] == "pwim-qa"
+    async with serve(models_dir=more, default_rerank="pair-sick") as client:
+        assert (await ranked(client, rerank_top=2))["rerank_model"] == "pair-sick"
+
+
+async def test_without_the_second_stage_an_answer_has_the_shape_it_had(serve: Serve) -> None:
+    for default in (None, "pair-sick"):
+        async with serve(default_rerank=default) as client:
+            answer = await ranked(client)
+        assert set(answer) == {"model", "scale", "results", "truncated"}
+        assert all(set(result) == {"index", "score", "raw_score"} for result in answer["results"])
+
+
+async def test_equal_ones_stay_in_the_order_of_the_first_stage(serve: Serve) -> None:
+    async with serve() as client:
+        answer = await ranked(client, candidates=["a dog", "a man plays", "a dog", "a dog"], rerank_model="pair-sick")
+    assert [i for i in order(answer) if i != 1] == [0, 2, 3]
+
+
+@pytest.mark.parametrize(("top_k", "stages"), [(1, [2]), (2, [2, 2]), (4, [2, 2, 2, 1]), (99, [2, 2, 2, 1, 1, 1, 1])])
+async def test_top_k_cuts_the_whole_list(serve: Serve, top_k: int, stages: list[int]) -> None:
+    async with serve() as client:
+        whole = await ranked(client, rerank_model="pair-sick", rerank_top=3)
+        cut = await ranked(client, rerank_model="pair-sick", rerank_top=3, top_k=top_k)
+    assert cut["results"] == whole["results"][:top_k]
+    assert [result["stage"] for result in cut["results"]] == stages
+
+
+async def test_fifteen_are_ordered_again_when_nobody_says_how_many(serve: Serve) -> None:
+    candidates = [f"{fakes.WORDS[i % 20]} {fakes.WORDS[i // 20]}" for i in range(60)]
+    async with serve() as client:
+        before = await client.metric("semblance_sentences_total", model="pair-sick")
+        answer = await ranked(client, candidates=candidates, rerank_model="pair-sick")
+        read = await client.metric("semblance_sentences_total", model="pair-sick") - before
+    assert [result["stage"] for result in answer["results"]] == [2] * 15 + [1] * 45
+    assert sorted(order(answer)) == list(range(60))
+    assert read == 16
+
+
+async def test_the_default_second_model_serves_those_who_only_say_how_many(serve: Serve) -> None:
+    async with serve(default_rerank="pair-sick") as client:
+        answer = await ranked(client, rerank_top=2)
+        assert answer == await ranked(client, rerank_top=2, rerank_model="pair-sick")
+        assert (await client.get("/models")).json()["rerank"] == {"default_model": "pair-sick", "default_top": 15}
+    assert answer["rerank_model"] == "pair-sick"
+
+
+async def test_without_a_default_second_model_one_must_be_named(serve: Serve) -> None:
+    async with serve() as client:
+        response = await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES, "rerank_top": 2})
+    assert response.status_code == 422
+    error = error_of(response)
+    assert error["field"] == "rerank_model"
+    assert str(error["message"]).endswith("name one of: avg-paraphrase, avg-sick, pair-sick")
+
+
+def test_a_default_second_model_must_be_there_and_able(models) -> None:
+    assert "SEMBLANCE_DEFAULT_RERANK is 'nope', which is not among the models" in refusal(models, default_rerank="nope")
+
+
+async def test_each_stage_says_what_it_cut(serve: Serve, tmp_path) -> None:
+    """The second model has its own limit, and its own reading of the best ones only."""
+    fakes.cosine_model(tmp_path / "wide", "avg-paraphrase")
+    fakes.graded_model(tmp_path / "graded")
+    fakes.interaction_model(tmp_path / "narrow", "narrow", max_tokens=3)
+    long = "man " * (fakes.MAX_TOKENS + 1)
+    candidates = ["a dog sleeps .", "a man", "the man plays the guitar", long]
+    async with serve(models_dir=tmp_path) as client:
+        answer = await ranked(client, candidates=candidates, rerank_model="narrow", rerank_top=3)
+    assert answer["truncated"] == {"query": False, "candidates": [3]}
+    reread = [result["index"] for result in answer["results"] if result["stage"] == 2]
+    assert answer["rerank_truncated"] == {"query": True, "candidates": sorted(set(reread) & {0, 2, 3})}
+    assert 1 < len(answer["rerank_truncated"]["candidates"]) < 4
+
+
+async def test_a_graph_that_fails_in_the_second_stage_fails_the_request(serve: Serve) -> None:
+    async with serve() as client:
+        client.app.service.registry["pair-sick"].scorer._runs["relatedness.onnx"] = None  # type: ignore[assignment]
+        response = await client.post(
+            "/rank", json={"query": QUERY, "candidates": CANDIDATES, "rerank_model": "pair-sick"}
+        )
+    assert response.status_code == 500
+
+
+async def test_ten_thousand_candidates_are_taken(serve: Serve) -> None:
+    words = fakes.WORDS
+    candidates = [
+        f"{words[i % 20]} {words[i // 20 % 20]} {words[i // 400 % 20]} {words[i // 8000]}" for i in range(10_000)
+    ]
+    async with serve() as client:
+        answer = await ranked(client, candidates=candidates, rerank_model="pair-sick", top_k=60)
+        assert (await client.post("/rank", json={"query": "a", "candidates": ["a"] * 10_001})).status_code == 413
+    assert [result["stage"] for result in answer["results"]] == [2] * 15 + [1] * 45

@@ -1,0 +1,67 @@
+"""The folders of service/ stand in one order (docs/architecture.md): no import points up, and none makes a circle."""
+
+import pytest
+
+from tests.imports import ROOT, circle_in, crowded, graph_of, modules_of, upward_in
+
+# From the bottom up. A module belongs to the longest name that it starts with.
+ORDER = (
+    "version",
+    "errors",  # raised by every folder
+    "schemas",  # types of requests and answers; no code, so that scoring/ and models/ can fill an answer in directly
+    "parsing",
+    "settings",
+    "cpus",  # reads settings
+    "observe",
+    "compute",
+    "scoring",
+    "models",
+    "service",  # opens what compute/, models/ and observe/ hold, for the routes; knows nothing of HTTP
+    "api",
+    "http",  # calls the routes of api/ itself
+    "app",  # joins service, api/ and http/
+    "process",  # runs the app in one process or several
+    "__main__",
+)
+MOST_FILES = 15
+MOST_LINES = 350
+
+GRAPH = graph_of("service")
+
+
+def test_the_graph_is_whole() -> None:
+    """Guards the guard: imports that everybody knows are seen, those inside functions too."""
+    assert "service.compute.pool" in GRAPH["service.compute.batcher"]
+    assert "service.process.supervisor" in GRAPH["service.__main__"]
+    assert len(GRAPH) > 60
+
+
+@pytest.mark.parametrize("package", ["service", "contract"])
+def test_no_import_circle(package: str) -> None:
+    assert circle_in(graph_of(package)) == []
+
+
+def test_no_import_points_up() -> None:
+    assert upward_in(GRAPH, ORDER) == []
+
+
+@pytest.mark.parametrize("folder", ["service", "contract", "tests/service", "tests/contract"])
+def test_no_folder_is_crowded(folder: str) -> None:
+    assert crowded((ROOT / folder).rglob("*.py"), MOST_FILES) == []
+
+
+@pytest.mark.parametrize("package", ["service", "contract"])
+def test_no_file_is_long(package: str) -> None:
+    lines = {name: len(path.read_text().splitlines()) for name, path in modules_of(package).items()}
+    # Declarations and their examples for /docs only, in the order of the routes: they are read by searching a name.
+    lines.pop("service.schemas", None)  # contract/ has none
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_a_bad_graph_is_noticed() -> None:
+    """Guards the guard: a circle, and an import that points up."""
+    graph = {"service.http.edge": {"service.app"}, "service.app": {"service.http.edge"}}
+    assert sorted(set(circle_in(graph))) == ["service.app", "service.http.edge"]
+    assert upward_in(graph, ORDER) == ["service.http.edge -> service.app"]
+    with pytest.raises(LookupError, match=r"service\.new is in no layer"):
+        upward_in({"service.new": {"service.app"}}, ORDER)

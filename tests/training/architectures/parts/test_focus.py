@@ -1,0 +1,101 @@
+"""The matching of many pairs at once against the walk of the paper, cell by cell, on ragged pairs and equal values."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from training.architectures.parts.focus import first_of_walk, greedy_matching
+
+Matrix = list[list[float]]
+Cell = tuple[int, int]
+
+
+def walk(similarity: Matrix) -> list[Cell]:
+    """All cells, the most similar first; of equals the lower row, then the lower column."""
+    cells = [(i, j) for i, row in enumerate(similarity) for j in range(len(row))]
+    return sorted(cells, key=lambda cell: (-similarity[cell[0]][cell[1]], cell))
+
+
+def matched(similarity: Matrix, count: int | None = None) -> set[Cell]:
+    """Algorithm 2 as printed: walk the first `count` cells, take those whose row and column are free."""
+    taken: set[Cell] = set()
+    for i, j in walk(similarity)[:count]:
+        if all(i != row and j != column for row, column in taken):
+            taken.add((i, j))
+    return taken
+
+
+def batch(matrices: list[Matrix], rows: int, columns: int, filling: float) -> tuple[Tensor, Tensor]:
+    """Ragged matrices in one tensor [B, rows, columns], and where their cells are real."""
+    similarity = torch.full((len(matrices), rows, columns), filling)
+    real = torch.zeros_like(similarity, dtype=torch.bool)
+    for pair, matrix in enumerate(matrices):
+        for i, row in enumerate(matrix):
+            similarity[pair, i, : len(row)] = torch.tensor(row)
+            real[pair, i, : len(row)] = True
+    return similarity, real
+
+
+def cells(mask: Tensor) -> list[set[Cell]]:
+    return [{(int(i), int(j)) for i, j in pair.nonzero()} for pair in mask]
+
+
+@st.composite
+def ragged(draw: st.DrawFn) -> list[Matrix]:
+    """Up to five matrices of up to 7 x 7; few different values, so that most of them tie, or many."""
+    value = draw(st.sampled_from([st.integers(-1, 1), st.integers(-9, 9), st.integers(-(10**6), 10**6)]))
+    sizes = draw(st.lists(st.tuples(st.integers(1, 7), st.integers(1, 7)), min_size=1, max_size=5))
+    return [[[float(draw(value)) for _ in range(columns)] for _ in range(rows)] for rows, columns in sizes]
+
+
+@given(ragged(), st.integers(0, 3), st.sampled_from([0.0, 1e9, -1e9, float("inf"), float("nan")]))
+def test_the_matching_is_that_of_the_walk_whatever_the_padding_holds(
+    matrices: list[Matrix], padding: int, filling: float
+) -> None:
+    rows, columns = max(map(len, matrices)) + padding, max(len(m[0]) for m in matrices) + padding
+    taken = greedy_matching(*batch(matrices, rows, columns, filling))
+    assert cells(taken) == [matched(matrix) for matrix in matrices]
+    assert set(taken.unique().tolist()) <= {0.0, 1.0}
+    assert taken.sum((1, 2)).tolist() == [min(len(matrix), len(matrix[0])) for matrix in matrices]
+
+
+@given(ragged(), st.integers(0, 3), st.integers(-3, 3))
+def test_the_bounded_walk_stops_where_the_paper_stops(matrices: list[Matrix], padding: int, more: int) -> None:
+    rows, columns = max(map(len, matrices)) + padding, max(len(m[0]) for m in matrices) + padding
+    similarity, real = batch(matrices, rows, columns, 7.0)
+    counts = [max(len(m) + len(m[0]) + more, 1) for m in matrices]
+    walked = first_of_walk(similarity, real, torch.tensor(counts))
+    assert cells(walked) == [set(walk(m)[:n]) for m, n in zip(matrices, counts, strict=True)]
+    expected = [matched(m, n) for m, n in zip(matrices, counts, strict=True)]
+    assert cells(greedy_matching(similarity, walked)) == expected
+
+
+def test_the_bound_leaves_words_unmatched_that_the_full_walk_matches() -> None:
+    similarity = torch.rand(50, 10, 10, generator=torch.Generator().manual_seed(0))
+    real = torch.ones_like(similarity, dtype=torch.bool)
+    full = greedy_matching(similarity, real).sum((1, 2))
+    walked = first_of_walk(similarity, real, torch.full((50,), 20))
+    assert full.tolist() == [10.0] * 50
+    assert (greedy_matching(similarity, walked).sum((1, 2)) < full).float().mean() > 0.8
+
+
+@pytest.mark.parametrize("size", [1, 5, 48])
+def test_where_all_are_equal_the_diagonal_is_matched(size: int) -> None:
+    taken = greedy_matching(torch.zeros(2, size, size), torch.ones(2, size, size, dtype=torch.bool))
+    assert torch.equal(taken, torch.eye(size).expand(2, size, size))
+
+
+def test_no_gradient_goes_through_the_matching() -> None:
+    similarity = torch.rand(2, 3, 4, requires_grad=True)
+    assert not greedy_matching(similarity, torch.ones(2, 3, 4, dtype=torch.bool)).requires_grad
+
+
+def test_a_pair_is_matched_alike_alone_and_among_larger_ones() -> None:
+    rng = np.random.default_rng(0)
+    matrices = [rng.integers(-3, 4, rng.integers(1, 30, 2)).astype(float).tolist() for _ in range(40)]
+    together = cells(greedy_matching(*batch(matrices, 30, 30, 0.0)))
+    alone = [cells(greedy_matching(*batch([m], len(m), len(m[0]), 0.0)))[0] for m in matrices]
+    assert together == alone == [matched(m) for m in matrices]

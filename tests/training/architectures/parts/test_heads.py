@@ -1,0 +1,72 @@
+"""The pair head against its equations, written out with plain numpy."""
+
+import numpy as np
+import pytest
+import torch
+
+from training.architectures.parts.heads import PairHead, SentenceHead
+
+
+def by_hand(head: PairHead, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Tai et al. (2015), eq. 15, one pair at a time."""
+    w = {name: value.detach().numpy().astype(np.float64) for name, value in head.named_parameters()}
+    rows = []
+    for x, y in zip(a.astype(np.float64), b.astype(np.float64), strict=True):
+        h_product, h_difference = x * y, np.abs(x - y)
+        inside = w["product.weight"] @ h_product + w["difference.weight"] @ h_difference + w["product.bias"]
+        if "direction.weight" in w:
+            inside = inside + w["direction.weight"] @ (x - y)
+        h_s = 1 / (1 + np.exp(-inside))
+        logits = w["output.weight"] @ h_s + w["output.bias"]
+        rows.append(logits - np.log(np.exp(logits).sum()))
+    return np.array(rows)
+
+
+def embeddings(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    a, b = torch.randn(2, 7, 4, generator=torch.Generator().manual_seed(seed))
+    return a, b
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_head_is_equation_15(directed: bool) -> None:
+    torch.manual_seed(1)
+    head = PairHead(4, 5, hidden=6, directed=directed)
+    a, b = embeddings()
+    found = head(a, b).detach().numpy()
+    assert found == pytest.approx(by_hand(head, a.numpy(), b.numpy()), abs=1e-6)
+    assert np.exp(found).sum(axis=1) == pytest.approx(np.ones(7), abs=1e-6)
+
+
+def test_the_head_is_symmetric_unless_directed() -> None:
+    a, b = embeddings()
+    torch.manual_seed(2)
+    plain, directed = PairHead(4, 3), PairHead(4, 3, directed=True)
+    assert torch.equal(plain(a, b), plain(b, a))
+    assert not torch.allclose(directed(a, b), directed(b, a), atol=1e-3)
+
+
+def test_the_head_has_the_parameters_of_the_paper() -> None:
+    shapes = {name: tuple(p.shape) for name, p in PairHead(300, 5).named_parameters()}
+    assert shapes == {
+        "product.weight": (50, 300),
+        "product.bias": (50,),
+        "difference.weight": (50, 300),
+        "output.weight": (5, 50),
+        "output.bias": (5,),
+    }
+
+
+def test_log_probabilities_stay_finite_for_huge_embeddings() -> None:
+    a = torch.full((1, 4), 1e15)
+    assert torch.isfinite(PairHead(4, 3)(a, -a)).all()
+
+
+def test_the_head_of_one_sentence_is_sigmoid_then_softmax() -> None:
+    torch.manual_seed(3)
+    head = SentenceHead(4, 2, hidden=3)
+    sentences, _ = embeddings()
+    w = {name: value.detach().numpy().astype(np.float64) for name, value in head.named_parameters()}
+    inside = sentences.numpy().astype(np.float64) @ w["hidden.weight"].T + w["hidden.bias"]
+    logits = (1 / (1 + np.exp(-inside))) @ w["output.weight"].T + w["output.bias"]
+    expected = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    assert head(sentences).detach().numpy() == pytest.approx(expected, abs=1e-6)

@@ -1,0 +1,182 @@
+"""One battery for every architecture: it learns, every parameter takes part, and company changes nothing."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from contract.padding import pad
+from tests import toys
+from training.architectures import (
+    ArchitectureConfig,
+    DANConfig,
+    GRANConfig,
+    InteractionConfig,
+    LSTMConfig,
+    RNNConfig,
+    WordAveragingConfig,
+    build_encoder,
+)
+from training.architectures.models import SiameseModel, output_dim
+from training.architectures.parts.layers import WordEmbedding
+from training.objectives.supervised import LabelledPairs, SupervisedConfig, SupervisedObjective
+from training.publishing.export import export_encoder
+from training.publishing.parity import TOLERANCE, check_encoder
+from training.publishing.runtime import open_graph
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs.loop import train
+from training.words.storage import Float16Embedding, Int8Embedding
+
+CONFIGS = get_args(ArchitectureConfig)
+VARIANTS: tuple[ArchitectureConfig, ...] = (
+    *(kind() for kind in CONFIGS),
+    DANConfig(layers=2, activation="relu"),
+    RNNConfig(activation="relu"),
+    RNNConfig(activation="identity"),
+    LSTMConfig(output_gate=False),
+    LSTMConfig(hidden=5, peepholes=False, forget_bias=2.5),  # MaLSTM
+    LSTMConfig(pooling="mean", hidden=5, tags="both"),
+    LSTMConfig(pooling="mean", bidirectional=True, peepholes=False),
+    LSTMConfig(pooling="mean", bidirectional=True, combine="tanh", output_gate=False),
+    GRANConfig(variant=2, hidden=5),
+    GRANConfig(variant=3),
+    GRANConfig(variant=4, hidden=5, tags="eos"),
+    GRANConfig(variant=5, output_gate=False),
+    GRANConfig(bidirectional=True),
+    GRANConfig(bidirectional=True, combine="tanh"),
+)
+
+
+def label(config: ArchitectureConfig) -> str:
+    """The name and whatever is not the default, so that a failure says which variant it was."""
+    changed = [f"{k}={v}" for k, v in vars(config).items() if v != getattr(type(config)(), k)]
+    return "-".join([config.name, *changed])
+
+
+every_architecture = pytest.mark.parametrize("config", VARIANTS, ids=label)
+
+TEXTS = [pair.a for pair in toys.RATED] + [pair.b for pair in toys.RATED] + ["dog", "mow"]
+IDS = [toys.tokenizer().encode(text, toys.MAX_TOKENS).ids for text in TEXTS]
+
+
+def tensors(ids: list[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
+    input_ids, lengths = pad(ids)
+    return torch.from_numpy(input_ids), torch.from_numpy(lengths)
+
+
+def objective(model: SiameseModel) -> SupervisedObjective:
+    pairs = LabelledPairs(toys.RATED, toys.tokenizer(), toys.MAX_TOKENS)
+    return SupervisedObjective(model, pairs, pairs, SupervisedConfig(entailment_weight=1.0), batch_size=4, seed=0)
+
+
+@every_architecture
+def test_it_fits_a_tiny_set(config: ArchitectureConfig, tmp_path: Path) -> None:
+    task = objective(toys.model(config, heads=True))
+    optimiser = OptimiserConfig(learning_rate=0.03, embedding_learning_rate=0.03)
+    train(task, optimiser, Schedule(epochs=40, batch_size=4), tmp_path, seed=0)
+    before, *_, after = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
+    assert before["pearson"] < 0.9
+    assert before["accuracy"] < 0.9
+    assert after["pearson"] > 0.96
+    assert after["accuracy"] == 1.0
+    assert after["loss"] < 0.7
+
+
+@every_architecture
+def test_every_parameter_gets_a_gradient(config: ArchitectureConfig) -> None:
+    model = toys.model(config, heads=True).train()
+    loss, parts = objective(model).loss(np.arange(len(toys.RATED)))
+    loss.backward()
+    assert set(parts) == {"similarity", "entailment", "penalty"}
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.to_dense().abs().max() > 0, name
+    used = {i for pair in toys.RATED for text in (pair.a, pair.b) for i in toys.tokenizer().encode(text, 12).ids}
+    touched = model.embedding.weight.grad.to_dense().abs().sum(1).nonzero().flatten().tolist()
+    assert set(touched) == used  # never the padding, never a word that was not there
+
+
+@every_architecture
+def test_it_saves_and_loads(config: ArchitectureConfig, tmp_path: Path) -> None:
+    model, other = toys.model(config, heads=True).eval(), toys.model(config, heads=True, seed=1).eval()
+    batch = tensors(IDS)
+    assert not torch.equal(model.encode(batch), other.encode(batch))
+    torch.save(model.state_dict(), tmp_path / "model.pt")
+    other.load_state_dict(torch.load(tmp_path / "model.pt", weights_only=True))
+    a, b = model.encode(batch), other.encode(batch)
+    assert torch.equal(a, b)
+    for name in model.heads:
+        assert torch.equal(model.heads[name](a, a.roll(1, 0)), other.heads[name](b, b.roll(1, 0)))
+
+
+@every_architecture
+def test_a_sentence_embeds_alike_alone_and_in_company(config: ArchitectureConfig) -> None:
+    encoder = toys.model(config).encoder.eval()
+    with torch.no_grad():
+        together = encoder(*tensors(IDS))
+        alone = torch.cat([encoder(*tensors([ids])) for ids in IDS])
+        backwards = encoder(*tensors(IDS[::-1])).flip(0)
+    assert torch.allclose(alone, together, atol=1e-6)
+    assert torch.allclose(backwards, together, atol=1e-6)
+
+
+@every_architecture
+def test_padding_moves_nothing(config: ArchitectureConfig) -> None:
+    encoder = toys.model(config).encoder.eval()
+    input_ids, lengths = tensors(IDS)
+    with torch.no_grad():
+        expected = encoder(input_ids, lengths)
+        wider = torch.cat([input_ids, torch.zeros(len(IDS), 9, dtype=torch.int64)], dim=1)
+        assert torch.allclose(encoder(wider, lengths), expected, atol=1e-6)
+        dirty = torch.where(torch.arange(wider.shape[1]) < lengths[:, None], wider, 7)
+        assert torch.allclose(encoder(dirty, lengths), expected, atol=1e-6)
+
+
+@every_architecture
+def test_other_words_make_another_embedding(config: ArchitectureConfig) -> None:
+    encoder = toys.model(config).encoder.eval()
+    with torch.no_grad():
+        first, second = encoder(*tensors([(1, 2, 3), (1, 2, 4)]))
+    assert (first - second).abs().max() > 1e-3
+
+
+# How words are stored concerns no architecture, so one of them tries every storage.
+EXPORTS = [*((config, Int8Embedding) for config in VARIANTS)]
+EXPORTS += [(WordAveragingConfig(), storage) for storage in (WordEmbedding, Float16Embedding)]
+
+
+@pytest.mark.parametrize(
+    ("config", "storage"), EXPORTS, ids=[f"{label(config)}-{storage.__name__}" for config, storage in EXPORTS]
+)
+def test_it_exports_and_its_graph_is_equal_at_sizes_never_traced(
+    config: ArchitectureConfig, storage: type[nn.Module], tmp_path: Path
+) -> None:
+    rows = toys.table().rows
+    torch.manual_seed(0)
+    encoder = build_encoder(config, storage(rows if storage is WordEmbedding else torch.from_numpy(rows)))
+    path = tmp_path / "encoder.onnx"
+    export_encoder(encoder, path, "toy")
+    assert b"site-packages" not in path.read_bytes()
+    assert check_encoder(path, encoder, len(rows)) <= TOLERANCE
+    # And as the service runs it, from text.
+    input_ids, lengths = pad(IDS)
+    found = open_graph(path, "encoder")({"input_ids": input_ids, "lengths": lengths})
+    with torch.no_grad():
+        assert found == pytest.approx(encoder(*tensors(IDS)).numpy(), abs=TOLERANCE)
+
+
+@every_architecture
+def test_it_says_how_wide_its_embeddings_are(config: ArchitectureConfig) -> None:
+    encoder = toys.model(config).encoder.eval()
+    assert encoder(*tensors(IDS)).shape == (len(IDS), output_dim(encoder))
+
+
+def test_the_battery_knows_every_architecture() -> None:
+    files = {path.stem for path in (Path(__file__).parents[3] / "training" / "architectures").glob("*.py")}
+    reading_both = {config.name for config in get_args(InteractionConfig)}  # their own tests are test_<name>.py
+    # models.py puts heads on them; malstm.py is the LSTM with settings of its own; transformer.py has words of its own.
+    assert {config.name for config in CONFIGS} == files - {"__init__", "models", "malstm", "transformer"} - reading_both

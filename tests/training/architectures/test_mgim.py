@@ -1,0 +1,305 @@
+"""MGIM against its equations, written out for one pair and one word at a time, and against its exported graphs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+
+from contract.padding import pad
+from tests import toys
+from training.architectures.mgim import MGIM, MGIMConfig
+from training.architectures.models import InteractionModel
+from training.architectures.parts.layers import WordEmbedding
+from training.architectures.parts.recurrent import LSTM
+from training.objectives.parts.losses import kl_to_target, sparse_target
+from training.publishing.export import export_explanation, export_pair
+from training.publishing.parity import ParityError, check_explanation, check_pair
+
+PRINTED = MGIMConfig(hidden=5)
+DEPARTURES = replace(PRINTED, comparison=True, first_word=True, copied_start=True)
+WITHOUT_ATTENTION = replace(PRINTED, attention=False)
+VARIANTS = (
+    PRINTED,
+    DEPARTURES,
+    WITHOUT_ATTENTION,
+    replace(WITHOUT_ATTENTION, conditional=False),
+    replace(WITHOUT_ATTENTION, comparison=True, first_word=True),
+    replace(PRINTED, conditional=False),
+    replace(PRINTED, comparison=True),
+    replace(PRINTED, first_word=True),
+    replace(PRINTED, limit=4),
+)
+
+
+def label(config: MGIMConfig) -> str:
+    """Whatever is not the default, so that a failure says which variant it was."""
+    return "-".join(f"{k}={v}" for k, v in vars(config).items() if v != getattr(PRINTED, k)) or "printed"
+
+
+every_variant = pytest.mark.parametrize("config", VARIANTS, ids=label)
+with_attention = pytest.mark.parametrize("config", [c for c in VARIANTS if c.attention], ids=label)
+
+Vector = np.ndarray
+Ids = tuple[int, ...]
+Arguments = tuple[Tensor, Tensor, Tensor, Tensor]
+LONGEST = 60  # tokens, in the graphs
+RATINGS = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+
+
+def encoded(text: str) -> Ids:
+    return toys.tokenizer().encode(text, toys.MAX_TOKENS).ids
+
+
+PAIRS = [(encoded(p.a), encoded(p.b)) for p in toys.RATED] + [
+    ((3,), (5,)),
+    ((3,), encoded("the dog runs")),
+    ((4, 6), (1,)),
+]
+
+
+def network(config: MGIMConfig, seed: int = 0) -> MGIM:
+    """A seeded network of five classes, its biases away from where they start, so that each of them is seen."""
+    torch.manual_seed(seed)
+    net = MGIM(config, WordEmbedding(toys.table().rows, sparse=False), len(RATINGS))
+    with torch.no_grad():
+        for name, parameter in net.named_parameters():
+            if name != "embedding.weight":
+                parameter.add_(torch.randn_like(parameter) * 0.3)
+    return net.eval()
+
+
+def tensors(pairs: list[tuple[Ids, Ids]], padding_a: int = 0, padding_b: int = 0) -> Arguments:
+    (a, lengths_a), (b, lengths_b) = (pad([pair[side] for pair in pairs]) for side in (0, 1))
+    a, b = np.pad(a, ((0, 0), (0, padding_a))), np.pad(b, ((0, 0), (0, padding_b)))
+    return tuple(torch.from_numpy(value) for value in (a, lengths_a, b, lengths_b))  # type: ignore[return-value]
+
+
+# The equations of sections 3.2 to 4.2, in NumPy.
+
+
+def sigmoid(x: Vector) -> Vector:
+    return 1 / (1 + np.exp(-x))
+
+
+def read_by_hand(layer: LSTM, k: int, words: Vector, first_cell: Vector) -> tuple[Vector, Vector]:
+    """Outputs [T, H] in the order of the sentence and the last cell [H] of direction k (eqs. 1 to 6)."""
+    w, u, b = (p[k].detach().double().numpy() for p in (layer.input_weight, layer.hidden_weight, layer.bias))
+    h, c = np.zeros_like(first_cell), first_cell
+    outputs = []
+    for x in words if k == 0 else words[::-1]:
+        i, o, f, new = np.split(w @ x + u @ h + b, 4)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(new)
+        h = sigmoid(o) * np.tanh(c)
+        outputs.append(h)
+    return np.array(outputs if k == 0 else outputs[::-1]), c
+
+
+def by_hand(net: MGIM, a: Ids, b: Ids) -> tuple[Vector, Vector]:
+    """Log-probabilities [K] and the attention's weights [S, T] of one pair."""
+    config = net.config
+
+    def matrix(layer: nn.Module | None) -> Vector:
+        assert isinstance(layer, nn.Linear)
+        assert layer.bias is None
+        return layer.weight.detach().double().numpy()
+
+    table = net.embedding.weight.detach().double().numpy()
+    words_a, words_b = table[list(a[: config.limit])], table[list(b[: config.limit])]
+    nothing = np.zeros(config.hidden)
+    of_a = [read_by_hand(net.first, k, words_a, nothing) for k in (0, 1)]
+    cells = [cell if config.conditional else nothing for _, cell in of_a]
+    of_b = [read_by_hand(net.second, k, words_b, cells[k])[0] for k in (0, 1)]
+    y, h = of_a[0][0] + of_a[1][0], of_b[0] + of_b[1]
+    y_last, h_last = y[-1], h[-1]
+    if config.first_word:
+        y_last, h_last = of_a[0][0][-1] + of_a[1][0][0], of_b[0][-1] + of_b[1][0]
+    alphas = np.zeros((len(y), len(h)))
+    r = y_last
+    if net.attention is not None:
+        w_y, w_h, w_r = (matrix(layer) for layer in (net.attention.on_a, net.attention.on_b, net.attention.carry))
+        (w,) = matrix(net.attention.score)
+        r = nothing
+        for t, h_t in enumerate(h):
+            scores = np.array([w @ np.tanh(w_y @ y_i + w_h @ h_t) for y_i in y])
+            alphas[:, t] = np.exp(scores) / np.exp(scores).sum()
+            r = y.T @ alphas[:, t] + np.tanh(w_r @ r)
+    inside = matrix(net.of_b) @ h_last + matrix(net.of_a) @ r
+    if config.comparison:
+        inside += matrix(net.difference) @ abs(h_last - r) + matrix(net.product) @ (h_last * r)
+    logits = matrix(net.output) @ np.tanh(inside)
+    return logits - np.log(np.exp(logits).sum()), alphas
+
+
+@every_variant
+def test_it_is_its_equations(config: MGIMConfig) -> None:
+    net = network(config)
+    with torch.no_grad():
+        found = net(*tensors(PAIRS)).numpy()
+    expected = np.array([by_hand(net, a, b)[0] for a, b in PAIRS])
+    assert found == pytest.approx(expected, abs=2e-6)
+    assert expected.std(axis=0).min() > 0.01  # the pairs tell it apart from a constant
+
+
+@with_attention
+def test_its_matrix_is_the_attention_of_the_equations(config: MGIMConfig) -> None:
+    net = network(config)
+    with torch.no_grad():
+        found = net.matrices(*tensors(PAIRS, padding_a=2, padding_b=3))
+    assert found.dtype == torch.float32
+    assert found.shape[:2] == (len(PAIRS), len(MGIM.MATRICES))
+    for (a, b), matrix in zip(PAIRS, found[:, 0].numpy(), strict=True):
+        expected = np.zeros_like(matrix)
+        _, alphas = by_hand(net, a, b)
+        expected[: alphas.shape[0], : alphas.shape[1]] = alphas
+        assert matrix == pytest.approx(expected, abs=2e-6)
+        assert not matrix[expected == 0].any()
+        assert matrix[:, : alphas.shape[1]].sum(axis=0) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_without_attention_there_is_no_matrix() -> None:
+    with pytest.raises(ValueError, match="no matrix"):
+        network(WITHOUT_ATTENTION).matrices(*tensors(PAIRS))
+
+
+@every_variant
+def test_padding_and_neighbours_move_nothing(config: MGIMConfig) -> None:
+    net = network(config)
+
+    def run(arguments: Arguments) -> Tensor:
+        output = net(*arguments)
+        if not config.attention:
+            return output
+        matrices = net.matrices(*arguments)
+        room = nn.functional.pad(matrices, (0, 20 - matrices.shape[3], 0, 20 - matrices.shape[2]))
+        return torch.cat([output, room.flatten(1)], dim=1)
+
+    with torch.no_grad():
+        together = run(tensors(PAIRS))
+        alone = torch.cat([run(tensors([pair])) for pair in PAIRS])
+        backwards = run(tensors(PAIRS[::-1])).flip(0)
+        wider = tensors(PAIRS, padding_a=9, padding_b=4)
+        padded = run(wider)
+        a, lengths_a, b, lengths_b = wider
+        dirty_a, dirty_b = (
+            torch.where(torch.arange(ids.shape[1]) < lengths[:, None], ids, 7)
+            for ids, lengths in ((a, lengths_a), (b, lengths_b))
+        )
+        dirty = run((dirty_a, lengths_a, dirty_b, lengths_b))
+    for other in (alone, backwards, padded, dirty):
+        assert torch.allclose(other, together, atol=1e-6, rtol=0.0)
+
+
+def loss_of(net: MGIM) -> Tensor:
+    target = sparse_target(torch.tensor([pair.target for pair in toys.RATED]), RATINGS)
+    return kl_to_target(net(*tensors(PAIRS[: len(toys.RATED)])), target)
+
+
+@pytest.mark.parametrize("config", [*VARIANTS, replace(DEPARTURES, dropout=0.3)], ids=label)
+def test_every_parameter_gets_a_gradient(config: MGIMConfig) -> None:
+    net = network(config).train()
+    loss_of(net).backward()
+    for name, parameter in net.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() > 0, name
+    # Never the padding, never a word that was not there.
+    used = {i for a, b in PAIRS[: len(toys.RATED)] for side in (a, b) for i in side[: config.limit]}
+    assert set(net.embedding.weight.grad.abs().sum(1).nonzero().flatten().tolist()) == used
+
+
+def test_gradients_are_those_of_finite_differences() -> None:
+    net = network(replace(DEPARTURES, hidden=2)).double()
+    batch = tensors([PAIRS[0], PAIRS[-1], PAIRS[-2]])
+    parameters = tuple(p for name, p in net.named_parameters() if name != "embedding.weight")
+    assert torch.autograd.gradcheck(lambda *_: net(*batch), parameters, fast_mode=True)
+
+
+@every_variant
+def test_it_fits_a_tiny_set(config: MGIMConfig) -> None:
+    torch.manual_seed(0)
+    net = MGIM(replace(config, hidden=12), WordEmbedding(toys.table().rows, sparse=False), len(RATINGS))
+    optimiser = torch.optim.Adam(net.parameters(), lr=0.02)
+    before = float(loss_of(net).detach())
+    for _ in range(60):
+        loss = loss_of(net)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert before > 0.5
+    assert float(loss_of(net).detach()) < 0.05
+
+
+def test_the_order_of_the_sentences_matters() -> None:
+    net, (a, lengths_a, b, lengths_b) = network(PRINTED), tensors(PAIRS)
+    assert (net(a, lengths_a, b, lengths_b) - net(b, lengths_b, a, lengths_a)).abs().max() > 0.01
+
+
+def test_without_condition_and_attention_each_sentence_is_read_for_itself() -> None:
+    """So another first sentence moves spr by W^r' y_L alone; conditioned, it moves h_N too."""
+    seen: dict[bool, Tensor] = {}
+    for conditional in (False, True):
+        net = network(replace(WITHOUT_ATTENTION, conditional=conditional))
+        with torch.no_grad():
+            net.of_a.weight.zero_()
+            seen[conditional] = net(*tensors([((1, 2, 3), (4, 5)), ((6, 7), (4, 5))]))
+    assert torch.allclose(seen[False][0], seen[False][1], atol=1e-6)
+    assert (seen[True][0] - seen[True][1]).abs().max() > 1e-3
+
+
+def test_the_second_bilstm_starts_as_a_copy_and_is_not_tied() -> None:
+    torch.manual_seed(0)
+    embedding = WordEmbedding(toys.table().rows)
+    own, copied = (MGIM(replace(PRINTED, copied_start=copy), embedding, 2) for copy in (False, True))
+    for one, other in zip(copied.first.parameters(), copied.second.parameters(), strict=True):
+        assert torch.equal(one, other)
+        assert one is not other
+    assert not torch.equal(own.first.input_weight, own.second.input_weight)
+    assert PRINTED.forget_bias == own.second.bias.max() == 1.0
+
+
+def test_dropout_is_of_training_only() -> None:
+    net, batch = network(replace(PRINTED, dropout=0.4)), tensors(PAIRS)
+    plain = network(PRINTED)
+    assert torch.equal(net(*batch), plain(*batch))
+    net.train()
+    assert not torch.allclose(net(*batch), net(*batch))
+
+
+def test_it_saves_and_loads() -> None:
+    net, other = network(DEPARTURES), network(DEPARTURES, seed=1)
+    batch = tensors(PAIRS)
+    assert not torch.equal(net(*batch), other(*batch))
+    other.load_state_dict(net.state_dict())
+    assert torch.equal(net(*batch), other(*batch))
+
+
+EXPORTS = (PRINTED, DEPARTURES, replace(WITHOUT_ATTENTION, conditional=False), replace(PRINTED, limit=4))
+
+
+@pytest.mark.parametrize("config", EXPORTS, ids=label)
+def test_its_graph_is_equal_at_sizes_never_traced(config: MGIMConfig, tmp_path: Path) -> None:
+    model = InteractionModel(network(config), both_orders=False)
+    path = tmp_path / "pair.onnx"
+    export_pair(model, path, "toy")
+    vocabulary = len(toys.table().rows)
+    agreement = check_pair(path, model, vocabulary, LONGEST)
+    assert agreement.near_ties == 0  # nothing is chosen by an order
+    if config == PRINTED:  # that check would see a graph that forgets r_{t-1}
+        graph = onnx.load(path)
+        (node,) = [node for node in graph.graph.node if node.op_type == "RNN"]
+        assert node.input[1] == node.input[2]  # W^r stands in both places
+        (weight,) = [each for each in graph.graph.initializer if each.name == node.input[1]]
+        weight.CopyFrom(onnx.numpy_helper.from_array(np.zeros(weight.dims, dtype=np.float32), weight.name))
+        onnx.save(graph, path)
+        with pytest.raises(ParityError, match="differs by"):
+            check_pair(path, model, vocabulary, LONGEST)
+
+
+def test_the_graph_of_its_attention_is_equal_too(tmp_path: Path) -> None:
+    path = tmp_path / "explanation.onnx"
+    net = network(PRINTED)
+    export_explanation(net, path, "toy")
+    assert check_explanation(path, net, len(toys.table().rows), LONGEST).near_ties == 0

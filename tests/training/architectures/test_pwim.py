@@ -1,0 +1,262 @@
+"""PWIM against the paper's steps written out word by word and layer by layer, and against its exported graphs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from contract.padding import pad
+from tests import toys
+from training.architectures.models import InteractionModel
+from training.architectures.parts.layers import WordEmbedding
+from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED, PWIMConfig
+from training.objectives.parts.losses import kl_to_target, sparse_target
+from training.publishing.export import export_explanation, export_pair
+from training.publishing.parity import check_explanation, check_pair
+from training.words.storage import Int8Embedding
+
+SMALL = PWIMConfig(hidden=5, maps=(4, 6, 3), grid=8)
+VARIANTS = (
+    SMALL,
+    replace(SMALL, grid=1),
+    replace(SMALL, grid=32),
+    replace(SMALL, focus="bounded"),
+    replace(SMALL, focus="none"),
+    replace(SMALL, focus="dropout"),
+    replace(SMALL, shared_directions=False),
+    replace(SMALL, context=False),
+    replace(SMALL, unit_words=True, word_scale=2.0, dropout=0.1),
+)
+
+
+def label(config: PWIMConfig) -> str:
+    """Whatever is not the default, so that a failure says which variant it was."""
+    return "-".join(f"{k}={v}" for k, v in vars(config).items() if v != getattr(SMALL, k)) or "default"
+
+
+every_variant = pytest.mark.parametrize("config", VARIANTS, ids=label)
+
+Ids = tuple[int, ...]
+Arguments = tuple[Tensor, Tensor, Tensor, Tensor]
+RATINGS = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+LONGEST = 12
+
+
+def encoded(text: str) -> Ids:
+    return toys.tokenizer().encode(text, LONGEST).ids
+
+
+PAIRS = [(encoded(p.a), encoded(p.b)) for p in toys.RATED] + [
+    ((3,), (5,)),
+    ((3,), encoded("the dog runs")),
+    ((4, 4, 6, 4), (4, 1, 4)),
+    (tuple(range(1, 13)), tuple(range(12, 3, -1))),
+]
+
+
+def network(config: PWIMConfig, seed: int = 0) -> PWIM:
+    """A seeded network of five classes; its weights are large enough for every cell to be seen in the answer."""
+    torch.manual_seed(seed)
+    net = PWIM(config, WordEmbedding(toys.table().rows, sparse=False), len(RATINGS))
+    with torch.no_grad():
+        for name, parameter in net.named_parameters():
+            if name.startswith(("convolutions", "hidden", "output")):
+                parameter.add_(torch.randn_like(parameter) * 0.2)
+    return net.eval()
+
+
+def tensors(pairs: list[tuple[Ids, Ids]], padding_a: int = 0, padding_b: int = 0, filling: int = 0) -> Arguments:
+    (a, lengths_a), (b, lengths_b) = (pad([pair[side] for pair in pairs]) for side in (0, 1))
+    a, b = np.pad(a, ((0, 0), (0, padding_a))), np.pad(b, ((0, 0), (0, padding_b)))
+    a, b = np.where(a == 0, filling, a), np.where(b == 0, filling, b)
+    return tuple(torch.from_numpy(value) for value in (a, lengths_a, b, lengths_b))  # type: ignore[return-value]
+
+
+def answer(net: nn.Module, arguments: Arguments) -> Tensor:
+    with torch.no_grad():
+        return net(*arguments)
+
+
+def states(net: PWIM, ids: Ids) -> tuple[Tensor, Tensor]:
+    """Forward and backward states [T, H] of one sentence, read by the LSTM as it is and turned round."""
+    words = net.embedding(torch.tensor([ids])) * net.config.word_scale
+    if net.lstm is None:
+        return words[0], words[0]
+    length = torch.tensor([len(ids)])
+    forward, _ = net.lstm(words, length)
+    if not net.config.shared_directions:
+        return forward[0, :, 0], forward[0, :, 1]
+    backward, _ = net.lstm(words.flip(1), length)
+    return forward[0, :, 0], backward[0, :, 0].flip(0)
+
+
+def brute_cube(net: PWIM, a: Ids, b: Ids) -> np.ndarray:
+    """Algorithm 1 of the paper, cell by cell [13, S, T]."""
+    cube = np.ones((CHANNELS, len(a), len(b)))
+    (forward_a, backward_a), (forward_b, backward_b) = states(net, a), states(net, b)
+    for i in range(len(a)):
+        for j in range(len(b)):
+            fa, ba = forward_a[i].double().numpy(), backward_a[i].double().numpy()
+            fb, bb = forward_b[j].double().numpy(), backward_b[j].double().numpy()
+            for at, (u, v) in enumerate(
+                [(np.concatenate([fa, ba]), np.concatenate([fb, bb])), (fa, fb), (ba, bb), (fa + ba, fb + bb)]
+            ):
+                cosine = u @ v / (np.linalg.norm(u) * np.linalg.norm(v))
+                cube[3 * at : 3 * at + 3, i, j] = cosine, -np.linalg.norm(u - v), u @ v
+    return cube
+
+
+def brute_focus(cube: np.ndarray, bound: bool) -> np.ndarray:
+    """Algorithm 2, one cell after the other, for the paper's channels 10 and 11 [S, T]."""
+    rows, columns = cube.shape[1:]
+    weights = np.full((rows, columns), UNMATCHED)
+    for channel in (9, 10):
+        steps = np.round(cube[channel] / STEP)
+        cells = sorted(np.ndindex(rows, columns), key=lambda cell: (-steps[cell], cell))
+        free_rows, free_columns = set(range(rows)), set(range(columns))
+        for i, j in cells[: rows + columns] if bound else cells:
+            if i in free_rows and j in free_columns:
+                weights[i, j] = 1.0
+                free_rows.remove(i)
+                free_columns.remove(j)
+    return weights
+
+
+def brute_answer(net: PWIM, a: Ids, b: Ids) -> Tensor:
+    """The whole model for one pair: its own image, in plain convolutions, poolings and zeros at the border."""
+    cube = brute_cube(net, a, b)
+    if net.config.focus in ("full", "bounded"):
+        cube[:12] *= brute_focus(cube, net.config.focus == "bounded")
+    size = [-(-length // net.config.grid) * net.config.grid for length in (len(a), len(b))]
+    image = torch.zeros(1, CHANNELS, *size)
+    image[0, :, : len(a), : len(b)] = torch.from_numpy(cube)
+    for i, convolution in enumerate(net.convolutions):
+        image = torch.relu(convolution(image))
+        last = i == len(net.convolutions) - 1
+        image = nn.functional.max_pool2d(image, image.shape[2:] if last else 2, ceil_mode=True)
+    return torch.log_softmax(net.output(torch.relu(net.hidden(image.flatten(1)))), dim=1)[0]
+
+
+@every_variant
+def test_it_is_the_papers_model_of_each_pair_by_itself(config: PWIMConfig) -> None:
+    if config.unit_words:
+        config = replace(config, unit_words=False)  # has a test of its own
+    net = network(config)
+    found = answer(net, tensors(PAIRS, padding_a=3, padding_b=1))
+    with torch.no_grad():
+        expected = torch.stack([brute_answer(net, a, b) for a, b in PAIRS])
+    assert expected.std(0).max() > 0.005  # the pairs do differ
+    torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4)
+
+
+def test_equal_words_tie_and_the_earlier_are_matched() -> None:
+    net = network(replace(SMALL, context=False))
+    with torch.no_grad():
+        shown = net.matrices(*tensors([((4, 4, 6, 4), (4, 1, 4))]))[0]
+    assert shown[0, [0, 1, 3]][:, [0, 2]].numpy() == pytest.approx(1.0, abs=1e-6)  # the cosines of word 4 with itself
+    assert shown[1, 0, 0] == shown[1, 1, 2] == 1.0
+    assert shown[1, 3, 0] == shown[1, 3, 2] == pytest.approx(UNMATCHED)
+
+
+def test_the_matrices_are_the_cosine_and_the_focus_and_nothing_on_the_padding() -> None:
+    net = network(SMALL)
+    with torch.no_grad():
+        shown = net.matrices(*tensors(PAIRS, padding_a=2, padding_b=5))
+        assert shown.shape == (len(PAIRS), len(PWIM.MATRICES), LONGEST + 2, 9 + 5)
+        for pair, (a, b) in zip(shown, PAIRS, strict=True):
+            cube = brute_cube(net, a, b)
+            np.testing.assert_allclose(pair[0, : len(a), : len(b)], cube[9], atol=1e-5)
+            np.testing.assert_allclose(pair[1, : len(a), : len(b)], brute_focus(cube, bound=False), atol=1e-6)
+            assert pair[:, len(a) :].abs().sum() == pair[:, :, len(b) :].abs().sum() == 0
+
+
+def test_words_are_brought_to_one_length_and_scaled() -> None:
+    rows = toys.table().rows * np.linspace(0.1, 9.0, len(toys.table().rows), dtype=np.float32)[:, None]
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-6)
+    net, plain = network(replace(SMALL, unit_words=True, word_scale=2.0)), network(SMALL)
+    net.embedding, plain.embedding = WordEmbedding(rows), WordEmbedding(2.0 * unit)
+    torch.testing.assert_close(answer(net, tensors(PAIRS)), answer(plain, tensors(PAIRS)), atol=1e-5, rtol=1e-5)
+
+
+@every_variant
+def test_neither_padding_nor_batch_mates_move_a_score(config: PWIMConfig) -> None:
+    net = network(config)
+    alone = torch.cat([answer(net, tensors([pair])) for pair in PAIRS])
+    for arguments in (tensors(PAIRS), tensors(PAIRS, 9, 4), tensors(PAIRS, 0, 30, filling=7)):
+        torch.testing.assert_close(answer(net, arguments), alone, atol=1e-5, rtol=0)
+    backwards = answer(net, tensors(PAIRS[::-1])).flip(0)
+    torch.testing.assert_close(backwards, alone, atol=1e-5, rtol=0)
+
+
+def test_the_image_is_rounded_up_to_the_grid_and_that_is_part_of_the_model() -> None:
+    small, large = network(SMALL), network(replace(SMALL, grid=32))
+    large.load_state_dict(small.state_dict())
+    difference = (answer(small, tensors(PAIRS)) - answer(large, tensors(PAIRS))).abs().amax(1)
+    assert difference.max() > 1e-3
+
+
+@every_variant
+def test_it_fits_a_tiny_set_and_every_parameter_learns(config: PWIMConfig) -> None:
+    net = network(replace(config, maps=(8, 8), focus_dropout=0.1)).train()
+    arguments = tensors(PAIRS[: len(toys.RATED)])
+    target = sparse_target(torch.tensor([pair.target for pair in toys.RATED]), RATINGS)
+    optimiser = torch.optim.Adam(net.parameters(), lr=0.02)
+    first = loss = kl_to_target(net(*arguments), target)
+    loss.backward()
+    for name, parameter in net.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().max() > 0, name
+    for _ in range(80):
+        optimiser.zero_grad()
+        loss = kl_to_target(net(*arguments), target)
+        loss.backward()
+        optimiser.step()
+    assert loss < first / 2
+
+
+def test_dropout_in_place_of_the_focus_is_of_training_only() -> None:
+    net, plain = network(replace(SMALL, focus="dropout")), network(replace(SMALL, focus="none"))
+    plain.load_state_dict(net.state_dict())
+    assert torch.equal(answer(net, tensors(PAIRS)), answer(plain, tensors(PAIRS)))
+    net.train()
+    assert not torch.equal(answer(net, tensors(PAIRS)), answer(net, tensors(PAIRS)))
+
+
+def test_both_orders_answer_with_the_mean_of_the_probabilities() -> None:
+    net = network(SMALL)
+    a, lengths_a, b, lengths_b = tensors(PAIRS)
+    one, other = answer(net, (a, lengths_a, b, lengths_b)), answer(net, (b, lengths_b, a, lengths_a))
+    assert (one - other).abs().max() > 1e-3
+    model = InteractionModel(net, both_orders=True)
+    found = answer(model, (a, lengths_a, b, lengths_b))
+    torch.testing.assert_close(found.exp(), (one.exp() + other.exp()) / 2, atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(answer(model, (b, lengths_b, a, lengths_a)), found, atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(answer(InteractionModel(net, both_orders=False), (a, lengths_a, b, lengths_b)), one)
+
+
+# An export takes seconds: between them these have every option that a graph can tell.
+@pytest.mark.parametrize(
+    "config",
+    [
+        replace(SMALL, maps=(4, 3)),
+        replace(SMALL, grid=1, focus="none", context=False, unit_words=True, maps=(4, 3, 3)),
+    ],
+    ids=label,
+)
+def test_its_graph_is_equal_at_sizes_never_traced(config: PWIMConfig, tmp_path: Path) -> None:
+    net = network(config)
+    net.embedding = Int8Embedding(torch.from_numpy(toys.table().rows))
+    model = InteractionModel(net, both_orders=False)
+    export_pair(model, tmp_path / "pair.onnx", "toy")
+    agreement = check_pair(tmp_path / "pair.onnx", model, len(toys.table().rows), config.limit)
+    assert agreement.near_ties == 0
+
+
+def test_the_graph_of_its_matrices_is_equal_too(tmp_path: Path) -> None:
+    net = network(replace(SMALL, focus="bounded", shared_directions=False))
+    export_explanation(net, tmp_path / "explanation.onnx", "toy")
+    agreement = check_explanation(tmp_path / "explanation.onnx", net, len(toys.table().rows), 32)
+    assert agreement.near_ties == 0

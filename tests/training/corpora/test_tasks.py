@@ -1,0 +1,65 @@
+"""The mixture of several tasks: what each corpus teaches, and what is left out of it."""
+
+import pytest
+
+from training.corpora import tasks
+from training.corpora.readers import labelled_pairs, nli, sick, sts
+from training.pairs import Pair
+
+NLI = labelled_pairs.FILES["snli-train"]
+
+
+@pytest.fixture
+def evaluation(write):
+    """One sentence in an evaluation set, one premise in each of the three parts for entailment."""
+    write(
+        sts.path_of("2016-test", "headlines"), ("score", "sentence_a", "sentence_b"), ("3", "Ice melts.", "It snows.")
+    )
+    for file, premise in (
+        (nli.SNLI_FILES["tokenised"]["dev"], "A man sings ."),
+        (nli.SNLI_FILES["tokenised"]["test"], "A man swims ."),
+        (nli.MULTINLI_FILE, "A man waits."),
+    ):
+        write(file, nli.HEADER, ("neutral", premise, "Someone is alive."))
+
+
+def test_evaluation_sentences_and_premises_are_left_out(write, evaluation):
+    rows = [
+        ("neutral", "x", "A man runs.", "It rains."),
+        ("neutral", "x", "A man runs.", "Ice melts"),  # a sentence of STS
+        ("neutral", "x", "a man sings", "He is loud."),  # premises of SNLI and MultiNLI
+        ("neutral", "x", "A man swims.", "He is wet."),
+        ("neutral", "x", "A man waits.", "He stands."),
+        ("neutral", "x", "A man leaves.", "Someone is alive."),  # their hypotheses may come again
+    ]
+    write(NLI.file, NLI.header, *rows)
+    assert [(pair.a, pair.b) for pair in tasks.read("snli-train")] == [
+        ("A man runs.", "It rains."),
+        ("A man leaves.", "Someone is alive."),
+    ]
+
+
+def test_ratings_of_sick_become_values_from_0_to_1_and_test_pairs_are_left_out(write, monkeypatch):
+    pairs = {
+        "train": [Pair("A dog runs", "A dog walks", 1.0, "neutral"), Pair("It rains", "It pours", 5.0, "entailment")],
+        "dev": [Pair("It pours", "It rains", 5.0, "entailment")],
+        "test": [],
+    }
+    monkeypatch.setattr(sick, "read", pairs.get)
+    tasks._read.cache_clear()
+    assert tasks.read("sick") == (Pair("A dog runs", "A dog walks", 0.0, "neutral"),)
+    tasks._read.cache_clear()
+
+
+def test_edits_of_two_makers_are_kept_for_measuring(write):
+    known = labelled_pairs.FILES["caption-contrast"]
+    rows = [(maker, "swap", "0", f"a dog {maker}", f"a cat {maker}") for maker in ("sugarcrepe", "valse", "negclip")]
+    write(known.file, known.header, *rows)
+    assert tasks.read("caption-contrast") == (Pair("a dog negclip", "a cat negclip", tasks.CONTRAST),)
+
+
+def test_every_corpus_teaches_a_task_and_every_task_has_one():
+    assert {task for taught in tasks.TEACHES.values() for task in taught} == set(tasks.TASKS)
+    assert {task for task, _ in tasks.DEVELOPMENT.values()} == set(tasks.TASKS) - {"related"}
+    with pytest.raises(ValueError, match="corpus must be one of snli-train"):
+        tasks.read(tasks.COSINES)

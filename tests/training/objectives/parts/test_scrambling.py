@@ -1,0 +1,73 @@
+"""Scrambling: who is shuffled, what stays, and that a resumed run shuffles alike."""
+
+import pytest
+import torch
+
+from training.objectives.parts.scrambling import Scrambler
+
+PAIRS, TOKENS = 400, 9
+
+
+def batch(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Distinct rising ids, so that any other order shows; padding 0."""
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, TOKENS + 1, (PAIRS,), generator=generator)
+    ids = torch.arange(1, TOKENS + 1).repeat(PAIRS, 1)
+    return torch.where(torch.arange(TOKENS) < lengths[:, None], ids, 0), lengths
+
+
+def test_words_stay_in_their_sentence_and_padding_where_it_was() -> None:
+    left, right = batch(0), batch(1)
+    for before, (ids, lengths) in zip((left, right), Scrambler(1.0, 0)(left, right), strict=True):
+        assert torch.equal(lengths, before[1])
+        assert torch.equal(ids == 0, before[0] == 0)
+        assert torch.equal(ids.sort(1).values, before[0].sort(1).values)
+
+
+def moved(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+    return (before != after).any(1)
+
+
+@pytest.mark.parametrize("probability", [0.25, 0.75])
+def test_both_sentences_of_a_share_of_the_pairs_are_shuffled(probability: float) -> None:
+    left, right = batch(0), batch(1)
+    (a, _), (b, _) = Scrambler(probability, 3)(left, right)
+    long = (left[1] > 5) & (right[1] > 5)  # shorter ones may well come out as they went in
+    on_left, on_right = moved(left[0], a)[long], moved(right[0], b)[long]
+    assert float(on_left.float().mean()) == pytest.approx(probability, abs=0.1)
+    assert float((on_left == on_right).float().mean()) > 0.98
+    assert not torch.equal(a[long], b[long])  # each in an order of its own
+
+
+def test_every_order_is_as_likely() -> None:
+    ids = torch.tensor([[1, 2, 3]]).repeat(6000, 1)
+    (shuffled, _), _ = Scrambler(1.0, 0)((ids, torch.full((6000,), 3)), (ids, torch.full((6000,), 3)))
+    _, counts = torch.unique(shuffled, dim=0, return_counts=True)
+    assert len(counts) == 6
+    assert counts.min() > 880
+    assert counts.max() < 1120
+
+
+def test_at_probability_0_nothing_is_touched_and_nothing_is_kept() -> None:
+    left, right = batch(0), batch(1)
+    scrambler = Scrambler(0.0, 0)
+    same_left, same_right = scrambler(left, right)
+    assert same_left[0] is left[0]
+    assert same_right[0] is right[0]
+    assert scrambler.generators() == []
+
+
+def test_the_state_of_its_generator_is_all_it_takes_to_continue() -> None:
+    left, right = batch(0), batch(1)
+    first = Scrambler(0.5, 1)
+    first(left, right)
+    (generator,) = first.generators()
+    second = Scrambler(0.5, 99)
+    second.generators()[0].set_state(generator.get_state())
+    assert torch.equal(first(left, right)[0][0], second(left, right)[0][0])
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.5])
+def test_what_is_no_probability_is_refused(probability: float) -> None:
+    with pytest.raises(ValueError, match="scramble is a probability"):
+        Scrambler(probability, 0)

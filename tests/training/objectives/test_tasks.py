@@ -1,0 +1,137 @@
+"""Several tasks at once: quotas of an epoch, losses by hand, and training that learns and resumes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from tests import toys
+from training.architectures import CrossEncoder, CrossEncoderConfig
+from training.architectures.transformer import BERTConfig
+from training.corpora.tasks import TASKS
+from training.objectives.tasks import PairTokens, TasksConfig, TasksObjective, measure, predict
+from training.pairs import Pair
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs.loop import train
+
+HEADS = {"entailment": 3, **dict.fromkeys(("similarity", "paraphrase", "related", "relevance"), 1)}
+SICK = tuple(Pair(p.a, p.b, (p.target - 1) / 4, p.label) for p in toys.RATED if p.target is not None)
+MSRP = tuple(Pair(p.a, p.b, label=str(int((p.target or 0) > 3))) for p in toys.RATED)
+FEVER = (Pair("the dog runs", "the cat sleeps", label="not_entailment"),)
+TRAINING = {"sick": SICK, "msrp": MSRP, "fever-nli": FEVER}
+CONFIG = TasksConfig(first={"sick": 6}, first_epochs=2, then={"sick": 3, "msrp": 5, "fever-nli": 1})
+
+
+def model(seed: int = 0) -> CrossEncoder:
+    torch.manual_seed(seed)
+    bert = BERTConfig(vocabulary=120, hidden=8, layers=2, attention_heads=2, inner=16, positions=40)
+    return CrossEncoder(CrossEncoderConfig(bert=bert, heads=HEADS)).eval()
+
+
+def objective(config: TasksConfig = CONFIG, batch_size: int = 4, seed: int = 1) -> TasksObjective:
+    return TasksObjective(
+        model(),
+        TRAINING,
+        {"sick": [Pair(p.a, p.b, p.target, p.label) for p in toys.RATED], "msrp": MSRP},
+        toys.tokenizer(),
+        config,
+        max_tokens=12,
+        batch_size=batch_size,
+        seed=seed,
+        low_precision=False,
+    )
+
+
+def test_an_epoch_holds_its_quotas_and_goes_on_where_the_last_one_stopped() -> None:
+    tasks = objective()
+    of_sick = []
+    for epoch in range(6):
+        rows = np.concatenate(list(tasks.batches(epoch, 0, 1)))
+        counted = [int(np.isin(rows, tasks.rows[name]).sum()) for name in ("sick", "msrp", "fever-nli")]
+        assert counted == ([6, 0, 0] if epoch < 2 else [3, 5, 1])
+        of_sick += sorted(rows[np.isin(rows, tasks.rows["sick"])].tolist())
+    # 6 + 6 + 3 + 3 + 3 + 3 of 8 pairs: each comes three times
+    assert np.bincount(np.array(of_sick) - tasks.rows["sick"][0]).tolist() == [3] * 8
+    assert tasks.steps() == 3
+    again = [batch.tolist() for batch in objective().batches(3, 0, 1)]
+    assert again == [batch.tolist() for batch in tasks.batches(3, 0, 1)]
+    assert again != [batch.tolist() for batch in tasks.batches(4, 0, 1)]
+
+
+def test_processes_share_the_pairs_of_an_epoch() -> None:
+    whole = sorted(i for batch in objective().batches(2, 0, 1) for i in batch.tolist())
+    shares = [i for rank in (0, 1) for batch in objective().batches(2, rank, 2) for i in batch.tolist()]
+    assert set(shares) == set(whole)
+
+
+def test_the_losses_are_those_of_the_tasks_by_hand() -> None:
+    tasks = objective(TasksConfig({"sick": 1}, 1, {"sick": 1}, weights={"similarity": 2.0}))
+    batch = np.array([tasks.rows["sick"][1], tasks.rows["msrp"][0], tasks.rows["fever-nli"][0]])
+    with torch.no_grad():
+        loss, parts = tasks.loss(batch)
+        outputs = tasks.model(*tasks.training.batch(batch))
+        odds = outputs["entailment"].softmax(1)
+        entailment = cross_entropy(outputs["entailment"][:1], torch.tensor([1])) - torch.log(1 - odds[2, 0])
+        similarity = 2 * binary_cross_entropy_with_logits(outputs["similarity"][0], torch.tensor([0.5]))
+        paraphrase = binary_cross_entropy_with_logits(outputs["paraphrase"][1], torch.tensor([1.0]))
+    assert parts == pytest.approx(
+        {"entailment": float(entailment) / 3, "similarity": float(similarity) / 3, "paraphrase": float(paraphrase) / 3},
+        rel=1e-5,
+    )
+    assert float(loss) == pytest.approx(sum(parts.values()), rel=1e-5)
+
+
+def test_predictions_come_in_the_order_of_the_pairs() -> None:
+    tokens = PairTokens(SICK, toys.tokenizer(), 12)
+    together = predict(model(), tokens)
+    for i in (0, 5):
+        alone = predict(model(), PairTokens(SICK[i : i + 1], toys.tokenizer(), 12))
+        for name in TASKS:
+            np.testing.assert_allclose(together[name][i], alone[name][0], atol=1e-6)
+    with pytest.raises(ValueError, match="a text has no tokens"):
+        PairTokens([Pair("the dog", " ")], toys.tokenizer(), 12)
+
+
+def test_figures_of_each_task() -> None:
+    right = np.array([[5.0, 0, 0] if p.label == "entailment" else [0, 5.0, 0] for p in toys.RATED], dtype=np.float32)
+    assert measure("entailment", right, toys.RATED)["accuracy"] == 6 / 8  # two are contradictions
+    rating = np.array([[p.target] for p in toys.RATED], dtype=np.float32)
+    assert measure("similarity", rating, toys.RATED)["spearman"] == pytest.approx(1)
+    answers = [Pair("q", str(i), label=str(int(i == 2)), group="q") for i in range(4)]
+    assert measure("relevance", np.array([[0.1], [0.9], [0.5], [0.2]], dtype=np.float32), answers)["map"] == 0.5
+    assert measure("paraphrase", np.array([[1.0], [-1.0]], dtype=np.float32), [Pair("a", "b", label="1")] * 2) == {
+        "accuracy": 0.5,
+        "f1": pytest.approx(2 / 3),
+    }
+
+
+def test_training_learns_and_a_killed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
+    optimiser = OptimiserConfig("adamw", learning_rate=5e-3, heads_learning_rate=2e-2, embedding_learning_rate=None)
+    schedule = Schedule(epochs=12, batch_size=4, decay="linear", checkpoint_seconds=0.0)
+    whole = objective()
+    result = train(whole, optimiser, schedule, tmp_path / "whole", seed=1)
+    assert result.best["selection"] > whole_start(tmp_path / "whole")
+
+    class Killed(Exception):
+        pass
+
+    def kill(epoch: int, score: float) -> None:
+        if epoch == 5:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(objective(), optimiser, schedule, tmp_path / "killed", seed=1, watch=kill)
+    resumed = objective()
+    train(resumed, optimiser, schedule, tmp_path / "killed", seed=1)
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(value, resumed.model.state_dict()[name]), name
+    words = whole.model.bert.words.weight
+    assert torch.equal(words, model().bert.words.weight)  # frozen
+
+
+def whole_start(run: Path) -> float:
+    first = json.loads((run / "metrics.jsonl").read_text().splitlines()[0])
+    return float(first["selection"])

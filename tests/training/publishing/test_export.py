@@ -1,0 +1,210 @@
+"""What an exported file says about itself, and what it keeps to itself."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import helper, numpy_helper
+from torch import Tensor, nn
+
+import training
+from contract.errors import ArtifactError, GraphMismatchError
+from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec
+from tests import toys
+from training.architectures.mgim import MGIM, MGIMConfig
+from training.architectures.models import InteractionModel
+from training.architectures.parts.heads import SentenceHead
+from training.architectures.pwim import PWIM, PWIMConfig
+from training.publishing.export import (
+    _clean,
+    _graphs,
+    _leave_outside,
+    _merge_equal,
+    export_classifier,
+    export_encoder,
+    export_explanation,
+    export_head,
+    export_pair,
+)
+from training.publishing.runtime import open_graph
+from training.words.storage import Int8Embedding
+
+
+def opened(path: Path) -> onnx.ModelProto:
+    return onnx.load(path, load_external_data=False)
+
+
+def shapes(values: list[onnx.ValueInfoProto]) -> dict[str, list[str | int]]:
+    return {v.name: [d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim] for v in values}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a graph of each kind; the words of those of pairs are outside."""
+    folder = tmp_path_factory.mktemp("exported")
+    export_all(folder)
+    return folder
+
+
+def rows() -> torch.Tensor:
+    return torch.from_numpy(toys.table().rows)
+
+
+def mgim() -> MGIM:
+    torch.manual_seed(0)
+    return MGIM(MGIMConfig(hidden=3), Int8Embedding(rows()), outputs=5).eval()
+
+
+WORDS = {f"network.embedding.{name}": value.numpy() for name, value in Int8Embedding(rows()).named_buffers()}
+
+
+def export_all(folder: Path) -> None:
+    model, network = toys.model(heads=True), mgim()
+    export_encoder(model.encoder, folder / "encoder.onnx", "toy-model")
+    export_head(model.heads["similarity"], toys.DIM, folder / "head.onnx", "toy-model")
+    torch.manual_seed(0)
+    export_classifier(SentenceHead(toys.DIM, 5, hidden=6), toys.DIM, folder / "classifier.onnx", "toy-model")
+    export_pair(InteractionModel(network, both_orders=False), folder / "pair.onnx", "toy-model", list(WORDS))
+    # PWIM's matching is a loop, and a loop has a graph of its own inside.
+    torch.manual_seed(0)
+    looping = PWIM(PWIMConfig(hidden=3, context=False, maps=(3,)), Int8Embedding(rows()), outputs=5)
+    export_explanation(looping, folder / "explanation.onnx", "toy-model", list(WORDS))
+
+
+NAMES = ("encoder", "head", "classifier", "pair", "explanation")
+
+
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [("encoder", ENCODER), ("head", HEAD), ("classifier", CLASSIFIER), ("pair", PAIR), ("explanation", EXPLANATION)],
+)
+def test_names_axes_and_opset_are_those_of_the_contract(exported: Path, name: str, spec: GraphSpec) -> None:
+    model = opened(exported / f"{name}.onnx")
+    sizes = {"dim": toys.DIM, "outputs": 5, "matrices": 2}
+    for values, tensors in ((model.graph.input, spec.inputs), (model.graph.output, spec.outputs)):
+        assert shapes(values) == {n: [sizes.get(axis, axis) for axis in t.axes] for n, t in tensors.items()}
+    assert [(o.domain, o.version) for o in model.opset_import] == [("", OPSET)]
+    open_graph(exported / f"{name}.onnx", spec.kind, {} if name == "encoder" else WORDS)  # its words are inside
+
+
+def test_the_file_knows_its_model_and_contract(exported: Path) -> None:
+    for name in NAMES:
+        model = opened(exported / f"{name}.onnx")
+        assert {p.key: p.value for p in model.metadata_props} == {
+            "semblance.model": "toy-model",
+            "semblance.contract": "1",
+        }
+        assert model.producer_name == "semblance"
+
+
+def test_the_file_tells_nothing_of_the_machine_it_was_made_on(exported: Path) -> None:
+    checkout = str(Path(training.__file__).parent.parent)
+    for name in NAMES:
+        content = (exported / f"{name}.onnx").read_bytes()
+        for trace in (checkout, "site-packages", ".py", "File ", "torch", "nn_module"):
+            assert trace.encode() not in content
+
+
+def test_the_same_module_gives_the_same_bytes(exported: Path, tmp_path: Path) -> None:
+    export_all(tmp_path)
+    for name in NAMES:
+        assert (tmp_path / f"{name}.onnx").read_bytes() == (exported / f"{name}.onnx").read_bytes()
+
+
+def test_dropout_is_not_exported(tmp_path: Path) -> None:
+    class Dropping(nn.Module):
+        def forward(self, a: Tensor, b: Tensor) -> Tensor:
+            return nn.functional.dropout(a - b, 0.5, self.training)[:, :2]
+
+    module = Dropping().train()
+    export_head(module, 4, tmp_path / "head.onnx", "toy")
+    run = open_graph(tmp_path / "head.onnx", "head")
+    a = torch.randn(6, 4).numpy()
+    assert run({"embedding_a": a, "embedding_b": 0 * a}).tolist() == a[:, :2].tolist()
+
+
+def test_a_frozen_output_axis_is_not_painted_over(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    inputs = [value(name, onnx.TensorProto.FLOAT, ["batch", 2]) for name in HEAD.inputs]
+    output = value("raw_output", onnx.TensorProto.FLOAT, [3, 2])
+    node = helper.make_node("Sub", list(HEAD.inputs), ["raw_output"])
+    graph = helper.make_graph([node], "frozen", inputs, [output])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+    _clean(model, HEAD, "toy")
+    onnx.save(model, tmp_path / "head.onnx")
+    with pytest.raises(GraphMismatchError, match=r"axis 'batch' of raw_output must be dynamic.*the graph has 3"):
+        open_graph(tmp_path / "head.onnx", "head")
+
+
+def pair_feeds() -> dict[str, np.ndarray]:
+    ids = np.array([[1, 2, 3, 9], [4, 5, 0, 0]])
+    return {
+        "input_ids_a": ids,
+        "lengths_a": np.array([4, 2]),
+        "input_ids_b": ids[:, :3],
+        "lengths_b": np.array([3, 1]),
+    }
+
+
+def test_words_left_outside_are_given_when_the_graph_is_opened(exported: Path) -> None:
+    assert [path.name for path in exported.iterdir() if path.suffix != ".onnx"] == []  # nothing lies beside it
+    feeds = pair_feeds()
+    with torch.no_grad():
+        expected = mgim()(*(torch.from_numpy(value) for value in feeds.values()))
+    found = open_graph(exported / "pair.onnx", "pair", WORDS)(feeds)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    turned = {name: np.ascontiguousarray(value[::-1]) for name, value in WORDS.items()}
+    others = open_graph(exported / "pair.onnx", "pair", turned)(feeds)
+    assert np.abs(others - found).max() > 1e-3
+    # The arrays live as long as the graph that reads them.
+    run = open_graph(exported / "pair.onnx", "pair", {name: value.copy() for name, value in WORDS.items()})
+    np.testing.assert_array_equal(run(feeds), found)
+
+
+def test_a_graph_without_its_words_is_not_opened(exported: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"pair.onnx: onnxruntime cannot open it: .*network.embedding.codes"):
+        open_graph(exported / "pair.onnx", "pair")
+
+
+def test_both_graphs_of_a_model_call_their_words_alike_and_hold_none_of_them(exported: Path) -> None:
+    for name in ("pair", "explanation"):
+        outside = [t for t in opened(exported / f"{name}.onnx").graph.initializer if t.external_data]
+        assert {t.name: (tuple(t.dims), t.raw_data) for t in outside} == {
+            name: (value.shape, b"") for name, value in WORDS.items()
+        }
+
+
+def test_what_is_not_in_the_graph_cannot_be_left_outside(exported: Path) -> None:
+    with pytest.raises(ValueError, match=r"^no initializer words to leave outside$"):
+        _leave_outside(opened(exported / "head.onnx").graph, ["words"])
+
+
+def test_every_initializer_is_read(exported: Path) -> None:
+    for name in NAMES:
+        for graph in _graphs(opened(exported / f"{name}.onnx").graph):
+            read = {each for inner in _graphs(graph) for node in inner.node for each in node.input}
+            assert {tensor.name for tensor in graph.initializer} <= read
+    assert len(list(_graphs(opened(exported / "explanation.onnx").graph))) == 2  # the loop was looked into
+
+
+def test_equal_initializers_become_one_and_others_stay() -> None:
+    values = {"a": np.ones(3, np.float32), "b": np.ones(3, np.float32), "c": np.zeros(3, np.float32)}
+    values |= {"d": np.ones((3, 1), np.float32), "e": np.ones(3, np.float64)}
+    inside = helper.make_graph([helper.make_node("Add", ["b", "x"], ["z"])], "inside", [], [])
+    nodes = [helper.make_node("Sum", list(values), ["y"]), helper.make_node("Loop", ["", "x"], ["z"], body=inside)]
+    graph = helper.make_graph(
+        nodes, "by-hand", [], [], initializer=[numpy_helper.from_array(value, name) for name, value in values.items()]
+    )
+    _merge_equal(graph)
+    assert list(graph.node[0].input) == ["a", "a", "c", "d", "e"]
+    assert list(graph.node[1].attribute[0].g.node[0].input) == ["a", "x"]
+    assert [tensor.name for tensor in graph.initializer] == list(values)  # `_drop_unused` comes next
+
+
+def test_no_graph_holds_the_same_numbers_twice(exported: Path) -> None:
+    for name in NAMES:
+        held = [(t.data_type, *t.dims, t.raw_data) for t in opened(exported / f"{name}.onnx").graph.initializer]
+        inside = [each for each in held if each[-1]]  # words outside have no data here
+        assert len(set(inside)) == len(inside)

@@ -1,0 +1,383 @@
+"""The parity check lets an equal graph pass and refuses every way of being unequal.
+
+The graphs are written node by node, for an exporter does not make these mistakes on demand.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import Tensor, nn
+
+from contract.errors import GraphMismatchError
+from contract.graph import ENCODER, HEAD, OPSET, GraphSpec
+from contract.manifest import Matrix
+from tests import toys
+from training.architectures import WordAveraging, WordAveragingConfig
+from training.architectures.models import InteractionModel
+from training.architectures.parts.heads import PairHead, SentenceHead
+from training.architectures.parts.layers import WordEmbedding, masked_mean
+from training.publishing.export import export_classifier, export_encoder, export_explanation, export_pair
+from training.publishing.parity import (
+    SIZES,
+    ParityError,
+    check_classifier,
+    check_encoder,
+    check_explanation,
+    check_head,
+    check_pair,
+)
+
+ROWS = toys.table().rows
+VOCABULARY = len(ROWS)
+Node = onnx.NodeProto
+make = helper.make_node
+
+
+def save(path: Path, spec: GraphSpec, nodes: list[Node], constants: dict[str, np.ndarray], outputs: int = 3) -> Path:
+    """A graph of these nodes, with the signature of its kind."""
+    types = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
+    sizes = {"dim": toys.DIM, "outputs": outputs}
+    inputs, results = (
+        [
+            helper.make_tensor_value_info(n, types[t.dtype], [sizes.get(axis, axis) for axis in t.axes])
+            for n, t in side.items()
+        ]
+        for side in (spec.inputs, spec.outputs)
+    )
+    initialisers = [numpy_helper.from_array(v, n) for n, v in constants.items()]
+    graph = helper.make_graph(nodes, "by-hand", inputs, results, initializer=initialisers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+    onnx.save(model, path)
+    return path
+
+
+def averaging(path: Path, *, rows: np.ndarray = ROWS, positions: list[Node] | None = None, **extra: np.ndarray) -> Path:
+    """Word averaging by hand; `positions` makes the tensor `positions` [tokens] in another way."""
+    constants = {
+        "rows": rows,
+        "zero": np.array(0),
+        "one": np.array(1),
+        "axis_1": np.array([1]),
+        "axis_2": np.array([2]),
+    }
+    counted = [
+        make("Shape", ["input_ids"], ["tokens_1"], start=1, end=2),
+        make("Squeeze", ["tokens_1"], ["tokens"]),
+        make("Range", ["zero", "tokens", "one"], ["positions"]),
+    ]
+    nodes = [
+        *(counted if positions is None else positions),
+        make("Unsqueeze", ["lengths", "axis_1"], ["lengths_1"]),
+        make("Less", ["positions", "lengths_1"], ["real"]),
+        make("Cast", ["real"], ["mask"], to=TensorProto.FLOAT),
+        make("Unsqueeze", ["mask", "axis_2"], ["mask_1"]),
+        make("Gather", ["rows", "input_ids"], ["words"]),
+        make("Mul", ["words", "mask_1"], ["kept"]),
+        make("ReduceSum", ["kept", "axis_1"], ["sum"], keepdims=0),
+        make("Cast", ["lengths_1"], ["divisor"], to=TensorProto.FLOAT),
+        make("Div", ["sum", "divisor"], ["sentence_embedding"]),
+    ]
+    return save(path, ENCODER, nodes, {**constants, **extra})
+
+
+@pytest.fixture
+def encoder() -> WordAveraging:
+    return WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "graph.onnx"
+
+
+def test_an_equal_graph_passes_and_the_difference_is_reported(path: Path, encoder: WordAveraging) -> None:
+    difference = check_encoder(averaging(path), encoder, VOCABULARY)
+    assert 0 < difference < 1e-6
+
+
+def test_sizes_go_below_to_and_far_above_the_exporters_example() -> None:
+    assert (2, 3) in SIZES
+    assert min(SIZES) == (1, 1)
+    assert max(batch for batch, _ in SIZES) >= 33
+    assert max(longest for _, longest in SIZES) >= 129
+
+
+def test_one_wrong_value_is_refused(path: Path, encoder: WordAveraging) -> None:
+    rows = ROWS.copy()
+    rows[7, 2] += 1e-2
+    with pytest.raises(ParityError, match=r"^graph\.onnx: .* rows of up to .* tokens: differs by \d.*, allowed 1e-05"):
+        check_encoder(averaging(path, rows=rows), encoder, VOCABULARY)
+
+
+def test_a_nan_is_refused(path: Path, encoder: WordAveraging) -> None:
+    rows = ROWS.copy()
+    rows[9] = np.nan
+    with pytest.raises(ParityError, match="differs by nan"):
+        check_encoder(averaging(path, rows=rows), encoder, VOCABULARY)
+
+
+def test_a_frozen_time_axis_is_refused(path: Path, encoder: WordAveraging) -> None:
+    # What a traced `arange(3)` becomes: right for the exporter's example, and nowhere else.
+    frozen = averaging(path, positions=[make("Identity", ["traced"], ["positions"])], traced=np.arange(3))
+    with pytest.raises(ParityError, match=r"cannot run with input_ids \[1, 7\], lengths \[1\]"):
+        check_encoder(frozen, encoder, VOCABULARY)
+
+
+def test_an_axis_frozen_at_a_large_size_is_refused(path: Path, encoder: WordAveraging) -> None:
+    # Tokens beyond the 64th are silently forgotten; nothing fails to run.
+    nodes = [
+        make("Shape", ["input_ids"], ["tokens_1"], start=1, end=2),
+        make("Squeeze", ["tokens_1"], ["tokens"]),
+        make("Range", ["zero", "tokens", "one"], ["all"]),
+        make("Less", ["all", "limit"], ["near"]),
+        make("Where", ["near", "all", "never"], ["positions"]),
+    ]
+    forgetful = averaging(path, positions=nodes, limit=np.array(64), never=np.array(10**6))
+    with pytest.raises(ParityError, match="33 rows of up to 129 tokens: differs by"):
+        check_encoder(forgetful, encoder, VOCABULARY)
+
+
+def test_a_frozen_batch_is_refused(path: Path) -> None:
+    constants = {"size": np.array([2, toys.DIM]), "weight": np.eye(toys.DIM, 3, dtype=np.float32)}
+    nodes = [
+        make("Sub", ["embedding_a", "embedding_b"], ["difference"]),
+        make("Reshape", ["difference", "size"], ["two"]),
+        make("MatMul", ["two", "weight"], ["raw_output"]),
+    ]
+    with pytest.raises(GraphMismatchError, match="axis 'batch' of raw_output must be dynamic under that name"):
+        check_head(save(path, HEAD, nodes, constants), PairHead(toys.DIM, 3), toys.DIM)
+
+
+def pair_head(path: Path, head: PairHead, a: str, b: str) -> Path:
+    """A directed pair head by hand, reading its two inputs under these names."""
+    constants = {name: value.detach().numpy().T.copy() for name, value in head.named_parameters()}
+    nodes = [
+        make("Mul", [a, b], ["product"]),
+        make("Sub", [a, b], ["signed"]),
+        make("Abs", ["signed"], ["difference"]),
+        make("MatMul", ["product", "product.weight"], ["h1"]),
+        make("MatMul", ["difference", "difference.weight"], ["h2"]),
+        make("MatMul", ["signed", "direction.weight"], ["h3"]),
+        make("Sum", ["h1", "h2", "h3", "product.bias"], ["inside"]),
+        make("Sigmoid", ["inside"], ["hidden"]),
+        make("MatMul", ["hidden", "output.weight"], ["logits"]),
+        make("Add", ["logits", "output.bias"], ["biased"]),
+        make("LogSoftmax", ["biased"], ["raw_output"], axis=-1),
+    ]
+    return save(path, HEAD, nodes, constants)
+
+
+def test_a_head_whose_sides_are_exchanged_is_refused(path: Path) -> None:
+    torch.manual_seed(0)
+    head = PairHead(toys.DIM, 3, directed=True)
+    assert check_head(pair_head(path, head, "embedding_a", "embedding_b"), head, toys.DIM) < 1e-5
+    with pytest.raises(ParityError, match="differs by"):
+        check_head(pair_head(path, head, "embedding_b", "embedding_a"), head, toys.DIM)
+
+
+def test_a_classifier_with_another_bias_is_refused(path: Path) -> None:
+    torch.manual_seed(0)
+    head = SentenceHead(toys.DIM, 3)
+    export_classifier(head, toys.DIM, path, "toy")
+    assert check_classifier(path, head, toys.DIM) < 1e-5
+    with torch.no_grad():
+        head.output.bias[0] += 0.01
+    with pytest.raises(ParityError, match="differs by"):
+        check_classifier(path, head, toys.DIM)
+
+
+def renamed(model: onnx.ModelProto, names: dict[str, str]) -> None:
+    """Give tensors of a graph other names, wherever they occur."""
+    for value in (*model.graph.input, *model.graph.output):
+        value.name = names.get(value.name, value.name)
+    for node in model.graph.node:
+        for side in (node.input, node.output):
+            side[:] = [names.get(name, name) for name in side]
+
+
+def test_swapped_and_foreign_names_are_refused(path: Path, encoder: WordAveraging) -> None:
+    swaps: list[tuple[dict[str, str], str]] = [
+        ({"input_ids": "lengths", "lengths": "input_ids"}, r"inputs of a encoder graph are .*'lengths', 'input_ids'"),
+        ({"input_ids": "ids"}, r"inputs of a encoder graph are .* this one has \['ids', 'lengths'\]"),
+        ({"sentence_embedding": "output"}, r"outputs of a encoder graph are .* this one has \['output'\]"),
+    ]
+    for names, message in swaps:
+        model = onnx.load(averaging(path))
+        renamed(model, names)
+        onnx.save(model, path)
+        with pytest.raises(GraphMismatchError, match=message):
+            check_encoder(path, encoder, VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda g: g.input[0].type.tensor_type.shape.dim[1].__setattr__("dim_value", 3), "axis 'tokens' of input_ids"),
+        (lambda g: g.input[1].type.tensor_type.shape.dim[0].__setattr__("dim_param", "rows"), "axis 'batch' of length"),
+        (lambda g: g.output[0].type.tensor_type.shape.dim[0].__setattr__("dim_value", 2), "axis 'batch' of sentence_e"),
+    ],
+)
+def test_a_wrong_axis_in_the_signature_is_refused(
+    path: Path, encoder: WordAveraging, change: Callable[[Any], None], message: str
+) -> None:
+    model = onnx.load(averaging(path))
+    change(model.graph)
+    onnx.save(model, path)
+    with pytest.raises(GraphMismatchError, match=message):
+        check_encoder(path, encoder, VOCABULARY)
+
+
+def test_another_width_is_refused(path: Path) -> None:
+    narrow = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS[:, :5]))
+    with pytest.raises(ParityError, match=r"shape \(1, 8\), the module gives \(1, 5\)"):
+        check_encoder(averaging(path), narrow, VOCABULARY)
+
+
+class Centred(nn.Module):
+    """Takes the batch's mean away: a sentence's embedding depends on its neighbours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
+
+    def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
+        embedding = self.inner(input_ids, lengths)
+        return embedding - embedding.mean(0, keepdim=True)
+
+
+class Unmasked(nn.Module):
+    """Adds up all tokens: the padding's row is zero, but only as long as it is padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = WordEmbedding(ROWS)
+
+    def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
+        return self.embedding(input_ids).sum(1) / lengths[:, None]
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [(Centred, "a sentence alone and in a batch: differs"), (Unmasked, "ids in the padding: differs")],
+)
+def test_a_faithful_graph_of_a_leaking_module_is_refused(path: Path, module: type[nn.Module], message: str) -> None:
+    leaking = module()
+    export_encoder(leaking, path, "toy")
+    with pytest.raises(ParityError, match=message):
+        check_encoder(path, leaking, VOCABULARY)
+
+
+class Compared(nn.Module):
+    """Log-probability that two sentences' mean words are near; a quick stand-in for an interaction network."""
+
+    MATRICES: ClassVar[tuple[Matrix, ...]] = (Matrix(name="near", description="of the two words", range=(0.0, 1.0)),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = WordEmbedding(ROWS)
+        self.scale = 1.0
+
+    def forward(self, a: Tensor, lengths_a: Tensor, b: Tensor, lengths_b: Tensor) -> Tensor:
+        means = [masked_mean(self.embedding(ids), lengths) for ids, lengths in ((a, lengths_a), (b, lengths_b))]
+        return self.read((means[0] - means[1]) * self.scale)
+
+    def read(self, difference: Tensor) -> Tensor:
+        return torch.log_softmax(difference[:, :3], dim=1)
+
+    def matrices(self, a: Tensor, lengths_a: Tensor, b: Tensor, lengths_b: Tensor) -> Tensor:
+        near = torch.sigmoid(self.scale * self.embedding(a) @ self.embedding(b).transpose(1, 2))
+        rows, columns = (
+            torch.arange(ids.shape[1])[None, :] < lengths[:, None] for ids, lengths in ((a, lengths_a), (b, lengths_b))
+        )
+        return (near * rows[:, :, None] * columns[:, None])[:, None]
+
+
+def exported_pair(path: Path, network: nn.Module) -> InteractionModel:
+    model = InteractionModel(network, both_orders=False)
+    export_pair(model, path, "toy")
+    return model
+
+
+def test_an_equal_pair_graph_passes_and_a_wrong_one_does_not(path: Path) -> None:
+    model = exported_pair(path, Compared())
+    agreement = check_pair(path, model, VOCABULARY, 40)
+    assert 0 < agreement.difference < 1e-6
+    assert agreement.near_ties == 0
+    assert agreement.pairs > 200
+    model.network.scale = 1.001
+    with pytest.raises(ParityError, match=r"^graph\.onnx: .* pairs of up to .* tokens: differs by \d.*, allowed 1e-05"):
+        check_pair(path, model, VOCABULARY, 40)
+    model.network.scale = float("nan")
+    with pytest.raises(ParityError, match="differs by nan"):
+        check_pair(path, model, VOCABULARY, 40)
+
+
+class CentredPairs(Compared):
+    """An answer that depends on the batch."""
+
+    def read(self, difference: Tensor) -> Tensor:
+        return super().read(difference - difference.mean(0, keepdim=True))
+
+
+class UnmaskedPairs(Compared):
+    """An answer that counts the padding."""
+
+    def forward(self, a: Tensor, lengths_a: Tensor, b: Tensor, lengths_b: Tensor) -> Tensor:
+        return self.read(self.embedding(a).sum(1) - self.embedding(b).sum(1))
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [(CentredPairs, "a pair alone and in a batch: differs"), (UnmaskedPairs, "ids in the padding: differs")],
+)
+def test_a_faithful_graph_of_a_leaking_network_is_refused(path: Path, network: type[nn.Module], message: str) -> None:
+    model = exported_pair(path, network())
+    with pytest.raises(ParityError, match=message):
+        check_pair(path, model, VOCABULARY, 40)
+
+
+class Decided(Compared):
+    """Says which of the two is larger; of equal ones, what it was told to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first_of_equals = True
+
+    def read(self, difference: Tensor) -> Tensor:
+        larger = difference[:, :1] >= 0 if self.first_of_equals else difference[:, :1] > 0
+        return torch.log_softmax(torch.cat([larger.float(), difference[:, 1:2] * 0], dim=1), dim=1)
+
+
+def test_what_rounding_decides_is_counted_and_too_much_of_it_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = exported_pair(path, Decided())
+    # The same words in another order have the same mean, but for rounding.
+    assert 0 < check_pair(path, model, VOCABULARY, 40).near_ties <= 5
+    model.network.first_of_equals = False  # now the 8 equal sentences are decided otherwise too
+    with pytest.raises(ParityError, match=r"^graph\.onnx: rounding decides \d+ of \d+ pairs$"):
+        check_pair(path, model, VOCABULARY, 40)
+    monkeypatch.setattr("training.publishing.parity.NEAR_TIES", 0.1)
+    agreement = check_pair(path, model, VOCABULARY, 40)
+    assert 8 <= agreement.near_ties <= 0.1 * agreement.pairs
+    assert agreement.difference < 1e-6  # of the others
+
+
+def test_matrices_are_held_too_and_to_their_ranges(path: Path) -> None:
+    network = Compared()
+    export_explanation(network, path, "toy")
+    assert check_explanation(path, network, VOCABULARY, 40).difference < 1e-6
+    network.scale = 1.01
+    with pytest.raises(ParityError, match="differs by"):
+        check_explanation(path, network, VOCABULARY, 40)
+    network.scale = 1.0
+    narrow = Matrix(name="near", description="of the two words", range=(0.0, 0.6))
+    network.MATRICES = (narrow,)  # type: ignore[misc]
+    with pytest.raises(ParityError, match=r"^graph\.onnx: .*: near leaves 0..0\.6$"):
+        check_explanation(path, network, VOCABULARY, 40)

@@ -1,0 +1,418 @@
+"""From a trained run to a model folder, on a toy vocabulary; the corpora are replaced by a few sentences of ours."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+
+from contract.golden import GoldenPairs
+from contract.manifest import Manifest
+from training.architectures import ArchitectureConfig, GRANConfig, LSTMConfig, ProjectionConfig, WordAveragingConfig
+from training.objectives.parts.regularisers import RegulariserConfig
+from training.objectives.sentiment import SentimentConfig
+from training.objectives.supervised import SupervisedConfig
+from training.objectives.teacher_cosine import TeacherCosineConfig
+from training.pairs import Pair
+from training.publishing import figures, publish
+from training.publishing.families import siamese
+from training.publishing.parity import ParityError
+from training.publishing.runtime import PublishedModel
+from training.recipes import RECIPES
+from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.runs import run
+from training.runs.build import build_model, load_run, start_from
+from training.runs.folder import WEIGHTS_NAME, RecipeChangedError, RunMissing, run_folder
+from training.runs.tables import load_table, make_table
+from training.sources.credits import TEACHER
+from training.sources.labelled import SSTSentences
+from training.sources.rated import SickPairs
+from training.sources.tables import TableRecipe
+from training.sources.transfer import TeacherSentences
+from training.teacher.encoder import Teacher
+from training.words.storage import shrink
+from training.words.tables import build
+
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "sleeps",
+    "runs",
+    "on",
+    "sofa",
+    "snow",
+    "is",
+    "not",
+    "two",
+    "word",
+    "man",
+    "plays",
+    "guitar",
+]
+RATED = [
+    Pair("the cat sleeps", "the cat sleeps on the sofa", 4.2, "entailment"),
+    Pair("the cat sleeps", "a dog runs", 1.5, "neutral"),
+    Pair("the dog is not on the sofa", "the dog is on the sofa", 3.1, "contradiction"),
+    Pair("a man plays a guitar", "the man plays", 3.9, "entailment"),
+    Pair("two dog runs on snow", "a cat on the sofa", 1.2, "neutral"),
+    Pair("a man is not on the snow", "a man is on the snow", 2.8, "contradiction"),
+]
+TOY_TEACHER = cast(Teacher, None)  # a table that is there needs no teacher
+TABLE = TableRecipe("toy", words=len(WORDS), dim=8, buckets=4)
+SICK = Recipe(
+    name="toy-sick",
+    reaches="nothing",
+    table=TABLE,
+    architecture=WordAveragingConfig(),
+    data=SickPairs(),
+    objective=SupervisedConfig(entailment_weight=1.0, hidden=4),
+    optimiser=OptimiserConfig(learning_rate=0.05, embedding_learning_rate=0.05),
+    schedule=Schedule(epochs=3, batch_size=2),
+    publication=Publication("toy-sick", "A toy"),
+)
+TRANSFER = replace(
+    SICK,
+    name="toy-transfer",
+    data=TeacherSentences(limit=10),
+    objective=TeacherCosineConfig(),
+    publication=Publication("toy-transfer", "A toy"),
+)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of runs with a word table, and corpora of six pairs."""
+    folder = tmp_path / "runs"
+    vectors = np.random.default_rng(0).standard_normal((len(WORDS), 8)).astype(np.float32)
+    build(WORDS, vectors, pieces=10, buckets=4).save(folder / "tables" / "toy")
+    monkeypatch.setattr("training.corpora.readers.sick.read", lambda split: RATED[:5])
+    monkeypatch.setattr("training.sources.rated.supervised_pairs", lambda: RATED)
+    monkeypatch.setattr("training.corpora.readers.sts.read_year", lambda year: {"toy": RATED})
+    monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
+    monkeypatch.setattr("training.corpora.transfer.read", lambda name: RATED)
+    return folder
+
+
+def trained_transfer(runs: Path) -> None:
+    """A transfer run whose weights are the word table's."""
+    model = build_model(TRANSFER, load_table(TABLE, runs), 1)
+    folder = run_folder(runs, TRANSFER, 1)
+    folder.mkdir(parents=True)
+    torch.save(model.state_dict(), folder / WEIGHTS_NAME)
+
+
+def test_a_supervised_run_becomes_a_verified_folder(runs: Path, tmp_path: Path) -> None:
+    result = run.run(SICK, runs, teacher=None, seed=1)
+    assert result.epochs == 3
+    folder = publish.publish(SICK, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    manifest = Manifest.load(folder)
+    manifest.verify(folder)
+    assert manifest.tasks == ("similarity", "entailment")
+    assert {p.name for p in folder.iterdir()} == {
+        "README.md",
+        "encoder.onnx",
+        "entailment.onnx",
+        "golden.json",
+        "manifest.json",
+        "similarity.onnx",
+        "tokenizer.json",
+    }
+    assert {f.metric for f in manifest.figures} == {"pearson", "spearman", "mse", "accuracy", "macro_f1"}
+    card = (folder / "README.md").read_text()
+    assert "python -m training train toy-sick --seed 1" in card
+    assert manifest.fingerprint in card
+
+
+def test_versions_lie_beside_each_other(runs: Path, tmp_path: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    models = tmp_path / "models"
+    for version in (1, 2):
+        folder = publish.publish(SICK, runs, models, tmp_path / "figures", seed=1, version=version)
+        assert folder == models / "toy-sick" / str(version)
+        Manifest.load(folder).verify(folder)
+    assert {path.name for path in (models / "toy-sick").iterdir()} == {"1", "2"}
+
+
+def test_a_folder_is_a_model_or_holds_versions(tmp_path: Path) -> None:
+    """Said before anything is exported or measured: there is no run here."""
+    (tmp_path / "toy-sick" / "1").mkdir(parents=True)
+    with pytest.raises(FileExistsError, match=r"toy-sick holds versions: say which one this is \(--version\)"):
+        publish.publish(SICK, tmp_path / "runs", tmp_path, tmp_path, seed=1)
+    (tmp_path / "toy-sick" / "1").rmdir()
+    (tmp_path / "toy-sick" / "manifest.json").touch()
+    with pytest.raises(
+        FileExistsError, match=r"toy-sick is a model without versions: move its files to .*/toy-sick/1 first"
+    ):
+        publish.publish(SICK, tmp_path / "runs", tmp_path, tmp_path, seed=1, version=2)
+
+
+def test_the_published_model_answers_as_the_trained_one_and_as_its_golden_pairs(runs: Path, tmp_path: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    float_recipe = replace(SICK, publication=Publication("toy-sick", "A toy", storage="float32"))
+    folder = publish.publish(float_recipe, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    published = PublishedModel(folder)
+    trained, table = load_run(SICK, runs, 1)
+    ids = torch.tensor([table.tokenizer.encode("the cat sleeps", 9).ids])
+    with torch.no_grad():
+        expected = trained.eval().encoder(ids, torch.tensor([3])).numpy()
+    np.testing.assert_allclose(published.embed(["the cat sleeps"]), expected, atol=1e-6)
+    for pair in GoldenPairs.load(folder / "golden.json").pairs:
+        answer = published.similarity([pair.a], [pair.b])
+        assert answer.score[0] == pytest.approx(pair.score, abs=1e-6)
+        assert published.entailment([pair.a], [pair.b])[0] == pytest.approx(pair.probabilities, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("config", "dim"),
+    [(LSTMConfig(hidden=5, pooling="mean", bidirectional=True), 5), (ProjectionConfig(outputs=11), 11)],
+)
+def test_any_encoder_is_published_whatever_its_width(
+    runs: Path, tmp_path: Path, config: ArchitectureConfig, dim: int
+) -> None:
+    recipe = replace(SICK, architecture=config, publication=Publication("toy-sick", "A toy", storage="float32"))
+    run.run(recipe, runs, teacher=None, seed=1)
+    folder = publish.publish(recipe, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    manifest = Manifest.load(folder)
+    manifest.verify(folder)
+    assert (manifest.dim, manifest.architecture) == (dim, config.name)
+    assert manifest.provenance.recipe["architecture"]["kind"] == type(config).__name__
+    published = PublishedModel(folder)
+    trained, table = load_run(recipe, runs, 1)
+    ids = torch.tensor([table.tokenizer.encode("the cat sleeps", 9).ids])
+    with torch.no_grad():
+        expected = trained.eval().encoder(ids, torch.tensor([3])).numpy()
+    assert expected.shape == (1, dim)
+    np.testing.assert_allclose(published.embed(["the cat sleeps"]), expected, atol=1e-6)
+    orderless = "sees no word order" in (folder / "README.md").read_text()
+    assert orderless == isinstance(config, ProjectionConfig)
+
+
+def test_a_recurrent_encoder_starts_from_a_transfer_run_and_is_pulled_back_to_it(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transfer = replace(TRANSFER, architecture=GRANConfig())
+    start = build_model(transfer, load_table(TABLE, runs), 1)
+    folder = run_folder(runs, transfer, 1)
+    folder.mkdir(parents=True)
+    torch.save(start.state_dict(), folder / WEIGHTS_NAME)
+    monkeypatch.setitem(RECIPES, "toy-transfer", transfer)
+
+    def moved(universal: float) -> float:
+        objective = SupervisedConfig(hidden=4, regulariser=RegulariserConfig(universal=universal, words=universal))
+        recipe = replace(
+            SICK, name=f"universal-{universal}", architecture=GRANConfig(), objective=objective, start="toy-transfer"
+        )
+        run.run(recipe, runs, teacher=None, seed=1)
+        ended = torch.load(run_folder(runs, recipe, 1) / "checkpoint.pt", weights_only=True)["model"]
+        return sum(float((ended[f"encoder.{k}"] - v).norm()) for k, v in start.encoder.state_dict().items())
+
+    assert 0 < moved(100.0) < moved(0.0) / 2
+
+
+def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs: Path, tmp_path: Path) -> None:
+    trained_transfer(runs)
+    folder = publish.publish(TRANSFER, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    manifest = Manifest.load(folder)
+    assert manifest.similarity is not None
+    assert manifest.similarity.calibration is not None
+    same = PublishedModel(folder).similarity(["a cat"], ["a cat"])
+    assert same.raw_score[0] == pytest.approx(1.0)
+    assert same.rating is not None
+    assert same.rating[0] == pytest.approx(5.0)
+    (path,) = (tmp_path / "figures").glob("*.json")
+    measured = figures.FigureFile.model_validate_json(path.read_text())
+    assert measured.command == "python -m training publish toy-transfer --seed 1"
+    assert len([f for f in measured.figures if f.split == "mean of sets"]) == 5  # four years and all sets
+
+
+def test_a_graph_that_fails_parity_leaves_the_published_folder_alone(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained_transfer(runs)
+    folder = publish.publish(TRANSFER, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    before = (folder / "manifest.json").read_bytes()
+
+    def refuse(*_: object) -> float:
+        raise ParityError("encoder.onnx: differs")
+
+    monkeypatch.setattr(siamese, "check_encoder", refuse)
+    with pytest.raises(ParityError):
+        publish.publish(TRANSFER, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    assert (folder / "manifest.json").read_bytes() == before
+
+
+def test_any_finished_run_is_published_under_its_own_name_or_another_id(runs: Path, tmp_path: Path) -> None:
+    experiment = replace(SICK, name="toy-experiment", publication=None, schedule=Schedule(epochs=0, batch_size=2))
+    run.run(experiment, runs, teacher=None, seed=1)
+    models = tmp_path / "models"
+    folder = publish.publish(experiment, runs, models, tmp_path / "figures", seed=1)
+    assert folder == models / "toy-experiment"
+    manifest = Manifest.load(folder)
+    assert (manifest.id, manifest.title) == ("toy-experiment", "Recipe toy-experiment: word_averaging")
+    other = publish.publish(experiment, runs, models, tmp_path / "figures", 1, model_id="mine", storage="float32")
+    assert other == models / "mine"
+    Manifest.load(other).verify(other)
+    measured = figures.FigureFile.model_validate_json(
+        (tmp_path / "figures" / "toy-experiment-seed1-float32.json").read_text()
+    )
+    assert measured.figures == Manifest.load(other).figures
+
+
+def test_sentiment_is_published_with_its_labels_and_a_temperature(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [("the cat sleeps", 1), ("a dog runs", 0), ("a man plays", 1), ("two dog runs", 1), ("not a guitar", 0)]
+    monkeypatch.setattr("training.corpora.readers.sst.read", lambda part: rows if part == "train" else rows[1:])
+    recipe = replace(
+        SICK,
+        name="toy-sst",
+        data=SSTSentences(),
+        objective=SentimentConfig(hidden=3),
+        publication=Publication("toy-sst", "A toy"),
+    )
+    run.run(recipe, runs, teacher=None, seed=1)
+    folder = publish.publish(recipe, runs, tmp_path / "models", tmp_path / "figures", seed=1)
+    manifest = Manifest.load(folder)
+    manifest.verify(folder)
+    assert manifest.tasks == ("classification",)
+    task = manifest.classification
+    assert task is not None
+    assert (task.labels, (folder / task.graph).is_file()) == (("negative", "positive"), True)
+    assert {(f.task, f.corpus, f.metric) for f in manifest.figures} == {
+        ("classification", "SST", metric) for metric in ("accuracy", "macro_f1", "calibration_error")
+    }
+    published = PublishedModel(folder)
+    for pair in GoldenPairs.load(folder / "golden.json").pairs:
+        assert pair.classes is not None
+        assert list(pair.classes) == [pytest.approx(each) for each in published.classification([pair.a, pair.b])]
+    # The temperature is the best there is for the development part: others fit it worse.
+    untempered = PublishedModel(
+        folder, manifest.model_copy(update={"classification": task.model_copy(update={"temperature": 1.0})})
+    )
+    texts, gold = [text for text, _ in rows[1:]], [task.labels[label] for _, label in rows[1:]]
+    losses = [
+        -np.mean([np.log(answer[label]) for answer, label in zip(model.classification(texts), gold, strict=True)])
+        for model in (published, untempered)
+    ]
+    assert task.temperature != 1.0
+    assert losses[0] < losses[1]
+    assert "negative, positive" in (folder / "README.md").read_text()
+
+
+def test_words_that_siamese_runs_froze_are_shared_and_a_gated_average_tells_its_words(
+    runs: Path, tmp_path: Path
+) -> None:
+    frozen = replace(SICK.optimiser, embedding_learning_rate=None)
+    models, shared = tmp_path / "models", {}
+    for name, architecture, scale in (("toy-gran", GRANConfig(), 2.0), ("toy-lstm", LSTMConfig(), 1.0)):
+        recipe = replace(
+            TRANSFER,
+            name=name,
+            architecture=architecture,
+            optimiser=frozen,
+            row_scale=scale,
+            publication=Publication(name, "A toy"),
+        )
+        model = build_model(recipe, load_table(TABLE, runs), 1)
+        with torch.no_grad():
+            model.embedding.weight.mul_(scale)
+        (folder := run_folder(runs, recipe, 1)).mkdir(parents=True)
+        torch.save(model.state_dict(), folder / WEIGHTS_NAME)
+        manifest = Manifest.load(publish.publish(recipe, runs, models, tmp_path / "figures", seed=1))
+        shared[name] = {file: entry.sha256 for file, entry in manifest.files.items() if entry.shared}
+        assert (manifest.token_embeddings is not None) == (name == "toy-gran")
+    gran, lstm = shared.values()
+    assert set(gran) == {"embedding.codes.npy", "embedding.scale.npy", "tokenizer.json"}
+    assert gran["embedding.codes.npy"] == lstm["embedding.codes.npy"]
+    assert gran["embedding.scale.npy"] != lstm["embedding.scale.npy"]  # the factor falls on the scales
+    opened = PublishedModel(models / "toy-gran")
+    tokens = opened.token_embeddings("the cat sleeps")
+    assert tokens.shape == (3, 8)
+    np.testing.assert_allclose(tokens.mean(axis=0), opened.embed(["the cat sleeps"])[0], atol=1e-6)
+
+
+def test_a_missing_run_names_the_command_that_makes_it(runs: Path) -> None:
+    with pytest.raises(RunMissing, match="python -m training train toy-sick --seed 3"):
+        load_run(SICK, runs, 3)
+    with pytest.raises(RunMissing, match="python -m training distill absent"):
+        load_table(TableRecipe("absent"), runs)
+
+
+def test_shrink_keeps_frequent_words_and_the_words_of_the_texts(runs: Path) -> None:
+    table = load_table(TABLE, runs)
+    smaller = shrink(table, 5, ["guitar plays"])
+    assert smaller.tokenizer.words == ("the", "a", "cat", "plays", "guitar")
+    assert len(smaller.rows) == len(smaller.tokenizer)
+    for word in smaller.tokenizer.words:
+        (old,), (new,) = table.tokenizer.encode(word, 9).ids, smaller.tokenizer.encode(word, 9).ids
+        np.testing.assert_array_equal(table.rows[old], smaller.rows[new])
+    assert smaller.tokenizer.encode("snow", 9).unknown == 1
+
+
+def test_the_recipe_of_a_run_is_saved_as_data(runs: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=2)
+    saved = json.loads((run_folder(runs, SICK, 2) / "recipe.json").read_text())
+    assert saved["seed"] == 2
+    assert saved["objective"]["kind"] == "SupervisedConfig"
+    assert saved["schedule"]["epochs"] == 3
+
+
+def test_a_run_is_not_resumed_with_other_settings(runs: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    with pytest.raises(RecipeChangedError, match="begun with another schedule"):
+        run.run(replace(SICK, schedule=Schedule(epochs=4, batch_size=2)), runs, teacher=None, seed=1)
+
+
+def test_a_setting_unknown_when_the_run_was_begun_was_at_its_default(runs: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    path = run_folder(runs, SICK, 1) / "recipe.json"
+    older = json.loads(path.read_text())
+    del older["precision"], older["schedule"]["decay"]
+    path.write_text(json.dumps(older))
+    assert run.run(replace(SICK, reaches="something else"), runs, teacher=None, seed=1).epochs == 3
+    path.write_text(json.dumps(older))
+    decaying = replace(SICK.schedule, decay="linear")
+    with pytest.raises(RecipeChangedError, match="another precision, schedule"):
+        run.run(replace(SICK, precision="bfloat16", schedule=decaying), runs, teacher=None, seed=1)
+
+
+def test_an_encoder_of_another_architecture_starts_from_the_words_alone(runs: Path) -> None:
+    run.run(SICK, runs, teacher=None, seed=1)
+    trained, table = load_run(SICK, runs, 1)
+    gran = replace(SICK, architecture=GRANConfig())
+    model = build_model(gran, table, 1)
+    gate = model.encoder.get_parameter("gates.0.words.weight").detach().clone()
+    start_from(model, SICK, runs, 1)
+    torch.testing.assert_close(model.embedding.weight, trained.embedding.weight)
+    torch.testing.assert_close(model.embedding.start, trained.embedding.weight.detach())
+    torch.testing.assert_close(model.encoder.get_parameter("gates.0.words.weight"), gate)
+
+
+def test_scaled_rows_start_the_run_and_are_what_it_is_pulled_back_to(runs: Path) -> None:
+    table = load_table(TABLE, runs)
+    run.run(replace(SICK, row_scale=10.0, schedule=Schedule(epochs=0, batch_size=2)), runs, teacher=None, seed=5)
+    trained, _ = load_run(SICK, runs, 5)
+    np.testing.assert_allclose(trained.embedding.weight.detach().numpy(), 10 * table.rows, rtol=1e-6)
+
+
+def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole(tmp_path: Path) -> None:
+    new, target = tmp_path / "new", tmp_path / "models" / "toy"
+    new.mkdir(mode=0o700)
+    (new / "fresh").write_text("1")
+    target.mkdir(parents=True)
+    (target / "stale").write_text("0")
+    publish.replace_folder(new, target)
+    assert [p.name for p in target.iterdir()] == ["fresh"]
+    assert target.stat().st_mode & 0o777 == 0o755
+    assert [p.name for p in target.parent.iterdir()] == ["toy"]  # nothing half-made beside it
+
+
+def test_a_table_of_another_size_is_not_passed_off_as_the_one_asked_for(runs: Path) -> None:
+    assert make_table(TABLE, TOY_TEACHER, runs).rows.shape[1] == 8
+    with pytest.raises(RecipeChangedError, match=r"\(16, 8, 4\), the recipe wants \(16, 300, 4\)"):
+        load_table(replace(TABLE, dim=300), runs)

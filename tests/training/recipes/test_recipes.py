@@ -1,0 +1,105 @@
+"""Recipes: what every one must hold to, and the published settings of those that repeat a paper."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests import toys
+from training import recipes
+from training.architectures import GRANConfig, LSTMConfig, RNNConfig
+from training.architectures.parts.layers import WordEmbedding
+from training.corpora.tasks import TASKS
+from training.objectives.pairwise import PairwiseConfig
+from training.objectives.transfer import MarginConfig
+from training.recipes import RECIPES, TABLES, find, gran, mgim
+from training.recipes.recipe import Recipe
+from training.runs.build import build_interaction_model, build_model
+from training.runs.cross import untrained
+from training.runs.provenance import commands_for
+from training.sources.tables import PretrainedEncoder
+from training.sources.transfer import ParaphrasePairs
+
+PAPERS = [  # the transfer runs; pp-projection-1200 and -2400 are the starts of features
+    name
+    for name, recipe in RECIPES.items()
+    if name.startswith(("pp-", "gran-"))
+    and name[-4:] not in ("1200", "2400")
+    and isinstance(recipe.objective, MarginConfig)
+]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_can_be_built_and_travels_as_json(name: str) -> None:
+    recipe = find(name)
+    if isinstance(recipe.table, PretrainedEncoder):
+        assert set(untrained(recipe, seed=1).heads) == set(TASKS)
+    else:
+        assert recipe.table in TABLES.values()
+        build = build_interaction_model if isinstance(recipe.objective, PairwiseConfig) else build_model
+        model = build(recipe, toys.table(), seed=1)
+        assert isinstance(model.embedding, WordEmbedding)
+    content = recipe.as_json()
+    assert content["architecture"]["kind"] == type(recipe.architecture).__name__
+    assert content["objective"]["kind"] == type(recipe.objective).__name__
+    assert commands_for(recipe, 2)[-1] == f"python -m training publish {name} --seed 2"
+
+
+def margin(recipe: Recipe) -> MarginConfig:
+    assert isinstance(recipe.objective, MarginConfig)
+    return recipe.objective
+
+
+def test_the_papers_encoders_are_compared_on_the_same_pairs_from_the_same_words() -> None:
+    assert len(PAPERS) == 7 + 24  # one of them ours: gran-1-slow
+    for recipe in map(find, PAPERS):
+        assert recipe.data == ParaphrasePairs(limit=160_000)
+        assert recipe.table.name == "minilm-256"
+        assert recipe.start is None
+        assert "the paper's mean of the 22 sets" in recipe.reaches
+
+
+def test_every_encoder_of_the_papers_has_a_recipe() -> None:
+    architectures = [find(name).architecture for name in PAPERS]
+    assert {a.name for a in architectures} == {"word_averaging", "projection", "dan", "rnn", "lstm", "gran"}
+    grans = [a for a in architectures if isinstance(a, GRANConfig)]
+    assert {a.variant for a in grans} == {1, 2, 3, 4, 5}
+    assert {a.combine for a in grans if a.bidirectional} == {"sum", "tanh"}
+    lstms = [a for a in architectures if isinstance(a, LSTMConfig)]
+    assert {(a.pooling, a.bidirectional) for a in lstms} == {("last", False), ("mean", False), ("mean", True)}
+    assert {a.output_gate for a in lstms} == {True, False}
+    assert {a.activation for a in architectures if isinstance(a, RNNConfig)} == {"tanh", "identity"}
+
+
+def test_the_settings_of_the_2017_release() -> None:
+    gran = find("gran-1")
+    assert gran.architecture == GRANConfig(variant=1, dropout=0.4)
+    assert (margin(gran).scramble, margin(gran).margin, margin(gran).regulariser.words) == (0.5, 0.4, 0.0)
+    lstm = find("gran-lstm-regularised")
+    assert lstm.architecture == LSTMConfig(word_dropout=0.2)
+    assert (margin(lstm).scramble, margin(lstm).regulariser.words) == (0.75, 0.5e-5)
+    mean = find("gran-lstm-avg-regularised")
+    assert mean.architecture == LSTMConfig(pooling="mean", dropout=0.4)
+    assert (margin(mean).scramble, margin(mean).regulariser.words) == (0.5, 0.5e-5)
+    assert margin(find("gran-avg")).margin == 0.6
+    for recipe in (gran, lstm, mean):
+        assert (recipe.schedule.batch_size, recipe.schedule.epochs) == (100, 2)
+        assert (recipe.optimiser.name, recipe.optimiser.learning_rate) == ("adam", 1e-3)
+
+
+def test_the_identity_rnn_is_regularised_to_its_start() -> None:
+    recipe = find("pp-irnn")
+    assert recipe.architecture == RNNConfig("identity")
+    assert margin(recipe).regulariser.universal == 5.0
+    assert margin(recipe).regulariser.composition == 0.0
+
+
+def test_a_recipe_is_found_in_its_file_and_no_name_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {"gran-1", "avg-sick", "pwim-qa", "served-gran"} <= RECIPES.keys()
+    toy = replace(find("gran-1"), name="toy")
+    monkeypatch.setattr(gran, "RECIPES", (*gran.RECIPES, toy))
+    known = recipes._collected()
+    assert set(known) - set(RECIPES) == {"toy"}
+    assert known["toy"] is toy
+    monkeypatch.setattr(mgim, "RECIPES", (*mgim.RECIPES, toy))
+    with pytest.raises(ValueError, match=r"two recipes are called 'toy', the second in training\.recipes\.mgim"):
+        recipes._collected()

@@ -1,0 +1,84 @@
+"""The report is generated from measured figures, and says which targets were missed."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from contract.manifest import Figure
+from training.publishing.figures import FigureFile
+from training.results.page import write_report
+from training.results.report.targets import Target
+from training.results.reproductions.papers import printed
+
+
+def sick_figures(pearson: float) -> FigureFile:
+    """Figures of a supervised run."""
+    values = {"pearson": pearson, "spearman": 0.8, "mse": 0.25}
+    figures = [
+        Figure(task="similarity", corpus="SICK", split="test", metric=m, value=v, rows=4927) for m, v in values.items()
+    ]
+    accuracy = Figure(task="entailment", corpus="SICK", split="test", metric="accuracy", value=0.85, rows=4927)
+    return FigureFile(
+        recipe="avg-sick",
+        seed=1,
+        storage="int8",
+        command="python -m training publish avg-sick --seed 1",
+        measured=date(2026, 1, 2),
+        figures=(*figures, accuracy),
+    )
+
+
+def test_a_miss_is_marked_and_a_hit_is_not(tmp_path: Path) -> None:
+    sick_figures(pearson=0.8612).save(tmp_path)
+    write_report(tmp_path, tmp_path / "RESULTS.md", tmp_path / "tables", tmp_path / "searches")
+    lines = (tmp_path / "RESULTS.md").read_text().splitlines()
+    (pearson,) = [
+        line for line in lines if line.startswith("| avg-sick seed 1 int8 | SICK | test | pearson | 0.8612 |")
+    ]
+    (accuracy,) = [line for line in lines if line.startswith("| avg-sick seed 1 int8 | SICK | test | accuracy |")]
+    assert "**missed**" in pearson
+    assert "0.8684" in pearson  # the paper's figure stands beside ours
+    assert "reached" in accuracy
+    assert "- avg-sick seed 1 int8: `python -m training publish avg-sick --seed 1`, 2026-01-02" in lines
+
+
+def test_the_same_figures_give_the_same_report(tmp_path: Path) -> None:
+    sick_figures(pearson=0.9).save(tmp_path)
+    for name in ("one.md", "two.md"):
+        write_report(tmp_path, tmp_path / name, tmp_path / "tables", tmp_path / "searches")
+    assert (tmp_path / "one.md").read_bytes() == (tmp_path / "two.md").read_bytes()
+
+
+def test_the_papers_means_leave_out_the_set_we_do_not_have() -> None:
+    assert printed("PP-XXL", "STS 2013", "mean of sets") == pytest.approx((73.9 + 73.8 + 47.7) / 3)
+    assert printed("PP-XXL", "STS 2012", "mean of sets") == pytest.approx(61.5, abs=0.05)  # complete: as printed
+    assert printed("PP-XXL", "STS 2012", "MSRpar") == 44.8
+    assert printed("PP-XXL", "STS 2013", "SMT") is None
+
+
+def test_an_error_is_to_stay_below_its_target_and_a_strict_one_is_to_be_beaten() -> None:
+    error = Target("SICK", "test", "mse", 0.256, lower_is_better=True)
+    assert (error.reached(0.25), error.reached(0.256), error.reached(0.26)) == (True, True, False)
+    accuracy = Target("SICK", "test", "accuracy", 0.853, strict=True)
+    assert (accuracy.reached(0.8531), accuracy.reached(0.853), accuracy.reached(0.85)) == (True, False, False)
+
+
+def test_without_figures_the_report_says_how_to_get_some(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="python -m training evaluate"):
+        write_report(tmp_path, tmp_path / "RESULTS.md", tmp_path / "tables", tmp_path / "searches")
+
+
+def test_the_report_opens_with_every_model_once_mean_and_spread_over_its_seeds(tmp_path: Path) -> None:
+    for seed, pearson in ((1, 0.86), (2, 0.88)):
+        sick_figures(pearson).model_copy(update={"seed": seed}).save(tmp_path)
+        sick_figures(0.5).model_copy(update={"seed": seed, "storage": "float32"}).save(tmp_path)
+    sick_figures(0.7).model_copy(update={"recipe": "other"}).save(tmp_path)
+    write_report(tmp_path, tmp_path / "RESULTS.md", tmp_path / "tables", tmp_path / "searches")
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert text.index("## Every model") < text.index("## Against the targets")
+    assert [line for line in text.splitlines() if line.startswith(("| recipe |", "| `"))][:3] == [
+        "| recipe | words | seeds | SICK r | SICK entailment |",
+        "| `avg-sick` | int8 | 1, 2 | 87.0 ± 1.4 | 85.0 ± 0.0 |",
+        "| `other` | int8 | 1 | 70.0 | 85.0 |",
+    ]

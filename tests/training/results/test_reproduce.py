@@ -1,0 +1,271 @@
+"""A table carried out on toy corpora: trained, measured, written; what is there is not done again."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests import toys
+from training.__main__ import app
+from training.architectures import ProjectionConfig, WordAveragingConfig
+from training.objectives.transfer import MarginConfig
+from training.pairs import Pair
+from training.recipes import RECIPES
+from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
+from training.results.reproduce import Clock, Outcome, Places, plan, reproduce, together
+from training.results.reproductions import TABLES
+from training.results.reproductions.measured import MeasuredTable
+from training.results.reproductions.table import Column, Order, PaperFigure, PaperTable, Row
+from training.runs.build import load_run
+from training.sources.credits import TEACHER
+from training.sources.transfer import ParaphrasePairs
+
+AVG = Recipe(
+    name="toy-avg",
+    reaches="nothing",
+    table=toys.TABLE,
+    architecture=WordAveragingConfig(),
+    data=ParaphrasePairs(limit=24),
+    objective=MarginConfig(),
+    optimiser=OptimiserConfig(learning_rate=0.01, embedding_learning_rate=0.01),
+    schedule=Schedule(epochs=2, batch_size=8),
+)
+PROJECTION = replace(AVG, name="toy-projection", architecture=ProjectionConfig(), start="toy-avg")
+EXPLODING = replace(AVG, name="toy-exploding", objective=MarginConfig(margin=float("inf")))
+TABLE = PaperTable(
+    name="toy-table",
+    title="A toy table",
+    columns=(Column("mean", "transfer", "mean of sets", "pearson"), Column("SICK", "SICK", "test", "pearson")),
+    rows=(
+        Row("toy-projection", "projection", {"mean": PaperFigure(66.0)}, seeds=(1, 2)),
+        Row("toy-avg", "AVG", {"mean": PaperFigure(65.7)}),
+    ),
+    orders=(Order("toy-projection", "toy-avg", "mean"),),
+)
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    """Toy recipes, a toy word table, and corpora of a few pairs."""
+    runs = tmp_path / "runs"
+    toys.table().save(runs / "tables" / "toy")
+    for recipe in (AVG, PROJECTION, EXPLODING):
+        monkeypatch.setitem(RECIPES, recipe.name, recipe)
+    monkeypatch.setitem(TABLES, TABLE.name, TABLE)
+    rated: Sequence[Pair] = toys.RATED
+    monkeypatch.setattr("training.corpora.mixtures.paraphrase_pairs", lambda limit, seed: toys.pairs(limit))
+    monkeypatch.setattr("training.corpora.readers.sts.read_year", lambda year: {"toy": rated})
+    monkeypatch.setattr("training.corpora.transfer.read", lambda name: rated)
+    monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
+    return Places(runs, *(tmp_path / name for name in ("figures", "tables", "RESULTS.md", "searches")))
+
+
+def names(jobs: Sequence) -> list[tuple[str, list[str]]]:
+    return [(job.name, job.steps) for job in jobs]
+
+
+def test_what_a_run_starts_from_comes_first_and_is_trained_once(places: Places) -> None:
+    both = ["train", "measure (float32)"]
+    assert names(plan(TABLE, places)) == [
+        ("toy-avg seed 1", both),
+        ("toy-projection seed 1", both),
+        ("toy-avg seed 2", ["train"]),
+        ("toy-projection seed 2", both),
+    ]
+    assert names(plan(TABLE, places, rows=["toy-avg"], seeds=[3])) == [("toy-avg seed 3", both)]
+    with pytest.raises(KeyError, match="table toy-table has no row toy-lstm; it has toy-projection, toy-avg"):
+        plan(TABLE, places, rows=["toy-lstm"])
+
+
+def test_what_two_tables_need_is_counted_once(places: Places) -> None:
+    rows = (Row("toy-projection", "projection", storage="int8"),)
+    other = replace(TABLE, rows=rows, orders=())
+    jobs = together([*plan(TABLE, places, seeds=[1]), *plan(other, places)])
+    assert names(jobs) == [
+        ("toy-avg seed 1", ["train", "measure (float32)"]),
+        ("toy-projection seed 1", ["train", "measure (float32)"]),
+        ("toy-projection seed 1", ["measure (int8)"]),
+    ]
+
+
+def test_what_a_run_starts_from_may_have_a_seed_of_its_own(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RECIPES, "toy-projection", replace(PROJECTION, start_seed=7))
+    assert [job.name for job in plan(TABLE, places, rows=["toy-projection"], seeds=[2, 3])] == [
+        "toy-avg seed 7",
+        "toy-projection seed 2",
+        "toy-projection seed 3",
+    ]
+
+
+def test_a_run_that_another_process_holds_is_waited_for(places: Places, tmp_path: Path) -> None:
+    folder = places.runs / "toy-avg" / "seed-1"
+    folder.mkdir(parents=True)
+    holder = (
+        "import fcntl, sys, time, pathlib\n"
+        "file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX)\n"
+        "print('held', flush=True); time.sleep(1.5); pathlib.Path(sys.argv[2]).touch()\n"
+    )
+    command = [sys.executable, "-c", holder, str(folder / "lock"), str(tmp_path / "released")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert reproduce(TABLE, places, teacher=None, rows=["toy-avg"]) == Outcome(1, [])
+        result = folder / "result.json"
+        assert (tmp_path / "released").stat().st_mtime <= result.stat().st_mtime
+
+
+def test_a_table_is_carried_out_once(places: Places) -> None:
+    assert reproduce(TABLE, places, teacher=None) == Outcome(4, [])
+    written = MeasuredTable.load(places.tables / "toy-table.json")
+    assert written.command == "python -m training reproduce toy-table"
+    row = written.row("toy-projection")
+    assert [each.seed for each in row.seeds] == [1, 2]
+    file = json.loads((places.figures / "toy-projection-seed2-float32.json").read_text())
+    (of_all,) = [figure["value"] for figure in file["figures"] if figure["corpus"] == "transfer"]
+    assert row.seeds[1].figures["mean"] == pytest.approx(100 * of_all)
+    values = [each.figures["mean"] for each in row.seeds]
+    assert (row.mean["mean"], row.std["mean"]) == pytest.approx((mean(values), stdev(values)))
+    result = json.loads((places.runs / "toy-projection" / "seed-2" / "result.json").read_text())
+    training = row.seeds[1].runs[0].training
+    assert training is not None
+    assert (training.dev, training.epochs) == (result["best"]["selection"], 2)
+    assert row.paper["mean"].value == 66.0
+    report = places.report.read_text()
+    assert f"| projection (`toy-projection`) | {mean(values):.1f} ± {stdev(values):.1f} |" in report
+    assert "| projection over AVG | mean | +0.3 |" in report
+    assert plan(TABLE, places) == []
+
+
+def test_a_run_newer_than_its_figures_is_measured_again_and_an_unfinished_one_trained(places: Places) -> None:
+    reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
+    figures = places.figures / "toy-avg-seed1-float32.json"
+    os.utime(figures, (0, 0))
+    assert names(plan(TABLE, places, rows=["toy-avg"])) == [("toy-avg seed 1", ["measure (float32)"])]
+    (places.runs / "toy-avg" / "seed-1" / "result.json").unlink()
+    assert names(plan(TABLE, places, rows=["toy-avg"])) == [("toy-avg seed 1", ["train", "measure (float32)"])]
+
+
+def test_a_recipe_that_changed_is_told_and_the_old_run_is_left_alone(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
+    monkeypatch.setitem(RECIPES, "toy-avg", replace(AVG, row_scale=2.0))
+    (failure,) = reproduce(TABLE, places, teacher=None, rows=["toy-avg"]).failures
+    assert "was begun with another row_scale: move it away to start afresh" in failure.reason
+
+
+def test_a_failing_row_does_not_stop_the_others(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = (Row("toy-exploding", "endless margin"), Row("toy-avg", "AVG"))
+    monkeypatch.setitem(TABLES, TABLE.name, replace(TABLE, rows=rows, orders=()))
+    monkeypatch.setitem(TABLES, "toy-second", replace(TABLE, name="toy-second", rows=rows[1:], orders=()))
+    arguments = ["reproduce", "toy-table", "toy-second", "--runs", places.runs, "--figures", places.figures]
+    arguments += ["--tables", places.tables, "--report", places.report]
+    ended = CliRunner().invoke(app, list(map(str, arguments)))
+    assert ended.exit_code == 1
+    shown = " ".join(ended.output.split())
+    assert "failed: toy-exploding seed 1: FloatingPointError" in shown
+    assert "toy-table: 1 of 2 done" in shown
+    assert "toy-second: 0 of 0 done" in shown  # the first table has all of it
+    written = MeasuredTable.load(places.tables / "toy-table.json")
+    assert [len(written.row(name).seeds) for name in ("toy-exploding", "toy-avg")] == [0, 1]
+
+
+def test_what_is_known_of_runs_that_are_gone_stays_in_the_table(places: Places) -> None:
+    reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
+    before = MeasuredTable.load(places.tables / "toy-table.json").row("toy-avg")
+    elsewhere = replace(places, runs=places.runs.parent / "elsewhere")
+    toys.table().save(elsewhere.runs / "tables" / "toy")
+    reproduce(replace(TABLE, rows=TABLE.rows[1:], orders=()), elsewhere, teacher=None, seeds=[2])
+    after = MeasuredTable.load(places.tables / "toy-table.json").row("toy-avg")
+    assert [each.seed for each in after.seeds] == [1, 2]
+    assert after.seeds[0].runs == before.seeds[0].runs
+    assert after.seeds[0].runs[0].training is not None
+
+
+def test_figures_whose_run_is_elsewhere_are_not_trained_again(places: Places) -> None:
+    reproduce(TABLE, places, None)
+    shutil.rmtree(places.runs / "toy-projection")
+    shutil.rmtree(places.runs / "toy-avg")
+    assert plan(TABLE, places) == []
+    (places.figures / "toy-projection-seed1-float32.json").unlink()
+    assert names(plan(TABLE, places)) == [
+        ("toy-avg seed 1", ["train"]),
+        ("toy-projection seed 1", ["train", "measure (float32)"]),
+    ]
+
+
+def test_figures_of_another_recipe_are_measured_again_where_they_tell_of_it(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reproduce(TABLE, places, None, rows=["toy-avg"])
+    shutil.rmtree(places.runs / "toy-avg")
+    monkeypatch.setitem(RECIPES, "toy-avg", replace(AVG, row_scale=2.0, reaches="less"))
+    again = [("toy-avg seed 1", ["train", "measure (float32)"])]
+    assert names(plan(TABLE, places, rows=["toy-avg"])) == again
+    figures = places.figures / "toy-avg-seed1-float32.json"
+    older = json.loads(figures.read_text(encoding="utf-8"))
+    del older["settings"]["row_scale"]  # recorded before there was one: it was at its default
+    figures.write_text(json.dumps(older), encoding="utf-8")
+    assert names(plan(TABLE, places, rows=["toy-avg"])) == again
+    monkeypatch.setitem(RECIPES, "toy-avg", replace(AVG, reaches="less"))
+    assert plan(TABLE, places, rows=["toy-avg"]) == []
+
+
+def test_raw_vectors_are_a_row_of_no_epochs(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = replace(AVG, name="toy-raw", schedule=Schedule(epochs=0, batch_size=8))
+    monkeypatch.setitem(RECIPES, "toy-raw", raw)
+    table = replace(TABLE, rows=(Row("toy-raw", "raw"),), orders=())
+    assert reproduce(table, places, teacher=None) == Outcome(1, [])
+    trained, words = load_run(raw, places.runs, 1)
+    np.testing.assert_array_equal(trained.embedding.weight.detach().numpy(), words.rows)
+    (seed,) = MeasuredTable.load(places.tables / "toy-table.json").row("toy-raw").seeds
+    assert seed.runs[0].training is not None
+    assert seed.runs[0].training.epochs == 0
+    assert set(seed.figures) == {"mean", "SICK"}
+
+
+def test_a_dry_run_tells_what_is_missing_and_does_nothing(places: Places) -> None:
+    arguments = ["reproduce", "toy-table", "toy-table", "--dry-run", "--seeds", "4", "--runs", str(places.runs)]
+    shown = CliRunner().invoke(app, [*arguments, "--figures", str(places.figures)]).output
+    assert "toy-avg seed 4: train and measure (float32)" in shown
+    assert "toy-table, toy-table: 2 to do, about 60 s and 2 runs like none before left" in " ".join(shown.split())
+    assert not places.figures.exists()
+
+
+def test_time_left_is_of_the_runs_that_were_measured(places: Places) -> None:
+    reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
+    path = places.runs / "toy-avg" / "seed-1" / "result.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "seconds": 100.0}))
+    clock = Clock(places.runs)
+    jobs = plan(TABLE, places, rows=["toy-projection"])
+    assert clock.left(jobs) == (3 * 100 + 2 * 30, 0)  # toy-avg with seed 2 has to be trained, too
+    clock.measured.append(10.0)
+    assert clock.text(jobs) == "about 5 min left"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--seeds", "1,two", "gran-table1"), "expected whole numbers separated by commas, got '1,two'"),
+        ((), "name a table, or give --list"),
+    ],
+)
+def test_wrong_arguments_are_told(arguments: tuple[str, ...], message: str) -> None:
+    ended = CliRunner().invoke(app, ["reproduce", *arguments])
+    assert ended.exit_code == 2
+    assert message in " ".join(ended.output.replace("│", " ").split())
+
+
+def test_the_tables_are_listed() -> None:
+    shown = CliRunner().invoke(app, ["reproduce", "--list"]).output
+    assert "gran-table4" in shown
+    assert "wieting2016-table2" in shown

@@ -1,0 +1,273 @@
+"""The loop in one process: what is kept, when it stops, what it writes."""
+
+import json
+import logging
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs import loop
+from training.runs.loop import Result, train
+from training.runs.optimisers import build_optimisers
+
+OPTIMISER = OptimiserConfig(learning_rate=0.1)
+SCHEDULE = Schedule(epochs=4, batch_size=1)
+
+
+class Scripted:
+    """Three batches an epoch; the development scores and the losses at which it breaks are written down beforehand."""
+
+    def __init__(self, scores: list[float], *, breaks_at: int | None = None, broken: float = math.nan) -> None:
+        torch.manual_seed(0)
+        self.model: nn.Module = nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 2))
+        self.scores = scores
+        self.breaks_at, self.broken = breaks_at, broken
+        self.weights: list[Tensor] = []  # at each evaluation
+        self.losses: list[float] = []
+        self.modes: list[bool] = []
+
+    def steps(self) -> int:
+        return 3
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Tensor]:
+        generator = torch.Generator().manual_seed(epoch)
+        for _ in range(3):
+            yield torch.randn(5, 4, generator=generator)
+
+    def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+        self.modes.append(self.model.training)
+        loss = ((self.model(batch) - 1) ** 2).mean()
+        if len(self.losses) + 1 == self.breaks_at:
+            loss = loss * self.broken
+        self.losses.append(loss.item())
+        return loss, {}
+
+    def evaluate(self) -> dict[str, float]:
+        assert not self.model.training
+        assert not torch.is_grad_enabled()
+        self.weights.append(self.model[1].weight.clone())
+        return {"selection": self.scores[len(self.weights) - 1], "other": 0.5}
+
+    def generators(self) -> list[torch.Generator]:
+        return []
+
+
+def lines(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def now(objective: Scripted) -> Tensor:
+    return objective.model[1].weight.detach()
+
+
+def test_the_best_epoch_is_kept_and_restored(tmp_path: Path) -> None:
+    objective = Scripted([0.1, 0.2, 0.7, 0.6, 0.5])
+    result = train(objective, OPTIMISER, SCHEDULE, tmp_path, seed=0)
+    assert (result.best_epoch, result.best, result.epochs) == (2, {"selection": 0.7, "other": 0.5}, 4)
+    assert torch.equal(now(objective), objective.weights[2])
+    assert not torch.equal(now(objective), objective.weights[4])
+    assert len({tuple(w.flatten().tolist()) for w in objective.weights}) == 5
+    assert all(objective.modes)
+
+
+def test_the_start_is_kept_when_training_only_worsens(tmp_path: Path) -> None:
+    objective = Scripted([0.9, 0.8, 0.7, 0.6, 0.5])
+    assert train(objective, OPTIMISER, SCHEDULE, tmp_path, seed=0).best_epoch == 0
+    assert torch.equal(now(objective), objective.weights[0])
+
+
+def test_the_earlier_of_equal_epochs_is_kept(tmp_path: Path) -> None:
+    assert train(Scripted([0.1, 0.5, 0.5, 0.5, 0.2]), OPTIMISER, SCHEDULE, tmp_path, seed=0).best_epoch == 1
+
+
+def test_it_stops_when_patience_runs_out(tmp_path: Path) -> None:
+    patient = replace(SCHEDULE, epochs=50, patience=2)
+    objective = Scripted([0.1, 0.5, 0.4, 0.5, 0.9])
+    result = train(objective, OPTIMISER, patient, tmp_path, seed=0)
+    assert (result.best_epoch, result.epochs) == (1, 3)
+    assert len(objective.losses) == 9
+    assert torch.equal(now(objective), objective.weights[1])
+
+
+def test_a_better_epoch_renews_patience(tmp_path: Path) -> None:
+    patient = replace(SCHEDULE, epochs=50, patience=2)
+    result = train(Scripted([0.1, 0.5, 0.4, 0.6, 0.5, 0.5, 0.9]), OPTIMISER, patient, tmp_path, seed=0)
+    assert (result.best_epoch, result.epochs) == (3, 5)
+
+
+def test_the_log_has_one_line_an_epoch(tmp_path: Path) -> None:
+    objective = Scripted([0.1, 0.2, 0.3])
+    train(objective, OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path, seed=0)
+    found = lines(tmp_path)
+    assert [line["epoch"] for line in found] == [0, 1, 2]
+    assert [line["selection"] for line in found] == [0.1, 0.2, 0.3]
+    assert "loss" not in found[0]
+    for epoch in (1, 2):
+        assert found[epoch]["loss"] == pytest.approx(sum(objective.losses[3 * epoch - 3 : 3 * epoch]) / 3, abs=1e-6)
+
+
+def test_off_a_terminal_each_epoch_is_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        train(Scripted([0.1, 0.2, 0.3]), OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path / "toy" / "seed-1", seed=0)
+    shown = [line for line in caplog.messages if line.startswith("toy seed-1, batches: ")]
+    assert shown[0].endswith("0 of 6, begins")
+    assert [line.split(", ")[-1].split(" loss")[0] for line in shown[1:]] == ["epoch 1 of 2", "epoch 2 of 2"]
+    assert shown[-1].endswith("dev 0.3000")
+
+
+def test_the_result_is_written_last(tmp_path: Path) -> None:
+    result = train(Scripted([0.1, 0.2, 0.3]), OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path, seed=0)
+    assert Result(**json.loads((tmp_path / "result.json").read_text())) == result
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["best.pt", "checkpoint.pt", "metrics.jsonl", "result.json"]
+
+
+def test_a_finished_run_is_reported_and_not_trained_again(tmp_path: Path) -> None:
+    first = Scripted([0.1, 0.5, 0.4, 0.3])
+    schedule = replace(SCHEDULE, epochs=3)
+    result = train(first, OPTIMISER, schedule, tmp_path, seed=0)
+    log = (tmp_path / "metrics.jsonl").read_bytes()
+    again = Scripted([])
+    assert train(again, OPTIMISER, schedule, tmp_path, seed=0) == result
+    assert again.losses == []
+    assert torch.equal(now(again), now(first))
+    assert (tmp_path / "metrics.jsonl").read_bytes() == log
+
+
+def test_a_run_stopped_by_patience_stays_stopped(tmp_path: Path) -> None:
+    patient = replace(SCHEDULE, epochs=50, patience=1)
+    train(Scripted([0.5, 0.4]), OPTIMISER, patient, tmp_path, seed=0)
+    again = Scripted([])
+    assert train(again, OPTIMISER, patient, tmp_path, seed=0).epochs == 1
+    assert again.losses == []
+
+
+def test_more_epochs_go_on_as_if_they_had_been_asked_for_at_once(tmp_path: Path) -> None:
+    scores = [0.1, 0.2, 0.3, 0.4, 0.5]
+    whole = Scripted(scores)
+    train(whole, OPTIMISER, SCHEDULE, tmp_path / "whole", seed=0)
+    train(Scripted(scores), OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path / "parts", seed=0)
+    rest = Scripted(scores[3:])
+    train(rest, OPTIMISER, SCHEDULE, tmp_path / "parts", seed=0)
+    assert torch.equal(now(rest), now(whole))
+    assert rest.losses == whole.losses[6:]
+    assert lines(tmp_path / "parts") == lines(tmp_path / "whole")
+
+
+def test_a_schedule_that_stops_early_is_the_beginning_of_the_whole_one(tmp_path: Path) -> None:
+    whole = replace(SCHEDULE, decay="linear")
+    runs = {"whole": whole, "short": replace(whole, stop_after=2)}
+    objectives = {name: Scripted([0.1, 0.2, 0.3, 0.4, 0.5]) for name in runs}
+    results = {name: train(objectives[name], OPTIMISER, runs[name], tmp_path / name, seed=0) for name in runs}
+    assert results["short"].epochs == 2
+    assert objectives["short"].losses == objectives["whole"].losses[:6]
+    assert lines(tmp_path / "short") == lines(tmp_path / "whole")[:3]
+
+
+def test_the_seed_decides_everything(tmp_path: Path) -> None:
+    weights = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        objective = Scripted([0.1, 0.2, 0.3])
+        train(objective, OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path / name, seed=seed)
+        weights.append(now(objective).tolist())
+    assert weights[0] == weights[1] != weights[2]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_stops_the_run_and_leaves_the_checkpoint(tmp_path: Path, value: float) -> None:
+    schedule = replace(SCHEDULE, checkpoint_seconds=0.0)
+    scores = [0.1, 0.2, 0.3, 0.4, 0.5]
+    objective = Scripted(scores, breaks_at=5, broken=value)  # the second batch of the second epoch
+    with pytest.raises(
+        FloatingPointError, match=f"the loss became {value}; a smaller learning rate or clipping may help"
+    ):
+        train(objective, OPTIMISER, schedule, tmp_path / "run", seed=0)
+    assert torch.isfinite(now(objective)).all()
+    saved = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)
+    assert (saved["progress"]["epoch"], saved["progress"]["step"]) == (1, 1)
+    assert all(torch.isfinite(value).all() for value in saved["model"].values())
+    # With what was wrong put right, it goes on from there and ends as if nothing had happened.
+    cured, whole = Scripted(scores[2:]), Scripted(scores)
+    train(cured, OPTIMISER, schedule, tmp_path / "run", seed=0)
+    train(whole, OPTIMISER, schedule, tmp_path / "whole", seed=0)
+    assert torch.equal(now(cured), now(whole))
+
+
+def test_an_infinite_gradient_of_a_finite_loss_leaves_the_checkpoint(tmp_path: Path) -> None:
+    class Exploding(Scripted):
+        def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+            loss, parts = super().loss(batch)
+            # d sqrt(x)/dx at 0 is infinite, times 0 is NaN; the value is 0
+            return loss + (self.model[1].weight * 0).sum().sqrt(), parts
+
+    with pytest.raises(FloatingPointError, match="weight is no longer finite"):
+        train(Exploding([0.1] * 9), OPTIMISER, replace(SCHEDULE, checkpoint_seconds=0.0), tmp_path, seed=1)
+    saved = torch.load(tmp_path / "checkpoint.pt", weights_only=True)["model"]
+    assert all(bool(torch.isfinite(value).all()) for value in saved.values())
+
+
+def test_the_log_names_the_parts_of_the_loss(tmp_path: Path) -> None:
+    class InParts(Scripted):
+        def loss(self, batch: Tensor) -> tuple[Tensor, dict[str, float]]:
+            loss, _ = super().loss(batch)
+            return loss, {"half": loss.item() / 2}
+
+    train(InParts([0.1] * 9), OPTIMISER, SCHEDULE, tmp_path, seed=1)
+    for line in lines(tmp_path)[1:]:
+        assert line["loss_half"] == pytest.approx(line["loss"] / 2, abs=2e-6)
+
+
+def test_lines_the_checkpoint_does_not_know_are_cut_off(tmp_path: Path) -> None:
+    train(Scripted([0.1, 0.2, 0.3]), OPTIMISER, replace(SCHEDULE, epochs=2), tmp_path, seed=0)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"epoch": 3, "loss": 1.0, "selection": 0.4}\n{"epo')
+    train(Scripted([0.4, 0.5]), OPTIMISER, SCHEDULE, tmp_path, seed=0)
+    assert [line["epoch"] for line in lines(tmp_path)] == [0, 1, 2, 3, 4]
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, see: Callable[[torch.optim.Optimizer], None]) -> None:
+    """Look at the optimiser before each of its steps."""
+
+    def watched(model: nn.Module, config: OptimiserConfig) -> list[torch.optim.Optimizer]:
+        (optimiser,) = build_optimisers(model, config)
+        optimiser.register_step_pre_hook(lambda each, *_: see(each))
+        return [optimiser]
+
+    monkeypatch.setattr(loop, "build_optimisers", watched)
+
+
+def test_rates_fall_linearly_to_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates: list[float] = []
+    watch(monkeypatch, lambda optimiser: rates.append(optimiser.param_groups[0]["lr"]))
+    schedule = replace(SCHEDULE, epochs=2, decay="linear")
+    train(Scripted([0.1, 0.2, 0.3]), OPTIMISER, schedule, tmp_path, seed=0)
+    assert rates == pytest.approx([0.1 * (1 - i / 6) for i in range(6)])
+
+
+@pytest.mark.parametrize("clip", [None, 0.25])
+def test_gradients_are_clipped_before_each_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clip: float | None
+) -> None:
+    norms: list[float] = []
+    watch(
+        monkeypatch,
+        lambda optimiser: norms.append(
+            float(nn.utils.get_total_norm([p.grad for p in optimiser.param_groups[0]["params"]]))
+        ),
+    )
+    train(Scripted([0.1, 0.2]), replace(OPTIMISER, clip=clip), replace(SCHEDULE, epochs=1), tmp_path, seed=0)
+    assert len(norms) == 3
+    assert max(norms) == pytest.approx(0.25) if clip else max(norms) > 0.5
+
+
+def test_a_checkpoint_of_several_processes_is_not_resumed_by_one(tmp_path: Path) -> None:
+    train(Scripted([0.1, 0.2]), OPTIMISER, replace(SCHEDULE, epochs=1), tmp_path, seed=0)
+    saved = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    torch.save({**saved, "other_ranks": [{}]}, tmp_path / "checkpoint.pt")
+    with pytest.raises(ValueError, match=r"checkpoint\.pt: saved by 2 processes, cannot be resumed by 1"):
+        train(Scripted([0.3]), OPTIMISER, SCHEDULE, tmp_path, seed=0)

@@ -1,0 +1,233 @@
+"""MaLSTM from pairs to a published folder on a toy vocabulary: pre-training, fine-tuning, calibration, entailment."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from contract.calibration import LocalLinear
+from contract.manifest import Manifest
+from contract.measures import exp_l1
+from tests import toys
+from training.architectures.malstm import MALSTM
+from training.architectures.parts.svm import SupportVectorHead
+from training.corpora.readers import sick
+from training.objectives.manhattan import ManhattanConfig
+from training.objectives.supervised import LABELS
+from training.pairs import Pair
+from training.publishing import publish
+from training.publishing.figures import FigureFile
+from training.publishing.runtime import PublishedModel
+from training.recipes import RECIPES, find
+from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
+from training.runs import malstm_finish, provenance, run
+from training.runs.build import load_run
+from training.runs.folder import run_folder
+from training.runs.malstm_finish import ENTAILMENT_NAME, OUT_OF_FOLD_NAME
+from training.runs.provenance import commands_for
+from training.sources import rated
+from training.sources.credits import TEACHER
+from training.sources.rated import SickPairs, STSPairs, TeacherPairs, supervised_pairs
+from training.sources.source import RecipeError
+
+PAIRS = toys.pairs(64)
+HELD_OUT = [Pair("the dog runs in the park", "a dog runs", 4.0, "entailment"), *toys.RATED[:3]]
+FINE = replace(
+    find("malstm-sick"),
+    name="toy-malstm",
+    table=toys.TABLE,
+    architecture=replace(MALSTM, hidden=5),
+    optimiser=OptimiserConfig(learning_rate=0.02, embedding_learning_rate=None, clip=5.0),
+    schedule=Schedule(epochs=4, batch_size=8),
+    start=None,
+    publication=Publication("toy-malstm", "A toy", storage="float32"),
+)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of runs with a word table; SICK is a few sentences of ours."""
+    toys.table().save(tmp_path / "runs" / "tables" / "toy")
+    monkeypatch.setattr(sick, "read", lambda split: {"train": [*PAIRS, HELD_OUT[0]]}.get(split, HELD_OUT))
+    monkeypatch.setattr(publish, "training_data_for", lambda recipe: (TEACHER,))
+    return tmp_path / "runs"
+
+
+def published(recipe: Recipe, runs: Path) -> tuple[PublishedModel, Manifest, dict[str, float]]:
+    folder = publish.publish(recipe, runs, runs.parent / "models", runs.parent / "figures", seed=1)
+    manifest = Manifest.load(folder)
+    manifest.verify(folder)
+    file = FigureFile.model_validate_json(
+        (runs.parent / "figures" / f"{recipe.name}-seed1-float32.json").read_text(encoding="utf-8")
+    )
+    assert file.figures == manifest.figures
+    return PublishedModel(folder), manifest, {figure.metric: figure.value for figure in manifest.figures}
+
+
+def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
+    run.run(FINE, runs, teacher=None, seed=1)
+    folder = run_folder(runs, FINE, 1)
+    assert not list(folder.glob("fold-*"))
+    model, manifest, figures = published(FINE, runs)
+    task = manifest.similarity
+    assert task is not None
+    assert (task.comparison, task.raw_range, task.label_scale) == ("exp_l1", (0.0, 1.0), (1.0, 5.0))
+    with np.load(folder / OUT_OF_FOLD_NAME) as points:
+        assert len(points["g"]) == len(supervised_pairs())
+        assert isinstance(task.calibration, LocalLinear)
+        assert sum(task.calibration.weight) == len(points["g"])
+    a, b = [p.a for p in HELD_OUT], [p.b for p in HELD_OUT]
+    scores = model.similarity(a, b)
+    np.testing.assert_allclose(scores.raw_score, exp_l1(model.embed(a), model.embed(b)))
+    assert scores.rating is not None
+    np.testing.assert_allclose(scores.rating, task.calibration.apply(scores.raw_score))
+    assert ((scores.rating >= 1) & (scores.rating <= 5)).all()
+    assert manifest.tasks == ("similarity", "entailment")
+    trained, _ = load_run(FINE, runs, 1)
+    with torch.no_grad():
+        expected = trained.heads["entailment"](*map(torch.from_numpy, (model.embed(a), model.embed(b)))).exp()
+    found = [list(label.values()) for label in model.entailment(a, b)]
+    np.testing.assert_allclose(found, expected.numpy(), atol=1e-5)
+    graded = {"pearson", "spearman", "mse"}
+    assert set(figures) == graded | {f"{name}_uncalibrated" for name in graded} | {"accuracy", "macro_f1"}
+    gold = np.array([p.target for p in HELD_OUT])
+    assert figures["mse_uncalibrated"] == pytest.approx(np.mean((1 + 4 * scores.raw_score - gold) ** 2), abs=1e-6)
+    assert figures["mse"] == pytest.approx(np.mean((scores.rating - gold) ** 2), abs=1e-6)
+
+
+def test_what_was_fitted_afterwards_is_kept_and_comes_again_from_the_seed(runs: Path) -> None:
+    run.run(FINE, runs, teacher=None, seed=1)
+    folder = run_folder(runs, FINE, 1)
+    first = {name: (folder / name).read_bytes() for name in (OUT_OF_FOLD_NAME, ENTAILMENT_NAME)}
+    (folder / ENTAILMENT_NAME).write_bytes(b"kept")
+    run.run(FINE, runs, teacher=None, seed=1)
+    assert (folder / ENTAILMENT_NAME).read_bytes() == b"kept"
+    with np.load(folder / OUT_OF_FOLD_NAME) as saved:
+        before = saved["g"]
+    for name in first:
+        (folder / name).unlink()
+    run.run(FINE, runs, teacher=None, seed=1)
+    with np.load(folder / OUT_OF_FOLD_NAME) as saved:
+        np.testing.assert_array_equal(saved["g"], before)
+
+
+def test_a_fold_has_not_seen_the_pairs_it_scores(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[set[int]] = []
+    real = malstm_finish.train
+
+    def spy(objective: malstm_finish.ManhattanObjective, *args: object, **more: object) -> object:
+        seen.append(set(objective.rows.tolist()))
+        return real(objective, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(malstm_finish, "train", spy)
+    run.run(FINE, runs, teacher=None, seed=1)
+    everyone = set(range(len(supervised_pairs())))
+    held_out = [everyone - rows for rows in seen]
+    assert len(seen) == malstm_finish.FOLDS
+    assert set.union(*held_out) == everyone
+    assert sum(map(len, held_out)) == len(everyone)  # each pair is held out once
+
+
+@pytest.mark.parametrize(("where", "count"), [("train", len(PAIRS)), ("dev", len(HELD_OUT))])
+def test_the_curve_can_be_fitted_on_train_or_on_dev(where: str, count: int, runs: Path) -> None:
+    recipe = replace(FINE, objective=ManhattanConfig(calibrate_on=where))  # type: ignore[arg-type]
+    run.run(recipe, runs, teacher=None, seed=1)
+    _, manifest, figures = published(recipe, runs)
+    assert manifest.tasks == ("similarity",)
+    assert manifest.similarity is not None
+    assert isinstance(manifest.similarity.calibration, LocalLinear)
+    expected = len(supervised_pairs()) if where == "train" else count
+    assert sum(manifest.similarity.calibration.weight) == expected
+    assert "accuracy" not in figures
+
+
+def test_no_held_out_pair_is_trained_on(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leaking = [toys.RATED[4], Pair(HELD_OUT[0].b.upper(), HELD_OUT[0].a + ".", 4.0)]
+    monkeypatch.setattr("training.corpora.readers.malstm.pretraining_pairs", lambda: leaking)
+    assert STSPairs().train() == [toys.RATED[4]]
+    assert HELD_OUT[0] not in SickPairs().train()
+    with pytest.raises(RecipeError, match="need a teacher: give --teacher"):
+        TeacherPairs().train(None, runs)
+
+
+def test_synonyms_are_added_to_the_pairs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rated, "open_wordnet", lambda folder: lambda word: ["cat"] if word == "dog" else [])
+    pairs = SickPairs(synonyms=3).train()
+    plain = supervised_pairs()
+    assert pairs[: len(plain)] == plain
+    assert len(pairs) == len(plain) + 3
+    assert all("dog" not in p.a or "dog" not in p.b or "cat" in p.a + p.b for p in pairs[len(plain) :])
+
+
+def test_fine_tuning_starts_from_pre_training(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = replace(FINE, name="toy-pre", objective=ManhattanConfig(), data=STSPairs())
+    monkeypatch.setattr("training.corpora.readers.malstm.pretraining_pairs", lambda: PAIRS)
+    monkeypatch.setitem(RECIPES, "toy-pre", before)
+    run.run(before, runs, teacher=None, seed=1)
+    after = replace(FINE, start="toy-pre", objective=ManhattanConfig(), schedule=Schedule(epochs=0, batch_size=8))
+    run.run(after, runs, teacher=None, seed=1)
+    old, _ = load_run(before, runs, 1)
+    new, _ = load_run(after, runs, 1)
+    for name, value in old.state_dict().items():
+        assert torch.equal(new.state_dict()[name], value), name
+
+
+def test_the_entailment_head_is_handed_over_and_the_machine_takes_its_place(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odds = replace(ManhattanConfig(), entailment_weight=0.1)
+    before = replace(FINE, name="toy-pre", objective=odds, data=TeacherPairs())
+    odds_known = [replace(p, label=None, label_odds=(0.7, 0.2, 0.1)) for p in PAIRS]
+    monkeypatch.setattr(TeacherPairs, "train", lambda *_: odds_known)
+    monkeypatch.setitem(RECIPES, "toy-pre", before)
+    run.run(before, runs, teacher=None, seed=1)
+    old, _ = load_run(before, runs, 1)
+    with torch.no_grad():
+        answer = old.heads["entailment"](torch.zeros(1, 5), torch.zeros(1, 5)).argmax()
+    assert LABELS[answer] == "entailment"
+    after = replace(FINE, start="toy-pre", schedule=Schedule(epochs=0, batch_size=8))
+    run.run(after, runs, teacher=None, seed=1)
+    kept = torch.load(run_folder(runs, after, 1) / "model.pt", weights_only=True)
+    for name, value in old.state_dict().items():
+        assert torch.equal(kept[name], value), name
+    assert isinstance(load_run(after, runs, 1)[0].heads["entailment"], SupportVectorHead)
+
+
+NAMES = ("malstm-sick", "malstm-sick-synonyms", "malstm-sick-alone", "malstm-paper")
+
+
+def test_the_recipes_are_the_papers_model_and_chain() -> None:
+    chain = commands_for(find("malstm-sick"), 2)
+    trained = [command.split()[4] for command in chain if " train " in command]
+    assert trained == ["avg-paraphrase", "malstm-teacher", "malstm-sick"]
+    assert [command.split()[6] for command in chain if " train " in command] == ["1", "2", "2"]
+    assert chain[-1] == "python -m training publish malstm-sick --seed 2"
+    for name in NAMES:
+        recipe = find(name)
+        assert (recipe.architecture, recipe.optimiser.clip) == (MALSTM, 5.0)
+        assert (MALSTM.hidden, MALSTM.forget_bias, MALSTM.peepholes) == (50, 2.5, False)
+    paper = find("malstm-paper")
+    assert paper.optimiser.name == "adadelta"
+    assert paper.data == SickPairs(synonyms=10_022)
+    assert paper.start == "malstm-sts"
+    assert find("malstm-sts").start is None
+    assert isinstance(paper.objective, ManhattanConfig)
+    assert paper.objective.calibrate_on == "train"
+    assert find("malstm-paper-no-synonyms").data == SickPairs()
+    assert find("malstm-paper-no-pretraining").start is None
+
+
+def test_the_corpora_of_the_chain_are_named(monkeypatch: pytest.MonkeyPatch, runs: Path) -> None:
+    monkeypatch.setattr("training.corpora.readers.malstm.pretraining_pairs", lambda: PAIRS)
+    used = provenance.training_data_for(find("malstm-paper"))
+    assert [(data.name, data.rows) for data in used[2:]] == [
+        ("malstm-extras", 64),
+        ("sick", len(supervised_pairs())),
+        ("WordNet 3.0", 10_022),
+    ]
+    assert "calibration of the score on train" in used[3].use
+    kinds = json.dumps(find("malstm-teacher").as_json())
+    assert '"kind": "TeacherPairs"' in kinds

@@ -1,0 +1,93 @@
+"""Where an interaction model's numbers come from: its corpora, those of its starts, and their licences."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from contract.manifest import TrainingData
+from training.corpora import pairwise
+from training.corpora.catalogue import catalogue
+from training.corpora.pairwise import Corpus, Parts
+from training.pairs import Pair
+from training.recipes import RECIPES, find
+from training.recipes.recipe import Recipe
+from training.runs.provenance import training_data_for
+from training.sources.credits import TEACHER
+from training.sources.labelled import CorpusPairs, TeacherAnswers
+from training.sources.tables import PublishedTable
+from training.words.vectors import WordVectors
+
+
+def pairs(count: int, group: str) -> tuple[Pair, ...]:
+    return tuple(Pair(f"{group} {i}", "b", 1.0, group=group) for i in range(count))
+
+
+PARTS = {
+    "sts2014": Parts(pairs(3, "2012-train/MSRpar") + pairs(4, "2012-test/SMT") + pairs(5, "2013-test/FNWN"), (), {}),
+    "answers": Parts(pairs(6, "wikiqa:q1") + pairs(7, "trecqa:q1"), (), {}),
+    "wikiqa": Parts(pairs(6, "q1"), (), {}),
+    "trecqa": Parts(pairs(7, "q1"), (), {}),
+    "msrp": Parts(pairs(8, "1-2"), (), {}),
+}
+
+
+@pytest.fixture(autouse=True)
+def corpora(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairwise, "read", PARTS.__getitem__)
+
+
+def used(recipe: Recipe) -> list[TrainingData]:
+    """What a recipe without a start adds to the teacher and the corpus of the word counts."""
+    teacher, counts, *rest = training_data_for(replace(recipe, start=None))
+    assert (teacher, counts.name) == (TEACHER, "wikipedia")
+    return rest
+
+
+def test_published_word_vectors_take_the_place_of_the_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = WordVectors(["a", "cat"], np.ones((2, 3), np.float32))
+    monkeypatch.setattr(PublishedTable, "vectors", lambda table: read)
+    words, *rest = training_data_for(replace(find("pwim-sick-glove"), data=CorpusPairs("msrp")))
+    assert [entry.name for entry in rest] == ["msrp"]
+    assert (words.name, words.rows, words.licence) == ("glove-sick", 2, "PDDL 1.0")
+    assert words.source == "https://nlp.stanford.edu/projects/glove/"
+    assert "word vectors" in words.use
+
+
+@pytest.mark.parametrize(
+    ("corpus", "rows"),
+    [
+        ("sts2014", {"sts-2012": 7, "sts-2013": 5}),
+        ("answers", {"wikiqa": 6, "trecqa": 7}),
+        ("trecqa", {"trecqa": 7}),
+        ("msrp", {"msrp": 8}),
+    ],
+)
+def test_every_corpus_behind_the_pairs_is_named_with_its_licence(corpus: Corpus, rows: dict[str, int]) -> None:
+    found = used(replace(find("pwim-sick-alone"), data=CorpusPairs(corpus)))
+    assert {entry.name: entry.rows for entry in found} == rows
+    for entry in found:
+        assert (entry.licence, entry.source) == (catalogue.find(entry.name).licence, catalogue.find(entry.name).source)
+        assert entry.use.startswith("train: ")
+        assert "choice of the epoch" in entry.use
+
+
+def test_answers_graded_by_a_teacher_say_so_and_how_many() -> None:
+    recipe = replace(find("pwim-answers"), data=TeacherAnswers(limit=6, selection="wikiqa"))
+    wikiqa, trecqa = used(recipe)
+    assert (wikiqa.rows, trecqa.rows) == (6, 6)
+    assert "without labels, graded by the teacher; development part: choice of the epoch" in wikiqa.use
+    assert "choice" not in trecqa.use
+
+
+def test_the_data_of_the_starts_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = replace(find("pwim-answers"), start=None)
+    monkeypatch.setitem(RECIPES, "pwim-answers", start)
+    recipe = replace(find("pwim-qa"), data=CorpusPairs("answers"), start="pwim-answers")
+    assert training_data_for(recipe) == (*training_data_for(start), *used(recipe))
+
+
+def test_what_a_start_used_alike_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = replace(find("pwim-answers"), start=None)
+    monkeypatch.setitem(RECIPES, "pwim-answers", start)
+    assert training_data_for(replace(start, start="pwim-answers")) == training_data_for(start)

@@ -1,0 +1,137 @@
+"""Supervised runs from corpus to figures on a toy vocabulary: the STS split, sentiment, features, heads of a start."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests import toys
+from training.architectures import GRANConfig, ProjectionConfig
+from training.architectures.models import SiameseModel
+from training.corpora import sts_split
+from training.corpora.readers import sst
+from training.corpora.sts_split import STSSplit
+from training.objectives.metrics import graded
+from training.objectives.sentiment import SentimentConfig
+from training.objectives.supervised import SupervisedConfig
+from training.publishing import publish
+from training.publishing.figures import FigureFile
+from training.recipes import RECIPES
+from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
+from training.runs import run
+from training.runs.build import build_model, load_run, start_from
+from training.runs.provenance import training_data_for
+from training.runs.tables import load_table
+from training.sources.credits import TEACHER
+from training.sources.labelled import SSTSentences
+from training.sources.rated import STSSplitPairs
+
+PAIRS = [replace(pair, group=f"2014-test/{'images' if i % 2 else 'OnWN'}") for i, pair in enumerate(toys.pairs(24))]
+SPLIT = STSSplit(tuple(PAIRS[:12]), tuple(PAIRS[12:16]), tuple(PAIRS[16:]))
+SENTENCES = [(pair.a, i % 2) for i, pair in enumerate(PAIRS[:8])]
+STS = Recipe(
+    name="toy-sts",
+    reaches="nothing",
+    table=toys.TABLE,
+    architecture=GRANConfig(),
+    data=STSSplitPairs(seed=5),
+    objective=SupervisedConfig(classes=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), hidden=4),
+    optimiser=OptimiserConfig(learning_rate=0.01, embedding_learning_rate=0.01),
+    schedule=Schedule(epochs=2, batch_size=5),
+    precision="bfloat16",
+)
+SENTIMENT = replace(STS, name="toy-sst", data=SSTSentences(), objective=SentimentConfig(hidden=3))
+FEATURES = replace(
+    STS,
+    name="toy-features",
+    optimiser=OptimiserConfig(learning_rate=0.01, embedding_learning_rate=None, heads_only=True),
+    start="toy-sts",
+)
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of runs with a word table, and corpora of a few sentences."""
+    toys.table().save(tmp_path / "runs" / "tables" / "toy")
+    monkeypatch.setattr(sts_split, "read", lambda seed: SPLIT if seed == 5 else None)
+    monkeypatch.setattr(sst, "read", lambda part: SENTENCES if part == "train" else SENTENCES[:5])
+    monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
+    monkeypatch.setitem(RECIPES, "toy-sts", STS)
+    return tmp_path / "runs"
+
+
+def measured(path: Path) -> dict[tuple[str, str, str], tuple[float, int]]:
+    file = FigureFile.model_validate_json(path.read_text())
+    return {(f.corpus, f.split, f.metric): (f.value, f.rows) for f in file.figures}
+
+
+def ratings(model: SiameseModel) -> np.ndarray:
+    """Expected ratings of the test part, written out."""
+    a, b = (
+        torch.cat([model.encode((torch.tensor([ids]), torch.tensor([len(ids)]))) for ids in side])
+        for side in ([list(toys.tokenizer().encode(getattr(p, s), 128).ids) for p in SPLIT.test] for s in "ab")
+    )
+    rating: torch.Tensor = model.heads["similarity"](a, b).exp() @ torch.arange(6.0)
+    return rating.numpy()
+
+
+def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(runs: Path, tmp_path: Path) -> None:
+    result = run.run(STS, runs, None, 1)
+    assert result.best["selection"] == result.best["pearson"]
+    found = measured(publish.evaluate_run(STS, runs, 1, tmp_path / "figures"))
+    model, _ = load_run(STS, runs, 1)
+    with torch.no_grad():
+        rating = ratings(model.eval())
+    gold = np.array([p.target for p in SPLIT.test])
+    corpus = "STS 2012-2015 split"
+    assert found[corpus, "test", "pearson"] == (pytest.approx(graded(rating, gold)["pearson"], abs=1e-4), 8)
+    by_set = [graded(rating[start::2], gold[start::2])["pearson"] for start in (0, 1)]
+    assert found[corpus, "mean of sets", "pearson"] == (pytest.approx(np.mean(by_set), abs=1e-4), 2)
+    assert {key[2] for key in found} == {"pearson", "spearman", "mse"}
+
+
+def test_sentiment_is_measured_through_its_graphs(runs: Path, tmp_path: Path) -> None:
+    run.run(SENTIMENT, runs, None, 1)
+    model, _ = load_run(SENTIMENT, runs, 1)
+    with torch.no_grad():
+        right = [
+            int(model.eval().heads["sentiment"](model.encode((torch.tensor([ids]), torch.tensor([len(ids)])))).argmax())
+            == label
+            for ids, label in ((list(toys.tokenizer().encode(text, 128).ids), label) for text, label in SENTENCES[:5])
+        ]
+    found = measured(publish.evaluate_run(SENTIMENT, runs, 1, tmp_path / "figures"))
+    assert found["SST", "test", "accuracy"] == (pytest.approx(np.mean(right)), 5)
+    assert {key[2] for key in found} == {"accuracy", "macro_f1", "calibration_error"}
+    assert publish.evaluate_run(SENTIMENT, runs, 1, tmp_path / "figures", "int8").name == "toy-sst-seed1-int8.json"
+
+
+def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> None:
+    run.run(STS, runs, None, 1)
+    start, _ = load_run(STS, runs, 1)
+    begun = build_model(FEATURES, load_table(FEATURES.table, runs), 1)
+    start_from(begun, STS, runs, 1)
+    for name, value in start.heads.state_dict().items():
+        assert torch.equal(begun.heads.state_dict()[name], value)
+    run.run(replace(FEATURES, schedule=Schedule(epochs=3, batch_size=5)), runs, None, 1)
+    trained, _ = load_run(FEATURES, runs, 1)
+    for name, value in start.encoder.state_dict().items():
+        assert torch.equal(trained.encoder.state_dict()[name], value)
+
+
+def test_a_start_of_another_architecture_gives_its_words_alone(runs: Path) -> None:
+    run.run(STS, runs, None, 1)
+    start, _ = load_run(STS, runs, 1)
+    other = replace(FEATURES, architecture=ProjectionConfig())
+    begun = build_model(other, load_table(other.table, runs), 1)
+    start_from(begun, STS, runs, 1)
+    assert torch.equal(begun.embedding.weight, start.embedding.weight)
+    assert not torch.equal(begun.heads["similarity"].output.weight, start.heads["similarity"].output.weight)
+
+
+def test_the_corpora_of_a_run_are_named_with_their_rows(runs: Path) -> None:
+    by_name = {each.name: each for each in training_data_for(STS)}
+    assert by_name["sts-2014"].rows == 12
+    assert "40 %" in by_name["sts-2014"].use
+    assert {each.name: each.rows for each in training_data_for(SENTIMENT)}["sst"] == 8

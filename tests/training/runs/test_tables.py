@@ -1,0 +1,147 @@
+"""From a file of published word vectors to a word table, and what is said of a file that is none."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from training.corpora.catalogue import catalogue
+from training.corpora.files import CorpusMissing
+from training.recipes import find
+from training.runs.folder import RecipeChangedError, RunMissing, changed_settings
+from training.runs.tables import load_table, make_published_table
+from training.sources.tables import PublishedTable
+from training.words.published import alike, folded, published_table
+from training.words.tables import WordTable
+from training.words.vectors import VectorsError, WordVectors
+
+WORDS = ["The", "cat", "the", "CAT", "t-shirt", "Dog", "DOG", "\u200b", "Caf\u00e9", "'s", "."]
+RECIPE = PublishedTable("toy-found", corpus="glove-sick", pieces=40, buckets=3)
+(FILE,) = catalogue.find(RECIPE.corpus).files
+
+
+def vectors(words: list[str] | None = None, dim: int = 4) -> WordVectors:
+    words = WORDS if words is None else words
+    rows = np.random.default_rng(0).normal(size=(len(words), dim)).astype(np.float32)
+    return WordVectors(words, rows)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the recipe's file belongs; it is not there yet."""
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
+    (tmp_path / FILE).parent.mkdir(parents=True)
+    return tmp_path / FILE
+
+
+def put(path: Path, **arrays: object) -> None:
+    known = vectors()
+    with path.open("wb") as file:
+        np.savez(file, **({"words": np.array(known.words), "vectors": known.vectors} | arrays))
+
+
+def test_words_are_folded_as_text_is_and_of_equal_ones_the_folded_form_counts() -> None:
+    known = vectors()
+    found = folded(known)
+    # Not "t-shirt", which text never holds as one word, and nothing of an invisible character.
+    assert found.words == ["the", "cat", "dog", "cafe", "'s", "."]
+    assert_array_equal(found.vectors, known.vectors[[2, 1, 5, 8, 9, 10]])
+
+
+def test_the_table_reads_its_words_and_falls_back_for_others() -> None:
+    table = published_table(vectors(), pieces=40, buckets=3)
+    assert table.rows.dtype == np.float32
+    assert table.rows.shape == (len(table.tokenizer), 4)
+    assert_array_equal(table.rows[0], 0.0)
+    read = table.tokenizer.encode("The CAT's t-shirt.", 99)
+    assert [table.tokenizer.token(i) for i in read.ids[:3]] == ["the", "cat", "'s"]
+    assert (read.words, read.unknown) == (7, 3)  # "t", "-" and "shirt"
+    assert_array_equal(table.rows[list(read.ids[:3])], vectors().vectors[[2, 1, 9]])
+    (hyphen,) = table.tokenizer.encode("-", 9).ids
+    lengths = np.linalg.norm(folded(vectors()).vectors, axis=1)
+    assert np.linalg.norm(table.rows[hyphen]) == pytest.approx(np.median(lengths), rel=1e-5)
+
+
+def test_words_that_no_text_holds_make_no_table() -> None:
+    with pytest.raises(ValueError, match="none of the 2 words"):
+        published_table(vectors(["t-shirt", "\u200b"]), pieces=0, buckets=1)
+
+
+def test_the_file_of_the_catalogue_becomes_a_table_that_runs_find(path: Path, tmp_path: Path) -> None:
+    put(path)
+    runs = tmp_path / "runs"
+    with pytest.raises(RunMissing, match="run `python -m training vectors toy-found`"):
+        load_table(RECIPE, runs)
+    made = make_published_table(RECIPE, runs)
+    kept = load_table(RECIPE, runs)
+    assert kept.tokenizer.words == made.tokenizer.words == ("the", "cat", "dog", "cafe", "'s", ".")
+    assert len(kept.tokenizer.pieces) > 0
+    assert kept.tokenizer.buckets == 3
+    assert_array_equal(kept.rows, made.rows)
+
+
+def test_a_table_that_is_there_stays_and_is_not_passed_off_as_another(path: Path, tmp_path: Path) -> None:
+    put(path)
+    runs = tmp_path / "runs"
+    make_published_table(RECIPE, runs)
+    rows = runs / "tables" / RECIPE.name / "rows.npy"
+    before = rows.read_bytes()
+    make_published_table(RECIPE, runs)
+    assert rows.read_bytes() == before
+    put(path, vectors=2 * vectors().vectors)
+    with pytest.raises(RecipeChangedError, match="holds another table than glove-sick gives: move it away"):
+        make_published_table(RECIPE, runs)
+    assert rows.read_bytes() == before
+
+
+def test_a_run_from_other_words_is_another_run(tmp_path: Path) -> None:
+    distilled = find("pwim-sick-alone")
+    found = replace(distilled, table=RECIPE)
+    (tmp_path / "recipe.json").write_text(json.dumps({**found.as_json(), "seed": 1}))
+    assert changed_settings(tmp_path, found, 1) == []
+    assert changed_settings(tmp_path, distilled, 1) == ["table"]
+    assert found.as_json()["table"] == {"name": "toy-found", "corpus": "glove-sick", "pieces": 40, "buckets": 3}
+
+
+def test_tables_are_alike_but_for_rounding() -> None:
+    table = published_table(vectors(), pieces=0, buckets=2)
+    assert alike(table, WordTable(table.tokenizer, table.rows + np.float32(1e-6)))
+    assert not alike(table, WordTable(table.tokenizer, table.rows + np.float32(0.1)))
+    assert not alike(table, published_table(vectors(dim=5), pieces=0, buckets=2))
+    assert not alike(table, published_table(vectors(WORDS[:-1]), pieces=0, buckets=2))
+
+
+def test_a_missing_file_says_where_it_belongs(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(CorpusMissing, match=r"glove-sick: .*glove840b-sick-vocab-300d\.npz not found"):
+        make_published_table(RECIPE, tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "expected"),
+    [
+        ({"words": np.arange(11)}, "expected words as strings"),
+        ({"vectors": np.ones(11, np.float32)}, "vectors as floats"),
+        ({"vectors": np.ones((10, 4), np.float32)}, "11 words for 10 vectors"),
+        ({"vectors": np.full((11, 4), np.nan, np.float32)}, "NaN or infinity"),
+        ({"words": np.array(WORDS, dtype=object)}, "expected the arrays 'words'"),  # pickled: never loaded
+        ({"words": np.array(["t-shirt"]), "vectors": np.ones((1, 4), np.float32)}, "none of the 1 words"),
+    ],
+)
+def test_a_file_of_other_arrays_is_refused_and_nothing_is_made(
+    path: Path, tmp_path: Path, arrays: dict[str, np.ndarray], expected: str
+) -> None:
+    put(path, **arrays)
+    with pytest.raises(VectorsError, match=expected):
+        make_published_table(RECIPE, tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_rows_of_a_wide_float_type_are_read_as_float32(path: Path, tmp_path: Path) -> None:
+    put(path, vectors=vectors().vectors.astype(np.float64))
+    table = make_published_table(RECIPE, tmp_path / "runs")
+    assert table.rows.dtype == np.float32
+    assert_allclose(table.rows[1], vectors().vectors[2])

@@ -1,0 +1,151 @@
+"""Figures of interaction models on each corpus, for a model whose scores are known."""
+
+from typing import cast
+
+import numpy as np
+import pytest
+
+from contract.manifest import Figure, SimilarityTask
+from contract.scoring import Similarities, read_similarity
+from training.corpora import pairwise
+from training.corpora.pairwise import Corpus, Parts
+from training.objectives.metrics import graded, ranked
+from training.pairs import Pair
+from training.sources.figures import Scorer, entailment_figures, pairwise_figures, rated_figures
+from training.sources.labelled import CorpusPairs
+from training.sources.source import RecipeError
+
+
+class Scored:
+    """Says of every pair the number that its second text is."""
+
+    def __init__(self, low: float, high: float) -> None:
+        scale = None if high == 1 else (low, high)
+        self.task = SimilarityTask(graph="pair.onnx", raw_range=(low, high), label_scale=scale, symmetric=True)
+
+    def similarity(self, a: list[str], b: list[str], name: str = "similarity") -> Similarities:
+        self.asked = name
+        return read_similarity(self.task, np.array([float(text) for text in b]))
+
+    def entailment(self, premises: list[str], hypotheses: list[str]) -> list[dict[str, float]]:
+        """The number is the probability of entailment; neutral has two thirds of the rest."""
+        return [
+            {"entailment": p, "neutral": (1 - p) * 2 / 3, "contradiction": (1 - p) / 3} for p in map(float, hypotheses)
+        ]
+
+
+def rated(count: int, seed: int) -> tuple[Pair, ...]:
+    rng = np.random.default_rng(seed)
+    targets = rng.integers(0, 6, count)
+    return tuple(Pair("a", f"{target + rng.normal():.3f}", float(target)) for target in targets)
+
+
+def answers(seed: int) -> tuple[Pair, ...]:
+    rng = np.random.default_rng(seed)
+    return tuple(Pair("q ?", f"{rng.random():.3f}", None, str(i % 4 // 3), f"q{i // 4}") for i in range(12))
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, corpus: Corpus, test: dict[str, tuple[Pair, ...]]) -> list[Figure]:
+    monkeypatch.setattr(pairwise, "read", {corpus: Parts((), (), test)}.__getitem__)
+    high = 5.0 if corpus in ("msrvid", "sts2014") else 1.0
+    return pairwise_figures(cast(Scorer, Scored(0.0, high)), corpus)
+
+
+def found(figures: list[Figure]) -> dict[tuple[str, str, str], float]:
+    return {(f.corpus, f.split, f.metric): f.value for f in figures}
+
+
+def scores(pairs: tuple[Pair, ...]) -> list[float]:
+    return [float(pair.b) for pair in pairs]
+
+
+def test_video_descriptions_are_one_set_of_sts_2012(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = rated(30, 0)
+    figures = measured(monkeypatch, "msrvid", {"test": pairs})
+    expected = graded(scores(pairs), [p.target or 0.0 for p in pairs])
+    assert found(figures) == {
+        ("STS 2012", "MSRvid", metric): pytest.approx(expected[metric], abs=1e-6) for metric in ("pearson", "spearman")
+    }
+    assert {f.rows for f in figures} == {30}
+
+
+def test_the_mean_of_sts_2014_weighs_a_set_by_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = {"images": rated(40, 1), "OnWN": rated(10, 2)}
+    figures = measured(monkeypatch, "sts2014", sets)
+    r = {name: graded(scores(pairs), [p.target or 0.0 for p in pairs])["pearson"] for name, pairs in sets.items()}
+    assert abs(r["images"] - r["OnWN"]) > 1e-3
+    values = found(figures)
+    for name in sets:
+        assert values["STS 2014", name, "pearson"] == pytest.approx(r[name], abs=1e-6)
+    mean = values["STS 2014", "weighted mean", "pearson"]
+    assert mean == pytest.approx(0.8 * r["images"] + 0.2 * r["OnWN"], abs=1e-6)
+    assert next(f.rows for f in figures if f.split == "weighted mean") == 50
+
+
+@pytest.mark.parametrize(
+    ("corpus", "parts"),
+    [
+        ("wikiqa", {"test": ("WikiQA", "test")}),
+        ("trecqa", {"raw": ("TrecQA", "raw"), "clean": ("TrecQA", "clean")}),
+        (
+            "answers",
+            {"wikiqa": ("WikiQA", "test"), "trecqa-raw": ("TrecQA", "raw"), "trecqa-clean": ("TrecQA", "clean")},
+        ),
+    ],
+)
+def test_answers_are_ranked_and_their_questions_counted(
+    monkeypatch: pytest.MonkeyPatch, corpus: Corpus, parts: dict[str, tuple[str, str]]
+) -> None:
+    tests = {part: answers(seed) for seed, part in enumerate(parts)}
+    values = found(measured(monkeypatch, corpus, tests))
+    assert len(values) == 3 * len(parts)
+    for part, pairs in tests.items():
+        expected = ranked(scores(pairs), [p.label == "1" for p in pairs], [p.group for p in pairs])
+        assert expected["questions"] == 3
+        for metric, value in expected.items():
+            assert values[(*parts[part], metric)] == pytest.approx(value, abs=1e-6)
+
+
+def test_a_paraphrase_is_what_is_more_probable_than_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = ("0.51", "1"), ("0.5", "1"), ("0.9", "0"), ("0.1", "0")
+    pairs = tuple(Pair("a", score, None, label) for score, label in said)
+    values = found(measured(monkeypatch, "msrp", {"test": pairs}))
+    assert values == {("MSRP", "test", "accuracy"): 0.5, ("MSRP", "test", "f1"): 0.5}
+
+
+def test_a_corpus_without_test_part_cannot_be_measured_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairwise, "read", lambda corpus: Parts((), (), {}))
+    with pytest.raises(RecipeError, match="twitter-labelled has no test part"):
+        CorpusPairs("twitter-labelled").test_figures(cast(Scorer, Scored(0.0, 1.0)))
+
+
+def test_a_task_of_the_model_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        pairwise, "read", {"msrp": Parts((), (), {"test": (Pair("a", "0.9", label="1"),) * 2})}.__getitem__
+    )
+    model = Scored(0.0, 1.0)
+    figures = pairwise_figures(cast(Scorer, model), "msrp", "paraphrase")
+    assert model.asked == "paraphrase"
+    assert {(figure.task, figure.value) for figure in figures} == {("paraphrase", 1.0)}
+
+
+def test_labels_and_how_far_their_probabilities_are_off() -> None:
+    pairs = [Pair("a", "0.8", label="entailment"), Pair("a", "0.8", label="neutral"), Pair("a", "0.1", label="neutral")]
+    figures = found(entailment_figures(cast(Scorer, Scored(0.0, 1.0)), "SNLI", pairs))
+    assert figures["SNLI", "development", "accuracy"] == pytest.approx(2 / 3)
+    # .8 and .8, of which half is right; .6, which is right
+    assert figures["SNLI", "development", "ece"] == pytest.approx((2 * 0.3 + 0.4) / 3)
+
+
+def test_of_two_classes_neutral_and_contradiction_are_one() -> None:
+    pairs = [Pair("a", "0.45", label="not_entailment"), Pair("a", "0.55", label="entailment")]
+    figures = found(entailment_figures(cast(Scorer, Scored(0.0, 1.0)), "SciTail", pairs))
+    assert figures["SciTail", "development", "accuracy"] == 1
+    assert figures["SciTail", "development", "ece"] == pytest.approx(0.45)
+
+
+def test_ratings_of_a_development_part() -> None:
+    pairs = rated(20, 1)
+    figures = found(rated_figures(cast(Scorer, Scored(0.0, 5.0)), "STS-B", pairs))
+    expected = graded(scores(pairs), [p.target or 0.0 for p in pairs])
+    assert figures["STS-B", "development", "spearman"] == pytest.approx(expected["spearman"])

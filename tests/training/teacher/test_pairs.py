@@ -1,0 +1,135 @@
+"""Pairs rated by a teacher: which are made, which never are, and that they are kept."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from torch import Tensor, nn
+
+from training.corpora.leakage import pair_key
+from training.pairs import Pair
+from training.sources.rated import TeacherPairs
+from training.teacher.pairs import NEIGHBOURS, partners, rate, teacher_pairs
+
+SICK = [
+    Pair("a man plays", "the man plays a flute", 4.0),
+    Pair("a dog sleeps", "the cat sleeps", 2.5),
+    Pair("a dog sleeps", "a man plays", 1.0),
+]
+HELD_OUT = [Pair("The cat sleeps.", "a man plays", 1.5), Pair("two birds sing", "a dog sleeps", 2.0)]
+CAPTIONS = [f"caption number {word} is here" for word in "one two three four five six seven eight".split()]  # noqa: SIM905
+CONFIG = TeacherPairs(captions=6, in_domain=8, general=3)
+
+
+class ToyTeacher:
+    """Encodes a text by its letters; counts how often it was asked."""
+
+    name = "toy"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        self.calls += 1
+        return np.array([[text.count(c) + 0.1 for c in "aeioudnst"] for text in texts], dtype=np.float32)
+
+
+class ToyHead(nn.Module):
+    """Log-probabilities that put all on rating 5 for equal encodings, else mostly on 2."""
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        same = ((a - b).abs().sum(1) < 0.05).float()[:, None]
+        five, two = torch.tensor([[-50.0, -50, -50, -50, 0]]), torch.tensor([[-50.0, 0, -50, -50, -50]])
+        return torch.log_softmax(same * five + (1 - same) * two, dim=1)
+
+
+class ToyLabels(nn.Module):
+    """Log-probabilities of the labels: entailed as far as the first sentence has more of the first letter."""
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        more = a[:, 0] - b[:, 0]
+        return torch.log_softmax(torch.stack([more, -more, torch.zeros_like(more)], dim=1), dim=1)
+
+
+def made(
+    folder: Path, teacher: ToyTeacher | None = None, config: TeacherPairs = CONFIG, labels: nn.Module | None = None
+) -> list[Pair]:
+    captions = ["too short", *CAPTIONS]
+    return teacher_pairs(config, SICK, HELD_OUT, captions, teacher or ToyTeacher(), (ToyHead(), labels), folder)
+
+
+def test_pairs_are_of_either_kind_rated_and_of_no_sick_pair(tmp_path: Path) -> None:
+    pairs = made(tmp_path)
+    texts = {text for pair in pairs for text in (pair.a, pair.b)}
+    domain = {text for pair in SICK for text in (pair.a, pair.b)}
+    # The first fitting captions; and "a man plays" is in a SICK pair with each of the others.
+    assert texts == (domain - {"a man plays"}) | set(CAPTIONS[:6])
+    keys = {pair_key(pair.a, pair.b) for pair in pairs}
+    assert len(keys) == len(pairs)
+    assert keys.isdisjoint(pair_key(p.a, p.b) for p in (*SICK, *HELD_OUT))
+    assert keys >= {pair_key("the man plays a flute", "the cat sleeps")}  # the only one left to both
+    assert all((pair.a in domain) == (pair.b in domain) for pair in pairs)
+    assert {round(pair.target or 0.0, 3) for pair in pairs} == {2.0}
+
+
+def test_they_are_made_once(tmp_path: Path) -> None:
+    teacher = ToyTeacher()
+    first = made(tmp_path, teacher)
+    assert made(tmp_path, teacher) == first
+    assert teacher.calls == 1
+    made(tmp_path, teacher, TeacherPairs(captions=6, in_domain=8, general=3, seed=1))
+    assert teacher.calls == 1  # other pairs of the same sentences
+    assert len(list(tmp_path.glob("pairs-*.npz"))) == 2
+
+
+def test_a_teacher_that_knows_labels_says_how_likely_each_is_in_the_order_of_the_pair(tmp_path: Path) -> None:
+    assert {pair.label_odds for pair in made(tmp_path / "unlabelled")} == {None}
+    first = made(tmp_path, labels=ToyLabels())
+    assert made(tmp_path, labels=ToyLabels()) == first  # as kept
+    rows = ToyTeacher().encode(CAPTIONS)
+    encoded = {text: row / np.linalg.norm(row) * 10 for text, row in zip(CAPTIONS, rows, strict=True)}
+    captions = [pair for pair in first if pair.a in encoded]
+    assert len({pair.label_odds for pair in captions}) > 1
+    for pair in captions:
+        more = encoded[pair.a][0] - encoded[pair.b][0]
+        expected = np.exp([more, -more, 0.0])
+        assert pair.label_odds == pytest.approx(expected / expected.sum(), rel=0.02)  # encodings are kept as float16
+
+
+def test_too_few_captions_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"9 captions of 4\.\.14 words asked for, there are 8"):
+        made(tmp_path, config=TeacherPairs(captions=9))
+
+
+def test_ratings_are_expected_values_of_scaled_unit_encodings() -> None:
+    encodings = np.array([[3.0, 4.0], [0.6, 0.8], [1.0, 0.0]], dtype=np.float16)
+    found = rate(ToyHead(), encodings, np.array([[0, 1], [0, 2]]))
+    assert found.dtype == np.float32
+    assert found.tolist() == pytest.approx([5.0, 2.0])  # length does not count
+
+    class Sees(nn.Module):
+        def forward(self, a: Tensor, b: Tensor) -> Tensor:
+            assert a.norm(dim=1).tolist() == pytest.approx([10.0] * 2, rel=1e-3)
+            return torch.zeros(len(a), 5)
+
+    assert rate(Sees(), encodings, np.array([[0, 1], [0, 2]])).tolist() == [3.0, 3.0]
+
+
+def test_partners_are_mostly_near_and_each_pair_is_there_once() -> None:
+    angle = np.linspace(0, np.pi, 600)  # neighbours on a half circle are the nearest
+    encodings = np.stack([np.cos(angle), np.sin(angle)], axis=1).astype(np.float16)
+    pairs = partners(encodings, 10, np.random.default_rng(0))
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+    assert len(np.unique(pairs, axis=0)) == len(pairs)
+    apart = pairs[:, 1] - pairs[:, 0]
+    assert 3000 < len(pairs) <= 6000
+    assert 0.55 < (apart <= NEIGHBOURS).mean() < 0.85
+    assert (apart > 400).any()
+
+
+def test_few_sentences_pair_with_all_others() -> None:
+    encodings = np.eye(3, dtype=np.float16)
+    assert partners(encodings, 40, np.random.default_rng(0)).tolist() == [[0, 1], [0, 2], [1, 2]]

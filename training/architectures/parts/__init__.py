@@ -1,0 +1,1 @@
+"""Parts that several architectures share: layers, cells, heads."""

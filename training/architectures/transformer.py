@@ -1,0 +1,280 @@
+"""A BERT encoder with the weights of all-MiniLM-L6-v2, as a bi-encoder (`MiniLM`) and as a cross-encoder.
+
+J. Devlin, M.-W. Chang, K. Lee, K. Toutanova, "BERT: Pre-training of Deep Bidirectional Transformers for Language
+Understanding", NAACL 2019; W. Wang et al., "MiniLM", NeurIPS 2020; N. Reimers, I. Gurevych, "Sentence-BERT", EMNLP 2019
+(mean pooling). Layers are normalised after each residual sum, GELU is exact.
+
+Ids come without special tokens: [CLS] and [SEP] are added here, so that limits, truncation
+and explanations count the words of a text only.
+
+Shapes: B rows, S tokens of a, T of b, L of the joined sequence, H hidden, A attention heads, K outputs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+CLS, SEP = 101, 102  # ids of the special tokens, of every uncased BERT vocabulary
+
+
+@dataclass(frozen=True)
+class BERTConfig:
+    """Sizes of the encoder: those of all-MiniLM-L6-v2."""
+
+    vocabulary: int = 30522
+    hidden: int = 384
+    layers: int = 6
+    attention_heads: int = 12
+    inner: int = 1536
+    positions: int = 512
+    frozen_words: bool = True  # word embeddings get no gradient: half of all weights, and rare words keep their places
+
+
+@dataclass(frozen=True)
+class MiniLMConfig:
+    """The bi-encoder."""
+
+    name: ClassVar[str] = "minilm"
+    bert: BERTConfig = BERTConfig()
+
+
+@dataclass(frozen=True)
+class CrossEncoderConfig:
+    """The cross-encoder: each head by name, with the number of its outputs."""
+
+    name: ClassVar[str] = "cross_encoder"
+    bert: BERTConfig = BERTConfig()
+    heads: Mapping[str, int] = field(
+        default_factory=lambda: {"entailment": 3, "similarity": 1, "paraphrase": 1, "relevance": 1}
+    )
+
+
+class Layer(nn.Module):
+    """Self-attention and a feed-forward layer, each with a residual sum that is normalised."""
+
+    def __init__(self, config: BERTConfig) -> None:
+        """Weights start as in BERT: Gaussian of deviation 0.02 (`BERT`)."""
+        super().__init__()
+        hidden = config.hidden
+        self.attention_heads = config.attention_heads
+        self.query, self.key, self.value = (nn.Linear(hidden, hidden) for _ in range(3))
+        self.attended = nn.Linear(hidden, hidden)
+        self.attended_norm = nn.LayerNorm(hidden, eps=1e-12)
+        self.inner = nn.Linear(hidden, config.inner)
+        self.outer = nn.Linear(config.inner, hidden)
+        self.outer_norm = nn.LayerNorm(hidden, eps=1e-12)
+
+    def forward(self, x_BLH: Tensor, bias_B11L: Tensor) -> Tensor:
+        """States [B, L, H], what is added to the attention scores of each position [B, 1, 1, L] -> states."""
+        batch, length, hidden = x_BLH.shape
+
+        def by_head(linear: nn.Linear) -> Tensor:
+            values: Tensor = linear(x_BLH)
+            return values.view(batch, length, self.attention_heads, hidden // self.attention_heads).transpose(1, 2)
+
+        q_BALD, k_BALD, v_BALD = by_head(self.query), by_head(self.key), by_head(self.value)
+        # In bfloat16 on a CPU faster than torch's own function, whose gradient is slow.
+        scores_BALL = (q_BALD * q_BALD.shape[-1] ** -0.5) @ k_BALD.transpose(2, 3) + bias_B11L
+        found = scores_BALL.softmax(-1).to(v_BALD.dtype) @ v_BALD
+        x_BLH = self.attended_norm(x_BLH + self.attended(found.transpose(1, 2).reshape(batch, length, hidden)))
+        x_BLH = self.outer_norm(x_BLH + self.outer(nn.functional.gelu(self.inner(x_BLH))))
+        return x_BLH
+
+
+class BERT(nn.Module):
+    """Ids, positions and segments of a sequence -> the states of its last layer."""
+
+    def __init__(self, config: BERTConfig) -> None:
+        """Random weights; `load_weights` gives those of a published model.
+
+        Raises:
+            ValueError: the attention heads do not divide the width.
+        """
+        super().__init__()
+        if config.hidden % config.attention_heads:
+            raise ValueError(f"{config.attention_heads} attention heads do not divide {config.hidden}")
+        self.config = config
+        self.words = nn.Embedding(config.vocabulary, config.hidden)
+        self.positions = nn.Embedding(config.positions, config.hidden)
+        self.segments = nn.Embedding(2, config.hidden)
+        self.norm = nn.LayerNorm(config.hidden, eps=1e-12)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.apply(_start)
+        self.words.weight.requires_grad_(not config.frozen_words)
+
+    def forward(self, ids_BL: Tensor, positions_BL: Tensor, segments_BL: Tensor, real_BL: Tensor) -> Tensor:
+        """Ids, positions, segments [B, L] and which of them are real, bool [B, L] -> states [B, L, H], anything on the
+        padding, which may stand anywhere."""
+        x_BLH = self.words(ids_BL) + self.positions(positions_BL) + self.segments(segments_BL)
+        x_BLH = self.norm(x_BLH)
+        bias_B11L = (~real_BL).float()[:, None, None, :] * torch.finfo(torch.float32).min
+        for layer in self.layers:
+            x_BLH = layer(x_BLH, bias_B11L)
+        return x_BLH
+
+
+class MiniLM(nn.Module):
+    """The bi-encoder: the mean of the states of [CLS] a [SEP], brought to length 1."""
+
+    def __init__(self, config: MiniLMConfig) -> None:
+        """Random weights; see `load_weights`."""
+        super().__init__()
+        self.config = config
+        self.bert = BERT(config.bert)
+        self.output_dim = config.bert.hidden
+
+    def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """Ids [B, T], lengths [B] (each at least 1; with 2 more, no more than the positions) -> embeddings [B, H]."""
+        sequence = _join((input_ids_BT, lengths_B))
+        states_BLH = self.bert(*sequence).float()
+        return nn.functional.normalize(_mean(states_BLH, sequence.real_BL), dim=-1)
+
+
+class CrossEncoder(nn.Module):
+    """Heads over a pair that is read together: [CLS] a [SEP] b [SEP]."""
+
+    def __init__(self, config: CrossEncoderConfig) -> None:
+        """Random weights; `load_weights(model.bert, folder)` gives the encoder those of a published model."""
+        super().__init__()
+        self.config = config
+        self.bert = BERT(config.bert)
+        # Each reads the state of [CLS] and the mean of all.
+        self.heads = nn.ModuleDict(
+            {name: nn.Linear(2 * config.bert.hidden, outputs) for name, outputs in config.heads.items()}
+        )
+        self.heads.apply(_start)
+
+    def forward(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> dict[str, Tensor]:
+        """Ids and lengths of both sentences -> for each head its raw outputs, float32 [B, K].
+
+        A length is at least 1; both, with 3 more, are no more than the positions.
+        """
+        features_BF = self.features(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        return {name: head(features_BF).float() for name, head in self.heads.items()}
+
+    def features(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """What the heads read, float32 [B, 2 H]."""
+        sequence = _join((input_ids_a_BS, lengths_a_B), (input_ids_b_BT, lengths_b_B))
+        states_BLH = self.bert(*sequence).float()
+        return torch.cat([states_BLH[:, 0], _mean(states_BLH, sequence.real_BL)], dim=-1)
+
+
+class _Sequence(NamedTuple):
+    """What `BERT` reads."""
+
+    ids_BL: Tensor
+    positions_BL: Tensor
+    segments_BL: Tensor
+    real_BL: Tensor
+
+
+def _join(*sides: tuple[Tensor, Tensor]) -> _Sequence:
+    """(ids, lengths) of each sentence -> [CLS] a [SEP] b [SEP], with each sentence's padding where it was.
+
+    A position is that in the sequence without padding: attention knows no other order.
+    """
+    _, lengths_a = sides[0]
+    column = torch.zeros_like(lengths_a)[:, None]
+    ids, positions, segments = [column + CLS], [column], [column]
+    real = [column == 0]
+    next_B1 = column + 1
+    for segment, (ids_BT, lengths_B) in enumerate(sides):
+        places_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device)[None, :]
+        real_BT = places_BT < lengths_B[:, None]
+        ids += ids_BT, column + SEP
+        positions += (next_B1 + places_BT) * real_BT, next_B1 + lengths_B[:, None]
+        segments += torch.full_like(ids_BT, segment), column + segment
+        real += real_BT, column == 0
+        next_B1 = next_B1 + lengths_B[:, None] + 1
+    joined = _Sequence(*(torch.cat(parts, dim=1) for parts in (ids, positions, segments, real)))
+    return joined if torch.compiler.is_exporting() else _without_gaps(joined)
+
+
+def _without_gaps(sequence: _Sequence) -> _Sequence:
+    """The same with all padding at the end, as long as its longest row: a batch is then no longer than its longest
+    pair. It changes no answer; a graph keeps the padding where it is."""
+    order_BL = torch.argsort(sequence.real_BL.int(), dim=1, descending=True, stable=True)
+    order_BL = order_BL[:, : int(sequence.real_BL.sum(1).max())]
+    return _Sequence(*(part.gather(1, order_BL) for part in sequence))
+
+
+def _mean(states_BLH: Tensor, real_BL: Tensor) -> Tensor:
+    """Mean over the real positions: [B, L, H], bool [B, L] -> [B, H]."""
+    weights_BL = real_BL.float() / real_BL.sum(1, keepdim=True)
+    return torch.bmm(weights_BL[:, None, :], states_BLH).squeeze(1)
+
+
+def _start(module: nn.Module) -> None:
+    """BERT's own first weights."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)
+
+
+# Our names of the modules -> those of the Hugging Face library.
+_THEIRS = {
+    "words": "embeddings.word_embeddings",
+    "positions": "embeddings.position_embeddings",
+    "segments": "embeddings.token_type_embeddings",
+    "norm": "embeddings.LayerNorm",
+}
+_THEIRS_IN_LAYER = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "attended": "attention.output.dense",
+    "attended_norm": "attention.output.LayerNorm",
+    "inner": "intermediate.dense",
+    "outer": "output.dense",
+    "outer_norm": "output.LayerNorm",
+}
+
+
+def load_weights(bert: BERT, folder: Path) -> None:
+    """Give the encoder the weights of a model folder of the Hugging Face library, such as that of all-MiniLM-L6-v2.
+
+    Args:
+        bert: of the sizes of that model.
+        folder: with `model.safetensors`.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a weight is missing, or has another shape.
+        ModuleNotFoundError: the extra `distill` is not installed.
+    """
+    try:
+        from safetensors.torch import load_file
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("reading published weights needs the extra: pip install -e '.[distill]'") from error
+    path = folder / "model.safetensors"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    found = load_file(path)
+    weights: dict[str, Tensor] = {}
+    for name, parameter in bert.state_dict().items():
+        theirs = _their_name(name)
+        if theirs not in found:
+            raise ValueError(f"{path}: there is no {theirs}")
+        if found[theirs].shape != parameter.shape:
+            raise ValueError(
+                f"{path}: {theirs} has shape {list(found[theirs].shape)}, expected {list(parameter.shape)}"
+            )
+        weights[name] = found[theirs].float()
+    bert.load_state_dict(weights)
+
+
+def _their_name(name: str) -> str:
+    module, _, kind = name.rpartition(".")
+    if module in _THEIRS:
+        return f"{_THEIRS[module]}.{kind}"
+    _, number, within = module.split(".")
+    return f"encoder.layer.{number}.{_THEIRS_IN_LAYER[within]}.{kind}"

@@ -1,0 +1,1 @@
+"""One reader a corpus: files in the data folder to pairs or sentences."""

@@ -1,0 +1,124 @@
+"""Labelled pairs of many corpora for one model of several tasks: entailment, similarity, paraphrase, relevance.
+
+Leakage, by the rules of `training/corpora/leakage.py`: a pair with a sentence of an evaluation set is left out. The
+training parts of SICK, MSRP, WikiQA and TrecQA may share sentences with their own development and test parts, never
+pairs. A pair whose premise stands in SNLI's development or test part, or in MultiNLI's development part, is left out.
+"""
+
+import functools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from training.corpora import pairwise
+from training.corpora.files import data_dir, one_of
+from training.corpora.leakage import (
+    normalise_for_overlap,
+    without_evaluation_sentences,
+    without_foreign_sentences,
+    without_pairs,
+)
+from training.corpora.readers import labelled_pairs, nli, paraphrase, sick, stsb
+from training.pairs import Pair
+
+Task = Literal["entailment", "similarity", "paraphrase", "related", "relevance"]
+TASKS: tuple[Task, ...] = get_args(Task)
+
+COSINES = "cosines"  # pairs of sentences of many sources with a bi-encoder's cosine, made by `training.sources.tasks`
+
+# The tasks that the pairs of a corpus teach. Similarity is a value from 0 to 1; `related` is what tweets, questions and
+# definitions call the same, which is less than a paraphrase.
+TEACHES: dict[str, tuple[Task, ...]] = {
+    **dict.fromkeys(
+        ("snli-train", "mnli-train", "litl", "san-wiki", "wanli", "fever-nli", "cad-nli", "breaking-nli", "cannot"),
+        ("entailment",),
+    ),
+    "sick": ("entailment", "similarity"),
+    "msrp": ("paraphrase",),
+    "paws-wiki": ("paraphrase",),
+    "twitter-labelled": ("related",),
+    "qqp-labelled": ("related",),
+    "parade": ("related",),
+    **dict.fromkeys(("wikiqa", "trecqa", "selqa", "qnli-dev"), ("relevance",)),
+    "caption-contrast": ("similarity",),
+    COSINES: ("similarity",),
+}
+# Similarity of two captions that differ in one thing. SICK's raters give a contradiction 3.6 of 1..5.
+CONTRAST = 0.6
+# Whose edits are kept for measuring: no edit of these two makers is trained on.
+HELD_OUT_CONTRAST = ("sugarcrepe", "valse")
+
+
+def read(name: str) -> Sequence[Pair]:
+    """The training pairs of a corpus of `TEACHES` but the cosines, each with a `label` or `target` (similarity, 0..1).
+
+    Raises:
+        ValueError: no such corpus.
+        CorpusError: a file is missing or malformed.
+    """
+    one_of("corpus", name, [corpus for corpus in TEACHES if corpus != COSINES])
+    return _read(data_dir().resolve(), name)
+
+
+@functools.lru_cache(maxsize=32)
+def _read(folder: Path, name: str) -> Sequence[Pair]:
+    match name:
+        case "sick":
+            held_out = [pair for split in ("dev", "test") for pair in sick.read(split)]
+            rated = without_foreign_sentences(without_pairs(sick.read("train"), held_out), "sick")
+            return tuple(Pair(p.a, p.b, (p.target - 1) / 4, p.label) for p in rated if p.target is not None)
+        case "msrp" | "wikiqa" | "trecqa":
+            return tuple(without_foreign_sentences(_labelled(pairwise.read(name).train), name))
+        case "twitter-labelled":
+            return tuple(without_evaluation_sentences(paraphrase.twitter_labelled()))
+        case "caption-contrast":
+            pairs = [p for p in labelled_pairs.read(name) if p.group not in HELD_OUT_CONTRAST]
+            return tuple(Pair(p.a, p.b, CONTRAST) for p in without_evaluation_sentences(pairs))
+    pairs = list(without_evaluation_sentences(labelled_pairs.read(name)))
+    if "entailment" in TEACHES[name]:
+        unseen = _evaluation_premises(folder)
+        pairs = [pair for pair in pairs if normalise_for_overlap(pair.a) not in unseen]
+    return tuple(pairs)
+
+
+def _labelled(pairs: Sequence[Pair]) -> list[Pair]:
+    """Pairs whose target is 1 or 0, with that as the label."""
+    return [Pair(p.a, p.b, label=str(int(p.target or 0)), group=p.group) for p in pairs]
+
+
+@functools.lru_cache(maxsize=1)
+def _evaluation_premises(folder: Path) -> frozenset[str]:
+    pairs = [*nli.snli("dev"), *nli.snli("test"), *nli.multinli()]
+    return frozenset(normalise_for_overlap(pair.a) for pair in pairs)
+
+
+# What an epoch is chosen by. The parts of SNLI, MultiNLI and STS-B are samples, for time's sake.
+DEVELOPMENT: Mapping[str, tuple[Task, Callable[[], Sequence[Pair]]]] = {
+    "snli": ("entailment", lambda: _sample(nli.snli("dev"), 600)),
+    "multinli": ("entailment", lambda: _sample(nli.multinli(), 600)),
+    "sick": ("entailment", lambda: sick.read("dev")),
+    "sick-rating": ("similarity", lambda: sick.read("dev")),
+    "stsb": ("similarity", lambda: _sample(stsb.read("dev"), 600)),
+    "msrp": ("paraphrase", lambda: _labelled(pairwise.read("msrp").dev)),
+    "wikiqa": ("relevance", lambda: _labelled(pairwise.read("wikiqa").dev)),
+}
+
+
+# Of the development parts of SNLI and MultiNLI the first pairs fit the temperature of entailment, the next ones are
+# measured.
+CALIBRATION_PAIRS, MEASURED_PAIRS = 1500, 3000
+
+
+def measured(pairs: Sequence[Pair]) -> Sequence[Pair]:
+    """Those pairs of a development part of SNLI or MultiNLI that are measured."""
+    return pairs[CALIBRATION_PAIRS : CALIBRATION_PAIRS + MEASURED_PAIRS]
+
+
+def development(name: str) -> Sequence[Pair]:
+    """The development pairs of that name in `DEVELOPMENT`; raises like `read`."""
+    return DEVELOPMENT[one_of("development set", name, DEVELOPMENT)][1]()
+
+
+def _sample(pairs: Sequence[Pair], size: int) -> list[Pair]:
+    return random.Random(0).sample(pairs, min(size, len(pairs)))

@@ -1,0 +1,1 @@
+"""What several objectives use: batches, losses, penalties, noise."""

@@ -1,0 +1,104 @@
+"""Tokenised sentences in flat arrays, and the padded batches made of them.
+
+The tokens of the last corpus are cached, for processes that train several runs on the same one; the cache key is the
+texts and the vocabulary.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from contract.padding import PADDING_ID
+from contract.text import split_words
+from contract.tokenizer import Tokenizer
+from training.pairs import Pair
+
+Indices = npt.NDArray[np.int64]
+
+
+class Sentences:
+    """n tokenised sentences, stored as one flat array of ids."""
+
+    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> None:
+        """Tokenise every text as the service does.
+
+        Raises:
+            ValueError: no texts, or one without a token.
+        """
+        if not texts:
+            raise ValueError("there are no sentences to read")
+        encoded = [tokenizer.encode(text, max_tokens).ids for text in texts]
+        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
+        if not lengths.all():
+            raise ValueError(f"text {int(np.argmin(lengths))} has no tokens: {texts[int(np.argmin(lengths))]!r}")
+        self.lengths = lengths
+        self.flat = np.concatenate([np.array(ids, dtype=np.int32) for ids in encoded])
+        self.offsets = np.concatenate([[0], np.cumsum(lengths)])
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def batch(self, indices: Indices) -> tuple[Tensor, Tensor]:
+        """Padded `input_ids` int64 [B, T] and `lengths` int64 [B] of some sentences."""
+        lengths = self.lengths[indices]
+        position = np.arange(int(lengths.max()))[None, :]
+        real = position < lengths[:, None]
+        source = self.offsets[indices][:, None] + position
+        ids = np.where(real, self.flat[np.where(real, source, 0)], PADDING_ID)
+        return torch.from_numpy(ids.astype(np.int64)), torch.from_numpy(lengths)
+
+
+def shuffled(n: int, batch_size: int, seed: int, epoch: int, *, drop_last: bool = False) -> Iterator[Indices]:
+    """Batches of a random order of 0..n-1 that depends only on (seed, epoch), so that a run can resume within it."""
+    order = np.random.default_rng((seed, epoch)).permutation(n)
+    end = n - n % batch_size if drop_last else n
+    for start in range(0, end, batch_size):
+        yield order[start : start + batch_size]
+
+
+def every_item(items: Indices, batch_size: int, seed: int, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    """This process's part of each batch of an epoch over all items, in an order that depends on (seed, epoch) alone.
+
+    The last batch may be smaller. Where it has fewer items than there are processes, a process without one takes the
+    first: all must take part in the averaging of gradients.
+    """
+    for order in shuffled(len(items), batch_size, seed, epoch):
+        part = shard(items[order], rank, world)
+        yield part if len(part) else items[order[:1]]
+
+
+def shard(indices: Indices, rank: int, world: int) -> Indices:
+    """The part of a batch of one of `world` processes."""
+    return indices[rank::world]
+
+
+def tokenised_pairs(pairs: Iterable[Pair], tokenizer: Tokenizer, max_tokens: int) -> tuple[Sentences, Sentences]:
+    """Both sides of the pairs, without pairs that have a side without words."""
+    return _pairs(tuple(pairs), tokenizer.words, tokenizer.pieces, tokenizer.buckets, max_tokens)
+
+
+def tokenised_texts(texts: Iterable[str], tokenizer: Tokenizer, max_tokens: int) -> tuple[tuple[str, ...], Sentences]:
+    """The texts that contain a word, and their tokens."""
+    return _texts(tuple(texts), tokenizer.words, tokenizer.pieces, tokenizer.buckets, max_tokens)
+
+
+@lru_cache(maxsize=1)
+def _pairs(
+    pairs: tuple[Pair, ...], words: tuple[str, ...], pieces: tuple[str, ...], buckets: int, max_tokens: int
+) -> tuple[Sentences, Sentences]:
+    tokenizer = Tokenizer(words, pieces, buckets)
+    readable = [p for p in pairs if split_words(p.a) and split_words(p.b)]
+    a, b = (Sentences([getattr(p, side) for p in readable], tokenizer, max_tokens) for side in "ab")
+    return a, b
+
+
+@lru_cache(maxsize=1)
+def _texts(
+    texts: tuple[str, ...], words: tuple[str, ...], pieces: tuple[str, ...], buckets: int, max_tokens: int
+) -> tuple[tuple[str, ...], Sentences]:
+    readable = tuple(text for text in texts if split_words(text))
+    return readable, Sentences(readable, Tokenizer(words, pieces, buckets), max_tokens)

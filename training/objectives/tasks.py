@@ -1,0 +1,239 @@
+"""Several tasks at once for a cross-encoder: each pair teaches the heads that its corpus has labels for.
+
+Entailment: negative log-likelihood of the label; of a pair that is known only not to be entailment, that of the other
+two labels together. All other tasks: binary cross-entropy to a value from 0 to 1. The losses of a batch are summed over
+its pairs and tasks, and divided by the number of pairs.
+
+An epoch is a fixed number of pairs of each corpus. The next epoch goes on where it stopped; a corpus that ends begins
+again, in another order.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
+
+from contract.tokenizer import Encoded
+from training.architectures.transformer import CrossEncoder
+from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
+from training.corpora.tasks import DEVELOPMENT, TEACHES
+from training.objectives.metrics import binary, graded, labelled, ranked
+from training.objectives.parts.batches import Indices, shard
+from training.objectives.supervised import LABELS
+from training.pairs import Pair
+
+Values = npt.NDArray[np.float64]
+IGNORED, NOT_ENTAILED = -1, 3
+SORTED_TOGETHER = 20  # batches: pairs of like length share one, at little cost to the randomness of their order
+EVALUATION_BATCH = 32
+
+
+class Encodes(Protocol):
+    """A tokenizer."""
+
+    def encode(self, text: str, max_tokens: int) -> Encoded:
+        """Text -> ids."""
+
+
+@dataclass(frozen=True)
+class TasksConfig:
+    """Which pairs an epoch holds, and how much a task counts."""
+
+    first: Mapping[str, int]  # corpus -> pairs of an epoch, in the first pass
+    first_epochs: int
+    then: Mapping[str, int]  # and in the epochs after it
+    weights: Mapping[str, float] = field(default_factory=dict)  # of tasks; 1 where none is given
+    edits_weight: float = 1.0  # of the similarity of pairs with an edit (caption-contrast)
+
+
+class PairTokens:
+    """n tokenised pairs: joined lengths are what a pair costs."""
+
+    def __init__(self, pairs: Sequence[Pair], tokenizer: Encodes, max_tokens: int) -> None:
+        """Tokenise both sides, each cut at `max_tokens`.
+
+        Raises:
+            ValueError: a text has no tokens.
+        """
+        self.sides = [[np.array(tokenizer.encode(t, max_tokens).ids) for t in (p.a, p.b)] for p in pairs]
+        if not all(len(ids) for sides in self.sides for ids in sides):
+            raise ValueError("a text has no tokens")
+        self.lengths = np.array([len(a) + len(b) for a, b in self.sides])
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+    def batch(self, indices: Indices) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Padded ids [B, S], lengths [B] of the first sentences, and [B, T], [B] of the second."""
+        return (*_padded([self.sides[i][0] for i in indices]), *_padded([self.sides[i][1] for i in indices]))
+
+
+def _padded(sentences: Sequence[npt.NDArray[np.int64]]) -> tuple[Tensor, Tensor]:
+    lengths = torch.tensor([len(ids) for ids in sentences])
+    padded = torch.zeros((len(sentences), int(lengths.max())), dtype=torch.int64)
+    for row, ids in zip(padded, sentences, strict=True):
+        row[: len(ids)] = torch.from_numpy(ids)
+    return padded, lengths
+
+
+class TasksObjective:
+    """The sum of the tasks' losses; development figures of every task."""
+
+    def __init__(
+        self,
+        model: CrossEncoder,
+        training: Mapping[str, Sequence[Pair]],
+        development: Mapping[str, Sequence[Pair]],
+        tokenizer: Encodes,
+        config: TasksConfig,
+        *,
+        max_tokens: int,
+        batch_size: int,
+        seed: int,
+        low_precision: bool,
+    ) -> None:
+        """Tokenise all pairs.
+
+        Args:
+            model: with a head for each task of the corpora.
+            training: the pairs of each corpus that the config names.
+            development: the sets of `training.corpora.tasks.DEVELOPMENT`.
+            tokenizer: text -> ids without special tokens.
+            config: what an epoch holds.
+            max_tokens: of a sentence; longer ones are cut.
+            batch_size: pairs.
+            seed: of the order.
+            low_precision: products of matrices in bfloat16 in training; evaluation is in float32.
+        """
+        self.model: CrossEncoder = model
+        self.config, self.batch_size, self.seed, self.low_precision = config, batch_size, seed, low_precision
+        self.names = [name for name in TEACHES if name in training]
+        starts = np.cumsum([0, *(len(training[name]) for name in self.names)])
+        self.rows = {name: np.arange(a, b) for name, a, b in zip(self.names, starts[:-1], starts[1:], strict=True)}
+        pairs = [pair for name in self.names for pair in training[name]]
+        self.training = PairTokens(pairs, tokenizer, max_tokens)
+        self.targets = {
+            task: np.concatenate([_targets(task, name, training[name]) for name in self.names]) for task in model.heads
+        }
+        self.weight = np.ones(len(pairs))
+        if "caption-contrast" in self.rows:
+            self.weight[self.rows["caption-contrast"]] = config.edits_weight
+        self.development = {
+            name: (PairTokens(found, tokenizer, max_tokens), found) for name, found in development.items()
+        }
+
+    def steps(self) -> int:
+        """Batches of an epoch; those of the first pass are filled up to as many."""
+        return -(-max(sum(self.config.first.values()), sum(self.config.then.values())) // self.batch_size)
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+        """Indices of training pairs, those of a batch of like length."""
+        drawn = np.random.default_rng((self.seed, epoch)).permutation(self._drawn(epoch))
+        together = self.batch_size * SORTED_TOGETHER
+        batches: list[Indices] = []
+        for start in range(0, len(drawn), together):
+            block = drawn[start : start + together]
+            block = block[np.argsort(self.training.lengths[block], kind="stable")]
+            batches += [block[i : i + self.batch_size] for i in range(0, len(block), self.batch_size)]
+        for i in np.random.default_rng((self.seed, epoch, 1)).permutation(len(batches)):
+            part = shard(batches[i], rank, world)
+            yield part if len(part) else batches[i][:1]  # a rank without work would leave the others waiting
+
+    def _drawn(self, epoch: int) -> Indices:
+        quotas = self.config.first if epoch < self.config.first_epochs else self.config.then
+        drawn = []
+        for name, quota in quotas.items():
+            rows = self.rows[name]
+            # How many of the corpus came in the epochs before: the epoch and the config alone say so.
+            before = min(epoch, self.config.first_epochs) * self.config.first.get(name, 0)
+            before += max(0, epoch - self.config.first_epochs) * self.config.then.get(name, 0)
+            places = np.arange(before, before + quota)
+            for turn in np.unique(places // len(rows)):
+                order = np.random.default_rng((self.seed, self.names.index(name), int(turn))).permutation(rows)
+                drawn.append(order[places[places // len(rows) == turn] % len(rows)])
+        return np.concatenate(drawn)
+
+    def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
+        """The weighted sum of the tasks' mean losses over the batch's pairs."""
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.low_precision):
+            outputs = self.model(*self.training.batch(batch))
+        weight = torch.from_numpy(self.weight[batch]).float()
+        parts: dict[str, Tensor] = {}
+        for task, output in outputs.items():
+            target = torch.from_numpy(self.targets[task][batch])
+            known = target > IGNORED
+            if known.any():
+                each = _loss(task, output[known], target[known]) * weight[known]
+                parts[task] = self.config.weights.get(task, 1.0) * each.sum() / len(batch)
+        return torch.stack(list(parts.values())).sum(), {name: float(value.detach()) for name, value in parts.items()}
+
+    def evaluate(self) -> dict[str, float]:
+        """Figures of every development set, and their mean as `selection`."""
+        figures: dict[str, float] = {}
+        chosen: list[float] = []
+        for name, (tokens, pairs) in self.development.items():
+            task = DEVELOPMENT[name][0]
+            measured = measure(task, predict(self.model, tokens)[task], pairs)
+            figures |= {f"{name}_{metric}": value for metric, value in measured.items()}
+            chosen.append(
+                measured[{"entailment": "accuracy", "similarity": "spearman", "relevance": "map"}.get(task, "accuracy")]
+            )
+        return {**figures, "selection": float(np.mean(chosen))}
+
+    def generators(self) -> list[torch.Generator]:
+        """None: orders are functions of the seed and the epoch."""
+        return []
+
+
+def _targets(task: str, name: str, pairs: Sequence[Pair]) -> Values:
+    """The value that each pair of a corpus has for a task; `IGNORED` where it teaches another one."""
+    if task not in TEACHES[name]:
+        return np.full(len(pairs), float(IGNORED))
+    if task == "entailment":
+        places: dict[str, int] = {label: i for i, label in enumerate(LABELS)}
+        places[NOT_ENTAILMENT] = NOT_ENTAILED
+        return np.array([places[pair.label or ""] for pair in pairs], dtype=np.float64)
+    if task == "similarity":
+        return np.array([pair.target for pair in pairs], dtype=np.float64)
+    return np.array([float(pair.label == "1") for pair in pairs])
+
+
+def _loss(task: str, output: Tensor, target: Tensor) -> Tensor:
+    """Each pair's loss [B]: outputs [B, K], targets [B]."""
+    if task != "entailment":
+        return binary_cross_entropy_with_logits(output[:, 0], target.float(), reduction="none")
+    odds = log_softmax(output, dim=1)
+    entailed = LABELS.index("entailment")
+    others = torch.logsumexp(odds[:, [i for i in range(len(LABELS)) if i != entailed]], dim=1)
+    known = odds.gather(1, target.long().clamp(max=len(LABELS) - 1)[:, None])[:, 0]
+    return -torch.where(target == NOT_ENTAILED, others, known)
+
+
+@torch.no_grad()
+def predict(model: CrossEncoder, pairs: PairTokens) -> dict[str, npt.NDArray[np.float32]]:
+    """For each head the raw outputs of all pairs [n, K]; pairs of like length are run together."""
+    order = np.argsort(pairs.lengths, kind="stable")
+    found: dict[str, list[npt.NDArray[np.float32]]] = {}
+    for start in range(0, len(order), EVALUATION_BATCH):
+        for name, output in model(*pairs.batch(order[start : start + EVALUATION_BATCH])).items():
+            found.setdefault(name, []).append(output.numpy())
+    back = np.argsort(order, kind="stable")
+    return {name: np.concatenate(parts)[back] for name, parts in found.items()}
+
+
+def measure(task: str, output: npt.NDArray[np.float32], pairs: Sequence[Pair]) -> dict[str, float]:
+    """The figures of a task from raw outputs [n, K]."""
+    if task == "entailment":
+        return labelled([LABELS[i] for i in output.argmax(1)], [pair.label or "" for pair in pairs])
+    value = output[:, 0].astype(np.float64)
+    if task == "similarity":
+        return graded(1 / (1 + np.exp(-value)), np.array([pair.target for pair in pairs], dtype=np.float64))
+    right = [pair.label == "1" for pair in pairs]
+    if task == "relevance":
+        return ranked(value, right, [pair.group for pair in pairs])
+    return binary((value > 0).tolist(), right)

@@ -1,0 +1,294 @@
+"""Transformers as model folders: weights int8, activations float32, the tokenizer of their vocabulary.
+
+Each matrix has one scale for each of its outputs (symmetric, 127 steps), each word one for its row. Dynamic int8, which
+rounds activations too, is refused: its answers depend on the other texts of a batch (by up to .004 in a component of an
+embedding), for what is rounded up or down hangs on the last bits.
+
+`write_cross_encoder` takes any `CrossEncoder` with its calibrations, `write_encoder` a bi-encoder.
+"""
+
+import copy
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from contract.calibration import Calibration, Logistic
+from contract.errors import TokenizerError
+from contract.manifest import (
+    EntailmentTask,
+    FileEntry,
+    Limits,
+    ProbabilityTask,
+    SimilarityTask,
+)
+from contract.wordpiece import WordPiece
+from training.architectures.transformer import BERT, CrossEncoder, MiniLM
+from training.objectives.supervised import LABELS
+from training.publishing.export import export_encoder, export_pair
+from training.publishing.families.siamese import ENCODER, SIMILARITY, STS_SCALE
+from training.publishing.families.words import TOKENIZER, Arrays, OutsideWords, arrays_of
+from training.publishing.parity import check_encoder, check_pair
+from training.publishing.shared_files import share
+from training.words.storage import Int8Embedding
+
+logger = logging.getLogger(__name__)
+
+PAIR = "pair.onnx"
+MAX_TOKENS = 128
+RAW_RANGE = (0.0, 1.0)  # of a cross-encoder's similarity
+_LINEAR = ("query", "key", "value", "attended", "inner", "outer")
+
+
+class Int8Linear(nn.Module):
+    """A linear layer whose weights are int8 with one scale for each output."""
+
+    codes: Tensor
+    scale: Tensor
+    bias: Tensor
+
+    def __init__(self, linear: nn.Linear) -> None:
+        """Quantise symmetrically: code = round(127 * value / the output's largest)."""
+        super().__init__()
+        weight = linear.weight.detach().float()
+        scale = weight.abs().amax(dim=1).clamp(min=1e-12) / 127.0
+        # [inputs, outputs], as the product of matrices reads it: no runtime has to turn it round.
+        self.register_buffer("codes", torch.round(weight / scale[:, None]).to(torch.int8).T.contiguous())
+        self.register_buffer("scale", scale)
+        self.register_buffer("bias", linear.bias.detach().float().clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., inputs] -> [..., outputs]."""
+        # The weights are made float32 before the product: a runtime does that once, when it opens the graph.
+        return x @ (self.codes.float() * self.scale) + self.bias
+
+
+def quantised(bert: BERT) -> BERT:
+    """A copy with int8 weights."""
+    kept = copy.deepcopy(bert).eval()
+    for layer in kept.layers:
+        for name in _LINEAR:
+            setattr(layer, name, Int8Linear(getattr(layer, name)))
+    kept.words = Int8Embedding(bert.words.weight.detach().float())  # type: ignore[assignment]
+    return kept
+
+
+@dataclass(frozen=True)
+class HeadCalibrations:
+    """What makes each head's raw output an answer, fitted on development data."""
+
+    temperature: float = 1.0  # entailment: logits are divided by it (Guo et al. 2017)
+    # similarity: raw score -> rating on `label_scale`. The raw score, in 0..1, is the sigmoid of the head or the blend.
+    similarity: Calibration | None = None
+    label_scale: tuple[float, float] = STS_SCALE
+    paraphrase: Calibration = field(default_factory=lambda: Logistic(slope=1.0))  # raw output -> probability
+    relevance: Calibration = field(default_factory=lambda: Logistic(slope=1.0))
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The similarity as a weighted mean of a bi-encoder's cosine (0 where negative) and the cross-encoder's own one."""
+
+    encoder: MiniLM
+    weight: float  # of the cosine; that of the cross-encoder is 1 - weight
+
+
+class Heads(nn.Module):
+    """A cross-encoder's outputs side by side [B, K], in the order of its config; entailment as log-probabilities."""
+
+    def __init__(self, model: CrossEncoder, calibrations: HeadCalibrations, *, similarity: bool) -> None:
+        """`similarity`: whether that head is among them, or has a graph of its own."""
+        super().__init__()
+        self.cross = model
+        self.temperature = calibrations.temperature
+        self.columns: dict[str, tuple[int, int]] = {}
+        width = 0
+        for name, outputs in model.config.heads.items():
+            if name != "similarity" or similarity:
+                self.columns[name] = (width, width + outputs)
+                width += outputs
+
+    def forward(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """Ids and lengths of both sentences -> outputs [B, K]."""
+        outputs = self.cross(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        return torch.cat([self._answer(name, outputs[name]) for name in self.columns], dim=1)
+
+    def _answer(self, name: str, output_BK: Tensor) -> Tensor:
+        if name == "entailment":
+            return torch.log_softmax(output_BK / self.temperature, dim=-1)
+        return torch.sigmoid(output_BK) if name == "similarity" else output_BK
+
+
+class BlendedSimilarity(nn.Module):
+    """Both encoders' similarity in one graph [B, 1]."""
+
+    def __init__(self, model: CrossEncoder, blend: Blend) -> None:
+        """The bi-encoder may share its words with the cross-encoder."""
+        super().__init__()
+        self.cross, self.encoder = model, blend.encoder
+        self.weight = blend.weight
+
+    def forward(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """Ids and lengths of both sentences -> raw similarity [B, 1], in 0..1."""
+        a_BD, b_BD = self.encoder(input_ids_a_BS, lengths_a_B), self.encoder(input_ids_b_BT, lengths_b_B)
+        cosine_B1 = (a_BD * b_BD).sum(dim=1, keepdim=True)
+        own_B1 = torch.sigmoid(self.cross(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)["similarity"])
+        return self.weight * cosine_B1.clamp(min=0.0) + (1.0 - self.weight) * own_B1
+
+
+def write_encoder(model: MiniLM, tokenizer: Path, folder: Path, model_id: str) -> dict[str, Any]:
+    """Export a bi-encoder.
+
+    Args:
+        model: with the weights to publish.
+        tokenizer: the `tokenizer.json` of its vocabulary.
+        folder: of the model; its words and tokenizer go among the shared files beside it.
+        model_id: what the graph says of itself.
+
+    Returns:
+        The fields of the manifest that depend on the model; the similarity still lacks its calibration.
+
+    Raises:
+        TokenizerError: the tokenizer's size is not the model's.
+        ParityError, GraphMismatchError: the graph does not compute what the model does.
+    """
+    wordpiece = _tokenizer(tokenizer, model.bert)
+    kept = copy.deepcopy(model).eval()
+    kept.bert = quantised(model.bert)
+    arrays = _words(kept.bert, "bert.words")
+    export_encoder(kept, folder / ENCODER, model_id, list(arrays))
+    difference = check_encoder(folder / ENCODER, kept, len(wordpiece), arrays)
+    logger.info("%s/%s equals its module to %.1e", model_id, ENCODER, difference)
+    return {
+        "family": "siamese",
+        "dim": kept.output_dim,
+        "encoder": ENCODER,
+        "tokenizer": TOKENIZER,
+        "limits": Limits(max_tokens=MAX_TOKENS),
+        "similarity": SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), label_scale=STS_SCALE, symmetric=True),
+        **_write_shared(arrays, wordpiece, folder)._asdict(),
+    }
+
+
+def write_cross_encoder(
+    model: CrossEncoder,
+    tokenizer: Path,
+    folder: Path,
+    model_id: str,
+    calibrations: HeadCalibrations,
+    blend: Blend | None = None,
+) -> dict[str, Any]:
+    """Export a cross-encoder: `pair.onnx` answers all of its tasks in one run, but for a blended similarity.
+
+    Args:
+        model: with the weights to publish; heads among entailment (3 outputs, in the order of
+            `training.objectives.supervised.LABELS`), similarity, paraphrase and relevance (1 each). It has a similarity
+            where it has one of the last two.
+        tokenizer: the `tokenizer.json` of its vocabulary.
+        folder: of the model; its words and tokenizer go among the shared files beside it.
+        model_id: what the graphs say of themselves.
+        calibrations: of its heads.
+        blend: the bi-encoder for a graph of its own, `similarity.onnx`; None: the head's output is the similarity.
+
+    Returns:
+        The fields of the manifest that depend on the model; `shared` are the entries of the shared files.
+
+    Raises:
+        ValueError: a head of another name.
+        TokenizerError: the tokenizer's size is not the model's.
+        ParityError, GraphMismatchError: a graph does not compute what the model does.
+    """
+    if unknown := set(model.config.heads) - {"entailment", "similarity", "paraphrase", "relevance"}:
+        raise ValueError(f"no task for the heads {', '.join(sorted(unknown))}")
+    wordpiece = _tokenizer(tokenizer, model.bert)
+    kept = copy.deepcopy(model).eval()
+    kept.bert = quantised(model.bert)
+    arrays = _words(kept.bert, "cross.bert.words")
+    heads = Heads(kept, calibrations, similarity=blend is None)
+    graphs: dict[str, nn.Module] = {PAIR: heads}
+    if blend is not None:
+        graphs[SIMILARITY] = BlendedSimilarity(kept, _with_words_of(blend, model, kept))
+    for name, module in graphs.items():
+        export_pair(module, folder / name, model_id, list(arrays))
+        agreement = check_pair(folder / name, module, len(wordpiece), MAX_TOKENS, arrays)
+        logger.info("%s/%s equals its module to %.1e", model_id, name, agreement.difference)
+    return {
+        "family": "interaction",
+        "tokenizer": TOKENIZER,
+        "limits": Limits(max_tokens=MAX_TOKENS),
+        **_tasks(heads.columns, calibrations, blended=blend is not None),
+        **_write_shared(arrays, wordpiece, folder)._asdict(),
+    }
+
+
+def _tasks(columns: Mapping[str, tuple[int, int]], calibrations: HeadCalibrations, *, blended: bool) -> dict[str, Any]:
+    """The manifest's entry of each task."""
+    tasks: dict[str, Any] = {}
+    if blended or "similarity" in columns:
+        tasks["similarity"] = SimilarityTask(
+            graph=SIMILARITY if blended else PAIR,
+            columns=None if blended else columns["similarity"],
+            raw_range=RAW_RANGE,
+            label_scale=calibrations.label_scale,
+            calibration=calibrations.similarity,
+            symmetric=False,
+        )
+    if "entailment" in columns:
+        tasks["entailment"] = EntailmentTask(graph=PAIR, columns=columns["entailment"], labels=LABELS)
+    for name, calibration in (("paraphrase", calibrations.paraphrase), ("relevance", calibrations.relevance)):
+        if name in columns:
+            tasks[name] = ProbabilityTask(graph=PAIR, columns=columns[name], calibration=calibration, symmetric=False)
+    return tasks
+
+
+class _Borrowed:
+    """Another model's words. No module, so that an export knows them by that model's names alone."""
+
+    def __init__(self, words: nn.Module) -> None:
+        self._words = words
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        found: Tensor = self._words(ids)
+        return found
+
+
+def _with_words_of(blend: Blend, model: CrossEncoder, kept: CrossEncoder) -> Blend:
+    """The blend's encoder with int8 weights, and the cross-encoder's words where they are the same."""
+    encoder = copy.deepcopy(blend.encoder).eval()
+    encoder.bert = quantised(blend.encoder.bert)
+    if torch.equal(blend.encoder.bert.words.weight, model.bert.words.weight):
+        del encoder.bert.words
+        encoder.bert.words = _Borrowed(kept.bert.words)  # type: ignore[assignment]
+    return Blend(encoder, blend.weight)
+
+
+def _tokenizer(path: Path, bert: BERT) -> WordPiece:
+    wordpiece = WordPiece.load(path)
+    if len(wordpiece) != bert.config.vocabulary:
+        raise TokenizerError(f"{path}: {len(wordpiece)} ids, the model has {bert.config.vocabulary} words")
+    return wordpiece
+
+
+def _words(bert: BERT, prefix: str) -> Arrays:
+    return arrays_of(bert.words, prefix)
+
+
+def _write_shared(arrays: Arrays, wordpiece: WordPiece, folder: Path) -> OutsideWords:
+    """Words and tokenizer among the shared files: every model of these words has the same."""
+    wordpiece.save(folder / TOKENIZER)
+    tensors = {name: f"words.{name.rpartition('.')[2]}.npy" for name in arrays}
+    for name, file in tensors.items():
+        np.save(folder / file, arrays[name], allow_pickle=False)
+    shared: dict[str, FileEntry] = {
+        file: share(folder / file, folder.parent) for file in (*tensors.values(), TOKENIZER)
+    }
+    return OutsideWords(tensors, shared)

@@ -1,0 +1,42 @@
+"""Files of measured figures: `analyses/figures/<recipe>-seed<n>-<storage>.json`."""
+
+from collections.abc import Iterable
+from datetime import date
+
+from pydantic import JsonValue
+
+from contract.manifest import Figure
+from training.records import RecordFile
+
+
+class FigureFile(RecordFile):
+    """Figures of one run, with the command and the settings that give them again."""
+
+    recipe: str
+    seed: int
+    storage: str  # of the word table: float32, float16 or int8
+    command: str
+    measured: date
+    figures: tuple[Figure, ...]
+    settings: dict[str, JsonValue] | None = None  # of the recipe then
+    settings_from: str | None = None  # where they were read afterwards, when the measurement itself did not record them
+
+    @property
+    def stem(self) -> str:
+        """`<recipe>-seed<n>-<storage>`."""
+        return f"{self.recipe}-seed{self.seed}-{self.storage}"
+
+    @property
+    def label(self) -> str:
+        """Name in the report."""
+        return f"{self.recipe} seed {self.seed} {self.storage}"
+
+    def value(self, corpus: str, split: str, metric: str) -> float | None:
+        """A figure; None if it was not measured."""
+        return value_of(self.figures, corpus, split, metric)
+
+
+def value_of(figures: Iterable[Figure], corpus: str, split: str, metric: str) -> float | None:
+    """The value of the figure with this corpus, split and metric; None if there is none."""
+    found = (each.value for each in figures if (each.corpus, each.split, each.metric) == (corpus, split, metric))
+    return next(found, None)

@@ -1,0 +1,149 @@
+"""Published graphs opened with ONNX Runtime, as in the service; used by evaluation and parity checks."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from contract.errors import ArtifactError
+from contract.graph import SPECS, GraphKind, check_signature
+from contract.manifest import Manifest, ScoreTask, SimilarityTask
+from contract.padding import pad
+from contract.scoring import (
+    Array,
+    Run,
+    Similarities,
+    classification,
+    classify,
+    compare,
+    encode,
+    entailment,
+    raw_scores,
+    read_similarity,
+    similarity,
+)
+from contract.tensors import load_tensors, tensors_of
+from contract.wordpiece import load_tokenizer
+
+BATCH, PAIR_BATCH = 256, 32  # sentences and pairs per session call; no score depends on it
+
+
+def open_graph(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None = None) -> Run:
+    """Open a graph on one CPU thread and check its signature against the contract.
+
+    Args:
+        path: the file.
+        kind: of the graph.
+        tensors: weights outside the graph, by the names of their initializers.
+
+    Raises:
+        GraphMismatchError: the graph is not of that kind.
+        ArtifactError: ONNX Runtime cannot open it, for example without a tensor that it needs.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    outside = tensors_of(kind, tensors or {})
+    # The session uses this memory without a copy: `run` keeps it alive.
+    weights = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in outside.items()}
+    if weights:
+        options.add_external_initializers(list(weights), list(weights.values()))
+    # Only the given weights, whose checksums were verified: the path is no folder, so no file is found in it.
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path))
+    options.log_severity_level = 3  # errors only; failures are raised as exceptions
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own exceptions share no public base class
+        raise ArtifactError(f"{path}: onnxruntime cannot open it: {str(error).strip()}") from error
+
+    def signature(values: Sequence[onnxruntime.NodeArg]) -> dict[str, tuple[str, list[int | str | None]]]:
+        return {v.name: (_DTYPES.get(v.type, v.type), list(v.shape)) for v in values}
+
+    spec = SPECS[kind]
+    check_signature(spec, signature(session.get_inputs()), signature(session.get_outputs()), where=path.name)
+    output = list(spec.outputs)
+
+    def run(feeds: Mapping[str, Array], _weights: object = weights) -> npt.NDArray[np.float32]:
+        result: npt.NDArray[np.float32] = session.run(output, feeds)[0]
+        return result
+
+    return run
+
+
+_DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
+
+
+class PublishedModel:
+    """A model folder whose scores are those of the service."""
+
+    def __init__(self, folder: Path, manifest: Manifest | None = None) -> None:
+        """Open a folder; `manifest` replaces its manifest file, while a model is being published."""
+        self.manifest = manifest or Manifest.load(folder)
+        self.tokenizer = load_tokenizer(self.manifest.path_of(folder, self.manifest.tokenizer))
+        tensors = load_tensors(folder, self.manifest)
+        self._graphs = {
+            name: open_graph(self.manifest.path_of(folder, name), self.manifest.kind_of(name), tensors)
+            for name in self.manifest.graphs
+        }
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """n texts -> float32 [n, dim]; siamese models only."""
+        assert self.manifest.encoder is not None
+        encoder, ids = self._graphs[self.manifest.encoder], self._ids(texts)
+        distinct = sorted(dict.fromkeys(ids), key=len)  # each once, and texts of like length together
+        rows = np.concatenate([encode(encoder, distinct[s : s + BATCH]) for s in range(0, len(distinct), BATCH)])
+        place = {each: i for i, each in enumerate(distinct)}
+        return np.asarray(rows[[place[each] for each in ids]])
+
+    def token_embeddings(self, text: str) -> npt.NDArray[np.float32]:
+        """The contributions of a text's tokens [tokens, dim]; their mean is its embedding."""
+        assert self.manifest.token_embeddings is not None
+        return encode(self._graphs[self.manifest.token_embeddings], self._ids([text]))[0]
+
+    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> Similarities:
+        """Score n pairs, as the task of that name does."""
+        task = self.manifest.score_task(name)
+        if self.manifest.encoder is None:
+            assert task.graph is not None
+            return read_similarity(task, raw_scores(task, self._meet(task.graph, a, b)))
+        assert isinstance(task, SimilarityTask)
+        return similarity(task, self._graphs.get(task.graph or ""), self.embed(a), self.embed(b))
+
+    def entailment(self, premises: Sequence[str], hypotheses: Sequence[str]) -> list[dict[str, float]]:
+        """Label probabilities of n pairs."""
+        task = self.manifest.entailment
+        assert task is not None
+        if self.manifest.encoder is None:
+            return entailment(task, self._meet(task.graph, premises, hypotheses))
+        return entailment(task, compare(self._graphs[task.graph], self.embed(premises), self.embed(hypotheses)))
+
+    def classification(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """Label probabilities of n texts; siamese models only."""
+        task = self.manifest.classification
+        assert task is not None
+        return classification(task, classify(self._graphs[task.graph], self.embed(texts)))
+
+    def matrices(self, a: str, b: str) -> npt.NDArray[np.float32]:
+        """The matrices of one pair [matrices, tokens of a, tokens of b], in the order of `manifest.explanation`."""
+        assert self.manifest.explanation is not None
+        return self._meet(self.manifest.explanation.graph, [a], [b])[0]
+
+    def _ids(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        return [self.tokenizer.encode(text, self.manifest.limits.max_tokens).ids for text in texts]
+
+    def _meet(self, graph: str, a: Sequence[str], b: Sequence[str]) -> npt.NDArray[np.float32]:
+        """A graph's output for n pairs; pairs of similar size are run together."""
+        ids_a, ids_b = self._ids(a), self._ids(b)
+        order = sorted(range(len(ids_a)), key=lambda i: (len(ids_a[i]), len(ids_b[i])))
+        parts = []
+        for start in range(0, len(order), PAIR_BATCH):
+            batch = order[start : start + PAIR_BATCH]
+            (input_ids_a, lengths_a), (input_ids_b, lengths_b) = (
+                pad([ids[i] for i in batch]) for ids in (ids_a, ids_b)
+            )
+            feeds = {"input_ids_a": input_ids_a, "lengths_a": lengths_a}
+            parts.append(self._graphs[graph](feeds | {"input_ids_b": input_ids_b, "lengths_b": lengths_b}))
+        found = np.concatenate(parts)
+        return found[np.argsort(order)]

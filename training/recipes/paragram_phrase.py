@@ -1,0 +1,184 @@
+"""Wieting et al. (2016): transfer runs (Table 2), supervised runs (Table 5), frozen features (Table 6).
+
+Transfer: every encoder under the margin loss, settings of the release.
+
+The paper trains on PPDB phrase pairs for 10 epochs; here all encoders train on the same 160,000 sentence
+pairs for 5 epochs, recurrent ones for 1. The release multiplies its penalties by 1/2, the
+paper does not: lambda_c and lambda_w below are those of the release, halved. Embeddings are as wide as the words: 256,
+the paper's 300. Supervised: settings of `training.recipes.rows`.
+"""
+
+from dataclasses import replace
+
+from training.architectures import (
+    ArchitectureConfig,
+    DANConfig,
+    LSTMConfig,
+    ProjectionConfig,
+    RNNConfig,
+    WordAveragingConfig,
+)
+from training.objectives.parts.losses import Negatives
+from training.objectives.parts.regularisers import NO_PENALTY, RegulariserConfig
+from training.objectives.sentiment import SentimentConfig
+from training.objectives.supervised import SupervisedConfig
+from training.objectives.transfer import MarginConfig
+from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
+from training.recipes.rows import AVERAGE, LAST, TOWARDS_START, SupervisedRow, row_recipe
+from training.recipes.word_averaging import MINILM, ROW_SCALE
+from training.sources.labelled import SSTSentences
+from training.sources.rated import SickPairs
+from training.sources.transfer import ParaphrasePairs
+
+
+def _transfer(
+    name: str,
+    architecture: ArchitectureConfig,
+    reaches: str,
+    optimiser: OptimiserConfig,
+    regulariser: RegulariserConfig,
+    *,
+    batch_size: int = 100,
+    negatives: Negatives = "max",
+) -> Recipe:
+    recurrent = isinstance(architecture, RNNConfig | LSTMConfig)
+    return Recipe(
+        name=name,
+        reaches=reaches,
+        table=MINILM,
+        architecture=architecture,
+        data=ParaphrasePairs(limit=160_000),
+        objective=MarginConfig(margin=0.4, negatives=negatives, regulariser=regulariser),
+        optimiser=optimiser,
+        schedule=Schedule(epochs=1 if recurrent else 5, batch_size=batch_size, patience=2),
+        row_scale=ROW_SCALE,
+        precision="bfloat16" if recurrent else "float32",
+    )
+
+
+def _adam(rate: float, clip: float | None = None) -> OptimiserConfig:
+    return OptimiserConfig("adam", learning_rate=rate, embedding_learning_rate=rate, clip=clip)
+
+
+_ON_22 = "the paper's mean of the 22 sets:"
+TABLE_2 = (
+    _transfer(
+        "pp-avg",
+        WordAveragingConfig(),
+        f"{_ON_22} 65.7; 20 s an epoch on one core",
+        _adam(5e-3, clip=1.0),
+        RegulariserConfig(words=0.5e-6),
+    ),
+    _transfer(
+        "pp-projection",
+        ProjectionConfig(),
+        f"{_ON_22} 66.0; 30 s an epoch on one core",
+        _adam(5e-4),
+        RegulariserConfig(composition=0.5e-5, words=0.5e-8),
+    ),
+    _transfer(
+        "pp-dan",
+        DANConfig(layers=1, activation="tanh"),
+        f"{_ON_22} 63.7; 30 s an epoch on one core",
+        OptimiserConfig("adagrad", learning_rate=0.05, embedding_learning_rate=0.05),
+        RegulariserConfig(composition=0.5e-5, words=0.5e-5),
+    ),
+    _transfer(
+        "pp-rnn",
+        RNNConfig("tanh"),
+        f"{_ON_22} 52.6; 1 minute an epoch on one core",
+        _adam(5e-4),
+        RegulariserConfig(composition=0.5e-4, words=0.5e-6),
+        negatives="mix",
+    ),
+    _transfer(
+        "pp-irnn",  # starts as word averaging and is regularised towards that start
+        RNNConfig("identity"),
+        f"{_ON_22} 65.7; 1 minute an epoch on one core",
+        _adam(5e-3, clip=1.0),
+        RegulariserConfig(universal=5.0, words=0.5e-6),
+    ),
+    _transfer(
+        "pp-lstm",
+        LSTMConfig(),
+        f"{_ON_22} 49.2; 2 minutes an epoch on one core",
+        _adam(5e-4),
+        RegulariserConfig(composition=0.5e-3, words=0.5e-6),
+    ),
+    _transfer(
+        "pp-lstm-no-gate",  # which the paper found to help
+        LSTMConfig(output_gate=False),
+        f"{_ON_22} 55.7; 3 minutes an epoch on one core",
+        _adam(5e-4),
+        RegulariserConfig(composition=0.5e-3, words=0.5e-6),
+        batch_size=50,
+    ),
+)
+
+
+def wide_projection(width: int) -> Recipe:
+    """The transfer run whose wide sentence vectors are the features of Table 6."""
+    return replace(
+        TABLE_2[1],
+        name=f"pp-projection-{width}",
+        reaches=f"the start of features-sick-{width} and features-sst-{width}",
+        architecture=ProjectionConfig(outputs=width),
+    )
+
+
+L2 = RegulariserConfig(composition=1e-5, words=1e-6)  # of the supervised runs
+# Paper figures: SICK r x 100, SICK entailment accuracy, SST accuracy.
+TABLE_5 = (
+    SupervisedRow("avg", "word averaging", AVERAGE, (86.40, 84.6, 83.0)),
+    SupervisedRow("projection", "projection", ProjectionConfig(), (85.93, 84.0, 83.0)),
+    SupervisedRow("dan", "DAN", DANConfig(layers=1, activation="tanh"), (85.96, 84.5, 83.4)),
+    SupervisedRow("rnn", "RNN", RNNConfig("tanh"), (73.13, 76.4, 86.5)),
+    SupervisedRow("lstm-no-gate", "LSTM, no output gate", LSTMConfig(output_gate=False), (85.45, 83.2, 86.6)),
+    SupervisedRow("lstm", "LSTM, output gate", LAST, (83.41, 82.0, 89.2)),
+)
+UNIVERSAL_SICK = SupervisedRow("avg-universal", "word averaging, universal", AVERAGE, (86.84, 85.3), start="pp-avg")
+UNIVERSAL_SST = SupervisedRow("lstm-universal", "LSTM, universal", LAST, (86.9,), start="pp-lstm")
+TABLE_6 = (
+    SupervisedRow("256", "256 dimensions (the paper's 300)", AVERAGE, (82.15, 80.2, 79.7), start="pp-avg"),
+    *(
+        SupervisedRow(
+            str(width), f"{width} dimensions", ProjectionConfig(outputs=width), paper, start=f"pp-projection-{width}"
+        )
+        for width, paper in ((1200, (82.85, 80.1, 78.8)), (2400, (84.94, 83.1, 79.4)))
+    ),
+)
+
+
+def sick_both(row: SupervisedRow) -> Recipe:
+    """A row of the 2016 paper on SICK: similarity and entailment, trained together on one encoder."""
+    regulariser = L2 if row.start is None else TOWARDS_START
+    objective = SupervisedConfig(entailment_weight=1.0, regulariser=regulariser)
+    return replace(row_recipe(f"pp-sick-{row.name}", row, SickPairs()), objective=objective)
+
+
+def sentiment(row: SupervisedRow) -> Recipe:
+    """A row of the 2016 paper on SST."""
+    objective = SentimentConfig(regulariser=L2 if row.start is None else TOWARDS_START)
+    return replace(row_recipe(f"pp-sst-{row.name}", row, SSTSentences()), objective=objective)
+
+
+def as_features(recipe: Recipe) -> Recipe:
+    """The same run with the encoder frozen: only heads are trained, as they are in the paper for 20 epochs."""
+    assert isinstance(recipe.objective, SupervisedConfig | SentimentConfig)
+    task, width = recipe.name.split("-")[1:]
+    return replace(
+        recipe,
+        name=f"features-{task}-{width}",
+        objective=replace(recipe.objective, regulariser=NO_PENALTY),
+        optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=None, heads_only=True),
+        schedule=Schedule(epochs=20, batch_size=25),
+    )
+
+
+RECIPES = (
+    *TABLE_2,
+    *(sick_both(row) for row in (*TABLE_5, UNIVERSAL_SICK)),
+    *(sentiment(row) for row in (*TABLE_5, UNIVERSAL_SST)),
+    *(wide_projection(width) for width in (1200, 2400)),
+    *(as_features(make(row)) for row in TABLE_6 for make in (sick_both, sentiment)),
+)

@@ -1,0 +1,119 @@
+"""A recipe: every setting of one run, as a typed value. It travels as JSON in the run and in the manifest."""
+
+import json
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from training.architectures import ArchitectureConfig, CrossEncoderConfig, InteractionConfig
+from training.architectures.models import Precision
+from training.objectives.manhattan import ManhattanConfig
+from training.objectives.pairwise import PairwiseConfig
+from training.objectives.sentiment import SentimentConfig
+from training.objectives.supervised import SupervisedConfig
+from training.objectives.tasks import TasksConfig
+from training.objectives.teacher_cosine import TeacherCosineConfig
+from training.objectives.teacher_margin import TeacherMarginConfig
+from training.objectives.transfer import MarginConfig
+from training.sources.source import Source
+from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
+from training.words.storage import Storage
+
+
+@dataclass(frozen=True)
+class OptimiserConfig:
+    """How parameters move. Weights of the composition (all but the words) and of the words apart, as in the papers."""
+
+    name: Literal["adam", "adamw", "adagrad", "adadelta", "rmsprop"] = "adam"
+    learning_rate: float = 1e-3
+    embedding_learning_rate: float | None = 1e-3  # None: the words stay frozen
+    clip: float | None = None  # largest global gradient norm
+    heads_learning_rate: float | None = None  # of the module `heads`; None: as the rest of the composition
+    heads_only: bool = False  # the whole encoder, words and composition, stays frozen: its vectors are mere features
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to train and how to choose the epoch that is kept."""
+
+    epochs: int
+    batch_size: int
+    patience: int | None = None  # epochs without a better development score before stopping
+    decay: Literal["none", "linear"] = "none"  # of the learning rates, to 0 at the end of the last epoch
+    stop_after: int | None = None  # epochs, where time allows no more; the rates decay as if all `epochs` followed
+    checkpoint_seconds: float = 60.0  # also inside an epoch: what a kill can cost
+
+
+@dataclass(frozen=True)
+class Publication:
+    """How a run becomes a model folder."""
+
+    model_id: str
+    title: str
+    storage: Storage = "int8"  # of the word table
+    max_tokens: int = 512
+    keep_words: int | None = None  # publish only the most frequent words; the others go to the fallback
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One experiment."""
+
+    name: str
+    reaches: str  # what it should reach, on what machine, in what time
+    table: TableRecipe | PublishedTable | ServedTable | PretrainedEncoder
+    architecture: ArchitectureConfig | InteractionConfig | CrossEncoderConfig
+    data: Source[Any, Any]
+    objective: (
+        TeacherCosineConfig
+        | MarginConfig
+        | TeacherMarginConfig
+        | SupervisedConfig
+        | SentimentConfig
+        | ManhattanConfig
+        | PairwiseConfig
+        | TasksConfig
+    )
+    optimiser: OptimiserConfig
+    schedule: Schedule
+    start: str | None = None  # the recipe whose trained encoder (of another architecture: words) this one starts from
+    start_seed: int | None = None  # of that run; None: the seed of this one
+    random_start: bool = False  # word vectors drawn at random instead of taken from the table
+    row_scale: float = 1.0  # word vectors are multiplied by this before training: heads want embeddings near length 1
+    map_unseen: bool = False  # afterwards, move rows that training never met by a ridge map
+    precision: Precision = "float32"  # of matrix products in training: bfloat16 is 2.4x as fast for recurrent encoders
+    max_tokens: int = 128  # longer training sentences are cut
+    publication: Publication | None = None
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Plain JSON values, with the kinds of the parts named."""
+        content = asdict(self)
+        for part in ("data", "objective", "architecture"):
+            content[part] = {"kind": type(getattr(self, part)).__name__, **content[part]}
+        plain: dict[str, JsonValue] = json.loads(json.dumps(content))  # tuples become lists
+        return plain
+
+
+def differences(recorded: dict[str, JsonValue], recipe: Recipe) -> list[str]:
+    """The settings that a recipe has otherwise now than when they were recorded.
+
+    What it should reach, and how it is published, may change. A setting unknown then was at its default.
+    """
+    then, now = with_defaults(recorded, recipe), recipe.as_json()
+    return sorted(key for key in {*then, *now} - {"reaches", "publication"} if then.get(key) != now.get(key))
+
+
+def with_defaults(recorded: dict[str, JsonValue], part: object) -> dict[str, JsonValue]:
+    """Settings recorded as JSON, with those added: fields of the dataclass `part`, unknown when it was recorded."""
+    assert is_dataclass(part)
+    filled = dict(recorded)
+    for setting in fields(part):
+        value = getattr(part, setting.name)
+        inner = filled.get(setting.name)
+        if is_dataclass(value) and isinstance(inner, dict):
+            filled[setting.name] = with_defaults(inner, value)
+        elif setting.name not in filled and setting.default is not MISSING:
+            default = asdict(setting.default) if is_dataclass(setting.default) else setting.default  # type: ignore[arg-type]
+            filled[setting.name] = json.loads(json.dumps(default))
+    return filled

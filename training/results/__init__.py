@@ -1,0 +1,1 @@
+"""The papers' tables reproduced, and analyses/RESULTS.md."""

@@ -1,0 +1,72 @@
+"""analyses/RESULTS.md from the files of figures and tables: our figures, the papers' and the targets.
+
+A figure that misses its target is marked as missed; only the papers' numbers are entered by hand.
+"""
+
+from pathlib import Path
+
+from training.publishing.figures import FigureFile
+from training.results.report import models
+from training.results.report.reproduced import all_orders, reproduced, typical_spreads
+from training.results.report.searches import searches
+from training.results.report.summary import summary
+from training.results.report.targets import targets
+from training.results.reproductions import TABLES
+from training.results.reproductions.measured import MeasuredTable
+
+_HEAD = """\
+Written by `python -m training results` from the files in `analyses/figures/` and `analyses/tables/`; each says the \
+command, seed and date of its measurement. All figures go through the exported ONNX graphs and the contract, as the \
+service answers, but those of SST in the papers' tables: they were measured as trained, before labels of sentences had \
+a graph. STS 2013 \
+SMT (licensed text) and PIT-2015 are not among the sets. A paper's mean is recomputed over the sets at hand where the \
+paper prints its figures per set, and marked where it does not.
+
+**The teacher.** Words and ratings come from all-MiniLM-L6-v2, whose own training saw SNLI, MultiNLI, captions of \
+Flickr30k and COCO, Quora's questions and others. No figure of ours is free of it, but those of rows with random or \
+GloVe vectors and no teacher.
+
+**What chose.** Epochs and settings were chosen on development sets: STS 2016 for transfer; the development parts of \
+SICK, SST, the STS split, WikiQA and TrecQA; pairs held out of MSRvid and MSRP. Test figures had a say three times. \
+`avg-near`, published as `avg-paraphrase`, was measured on the transfer sets with four settings; those that led on \
+development sets were measured, were no better there, and were not published. `mgim-msrp-tuned-words` is better than \
+`mgim-msrp` on held-out pairs and stayed unpublished because it is not on MSRP's test part. `pwim-wikiqa-longer` is \
+better than `pwim-wikiqa` on development questions, and worse on the test part. docs/papers/ says how often each test \
+set was measured; `training/corpora/leakage.py` says what a model may learn for what it is measured on."""
+
+
+def write_report(figures: Path, out: Path, tables: Path, records: Path) -> None:
+    """Write the report from folders of figures, of reproduced tables and of records of searches.
+
+    Raises:
+        FileNotFoundError: no figures were measured yet.
+    """
+    files = [FigureFile.load(p) for p in sorted(figures.glob("*.json"))]
+    if not files:
+        raise FileNotFoundError(f"{figures}: no figures here; `python -m training evaluate` and `publish` write them")
+    known = [MeasuredTable.load(path) for each in TABLES if (path := tables / f"{each}.json").is_file()]
+    spreads = typical_spreads(known)
+    shown = [reproduced(each, spreads) for each in known] or [
+        "None yet: `python -m training reproduce --list` names them."
+    ]
+    sections = [
+        "# Results",
+        _HEAD,
+        "## Every model",
+        f"Pearson r and accuracies x 100, means over the seeds ± their standard deviation (n - 1).\n\n{summary(files)}",
+        "## Against the targets",
+        targets(files),
+        "## The papers' tables, and ours beside them",
+        *([all_orders(known)] if known else []),
+        *shown,
+        "## Searches",
+        searches(records),
+        "## Transfer: Pearson r of the cosine on every set",
+        models.transfer(files),
+        "## SICK, supervised",
+        models.supervised(files),
+        "## Where each column comes from",
+        "\n".join(f"- {f.label}: `{f.command}`, {f.measured}" for f in files),
+    ]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text("\n\n".join(sections) + "\n", encoding="utf-8")

@@ -1,0 +1,238 @@
+"""Reproduce a declared table: train missing runs, measure missing figures, write the table.
+
+Finished runs are recognised by their `result.json` and `model.pt`; interrupted ones resume. All runs share one process,
+so corpora are read once.
+"""
+
+import fcntl
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+
+from rich import get_console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from training.progress import as_text
+from training.publishing.figures import FigureFile
+from training.publishing.publish import evaluate_run
+from training.recipes import find
+from training.recipes.recipe import Recipe, differences
+from training.results.estimate import MEASURE_SECONDS, seconds_left, timings
+from training.results.page import write_report
+from training.results.reproductions.measured import collect, figure_path
+from training.results.reproductions.table import PaperTable
+from training.runs.folder import WEIGHTS_NAME, changed_settings, run_folder
+from training.runs.run import run
+from training.words.storage import Storage
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Folders that a reproduction reads and writes."""
+
+    runs: Path = Path("runs")
+    figures: Path = Path("analyses/figures")
+    tables: Path = Path("analyses/tables")
+    report: Path = Path("analyses/RESULTS.md")
+    records: Path = Path("analyses/searches")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One seed of one recipe; `storage` is None for a run that is only the start of another."""
+
+    recipe: Recipe
+    seed: int
+    storage: Storage | None
+    train: bool
+    measure: bool
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return f"{self.recipe.name} seed {self.seed}"
+
+    @property
+    def steps(self) -> list[str]:
+        """Steps still to do."""
+        return ["train"] * self.train + [f"measure ({self.storage})"] * self.measure
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failed job."""
+
+    job: Job
+    reason: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many jobs there were, and those that failed."""
+
+    jobs: int
+    failures: list[Failure]
+
+
+def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Sequence[int] = ()) -> list[Job]:
+    """The missing jobs of a table in order of execution: a run comes after the run it starts from.
+
+    A run is measured again when it is newer than its figures. Figures without a run in `places.runs` (trained on
+    another machine) are kept, unless the recipe has changed since.
+
+    Raises:
+        KeyError: the table has no such row.
+    """
+    if unknown := sorted(set(rows) - {recipe for row in table.rows for recipe in row.recipes}):
+        known = ", ".join(recipe for row in table.rows for recipe in row.recipes)
+        raise KeyError(f"table {table.name} has no row {', '.join(unknown)}; it has {known}")
+    jobs: dict[tuple[str, int], Job] = {}
+    for row, name in ((each, recipe) for each in table.rows for recipe in each.recipes):
+        if rows and name not in rows and row.recipe not in rows:
+            continue
+        recipe = find(name)
+        for seed in seeds or row.seeds:
+            if _is_measured(recipe, places, seed, row.storage):
+                continue
+            for start, its_seed in _starts(recipe, seed):
+                if not is_trained(start, places.runs, its_seed):
+                    jobs.setdefault((start.name, its_seed), Job(start, its_seed, None, train=True, measure=False))
+            trained = is_trained(recipe, places.runs, seed)
+            jobs[name, seed] = Job(recipe, seed, row.storage, train=not trained, measure=True)
+    return list(jobs.values())
+
+
+def is_trained(recipe: Recipe, runs: Path, seed: int) -> bool:
+    """Whether a finished run with the present settings of the recipe exists."""
+    folder = run_folder(runs, recipe, seed)
+    finished = (folder / "result.json").is_file() and (folder / WEIGHTS_NAME).is_file()
+    return finished and not changed_settings(folder, recipe, seed)
+
+
+def _is_measured(recipe: Recipe, places: Places, seed: int, storage: Storage) -> bool:
+    figures = figure_path(places.figures, recipe.name, seed, storage)
+    folder = run_folder(places.runs, recipe, seed)
+    if not (folder / "recipe.json").is_file():
+        return figures.is_file() and not _outdated(figures, recipe)
+    if not is_trained(recipe, places.runs, seed):
+        return False
+    return figures.is_file() and figures.stat().st_mtime >= (folder / WEIGHTS_NAME).stat().st_mtime
+
+
+def _outdated(figures: Path, recipe: Recipe) -> bool:
+    """Whether the recipe has changed since; False for files without recorded settings."""
+    then = FigureFile.load(figures).settings
+    return then is not None and bool(differences(then, recipe))
+
+
+def _starts(recipe: Recipe, seed: int) -> list[tuple[Recipe, int]]:
+    """The runs a run starts from, recipes with seeds, the first of the chain first."""
+    if recipe.start is None:
+        return []
+    start, its_seed = find(recipe.start), seed if recipe.start_seed is None else recipe.start_seed
+    return [*_starts(start, its_seed), (start, its_seed)]
+
+
+def together(jobs: Iterable[Job]) -> list[Job]:
+    """The jobs of several tables, without duplicates."""
+    trained: set[str] = set()
+    measured: set[tuple[str, str | None]] = set()
+    left = []
+    for job in jobs:
+        train = job.train and job.name not in trained
+        measure = job.measure and (job.name, job.storage) not in measured
+        trained |= {job.name} if train else set()
+        measured |= {(job.name, job.storage)} if measure else set()
+        if train or measure:
+            left.append(replace(job, train=train, measure=measure))
+    return left
+
+
+@contextmanager
+def _claimed(folder: Path) -> Iterator[None]:
+    """Lock a run's folder, so that another process with the same row waits and finds it done."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            logger.info("%s: waiting for the process that trains it", folder)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class Clock:
+    """Estimates the time of jobs from finished runs and measurements."""
+
+    def __init__(self, runs: Path) -> None:
+        self.runs = runs
+        self.measured: list[float] = []
+
+    def left(self, jobs: Iterable[Job]) -> tuple[float, int]:
+        """Estimated seconds of all jobs, and the number of jobs without a similar run."""
+        known = timings(self.runs)
+        measuring = mean(self.measured) if self.measured else MEASURE_SECONDS
+        total, unknown = 0.0, 0
+        for job in jobs:
+            seconds = seconds_left(job.recipe, self.runs, job.seed, known) if job.train else 0.0
+            unknown += seconds is None
+            total += (seconds or 0.0) + (measuring if job.measure else 0.0)
+        return total, unknown
+
+    def text(self, jobs: Sequence[Job]) -> str:
+        """The estimate as text, such as `about 40 min left`."""
+        seconds, unknown = self.left(jobs)
+        more = f" and {unknown} runs like none before" if unknown else ""
+        return f"about {as_text(seconds)}{more} left"
+
+
+def reproduce(
+    table: PaperTable, places: Places, teacher: Path | None, rows: Sequence[str] = (), seeds: Sequence[int] = ()
+) -> Outcome:
+    """Do all missing jobs of a table; the table's file is written after every job, the report at the end.
+
+    A job that fails does not stop the others: failures are returned.
+
+    Raises:
+        KeyError: a row that the table has not.
+    """
+    jobs = plan(table, places, rows, seeds)
+    clock = Clock(places.runs)
+    failures: list[Failure] = []
+    collect(table, places.runs, places.figures, places.tables).save(places.tables)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    # On the same console as the bar of the training loop, which is then drawn below this one.
+    with Progress(*columns, TextColumn("{task.fields[left]}"), console=get_console(), transient=True) as bar:
+        task = bar.add_task(table.name, total=len(jobs), left=clock.text(jobs))
+        for number, job in enumerate(jobs):
+            bar.update(task, description=f"{table.name}: {job.name}", left=clock.text(jobs[number:]))
+            failure = _carry_out(job, places, teacher, clock)
+            if failure is not None:
+                failures.append(failure)
+            collect(table, places.runs, places.figures, places.tables).save(places.tables)
+            bar.advance(task)
+            logger.info("%s: %d of %d, %s", job.name, number + 1, len(jobs), clock.text(jobs[number + 1 :]))
+    write_report(places.figures, places.report, places.tables, places.records)
+    return Outcome(len(jobs), failures)
+
+
+def _carry_out(job: Job, places: Places, teacher: Path | None, clock: Clock) -> Failure | None:
+    try:
+        with _claimed(run_folder(places.runs, job.recipe, job.seed)):
+            if job.train and not is_trained(job.recipe, places.runs, job.seed):
+                result = run(job.recipe, places.runs, teacher, job.seed)
+                logger.info("%s: development %.4f, %.0f s", job.name, result.best["selection"], result.seconds)
+            if job.storage is not None and not _is_measured(job.recipe, places, job.seed, job.storage):
+                started = time.monotonic()
+                evaluate_run(job.recipe, places.runs, job.seed, places.figures, job.storage)
+                clock.measured.append(time.monotonic() - started)
+    except Exception as error:  # other rows still run; the failure is reported at the end, with exit code 1
+        logger.exception("%s failed", job.name)
+        return Failure(job, f"{type(error).__name__}: {error}")
+    return None

@@ -1,0 +1,56 @@
+"""The folder of a run, `runs/<recipe>/seed-<n>/`: path, recorded settings, finished weights."""
+
+import json
+from pathlib import Path
+
+from training.recipes.recipe import Recipe, differences
+
+WEIGHTS_NAME = "model.pt"  # the finished weights, after the map of unseen rows
+
+
+class RecipeChangedError(Exception):
+    """The run in this folder was begun with settings that differ from the recipe."""
+
+
+class RunMissing(Exception):
+    """A run that is needed, as a start or to be published, was not trained yet."""
+
+
+def run_folder(runs: Path, recipe: Recipe, seed: int) -> Path:
+    """Path of a run."""
+    return runs / recipe.name / f"seed-{seed}"
+
+
+def weights_of(recipe: Recipe, runs: Path, seed: int) -> Path:
+    """Path of a run's finished weights.
+
+    Raises:
+        RunMissing: it was not trained; names the command.
+    """
+    path = run_folder(runs, recipe, seed) / WEIGHTS_NAME
+    if not path.is_file():
+        raise RunMissing(f"{path} is not there: run `python -m training train {recipe.name} --seed {seed}` first")
+    return path
+
+
+def record_recipe(folder: Path, recipe: Recipe, seed: int) -> None:
+    """Write `recipe.json`, or refuse to resume a run with other settings.
+
+    `publication` and `reaches` may change. A setting that an older run did not record had its default value.
+
+    Raises:
+        RecipeChangedError: a run with other settings was begun in this folder.
+    """
+    if changed := changed_settings(folder, recipe, seed):
+        raise RecipeChangedError(f"{folder} was begun with another {', '.join(changed)}: move it away to start afresh")
+    settings = {**recipe.as_json(), "seed": seed}
+    (folder / "recipe.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def changed_settings(folder: Path, recipe: Recipe, seed: int) -> list[str]:
+    """Names of the settings that differ between the run begun in this folder and the recipe now; none without a run."""
+    path = folder / "recipe.json"
+    if not path.exists():
+        return []
+    begun = json.loads(path.read_text(encoding="utf-8"))
+    return ["seed"] * (begun.pop("seed") != seed) + differences(begun, recipe)

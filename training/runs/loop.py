@@ -1,0 +1,295 @@
+"""The one training loop, driven by an objective and a schedule.
+
+A run is a folder: `checkpoint.pt` (all state, replaced atomically), `best.pt` (the weights that did best on the
+development set), `metrics.jsonl` (one line an epoch), `result.json` (written last). Killed and
+started again, it continues from the last checkpoint and ends with the same bits as an uninterrupted run.
+
+With several processes (torchrun), gradients are averaged over ranks before each step; rank 0 takes all decisions and
+writes all files, so that all ranks stop, keep and resume at the same batch.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from training.progress import Progress
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.records import replacing
+from training.runs.optimisers import build_optimisers, clip_gradients
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+Watch = Callable[[int, float], None]  # called with epoch and development score after each checkpoint; may raise to stop
+
+
+class Objective(Protocol):
+    """Data, loss and development score of a run."""
+
+    @property
+    def model(self) -> nn.Module:
+        """The module that is trained."""
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Any]:
+        """The epoch's batches in an order that depends only on seed and epoch."""
+
+    def steps(self) -> int:
+        """Batches in an epoch."""
+
+    def loss(self, batch: Any) -> tuple[Tensor, dict[str, float]]:
+        """The scalar to minimise and its named parts, for the log."""
+
+    def evaluate(self) -> dict[str, float]:
+        """Development metrics, higher `selection` is better."""
+
+    def generators(self) -> list[torch.Generator]:
+        """Random generators whose state is in the checkpoint."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Result of a run."""
+
+    best_epoch: int
+    best: dict[str, float]
+    epochs: int
+    seconds: float
+
+
+@dataclass
+class _Progress:
+    epoch: int = 0
+    step: int = 0  # batches of this epoch already done
+    best_epoch: int = 0
+    best: dict[str, float] | None = None
+    seconds: float = 0.0
+    log_bytes: int = 0
+    sums: dict[str, float] = field(default_factory=dict)  # of the loss and its named parts, over the epoch so far
+    finished: bool = False
+
+
+def train(
+    objective: Objective,
+    optimiser: OptimiserConfig,
+    schedule: Schedule,
+    run: Path,
+    *,
+    seed: int,
+    watch: Watch | None = None,
+) -> Result:
+    """Train, resume, or return the result of a finished run; `objective.model` then has the best weights.
+
+    Epoch 0 is the untrained model: it is evaluated, and kept if no epoch is better.
+
+    Raises:
+        FloatingPointError: the loss is not finite; the last checkpoint stays.
+        ValueError: the checkpoint is of another number of processes.
+    """
+    run.mkdir(parents=True, exist_ok=True)
+    rank, world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+    model = objective.model
+    optimisers = build_optimisers(model, optimiser)
+    rates = [[group["lr"] for group in each.param_groups] for each in optimisers]
+    all_steps = schedule.epochs * objective.steps()
+    torch.manual_seed(seed + rank)  # dropout; the order of batches has its own generators
+    state = _Progress()
+    saver = _Saver(run, model, optimisers, objective, rank)
+    if saver.restore(state):
+        logger.info("resuming %s at epoch %d, batch %d", run, state.epoch + 1, state.step)
+    log = _Log(run / "metrics.jsonl", state.log_bytes, write=rank == 0)
+    started = time.monotonic() - state.seconds
+    saved_at = time.monotonic()
+
+    def keep_if_best(metrics: dict[str, float]) -> None:
+        if state.best is None or metrics["selection"] > state.best["selection"]:
+            state.best, state.best_epoch = metrics, state.epoch
+            saver.save_best()
+
+    if state.best is None:
+        metrics = _agreed(_evaluate(objective), world)
+        log.write({"epoch": 0, **metrics})
+        keep_if_best(metrics)
+        state.log_bytes = log.bytes
+        saver.save(state)
+
+    done = state.epoch * objective.steps() + state.step
+    with Progress(f"{run.parent.name} {run.name}, batches", all_steps, done=done, enabled=rank == 0) as progress:
+        while not state.finished and state.epoch < (schedule.stop_after or schedule.epochs):
+            model.train()
+            for batch in islice(objective.batches(state.epoch, rank, world), state.step, None):
+                if schedule.decay == "linear":
+                    _set_rates(optimisers, rates, 1 - (state.epoch * objective.steps() + state.step) / all_steps)
+                for name, value in _step(objective, batch, optimisers, optimiser.clip, world).items():
+                    state.sums[name] = state.sums.get(name, 0.0) + value
+                state.step += 1
+                progress.update(state.epoch * objective.steps() + state.step)
+                if _agreed(time.monotonic() - saved_at > schedule.checkpoint_seconds, world):
+                    state.seconds = time.monotonic() - started
+                    saver.save(state)
+                    saved_at = time.monotonic()
+            metrics = _agreed(_evaluate(objective), world)
+            losses = {name: total / max(state.step, 1) for name, total in state.sums.items()}
+            state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
+            log.write({"epoch": state.epoch, **losses, **metrics})
+            keep_if_best(metrics)
+            said = f"loss {losses.get('loss', 0.0):.4f} dev {metrics['selection']:.4f}"
+            progress.note(f"epoch {state.epoch} of {schedule.epochs} {said}")
+            waited = state.epoch - state.best_epoch
+            state.finished = schedule.patience is not None and waited >= schedule.patience
+            state.seconds, state.log_bytes = time.monotonic() - started, log.bytes
+            saver.save(state)
+            saved_at = time.monotonic()
+            if watch is not None:
+                watch(state.epoch, metrics["selection"])
+    model.load_state_dict(torch.load(run / "best.pt", map_location="cpu", weights_only=True))
+    assert state.best is not None  # epoch 0 was evaluated
+    result = Result(state.best_epoch, state.best, state.epoch, round(state.seconds, 1))
+    if rank == 0:
+        with replacing(run / "result.json") as partial:
+            partial.write_text(json.dumps(asdict(result), indent=1) + "\n")
+    return result
+
+
+def _agreed(value: T, world: int) -> T:
+    """Rank 0's value on every rank: clocks and last bits differ, but all ranks must take the same branch."""
+    if world == 1:
+        return value
+    box = [value]
+    dist.broadcast_object_list(box, src=0)
+    return box[0]
+
+
+def _evaluate(objective: Objective) -> dict[str, float]:
+    objective.model.eval()
+    with torch.no_grad():
+        return objective.evaluate()
+
+
+def _step(
+    objective: Objective, batch: Any, optimisers: list[torch.optim.Optimizer], clip: float | None, world: int
+) -> dict[str, float]:
+    """One batch; returns its loss and, under `loss_...`, the parts of it."""
+    for each in optimisers:
+        each.zero_grad(set_to_none=True)
+    loss, parts = objective.loss(batch)
+    value = float(loss.detach())
+    if not torch.isfinite(loss.detach()):
+        raise FloatingPointError(f"the loss became {value}; a smaller learning rate or clipping may help")
+    loss.backward()
+    parameters = [p for p in objective.model.parameters() if p.requires_grad]
+    if world > 1:
+        _average_gradients(parameters, world)
+    if clip is not None:
+        clip_gradients(parameters, clip)
+    for each in optimisers:
+        each.step()
+    return {"loss": value, **{f"loss_{name}": part for name, part in parts.items()}}
+
+
+def _set_rates(optimisers: list[torch.optim.Optimizer], rates: list[list[float]], factor: float) -> None:
+    """Set the learning rates of a step; they depend only on the step, so a resumed run needs no state."""
+    for each, originals in zip(optimisers, rates, strict=True):
+        for group, original in zip(each.param_groups, originals, strict=True):
+            group["lr"] = original * factor
+
+
+def _average_gradients(parameters: list[nn.Parameter], world: int) -> None:
+    for parameter in parameters:
+        # A rank without a gradient of a parameter must still take part in the all-reduce.
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        if parameter.grad.is_sparse:
+            parameter.grad = parameter.grad.coalesce()
+        dist.all_reduce(parameter.grad)
+        parameter.grad.div_(world)
+
+
+class _Log:
+    """metrics.jsonl; truncated on resume to the bytes in the checkpoint, so that no epoch is logged twice."""
+
+    def __init__(self, path: Path, keep_bytes: int, *, write: bool) -> None:
+        self.path = path
+        self.enabled = write
+        if write:
+            with path.open("ab") as file:
+                file.truncate(keep_bytes)
+        self.bytes = keep_bytes
+
+    def write(self, line: dict[str, float]) -> None:
+        if not self.enabled:
+            return
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({k: round(v, 6) for k, v in line.items()}) + "\n")
+        self.bytes = self.path.stat().st_size
+
+
+class _Saver:
+    """The checkpoint: all state in one file, replaced atomically."""
+
+    def __init__(
+        self, run: Path, model: nn.Module, optimisers: list[torch.optim.Optimizer], objective: Objective, rank: int
+    ) -> None:
+        self.run, self.model, self.optimisers, self.objective, self.rank = run, model, optimisers, objective, rank
+        self.world = dist.get_world_size() if dist.is_initialized() else 1
+        self.path = run / "checkpoint.pt"
+
+    def save_best(self) -> None:
+        if self.rank == 0:
+            with replacing(self.run / "best.pt") as partial:
+                torch.save(self.model.state_dict(), partial)
+
+    def save(self, state: _Progress) -> None:
+        # Weights are equal on all ranks, generators are not. All are saved in one file, because files of several ranks
+        # could be of different steps after a kill. Gathering also synchronises the ranks.
+        random = {
+            "torch_rng": torch.get_rng_state(),
+            "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "generators": [each.get_state() for each in self.objective.generators()],
+        }
+        others: list[dict[str, Any]] = []
+        if self.world > 1:
+            everyone: list[Any] = [None] * self.world
+            dist.all_gather_object(everyone, random)
+            others = everyone[1:]
+        if self.rank > 0:
+            return
+        # A finite loss can have an infinite gradient; its result must not replace the last good checkpoint.
+        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.model.parameters()):
+            raise FloatingPointError("a weight is no longer finite; a smaller learning rate or clipping may help")
+        content = {
+            "progress": asdict(state),
+            "model": self.model.state_dict(),
+            "optimisers": [each.state_dict() for each in self.optimisers],
+            **random,
+            **({"other_ranks": others} if others else {}),
+        }
+        with replacing(self.path) as partial:
+            torch.save(content, partial)
+
+    def restore(self, state: _Progress) -> bool:
+        if not self.path.exists():
+            return False
+        content = torch.load(self.path, map_location="cpu", weights_only=True)
+        ranks = [content, *content.get("other_ranks", ())]
+        if len(ranks) != self.world:
+            raise ValueError(f"{self.path}: saved by {len(ranks)} processes, cannot be resumed by {self.world}")
+        self.model.load_state_dict(content["model"])
+        for each, saved in zip(self.optimisers, content["optimisers"], strict=True):
+            each.load_state_dict(saved)
+        random = ranks[self.rank]
+        torch.set_rng_state(random["torch_rng"])
+        if random["cuda_rng"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(random["cuda_rng"])
+        for generator, saved in zip(self.objective.generators(), random["generators"], strict=True):
+            generator.set_state(saved)
+        for name, value in content["progress"].items():
+            setattr(state, name, value)
+        return True

@@ -1,0 +1,77 @@
+"""Optimisers by name, separate for sparse word embeddings, and gradient clipping for sparse gradients."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Adadelta, Adagrad, Adam, AdamW, Optimizer, RMSprop, SparseAdam
+
+from training.architectures.parts.layers import WordEmbedding
+from training.recipes.recipe import OptimiserConfig
+
+_KINDS: dict[str, Callable[..., Optimizer]] = {
+    "adam": Adam,
+    "adamw": AdamW,
+    "adagrad": Adagrad,
+    "adadelta": Adadelta,
+    "rmsprop": RMSprop,
+}
+
+
+def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimizer]:
+    """One optimiser for the composition parameters and one for the word embeddings; either may be missing.
+
+    Raises:
+        ValueError: Adadelta for words, whose sparse gradients it does not support.
+    """
+    if config.name == "adadelta" and config.embedding_learning_rate is not None:
+        raise ValueError("adadelta keeps the words frozen: embedding_learning_rate must be None")
+    words = [m.weight for m in model.modules() if isinstance(m, WordEmbedding)]
+    if config.heads_only:
+        model.get_submodule("encoder").requires_grad_(False)
+    if config.embedding_learning_rate is None:
+        for weight in words:
+            weight.requires_grad_(False)
+    word_ids = {id(weight) for weight in words}
+    others = {name: p for name, p in model.named_parameters() if id(p) not in word_ids and p.requires_grad}
+    optimisers: list[Optimizer] = []
+    if others:
+        optimisers.append(_KINDS[config.name](_groups(others, config), lr=config.learning_rate))
+    if words and config.embedding_learning_rate is not None and not config.heads_only:
+        sparse = any(m.sparse for m in model.modules() if isinstance(m, WordEmbedding))
+        if config.name == "adagrad":
+            # torch's AdaGrad creates sparse tensors and warns about unchecked indices unless the check is set
+            # explicitly.
+            torch.sparse.check_sparse_tensor_invariants.disable()
+            optimisers.append(Adagrad(words, lr=config.embedding_learning_rate))
+        else:
+            kind_of_adam = SparseAdam if sparse else Adam
+            optimisers.append(kind_of_adam(words, lr=config.embedding_learning_rate))
+    return optimisers
+
+
+def _groups(parameters: Mapping[str, nn.Parameter], config: OptimiserConfig) -> Iterable[Any]:
+    """All parameters, or those of the heads apart, where these have a rate of their own."""
+    if config.heads_learning_rate is None:
+        return list(parameters.values())
+    heads = [p for name, p in parameters.items() if name.startswith("heads.")]
+    rest = [p for name, p in parameters.items() if not name.startswith("heads.")]
+    return [{"params": rest}, {"params": heads, "lr": config.heads_learning_rate}]
+
+
+def _values(gradient: Tensor) -> Tensor:
+    return gradient.coalesce().values() if gradient.is_sparse else gradient
+
+
+def clip_gradients(parameters: Iterable[Tensor], largest: float) -> float:
+    """Scale all gradients so that their joint Euclidean norm is at most `largest`; returns the norm before."""
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    norms: Sequence[Tensor] = [torch.linalg.vector_norm(_values(g)) for g in gradients]
+    if not norms:
+        return 0.0
+    norm = float(torch.linalg.vector_norm(torch.stack(list(norms))))
+    if norm > largest:
+        for gradient in gradients:
+            gradient.mul_(largest / norm)
+    return norm

@@ -1,0 +1,106 @@
+"""Run a recipe: build model and objective, train, save the finished weights."""
+
+import copy
+import logging
+import os
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from contract.wordpiece import WordPiece
+from training.architectures.models import SiameseModel
+from training.objectives.manhattan import ManhattanObjective
+from training.objectives.parts.batches import Sentences
+from training.objectives.supervised import LabelledPairs
+from training.objectives.teacher_cosine import TeacherCosineObjective
+from training.recipes.recipe import Recipe
+from training.runs.build import started
+from training.runs.cross import TOKENIZER_NAME, cross_objective, started_cross
+from training.runs.data import build_objective
+from training.runs.folder import WEIGHTS_NAME, record_recipe, run_folder
+from training.runs.loop import Result, Watch, train
+from training.runs.malstm_finish import finish
+from training.runs.tables import load_table
+from training.sources.rated import supervised_pairs
+from training.sources.source import needed
+from training.sources.tables import PretrainedEncoder
+from training.words.tables import WordTable
+from training.words.unseen import map_unseen
+
+logger = logging.getLogger(__name__)
+
+
+def run(
+    recipe: Recipe,
+    runs: Path,
+    teacher: Path | None,
+    seed: int,
+    *,
+    folder: Path | None = None,
+    watch: Watch | None = None,
+) -> Result:
+    """Train a recipe, or resume it; writes the finished weights to `runs/<recipe>/seed-<n>/model.pt`.
+
+    `folder`: another folder for this run. `watch` is called with each epoch's development score and may raise to stop.
+
+    Raises:
+        RunMissing: the word table or the run this one starts from is missing.
+        RecipeError: the data need a teacher and none was given.
+        RecipeChangedError: the folder has a run of another recipe or of other settings.
+        CorpusError: a corpus is missing or malformed.
+    """
+    _join_processes()
+    folder = folder or run_folder(runs, recipe, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    logger.info("%s seed %d: reading %s", recipe.name, seed, type(recipe.data).__name__)
+    if isinstance(recipe.table, PretrainedEncoder):
+        return _run_cross(recipe, runs, teacher, seed, folder, watch)
+    table = load_table(recipe.table, runs)
+    model = started(recipe, table, runs, seed)
+    model.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    objective = build_objective(recipe, model, table.tokenizer, runs, teacher, seed)
+    record_recipe(folder, recipe, seed)
+    start = copy.deepcopy(model.state_dict()) if isinstance(objective, ManhattanObjective) else {}
+    result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed, watch=watch)
+    if isinstance(objective, ManhattanObjective):
+        labelled = LabelledPairs(supervised_pairs(), table.tokenizer, recipe.max_tokens)
+        finish(objective, start, labelled, recipe, folder, seed)
+    if recipe.map_unseen and isinstance(objective, TeacherCosineObjective):
+        assert isinstance(model, SiameseModel)
+        _map_unseen(model, objective.sentences, table)
+        with torch.no_grad():
+            logger.info("development after mapping unseen rows: %.4f", objective.evaluate()["selection"])
+    if not dist.is_initialized() or dist.get_rank() == 0:
+        torch.save(model.state_dict(), folder / WEIGHTS_NAME)
+    return result
+
+
+def _run_cross(
+    recipe: Recipe, runs: Path, teacher: Path | None, seed: int, folder: Path, watch: Watch | None
+) -> Result:
+    model = started_cross(recipe, teacher, seed)
+    tokenizer = WordPiece.load(needed(teacher, "a cross-encoder reads with the tokenizer of") / TOKENIZER_NAME)
+    objective = cross_objective(recipe, model, tokenizer, runs, teacher, seed)
+    record_recipe(folder, recipe, seed)
+    tokenizer.save(folder / TOKENIZER_NAME)
+    result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed, watch=watch)
+    torch.save(model.state_dict(), folder / WEIGHTS_NAME)
+    return result
+
+
+def _map_unseen(model: SiameseModel, sentences: Sentences, table: WordTable) -> None:
+    seen = np.bincount(sentences.flat, minlength=len(table.tokenizer)).astype(np.int64)
+    weight = model.embedding.weight
+    rows = map_unseen(table.rows, weight.detach().cpu().numpy(), seen)
+    with torch.no_grad():
+        weight.copy_(torch.from_numpy(rows))
+
+
+def _join_processes() -> None:
+    """Initialise distributed training under torchrun, one process per device (see training/runs/loop.py)."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        if torch.cuda.is_available():
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

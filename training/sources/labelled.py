@@ -1,0 +1,135 @@
+"""Human labels of pairs and sentences (the corpora of the interaction models, SST), and answers graded by a teacher."""
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from contract.manifest import Figure, TrainingData
+from training.corpora import pairwise
+from training.corpora.pairwise import Corpus
+from training.corpora.readers import sst
+from training.objectives.pairwise import PairwiseConfig
+from training.objectives.sentiment import SentimentConfig
+from training.pairs import Pair
+from training.sources.credits import entry
+from training.sources.figures import Scorer, pairwise_figures, sentiment_figures
+from training.sources.source import RecipeError, Source, needed
+from training.teacher.answers import teacher_answers
+from training.teacher.encoder import Teacher
+
+_ANSWERS: tuple[Corpus, ...] = ("wikiqa", "trecqa", "answers")
+_SAID: dict[Corpus, str] = {
+    **dict.fromkeys(_ANSWERS, "answers or not"),
+    **dict.fromkeys(("msrp", "twitter-labelled"), "paraphrases or not"),
+}  # others: ratings
+
+
+class OfCorpus(Source[Sequence[Pair], Sequence[Pair]]):
+    """Data whose development and test parts are those of one corpus."""
+
+    feeds: ClassVar = (PairwiseConfig,)
+
+    @property
+    @abstractmethod
+    def measured_on(self) -> Corpus:
+        """That corpus."""
+
+    def dev(self) -> Sequence[Pair]:
+        """Its development part."""
+        return pairwise.read(self.measured_on).dev
+
+    def test_figures(self, model: Scorer) -> list[Figure]:
+        """Its test parts."""
+        self.check_test()
+        return pairwise_figures(model, self.measured_on)
+
+    def check_test(self) -> None:
+        """Raise RecipeError for a corpus without a test part."""
+        if not pairwise.read(self.measured_on).test:
+            raise RecipeError(f"{self.measured_on} has no test part to measure on")
+
+
+@dataclass(frozen=True)
+class CorpusPairs(OfCorpus):
+    """The training pairs of a corpus with their human labels or ratings (`training.corpora.pairwise`)."""
+
+    corpus: Corpus
+
+    @property
+    def measured_on(self) -> Corpus:
+        """The same corpus."""
+        return self.corpus
+
+    def train(self, teacher: Path | None = None, cache: Path = Path()) -> Sequence[Pair]:
+        """Its training part; it needs no teacher."""
+        return pairwise.read(self.corpus).train
+
+    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
+        """The corpora of the training pairs; all of them have a development part."""
+        corpus = self.corpus
+        rows = Counter(_catalogued(corpus, pair.group) for pair in pairwise.read(corpus).train)
+        chosen = "its development part" if corpus in ("sick", *_ANSWERS) else "pairs held out of it"
+        use = f"train: {_SAID.get(corpus, 'ratings')}; {chosen}: choice of the epoch"
+        return [entry(name, use, count) for name, count in rows.items()]
+
+
+@dataclass(frozen=True)
+class TeacherAnswers(OfCorpus):
+    """Questions with their candidate answers, each pair's target the teacher's cosine (`training.teacher.answers`)."""
+
+    corpora: tuple[Corpus, ...] = ("wikiqa", "trecqa")
+    limit: int | None = None  # so many pairs of each corpus at most, drawn at random
+    seed: int = 0  # of the draw
+    selection: Corpus = "wikiqa"  # whose development part chooses the epoch
+
+    @property
+    def measured_on(self) -> Corpus:
+        """Where the epoch was chosen."""
+        return self.selection
+
+    def train(self, teacher: Path | None, cache: Path) -> list[Pair]:
+        """The graded pairs."""
+        encoder = Teacher(needed(teacher, "these answers need"))
+        return teacher_answers(encoder, self.corpora, self.limit, self.seed, cache)
+
+    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
+        """The corpora of the questions."""
+        for corpus in self.corpora:
+            rows = len(pairwise.read(corpus).train)
+            use = "train: questions and candidates, without labels, graded by the teacher"
+            if corpus == self.selection:
+                use += "; development part: choice of the epoch"
+            yield entry(corpus, use, rows if self.limit is None else min(rows, self.limit))
+
+
+@dataclass(frozen=True)
+class SSTSentences(Source[list[tuple[str, int]], list[tuple[str, int]]]):
+    """SST train, binary: sentences, no phrases (`training.corpora.readers.sst`)."""
+
+    feeds: ClassVar = (SentimentConfig,)
+
+    def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[tuple[str, int]]:
+        """Sentences and classes; they need no teacher."""
+        return sst.read("train")
+
+    def dev(self) -> list[tuple[str, int]]:
+        """SST dev."""
+        return sst.read("dev")
+
+    def test_figures(self, model: Scorer) -> list[Figure]:
+        """SST test."""
+        return sentiment_figures(model)
+
+    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
+        """SST."""
+        yield entry("sst", "train: sentiment; dev: choice of the epoch, temperature", len(self.train()))
+
+
+def _catalogued(corpus: Corpus, group: str) -> str:
+    """The name in the catalogue of the corpus that a pair comes from."""
+    if corpus in ("msrvid", "sts2014"):
+        return f"sts-{group[:4]}"
+    return group.partition(":")[0] if corpus == "answers" else corpus

@@ -1,0 +1,163 @@
+"""Pairs with graded relatedness: SICK, the STS split, MaLSTM's pre-training pairs, pairs rated by a teacher."""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from contract.manifest import Figure, TrainingData
+from training.corpora import mixtures, sts_split
+from training.corpora.leakage import without_foreign_sentences, without_pairs
+from training.corpora.readers import malstm, sick
+from training.corpora.synonyms import augment, open_wordnet, wordnet_folder
+from training.objectives.manhattan import ManhattanConfig
+from training.objectives.pairwise import PairwiseConfig
+from training.objectives.supervised import SupervisedConfig
+from training.pairs import Pair
+from training.sources.credits import by_source, entry, wordnet
+from training.sources.figures import Scorer, sick_figures, split_figures
+from training.sources.source import Source, needed
+from training.teacher.encoder import Teacher
+from training.teacher.pairs import PairsConfig, teacher_pairs
+from training.teacher.tuning import load_heads, tuned
+
+logger = logging.getLogger(__name__)
+
+
+def supervised_pairs() -> list[Pair]:
+    """SICK train without the pairs that its trial and test parts repeat."""
+    return without_pairs(sick.read("train"), held_out())
+
+
+def pairs_for_others() -> list[Pair]:
+    """The same without sentences of another corpus' evaluation set: for teachers and for models measured on that other
+    corpus."""
+    return without_foreign_sentences(supervised_pairs(), "sick")
+
+
+def held_out() -> list[Pair]:
+    """SICK trial and test, which no training data may contain."""
+    return [pair for split in ("dev", "test") for pair in sick.read(split)]
+
+
+class SickRated(Source[Sequence[Pair], Sequence[Pair]]):
+    """Pairs rated 1..5, none of them a pair of SICK's trial or test part; chosen on trial, measured on test."""
+
+    def dev(self) -> Sequence[Pair]:
+        """SICK trial."""
+        return sick.read("dev")
+
+    def test_figures(self, model: Scorer) -> list[Figure]:
+        """SICK test."""
+        return sick_figures(model)
+
+    def vocabulary(self) -> list[str]:
+        """The sentences of SICK train."""
+        return [text for pair in supervised_pairs() for text in (pair.a, pair.b)]
+
+
+@dataclass(frozen=True)
+class SickPairs(SickRated):
+    """SICK train, pairs that also occur in its trial or test part left out."""
+
+    synonyms: int = 0  # number of copies with words replaced by synonyms (`training.corpora.synonyms`)
+    seed: int = 0  # of the copies
+    foreign: bool = True  # also pairs with a sentence of another corpus' evaluation set
+
+    feeds: ClassVar = (SupervisedConfig, ManhattanConfig, PairwiseConfig)
+
+    def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
+        """The pairs and their copies; they need no teacher.
+
+        Raises:
+            WordNetMissing: there are copies to make.
+        """
+        pairs = supervised_pairs() if self.foreign else pairs_for_others()
+        if self.synonyms:
+            pairs += augment(pairs, self.synonyms, self.seed, open_wordnet(wordnet_folder()))
+        return without_pairs(pairs, held_out())
+
+    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
+        """SICK, and WordNet if synonyms are used."""
+        use = "train: relatedness and entailment; trial: choice of the epoch"
+        if calibrated_on is not None:
+            use += f"; calibration of the score on {calibrated_on}"
+        yield entry("sick", use, len(supervised_pairs() if self.foreign else pairs_for_others()))
+        if self.synonyms:
+            yield wordnet("synonyms of words in copies of SICK train pairs", self.synonyms)
+
+
+@dataclass(frozen=True)
+class STSPairs(SickRated):
+    """MaLSTM's released pre-training pairs without those of SICK (`training.corpora.readers.malstm`)."""
+
+    feeds: ClassVar = (ManhattanConfig,)
+
+    def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
+        """The pairs; they need no teacher."""
+        return without_pairs(malstm.pretraining_pairs(), held_out())
+
+    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
+        """The extras of MaLSTM's release."""
+        yield entry("malstm-extras", "pre-training: rated pairs", len(malstm.pretraining_pairs()))
+
+
+@dataclass(frozen=True)
+class TeacherPairs(PairsConfig, SickRated):
+    """Pairs of neighbouring sentences that a teacher rates on SICK's scale (`training.teacher.pairs`)."""
+
+    feeds: ClassVar = (SupervisedConfig, ManhattanConfig, PairwiseConfig)
+
+    def train(self, teacher: Path | None, cache: Path) -> list[Pair]:
+        """The pairs, rated by the teacher after it was fine-tuned on SICK train."""
+        given = needed(teacher, "these pairs need")
+        sentences = mixtures.unlabelled_sentences(limit=None, seed=self.seed, shares={"captions": 1.0})
+        captions = [sentence for _, sentence in sentences]
+        rated = pairs_for_others()
+        folder = tuned(given, rated, self.tuning, cache)
+        encoder = Teacher(folder)
+        heads = load_heads(folder, encoder.dim)
+        return teacher_pairs(self, rated, held_out(), captions, encoder, heads, cache)
+
+    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
+        """The captions and SICK."""
+        use = "pre-training: sentences of pairs that the teacher, fine-tuned on SICK train, rates"
+        if self.tuning.entailment_weight > 0:
+            use += " and labels"
+        yield from by_source(Counter(captions=self.captions), use)
+        yield entry("sick", use, len(pairs_for_others()))
+
+
+@dataclass(frozen=True)
+class STSSplitPairs(Source[Sequence[Pair], Sequence[Pair]]):
+    """The train part of STS 2012-2015 (`training.corpora.sts_split`)."""
+
+    seed: int = 0  # of the split
+
+    feeds: ClassVar = (SupervisedConfig,)
+
+    def train(self, teacher: Path | None = None, cache: Path = Path()) -> Sequence[Pair]:
+        """The pairs; they need no teacher."""
+        split = sts_split.read(self.seed)
+        logger.info("STS split: train %d, dev %d, test %d pairs", *map(len, (split.train, split.dev, split.test)))
+        return split.train
+
+    def dev(self) -> Sequence[Pair]:
+        """A tenth of each set."""
+        return sts_split.read(self.seed).dev
+
+    def test_figures(self, model: Scorer) -> list[Figure]:
+        """Half of each set."""
+        return split_figures(model, sts_split.read(self.seed).test)
+
+    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
+        """STS, year by year."""
+        use = "40 % of each set: similarity; 10 %: choice of the epoch"
+        years = Counter(f"sts-{pair.group[:4]}" for pair in sts_split.read(self.seed).train)
+        return [entry(name, use, count) for name, count in years.items()]
+
+    def vocabulary(self) -> list[str]:
+        """The sentences of its train part."""
+        return [text for pair in sts_split.read(self.seed).train for text in (pair.a, pair.b)]

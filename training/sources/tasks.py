@@ -1,0 +1,82 @@
+"""Labelled pairs of many corpora, and cosines of a bi-encoder, for a cross-encoder of several tasks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from contract.manifest import Figure, TrainingData
+from training.corpora import mixtures, tasks
+from training.corpora.readers import labelled_pairs, nli, stsb
+from training.corpora.tasks import COSINES, DEVELOPMENT, TEACHES
+from training.objectives.tasks import TasksConfig
+from training.pairs import Pair
+from training.sources.credits import TEACHER, entry
+from training.sources.figures import (
+    Scorer,
+    entailment_figures,
+    pairwise_figures,
+    rated_figures,
+    sick_figures,
+    transfer_figures,
+)
+from training.sources.source import Source, needed
+from training.teacher.encoder import Teacher, encode_cached
+from training.teacher.pairs import partners
+
+ByCorpus = Mapping[str, Sequence[Pair]]
+
+
+@dataclass(frozen=True)
+class TaskPairs(Source[ByCorpus, ByCorpus]):
+    """The pairs of some corpora (`training.corpora.tasks`)."""
+
+    corpora: tuple[str, ...]
+    sentences: int = 25_000  # that the cosines are of, drawn as for the transfer models
+    partners: int = 4  # of each sentence: near ones, less near ones, anyone
+    seed: int = 0
+
+    feeds: ClassVar = (TasksConfig,)
+
+    def train(self, teacher: Path | None, cache: Path) -> ByCorpus:
+        """The training pairs of each corpus."""
+        found = {name: tasks.read(name) for name in self.corpora if name != COSINES}
+        if COSINES in self.corpora:
+            found[COSINES] = self._cosines(Teacher(needed(teacher, "cosines need")), cache)
+        return found
+
+    def _cosines(self, teacher: Teacher, cache: Path) -> Sequence[Pair]:
+        texts = [text for _, text in mixtures.unlabelled_sentences(limit=self.sentences, seed=self.seed)]
+        encodings = encode_cached(teacher, texts, cache, what="sentences")
+        pairs = partners(encodings, self.partners, np.random.default_rng(self.seed))
+        vectors = encodings.astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        cosines = np.einsum("nd,nd->n", vectors[pairs[:, 0]], vectors[pairs[:, 1]]).clip(0.0, 1.0)
+        return [Pair(texts[i], texts[j], float(c)) for (i, j), c in zip(pairs.tolist(), cosines, strict=True)]
+
+    def dev(self) -> ByCorpus:
+        """Development pairs of the tasks that these corpora teach."""
+        taught = {task for name in self.corpora for task in TEACHES[name]}
+        return {name: tasks.development(name) for name, (task, _) in DEVELOPMENT.items() if task in taught}
+
+    def test_figures(self, model: Scorer) -> list[Figure]:
+        """The transfer sets, SICK, MSRP, WikiQA, TrecQA; development parts of STS-B, SNLI, MultiNLI and SciTail."""
+        return [
+            *transfer_figures(model),
+            *sick_figures(model),
+            *pairwise_figures(model, "msrp", "paraphrase"),
+            *pairwise_figures(model, "answers", "relevance"),
+            *rated_figures(model, "STS-B", stsb.read("dev")),
+            *entailment_figures(model, "SNLI", tasks.measured(nli.snli("dev"))),
+            *entailment_figures(model, "MultiNLI", tasks.measured(nli.multinli())),
+            *entailment_figures(model, "SciTail", labelled_pairs.read("scitail-dev")),
+        ]
+
+    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
+        """The corpora, and MiniLM, whose weights the model starts from."""
+        yield TEACHER
+        for name in self.corpora:
+            if name != COSINES:
+                yield entry(name, f"train: {' and '.join(TEACHES[name])}", len(tasks.read(name)))

@@ -1,0 +1,133 @@
+"""Data of transfer training: unlabelled sentences and paraphrase pairs.
+
+Epochs are chosen on STS 2016, as in the papers. Test sets are the other STS sets and SICK; neither is trained on.
+"""
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from contract.manifest import Figure, TrainingData
+from contract.text import split_words
+from training.corpora import mixtures
+from training.corpora.glosses import glosses
+from training.corpora.readers import sts
+from training.corpora.synonyms import wordnet_folder
+from training.objectives.teacher_cosine import TeacherCosineConfig
+from training.objectives.teacher_margin import TeacherMarginConfig
+from training.objectives.transfer import MarginConfig
+from training.pairs import Pair
+from training.sources.credits import by_source, entry, wordnet
+from training.sources.figures import Scorer, transfer_figures
+from training.sources.source import Source, Train, needed
+from training.teacher.encoder import Teacher, encode_cached
+
+EncodedTexts = tuple[list[str], npt.NDArray[np.float16]]  # n texts and their teacher's encodings [n, E]
+
+
+class TransferSource(Source[Train, dict[str, list[Pair]]]):
+    """Base of transfer data: its development and test sets."""
+
+    def dev(self) -> dict[str, list[Pair]]:
+        """STS 2016, set by set."""
+        return sts.read_year("2016-test")
+
+    def test_figures(self, model: Scorer) -> list[Figure]:
+        """The transfer sets of the papers."""
+        return transfer_figures(model)
+
+    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
+        """The training corpora, then STS 2016."""
+        yield from self.trained_on()
+        rows = sum(map(len, self.dev().values()))
+        yield entry("sts-2016", "choice of the epoch, calibration of the score", rows)
+
+    @abstractmethod
+    def trained_on(self) -> Iterable[TrainingData]:
+        """The corpora of the training part."""
+
+
+@dataclass(frozen=True)
+class TeacherSentences(TransferSource[EncodedTexts]):
+    """Unlabelled sentences for regression to a teacher (`training.corpora.mixtures.unlabelled_sentences`)."""
+
+    limit: int
+    seed: int = 0
+    glosses: int = 0  # of WordNet, beside the limit (`training.corpora.glosses`)
+
+    feeds: ClassVar = (TeacherCosineConfig,)
+
+    def train(self, teacher: Path | None, cache: Path) -> EncodedTexts:
+        """The sentences that contain a word, and the teacher's encodings of them."""
+        folder = needed(teacher, "this recipe needs")
+        samples = [[sentence for _, sentence in self._sentences()]]
+        if self.glosses:
+            samples.append(glosses(wordnet_folder(), self.glosses, self.seed))
+        readable = [[text for text in sample if split_words(text)] for sample in samples]
+        encoder = Teacher(folder)
+        # One cache per sample, so that runs with and without glosses share the other encodings.
+        encodings = [encode_cached(encoder, texts, cache, what="sentences") for texts in readable]
+        return [text for sample in readable for text in sample], np.concatenate(encodings)
+
+    def trained_on(self) -> Iterable[TrainingData]:
+        """The sources of the mixture, and WordNet."""
+        use = "sentences, without labels, regressed to the teacher"
+        yield from by_source(Counter(source for source, _ in self._sentences()), use)
+        if self.glosses:
+            rows = len(glosses(wordnet_folder(), self.glosses, self.seed))
+            yield wordnet(f"definitions and examples: {use}", rows)
+
+    def limited(self, items: int) -> Self:
+        """The same with at most `items` sentences."""
+        return replace(self, limit=min(self.limit, items))
+
+    def _sentences(self) -> list[tuple[str, str]]:
+        return list(mixtures.unlabelled_sentences(limit=self.limit, seed=self.seed))
+
+
+@dataclass(frozen=True)
+class ParaphrasePairs(TransferSource[list[Pair]]):
+    """Positive pairs for the margin loss (`training.corpora.mixtures.paraphrase_pairs`)."""
+
+    limit: int | None
+    seed: int = 0
+
+    feeds: ClassVar = (MarginConfig,)
+
+    def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
+        """The pairs; they need no teacher."""
+        return list(mixtures.paraphrase_pairs(limit=self.limit, seed=self.seed))
+
+    def trained_on(self) -> Iterable[TrainingData]:
+        """The sources of the mixture."""
+        sources = Counter(pair.group.split(":")[0] for pair in self.train())
+        return by_source(sources, "paraphrase pairs of the margin loss")
+
+    def limited(self, items: int) -> Self:
+        """The same with at most `items` pairs."""
+        return replace(self, limit=items if self.limit is None else min(self.limit, items))
+
+
+@dataclass(frozen=True)
+class SentencesAndPairs(TransferSource[tuple[EncodedTexts, list[Pair]]]):
+    """Sentences and pairs, for the joint loss."""
+
+    sentences: TeacherSentences
+    pairs: ParaphrasePairs
+
+    feeds: ClassVar = (TeacherMarginConfig,)
+
+    def train(self, teacher: Path | None, cache: Path) -> tuple[EncodedTexts, list[Pair]]:
+        """Both training parts."""
+        return self.sentences.train(teacher, cache), self.pairs.train(teacher, cache)
+
+    def trained_on(self) -> Iterable[TrainingData]:
+        """The corpora of both."""
+        yield from self.sentences.trained_on()
+        yield from self.pairs.trained_on()

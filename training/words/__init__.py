@@ -1,0 +1,1 @@
+"""Word tables: vectors of words, where they come from, and how a published model keeps them."""
