@@ -194,6 +194,11 @@ class Settings(BaseSettings):
         default=(), description="origins whose pages may ask: https://a.example,https://b.example, or * for any"
     )
 
+    # pages
+    guide: Path | None = Field(
+        default=None, description="folder of the documentation that `make docs` builds (build/site), served at /guide"
+    )
+
     # what it says
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "text"] = Field(
@@ -217,6 +222,13 @@ class Settings(BaseSettings):
             return {name: version_of(v, form) for name, v in pairs.items()}
         lists = {name: v.split("+") if isinstance(v, str) else v for name, v in pairs.items()}
         return {name: tuple(version_of(part, form, ALL) for part in parts) for name, parts in lists.items()}
+
+    @field_validator("guide")
+    @classmethod
+    def _built(cls, folder: Path | None) -> Path | None:
+        if folder is not None and not (folder / "index.html").is_file():
+            raise ValueError("expected a folder with an index.html in it, as `make docs` builds in build/site")
+        return folder
 
     @field_validator("redis_url")
     @classmethod
