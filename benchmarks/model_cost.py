@@ -2,8 +2,9 @@
 
     python benchmarks/model_cost.py            # about two minutes
 
-Batches of 64 new pairs go through tokenizer, graphs and contract, as in the service but without HTTP and caches. One thread;
-each model takes turns with averaging, so that the ratio of a turn is of one moment. Quality is that of the manifests.
+Batches of 64 new pairs go through tokenizer, graphs and contract, as in the service but without HTTP and caches. One
+thread; each model takes turns with averaging, so that the ratio of a turn is of one moment. Quality is that of the
+manifests.
 """
 
 import argparse
@@ -74,9 +75,10 @@ def main() -> None:
         rows.append([name, f"{cost:.3f}", f"{ratio:.1f}", *(f"{value:.3f}" for value in values.values())][:3])
     command = f"python benchmarks/model_cost.py --rounds {options.rounds} --seconds {options.seconds:g}"
     about = (
-        f"`{command}`: new pairs of sentences of 10 to 20 words, in batches of {BATCH}, through tokenizer, graphs and contract "
-        f"without HTTP and caches; one thread, CPU time, medians over {options.rounds} rounds; the ratio is to {BASE} in the "
-        f"same turn. The machine was doing other work as well: the ratios mean more than the times. {machine(*PACKAGES)}."
+        f"`{command}`: new pairs of sentences of 10 to 20 words, in batches of {BATCH}, through tokenizer, graphs "
+        f"and contract without HTTP and caches; one thread, CPU time, medians over {options.rounds} rounds; the "
+        f"ratio is to {BASE} in the same turn. The machine was doing other work as well: the ratios mean more than "
+        f"the times. {machine(*PACKAGES)}."
     )
     lines = table(["model", "CPU ms a new pair", f": {BASE}"], rows)
     result = {"command": command, "machine": machine(), "points": [vars(point) for point in points], "ratios": ratios}

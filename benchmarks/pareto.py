@@ -44,7 +44,14 @@ PLACES = [
     (0, -28),
     (8, 24),
     (8, -30),
+    (-8, 24),
+    (-8, -30),
+    (-30, 36),
+    (-30, -42),
+    (-60, 48),
+    (-60, -54),
 ]
+MANY = 12  # points, from which a panel is drawn larger
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,8 @@ def front(points: Sequence[Point], axis: str) -> list[Point]:
 def draw(points: Sequence[Point], path: Path, title: str, speed: str = SPEED) -> None:
     """Draw one panel for each quality axis that more than one model has; `speed` names the other axis."""
     axes = [axis for axis in (SICK, STS) if sum(axis in p.quality for p in points) > 1]
-    figure, panels = plt.subplots(1, max(1, len(axes)), figsize=(6.5 * max(1, len(axes)), 5.2), squeeze=False)
+    width, height = (7.5, 6.6) if len(points) > MANY else (6.5, 5.2)
+    figure, panels = plt.subplots(1, max(1, len(axes)), figsize=(width * max(1, len(axes)), height), squeeze=False)
     for panel, axis in zip(panels[0], axes, strict=False):
         _panel(panel, [p for p in points if axis in p.quality], axis, speed)
     figure.suptitle(title, fontsize=10)

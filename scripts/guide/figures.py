@@ -6,7 +6,13 @@ from typing import Any, NamedTuple
 
 _LABELS, _PANEL, _GAP, _ROW, _HEAD = 250, 260, 30, 22, 46  # pixels
 _MOST_PANELS = 2
-_FIRST = ("mean of 20", "SICK", "SICK r", "STS split", "SICK entailment")  # columns that are shown where a table has them
+_FIRST = (
+    "mean of 20",
+    "SICK",
+    "SICK r",
+    "STS split",
+    "SICK entailment",
+)  # columns that are shown where a table has them
 
 
 class Row(NamedTuple):
@@ -23,7 +29,10 @@ def beside_the_paper(table: Mapping[str, Any]) -> str | None:
     Args:
         table: as in `analyses/tables/`: columns, and rows with `mean` (ours, over the seeds) and `paper`.
     """
-    rows = [Row(row["label"], row["mean"], row["paper"] or {}) for row in table["rows"]]
+    rows = [
+        Row(row["label"], row["mean"], {name: each["value"] for name, each in (row["paper"] or {}).items()})
+        for row in table["rows"]
+    ]
     shared = {
         column["name"]: count
         for column in table["columns"]
@@ -45,8 +54,8 @@ def _draw(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
     width = _LABELS + len(columns) * (_PANEL + _GAP)
     height = _HEAD + len(rows) * _ROW + 30
     parts = [
-        f'<svg class="beside" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}: ours and the paper\'s" '
-        'xmlns="http://www.w3.org/2000/svg" font-size="12" fill="currentColor">',
+        f'<svg class="beside" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}: ours and the '
+        f'paper\'s" xmlns="http://www.w3.org/2000/svg" font-size="12" fill="currentColor">',
         f'<circle class="ours" cx="{_LABELS + 6}" cy="12" r="5"/><text x="{_LABELS + 16}" y="16">ours</text>',
         f'<path class="paper" d="{_diamond(_LABELS + 70, 12)}"/><text x="{_LABELS + 82}" y="16">the paper\'s</text>',
     ]

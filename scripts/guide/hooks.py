@@ -26,7 +26,8 @@ _LOADED = re.compile(r"""<(?:script|img|iframe|source|link)\b[^>]*?\s(?:src|href
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages, and those that are elsewhere in the repository."""
-    logging.getLogger("service").setLevel(logging.ERROR)
+    for noisy in ("service", "httpx"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
     for path, place in IMPORTED.items():
         if place.endswith(".md"):
             content: str | bytes = (ROOT / path).read_text(encoding="utf-8")
@@ -66,7 +67,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     place = page.file.src_uri
     origin = _ORIGINS.get(place, f"docs/{place}")
     if place.startswith("results/"):
-        origin = "analyses/RESULTS.md" if place == "results/index.md" else origin
+        origin = "analyses/RESULTS.md"
     known = [file.src_uri for file in files]
     return rewrite(with_plots(markdown, TABLES), here=place, origin=origin, pages=IMPORTED, known=known)
 

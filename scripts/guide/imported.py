@@ -52,6 +52,8 @@ def rewrite(markdown: str, *, here: str, origin: str, pages: Mapping[str, str], 
             place = "measurements/index.md"
         if place is None and path.startswith("docs/"):
             place = path.removeprefix("docs/")
+        if place not in there and posixpath.normpath(posixpath.join(posixpath.dirname(here), target)) in there:
+            return found[0]  # a generated page that was written for the site
         if place not in there:
             # Within docs/ a missing page is a fault, which mkdocs reports; elsewhere it is code.
             return found[0] if path.startswith("docs/") else found["text"]

@@ -1,10 +1,11 @@
 """Reference pages that are read from the code: settings, errors, the manifest, the command lines."""
 
-import argparse
 import inspect
+import io
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
 from typing import Any
 from unittest import mock
 
@@ -38,9 +39,9 @@ def settings_page() -> str:
     """Every setting of the service, in the order and under the headings of `service/settings.py`."""
     parts = [
         "# Settings\n",
-        "Environment variables of the service, all optional; an empty one counts as not set. A wrong value stops the start "
-        "with a line that names the variable. `semblance serve --set NAME=VALUE` and `make serve` take the same settings. "
-        "Written from `service/settings.py`.\n",
+        "Environment variables of the service, all optional; an empty one counts as not set. A wrong value stops the "
+        "start with a line that names the variable. `semblance serve --set NAME=VALUE` and `make serve` take the "
+        "same settings. Written from `service/settings.py`.\n",
     ]
     for heading, names in _groups(inspect.getsource(Settings)):
         rows = []
@@ -87,7 +88,7 @@ def _default(value: object) -> str:
 
 def errors_page() -> str:
     """Every error of our own routes, and the exceptions of the client."""
-    kinds = sorted(_below(RequestError), key=lambda kind: (kind.status, kind.__mro__[-4::-1].__len__(), kind.code))
+    kinds = sorted(_below(RequestError), key=lambda kind: (kind.status, kind.code))
     rows = [
         (str(kind.status), f"`{kind.code}`", sentence(inspect.getdoc(kind) or ""))
         for kind in kinds
@@ -96,17 +97,18 @@ def errors_page() -> str:
     return "\n".join(
         [
             "# Errors\n",
-            "Our own routes answer every error in one shape. `field` is a path such as `pairs.3.a`, `limit` the number that "
-            "was exceeded; both are null where they do not apply. `request_id` is also in the header `X-Request-Id` and "
-            "in the log. Written from `service/errors.py`.\n",
+            "Our own routes answer every error in one shape. `field` is a path such as `pairs.3.a`, `limit` the "
+            "number that was exceeded; both are null where they do not apply. `request_id` is also in the header "
+            "`X-Request-Id` and in the log. Written from `service/errors.py`.\n",
             "```json",
-            '{"error": {"code": "too_large", "message": "...", "field": "pairs.3.a", "limit": 100000, "request_id": "..."}}',
+            '{"error": {"code": "too_large", "message": "...", "field": "pairs.3.a", "limit": 100000, "request_id": '
+            '"..."}}',
             "```\n",
             table(("status", "code", "when"), rows),
-            "Besides these the framework answers 404 `not_found` and 405 `method_not_allowed` for unknown paths and methods. "
-            "429 and 503 have `Retry-After` and `retry-after-ms`.\n",
-            "Routes of other families answer in those families' formats: [other services' clients](../dialects.md#errors). "
-            "The exceptions of the Python client: [the client](../client.md).\n",
+            "Besides these the framework answers 404 `not_found` and 405 `method_not_allowed` for unknown paths and "
+            "methods. 429 and 503 have `Retry-After` and `retry-after-ms`.\n",
+            "Routes of other families answer in those families' formats: [other services' "
+            "clients](../dialects.md#errors). The exceptions of the Python client: [the client](../client.md).\n",
         ]
     )
 
@@ -120,9 +122,9 @@ def manifest_page() -> str:
     schema = Manifest.model_json_schema()
     parts = [
         "# manifest.json\n",
-        "The description of a model in its folder. `python -m training publish` writes it, the service reads and checks it. "
-        "Unknown keys are refused. How folders and versions are laid out: [models](../models.md). Written from "
-        "`contract/manifest.py`.\n",
+        "The description of a model in its folder. `python -m training publish` writes it, the service reads and "
+        "checks it. Unknown keys are refused. How folders and versions are laid out: [models](../models.md). Written "
+        "from `contract/manifest.py`.\n",
         _fields(schema),
     ]
     for name, part in sorted(schema["$defs"].items()):
@@ -188,7 +190,8 @@ def _names(app: typer.Typer) -> list[str]:
 
 
 def _help(app: typer.Typer, program: str, *command: str) -> str:
-    with mock.patch.dict(os.environ, {"TYPER_USE_RICH": "False", "COLUMNS": "100", "TERM": "dumb"}):
+    environment = {"TYPER_USE_RICH": "False", "COLUMNS": "100", "TERM": "dumb"}
+    with mock.patch.dict(os.environ, environment), mock.patch("logging.basicConfig"):  # the build has its own log
         done = CliRunner().invoke(app, [*command, "--help"], prog_name=program)
     if done.exit_code != 0:
         raise RuntimeError(f"{program} {' '.join(command)} --help failed: {done.output}")
@@ -198,11 +201,7 @@ def _help(app: typer.Typer, program: str, *command: str) -> str:
 def _service_help() -> str:
     from service.__main__ import main
 
-    shown: list[str] = []
-    with mock.patch.object(argparse.ArgumentParser, "_print_message", lambda _, text, file=None: shown.append(text)):
-        with mock.patch.dict(os.environ, {"COLUMNS": "100"}):
-            try:
-                main(["--help"])
-            except SystemExit:
-                pass
-    return "".join(shown).strip()
+    shown = io.StringIO()
+    with mock.patch.dict(os.environ, {"COLUMNS": "100"}), redirect_stdout(shown), suppress(SystemExit):
+        main(["--help"])
+    return shown.getvalue().strip()

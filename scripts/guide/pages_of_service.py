@@ -35,9 +35,9 @@ def routes_page(api: Mapping[str, Any], client: TestClient) -> str:
     """Every route with its fields, and its examples with what the service answered while this page was built."""
     parts = [
         "# Routes\n",
-        "Written from the OpenAPI document of the service, which is at `/openapi.json`; `/docs` shows the same and sends the "
-        "examples. The answers below were given while this page was built, by the default models; long ones are shortened. "
-        "How other services' clients are pointed here: [dialects](../dialects.md).\n",
+        "Written from the OpenAPI document of the service, which is at `/openapi.json`; `/docs` shows the same and "
+        "sends the examples. The answers below were given while this page was built, by the default models; long "
+        "ones are shortened. How other services' clients are pointed here: [dialects](../dialects.md).\n",
     ]
     by_tag: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
     for path, operations in api["paths"].items():
@@ -106,9 +106,10 @@ def metrics_page(families: list[Metric]) -> str:
     return "\n".join(
         [
             "# Metrics\n",
-            "What `GET /metrics` says, written from the service. Every series exists from the first scrape on, at 0; labels "
-            "come from closed sets, never from a request. Questions and their queries: [monitoring](../metrics.md). "
-            "Besides these there are `process_*` and `python_*`, as every Python service has them.\n",
+            "What `GET /metrics` says, written from the service. Every series exists from the first scrape on, at 0; "
+            "labels come from closed sets, never from a request. Questions and their queries: "
+            "[monitoring](../metrics.md). Besides these there are `process_*` and `python_*`, as every Python "
+            "service has them.\n",
             table(("metric", "type", "labels", "what"), metric_rows(families)),
         ]
     )
@@ -128,16 +129,26 @@ def models_page(models: Path) -> str:
         figures = {(f.corpus, f.split, f.metric): f.value for f in manifest.figures}
         shown = [
             f"{100 * value:.1f}" if (value := figures.get(key)) is not None else ""
-            for key in (("transfer", "mean of sets", "pearson"), ("SICK", "test", "pearson"), ("SICK", "test", "accuracy"))
+            for key in (
+                ("transfer", "mean of sets", "pearson"),
+                ("SICK", "test", "pearson"),
+                ("SICK", "test", "accuracy"),
+            )
         ]
         rows.append(
-            (f"[{manifest.id}](models/{manifest.id}.md)", manifest.architecture, ", ".join(tasks), f"{size:.0f}", *shown)
+            (
+                f"[{manifest.id}](models/{manifest.id}.md)",
+                manifest.architecture,
+                ", ".join(tasks),
+                f"{size:.0f}",
+                *shown,
+            )
         )
     return "\n".join(
         [
             "# Published models\n",
-            "Written from the manifests in `models/`. Figures are of the published files, through ONNX Runtime. Which model "
-            "to take: [choose a model](../choosing.md).\n",
+            "Written from the manifests in `models/`. Figures are of the published files, through ONNX Runtime. "
+            "Which model to take: [choose a model](../choosing.md).\n",
             table(
                 (
                     "model",

@@ -13,7 +13,10 @@ _PLOT = re.compile(r"^<!-- plot: ([\w-]+) -->$", re.MULTILINE)
 _PAPERS = {  # how a heading begins -> the page that it is on, and that page's title
     "Wieting et al. (2016)": ("wieting-2016", "Wieting et al. (2016), ours beside the paper's"),
     "Wieting & Gimpel (2017)": ("wieting-gimpel-2017", "Wieting & Gimpel (2017), ours beside the paper's"),
-    "Mueller & Thyagarajan (2016)": ("mueller-thyagarajan-2016", "Mueller & Thyagarajan (2016), ours beside the paper's"),
+    "Mueller & Thyagarajan (2016)": (
+        "mueller-thyagarajan-2016",
+        "Mueller & Thyagarajan (2016), ours beside the paper's",
+    ),
     "He & Lin (2016)": ("he-lin-2016", "He & Lin (2016), ours beside the paper's"),
     "Li et al. (2019)": ("li-2019", "Li et al. (2019), ours beside the paper's"),
     "": ("ours", "Tables that are in no paper"),
