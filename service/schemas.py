@@ -82,8 +82,10 @@ class SimilarityRequest(_Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PAIR]}]})
 
     pairs: list[SentencePair] = Field(min_length=1, fail_fast=True)
-    task: Literal["similarity", "paraphrase"] = Field(
-        "similarity", description="what the scores say; `paraphrase` is for models that have it (see GET /models)"
+    task: Literal["similarity", "paraphrase", "relevance"] = Field(
+        "similarity",
+        description="what the scores say; `paraphrase`, and `relevance` of b to a, are for models that have it "
+        "(see GET /models)",
     )
     model: ModelName = None
     tell_cached: TellCached = False

@@ -23,6 +23,7 @@ ORDER = (
     "publishing",
     "results",
     "analyses",
+    "thresholds",
     "__main__",
 )
 MOST_FILES = 15
