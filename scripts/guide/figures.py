@@ -1,5 +1,6 @@
 """Plots for the site, as SVG in the colours of the page: our figures beside the paper's."""
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -54,8 +55,8 @@ def _draw(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
     width = _LABELS + len(columns) * (_PANEL + _GAP)
     height = _HEAD + len(rows) * _ROW + 30
     parts = [
-        f'<svg class="beside" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}: ours and the '
-        f'paper\'s" xmlns="http://www.w3.org/2000/svg" font-size="12" fill="currentColor">',
+        f'<svg class="beside" width="{width}" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{escape(title)}: ours and the paper\'s" xmlns="http://www.w3.org/2000/svg" font-size="12" fill="currentColor">',
         f'<circle class="ours" cx="{_LABELS + 6}" cy="12" r="5"/><text x="{_LABELS + 16}" y="16">ours</text>',
         f'<path class="paper" d="{_diamond(_LABELS + 70, 12)}"/><text x="{_LABELS + 82}" y="16">the paper\'s</text>',
     ]
@@ -105,11 +106,9 @@ def _fit(label: str) -> str:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Four to eight round numbers between two."""
-    raw = (high - low) / 4
-    power = 10.0
-    while power > raw:
-        power /= 10
-    step = max(power * factor for factor in (1, 2, 5) if power * factor <= raw)
+    """Two to five round numbers between two."""
+    raw = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = min(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
     first = int(low // step) + 1
     return [round(step * n, 10) for n in range(first, int(high // step) + 1)]

@@ -47,9 +47,9 @@ def _by_paper(text: str, tables: Path) -> Iterator[tuple[str, str, str]]:
     grouped: dict[str, list[str]] = {start: [] for start in _PAPERS}
     for part in parts:
         start = next(start for start in _PAPERS if part.startswith(start))
-        shown = _REPRODUCED.sub(lambda found: f"{found[0]}", part)
+        shown = part
         if (found := _REPRODUCED.search(part)) and (svg := plot(found[1], tables)):
-            heading, _, rest = shown.partition("\n")
+            heading, _, rest = part.partition("\n")
             shown = f"{heading}\n\n{svg}\n{rest}"
         grouped[start].append(f"## {shown}")
     for start, (name, title) in _PAPERS.items():
