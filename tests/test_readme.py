@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,21 @@ def test_the_readme_has_the_figures_of_the_manifests() -> None:
             assert round(float(figure) * (1000 if figure.startswith(".") else 10)) in thousandths, (models, figure)
 
 
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    """The published models that the examples name, and the defaults."""
+    named = {name for command, _ in EXAMPLES for name in re.findall(r'model": "([a-z-]+)"', command)}
+    settings = Settings(models_dir=ROOT / "models")
+    named |= {settings.default_similarity, settings.default_rank, settings.default_entailment}
+    with TestClient(create_app(Settings(models_dir=ROOT / "models", models=tuple(sorted(named))))) as opened:
+        yield opened
+
+
 @pytest.mark.artifacts
 @pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=["similarity", "rank", "entailment", "labels", "claims"])
-def test_an_example_answers_as_printed(command: str, answer: str) -> None:
+def test_an_example_answers_as_printed(client: TestClient, command: str, answer: str) -> None:
     _, *arguments = shlex.split(command.replace("\\\n", " "))
     url = next(a for a in arguments if a.startswith("127.0.0.1:8000"))
     body = arguments[arguments.index("--json") + 1]
-    with TestClient(create_app(Settings(models_dir=ROOT / "models"))) as client:
-        found = client.post(url.removeprefix("127.0.0.1:8000"), content=body).json()
+    found = client.post(url.removeprefix("127.0.0.1:8000"), content=body).json()
     assert close(found, decimals(answer)), json.dumps(found)

@@ -56,7 +56,8 @@ def _draw(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
     height = _HEAD + len(rows) * _ROW + 30
     parts = [
         f'<svg class="beside" width="{width}" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{escape(title)}: ours and the paper\'s" xmlns="http://www.w3.org/2000/svg" font-size="12" fill="currentColor">',
+        f'aria-label="{escape(title)}: ours and the paper\'s" '
+        'xmlns="http://www.w3.org/2000/svg" font-size="12" fill="currentColor">',
         f'<circle class="ours" cx="{_LABELS + 6}" cy="12" r="5"/><text x="{_LABELS + 16}" y="16">ours</text>',
         f'<path class="paper" d="{_diamond(_LABELS + 70, 12)}"/><text x="{_LABELS + 82}" y="16">the paper\'s</text>',
     ]
