@@ -118,6 +118,21 @@ def words(
 
 
 @app.command()
+def rate(
+    recipe: Annotated[str, typer.Argument(help="name of a recipe that learns from a published model")],
+    teacher: TeacherPath = None,
+    models: Models = Path("models"),
+    runs: Runs = Path("runs"),
+) -> None:
+    """Let a published model rate the training pairs of a recipe that learns from it; `train` needs this first."""
+    from training.publishing.rate import rate as rate_pairs
+    from training.recipes import find
+
+    count = rate_pairs(find(recipe), models, runs, teacher_folder(teacher))
+    console.print(f"{recipe}: {count} pairs rated")
+
+
+@app.command()
 def train(
     recipe: Annotated[str, typer.Argument(help="name of a recipe (see `recipes`)")],
     seed: Seed = 1,

@@ -1,4 +1,4 @@
-"""Several tasks at once for a cross-encoder: each pair teaches the heads that its corpus has labels for.
+"""Several tasks at once for a model of pairs with heads: each pair teaches the heads that its corpus has labels for.
 
 Entailment: negative log-likelihood of the label; of a pair that is known only not to be entailment, that of the other
 two labels together. All other tasks: binary cross-entropy to a value from 0 to 1. The losses of a batch are summed over
@@ -10,7 +10,7 @@ again, in another order.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
 from contract.tokenizer import Encoded
-from training.architectures.transformer import CrossEncoder
+from training.architectures import PairWithHeads
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.tasks import DEVELOPMENT, TEACHES
 from training.objectives.metrics import binary, graded, labelled, ranked
@@ -49,6 +49,14 @@ class TasksConfig:
     then: Mapping[str, int]  # and in the epochs after it
     weights: Mapping[str, float] = field(default_factory=dict)  # of tasks; 1 where none is given
     edits_weight: float = 1.0  # of the similarity of pairs with an edit (caption-contrast)
+    ratings_weight: float = 1.0  # of a larger model's ratings, where there are any
+
+
+class Rated(NamedTuple):
+    """What a larger model says of some pairs of a corpus."""
+
+    rows: Indices  # which pairs [m]
+    probabilities: Mapping[str, npt.NDArray[np.float32]]  # of each task: entailment [m, 3], others [m, 1]
 
 
 class PairTokens:
@@ -86,7 +94,7 @@ class TasksObjective:
 
     def __init__(
         self,
-        model: CrossEncoder,
+        model: PairWithHeads,
         training: Mapping[str, Sequence[Pair]],
         development: Mapping[str, Sequence[Pair]],
         tokenizer: Encodes,
@@ -96,6 +104,7 @@ class TasksObjective:
         batch_size: int,
         seed: int,
         low_precision: bool,
+        ratings: Mapping[str, Rated] | None = None,
     ) -> None:
         """Tokenise all pairs.
 
@@ -109,8 +118,9 @@ class TasksObjective:
             batch_size: pairs.
             seed: of the order.
             low_precision: products of matrices in bfloat16 in training; evaluation is in float32.
+            ratings: of a larger model, by corpus: each pair then teaches all heads that model has too.
         """
-        self.model: CrossEncoder = model
+        self.model: PairWithHeads = model
         self.config, self.batch_size, self.seed, self.low_precision = config, batch_size, seed, low_precision
         self.names = [name for name in TEACHES if name in training]
         starts = np.cumsum([0, *(len(training[name]) for name in self.names)])
@@ -123,9 +133,22 @@ class TasksObjective:
         self.weight = np.ones(len(pairs))
         if "caption-contrast" in self.rows:
             self.weight[self.rows["caption-contrast"]] = config.edits_weight
+        self.rated = self._rated(ratings or {})
         self.development = {
             name: (PairTokens(found, tokenizer, max_tokens), found) for name, found in development.items()
         }
+
+    def _rated(self, ratings: Mapping[str, Rated]) -> dict[str, npt.NDArray[np.float32]]:
+        """Of each task the ratings of all training pairs [n, K]; NaN where a pair has none."""
+        tasks = dict.fromkeys(task for rated in ratings.values() for task in rated.probabilities)
+        found = {}
+        for task in (task for task in tasks if task in self.model.heads):
+            width = next(r.probabilities[task].shape[1] for r in ratings.values() if task in r.probabilities)
+            found[task] = np.full((len(self.training), width), np.nan, dtype=np.float32)
+            for name, rated in ratings.items():
+                if name in self.rows and task in rated.probabilities:
+                    found[task][self.rows[name][rated.rows]] = rated.probabilities[task]
+        return found
 
     def steps(self) -> int:
         """Batches of an epoch; those of the first pass are filled up to as many."""
@@ -170,6 +193,12 @@ class TasksObjective:
             if known.any():
                 each = _loss(task, output[known], target[known]) * weight[known]
                 parts[task] = self.config.weights.get(task, 1.0) * each.sum() / len(batch)
+        for task, ratings in self.rated.items():
+            rating = torch.from_numpy(ratings[batch])
+            known = ~rating[:, 0].isnan()
+            if known.any():
+                each = _rating_loss(task, outputs[task][known], rating[known])
+                parts[f"{task}_rated"] = self.config.ratings_weight * each.sum() / len(batch)
         return torch.stack(list(parts.values())).sum(), {name: float(value.detach()) for name, value in parts.items()}
 
     def evaluate(self) -> dict[str, float]:
@@ -214,8 +243,15 @@ def _loss(task: str, output: Tensor, target: Tensor) -> Tensor:
     return -torch.where(target == NOT_ENTAILED, others, known)
 
 
+def _rating_loss(task: str, output: Tensor, rating: Tensor) -> Tensor:
+    """Each pair's cross-entropy to a larger model's probabilities [B]: both [B, K]."""
+    if task == "entailment":
+        return -(rating * log_softmax(output, dim=1)).sum(1)
+    return binary_cross_entropy_with_logits(output, rating, reduction="none")[:, 0]
+
+
 @torch.no_grad()
-def predict(model: CrossEncoder, pairs: PairTokens) -> dict[str, npt.NDArray[np.float32]]:
+def predict(model: PairWithHeads, pairs: PairTokens) -> dict[str, npt.NDArray[np.float32]]:
     """For each head the raw outputs of all pairs [n, K]; pairs of like length are run together."""
     order = np.argsort(pairs.lengths, kind="stable")
     found: dict[str, list[npt.NDArray[np.float32]]] = {}

@@ -8,6 +8,7 @@ from typing import TypeVar
 from training.names import by_name
 from training.recipes import (
     gallery,
+    general,
     gran,
     gran_supervised,
     malstm,
@@ -37,6 +38,7 @@ _FILES = (
     pwim,
     mgim,
     gallery,
+    general,
     minilm,
 )
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from training.architectures import ArchitectureConfig, CrossEncoderConfig, InteractionConfig
+from training.architectures import ArchitectureConfig, HeadsConfig, InteractionConfig
 from training.architectures.models import Precision
 from training.objectives.manhattan import ManhattanConfig
 from training.objectives.pairwise import PairwiseConfig
@@ -63,7 +63,7 @@ class Recipe:
     name: str
     reaches: str  # what it should reach, on what machine, in what time
     table: TableRecipe | PublishedTable | ServedTable | PretrainedEncoder
-    architecture: ArchitectureConfig | InteractionConfig | CrossEncoderConfig
+    architecture: ArchitectureConfig | InteractionConfig | HeadsConfig
     data: Source[Any, Any]
     objective: (
         TeacherCosineConfig

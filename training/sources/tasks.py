@@ -37,6 +37,8 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
     sentences: int = 25_000  # that the cosines are of, drawn as for the transfer models
     partners: int = 4  # of each sentence: near ones, less near ones, anyone
     seed: int = 0
+    rated_by: str | None = None  # id of a published model of several tasks whose ratings are learnt too
+    rated_pairs: int = 12_000  # of a corpus at most that it rates
 
     feeds: ClassVar = (TasksConfig,)
 
