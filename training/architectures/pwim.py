@@ -255,6 +255,9 @@ def _similarities(a_BRSH: Tensor, b_BRTH: Tensor) -> Tensor:
 
     Of both directions joined (whose dot products and squares are the sums of theirs), then of each representation.
     """
+    if torch.is_autocast_enabled("cpu"):  # bfloat16 would match words by rounding errors
+        with torch.autocast("cpu", enabled=False):
+            return _similarities(a_BRSH.float(), b_BRTH.float())
     dot, distance = _joined(a_BRSH @ b_BRTH.transpose(2, 3)), _joined(_squared_distance(a_BRSH, b_BRTH))
     squares_a, squares_b = (_joined((states**2).sum(3)) for states in (a_BRSH, b_BRTH))
     cosine = dot / torch.sqrt((squares_a[:, :, :, None] * squares_b[:, :, None]).clamp(min=1e-12))

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
 from contract.tokenizer import Encoded
-from training.architectures import PairWithHeads
+from training.architectures import CrossEncoder, PairWithHeads
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.tasks import DEVELOPMENT, TEACHES
 from training.objectives.metrics import binary, graded, labelled, ranked
@@ -31,6 +31,7 @@ Values = npt.NDArray[np.float64]
 IGNORED, NOT_ENTAILED = -1, 3
 SORTED_TOGETHER = 20  # batches: pairs of like length share one, at little cost to the randomness of their order
 EVALUATION_BATCH = 32
+IMAGE_STEP = 8  # tokens: images of words are as large as multiples of this
 
 
 class Encodes(Protocol):
@@ -60,7 +61,7 @@ class Rated(NamedTuple):
 
 
 class PairTokens:
-    """n tokenised pairs: joined lengths are what a pair costs."""
+    """n tokenised pairs."""
 
     def __init__(self, pairs: Sequence[Pair], tokenizer: Encodes, max_tokens: int) -> None:
         """Tokenise both sides, each cut at `max_tokens`.
@@ -71,10 +72,22 @@ class PairTokens:
         self.sides = [[np.array(tokenizer.encode(t, max_tokens).ids) for t in (p.a, p.b)] for p in pairs]
         if not all(len(ids) for sides in self.sides for ids in sides):
             raise ValueError("a text has no tokens")
-        self.lengths = np.array([len(a) + len(b) for a, b in self.sides])
+        self.lengths = np.array([[len(a), len(b)] for a, b in self.sides])  # [n, 2]
 
     def __len__(self) -> int:
         return len(self.sides)
+
+    def by_length(self, indices: Indices, *, joined: bool) -> Indices:
+        """The same pairs, those next to each other that cost a model little padding.
+
+        `joined`: it reads both sentences as one sequence; else it makes an image of them, so both sides count.
+        """
+        lengths = self.lengths[indices]
+        if joined:
+            return indices[np.argsort(lengths.sum(1), kind="stable")]
+        rows, columns = -(-lengths // IMAGE_STEP).T
+        turned = np.where(rows % 2 == 0, columns, -columns)  # there and back: neighbours stay alike from row to row
+        return indices[np.lexsort((turned, rows))]
 
     def batch(self, indices: Indices) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Padded ids [B, S], lengths [B] of the first sentences, and [B, T], [B] of the second."""
@@ -161,7 +174,7 @@ class TasksObjective:
         batches: list[Indices] = []
         for start in range(0, len(drawn), together):
             block = drawn[start : start + together]
-            block = block[np.argsort(self.training.lengths[block], kind="stable")]
+            block = self.training.by_length(block, joined=isinstance(self.model, CrossEncoder))
             batches += [block[i : i + self.batch_size] for i in range(0, len(block), self.batch_size)]
         for i in np.random.default_rng((self.seed, epoch, 1)).permutation(len(batches)):
             part = shard(batches[i], rank, world)
@@ -253,7 +266,7 @@ def _rating_loss(task: str, output: Tensor, rating: Tensor) -> Tensor:
 @torch.no_grad()
 def predict(model: PairWithHeads, pairs: PairTokens) -> dict[str, npt.NDArray[np.float32]]:
     """For each head the raw outputs of all pairs [n, K]; pairs of like length are run together."""
-    order = np.argsort(pairs.lengths, kind="stable")
+    order = pairs.by_length(np.arange(len(pairs)), joined=isinstance(model, CrossEncoder))
     found: dict[str, list[npt.NDArray[np.float32]]] = {}
     for start in range(0, len(order), EVALUATION_BATCH):
         for name, output in model(*pairs.batch(order[start : start + EVALUATION_BATCH])).items():
