@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Explanation, Manifest
+from contract.manifest import Explanation, Limits, Manifest
 from training.architectures import CrossEncoder, PWIMTasks
 from training.publishing.export import export_explanation, export_pair
 from training.publishing.families.heads import HeadCalibrations, Heads, calibrated, served_heads, task_fields
@@ -47,11 +47,12 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
     if isinstance(model, CrossEncoder):
         calibrations = calibrated(model, tokenizer_for(recipe, runs, run), publication.max_tokens)
         fields = write_cross_encoder(model, run / TOKENIZER_NAME, folder, publication.model_id, calibrations)
-        return {**fields, "max_tokens": fields.pop("limits").max_tokens}
-    words = load_table(recipe.table, runs)
-    model.embedding = embedding(words, publication.storage, 1.0)
-    calibrations = calibrated(model, words.tokenizer, model.tasks.limit)
-    return write_pwim(model, words, folder, publication.model_id, calibrations)
+    else:
+        words = load_table(recipe.table, runs)
+        model.embedding = embedding(words, publication.storage, 1.0)
+        calibrations = calibrated(model, words.tokenizer, model.tasks.limit)
+        fields = write_pwim(model, words, folder, publication.model_id, calibrations)
+    return {**fields, "max_tokens": fields.pop("limits").max_tokens}
 
 
 def write_pwim(
@@ -67,7 +68,7 @@ def write_pwim(
         calibrations: of its heads.
 
     Returns:
-        As `write_folder`.
+        The fields of the manifest that depend on the model, as `write_cross_encoder` returns them.
 
     Raises:
         ParityError, GraphMismatchError: a graph does not compute what the model does.
@@ -85,7 +86,7 @@ def write_pwim(
     return {
         "family": "interaction",
         "tokenizer": TOKENIZER,
-        "max_tokens": limit,
+        "limits": Limits(max_tokens=limit),
         "explanation": Explanation(graph=EXPLANATION, matrices=model.MATRICES),
         **task_fields(heads.columns, calibrations, PAIR),
         **write_words(arrays, words.tokenizer, folder)._asdict(),
