@@ -51,7 +51,7 @@ _LABELS = Recipe(
     data=TaskPairs(tuple(_QUOTAS)),
     objective=TasksConfig(first={}, first_epochs=0, then=_QUOTAS),
     optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=None, clip=5.0),
-    schedule=Schedule(epochs=8, batch_size=64, decay="linear", checkpoint_seconds=240),
+    schedule=Schedule(epochs=6, batch_size=64, decay="linear", checkpoint_seconds=240),
     precision="bfloat16",
     max_tokens=48,
 )
