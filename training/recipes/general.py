@@ -65,6 +65,7 @@ RECIPES = (
         reaches="what licences that allow any use cost: the labels without SICK, MSRP, WikiQA, TrecQA and others",
         data=TaskPairs(tuple(_PERMISSIVE_QUOTAS)),
         objective=TasksConfig(first={}, first_epochs=0, then=_PERMISSIVE_QUOTAS),
+        schedule=replace(_LABELS.schedule, epochs=3),
     ),
     replace(
         _LABELS,
