@@ -11,6 +11,7 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
+from training.domains import domain
 from training.publishing.cli import evaluate_model
 from training.thresholds.cli import threshold
 
@@ -197,6 +198,7 @@ def evaluate(
 
 app.command("evaluate-model")(evaluate_model)
 app.command()(threshold)
+app.command()(domain)
 
 
 @app.command()
