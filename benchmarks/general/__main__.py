@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks.general.sections import SECTIONS, measure
+from benchmarks.general.sets import MOST
 from benchmarks.report import RESULTS, ROOT, machine, write
 from training.publishing.runtime import PublishedModel
 
@@ -25,15 +26,17 @@ def main() -> None:
     )
     parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="ids of published models")
     parser.add_argument("--only", action="append", choices=list(SECTIONS), help="these sections [default: all]")
+    parser.add_argument("--most", type=int, default=MOST, help="pairs of a corpus; more are sampled")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     names = [name for name in SECTIONS if not options.only or name in options.only]
     models = {name: PublishedModel(options.models / name) for name in options.ids}
-    lines, found = measure(models, names)
+    lines, found = measure(models, names, options.most)
     command = " ".join(
         ["python -m benchmarks.general", *options.ids, *(f"--only {name}" for name in options.only or ())]
     )
+    command += f" --most {options.most}" if options.most != MOST else ""
     about = f"`{command}`. {machine('onnxruntime', 'numpy', 'scikit-learn')}."
     name = "-".join(["general-text", *(options.only or ())])
     prints = {each: model.manifest.fingerprint for each, model in models.items()}

@@ -30,10 +30,10 @@ BASELINE = "overlap of words"
 TRAINED = " (trained on it)"
 Models = Mapping[str, PublishedModel]
 Rows = list[dict[str, Any]]
-Section = Callable[[Models], tuple[list[str], Rows]]
+Section = Callable[[Models, int], tuple[list[str], Rows]]
 
 
-def faq(models: Models) -> tuple[list[str], Rows]:
+def faq(models: Models, most: int) -> tuple[list[str], Rows]:
     """Right answers first, in one stage and in two."""
     asked = sets.questions()
     rows: Rows = [{"model": BASELINE, **ranking_figures(asked, [overlap_order(each) for each in asked])}]
@@ -62,14 +62,14 @@ def faq(models: Models) -> tuple[list[str], Rows]:
     return table(["model", "second stage", "right answer first", *domains, "MRR"], lines), rows
 
 
-def contrast(models: Models) -> tuple[list[str], Rows]:
+def contrast(models: Models, most: int) -> tuple[list[str], Rows]:
     """A rewrite above an edit; pairs in another order of words."""
     contrasts = {
         "written": (sets.written_contrasts(), ""),
-        "captions": (sets.caption_contrasts(), ""),
-        "antonyms": (sets.antonym_contrasts(), "cannot"),
+        "captions": (sets.caption_contrasts(most), ""),
+        "antonyms": (sets.antonym_contrasts(most), "cannot"),
     }
-    paws = labelled_pairs.read("paws-wiki")
+    paws = sets.sample(labelled_pairs.read("paws-wiki"), most)
     kinds = list(dict.fromkeys(each.kind for each in contrasts["written"][0]))
     rows: Rows = []
     for name, model in models.items():
@@ -101,12 +101,12 @@ def contrast(models: Models) -> tuple[list[str], Rows]:
     return table(head, lines), rows
 
 
-def entailment(models: Models) -> tuple[list[str], Rows]:
+def entailment(models: Models, most: int) -> tuple[list[str], Rows]:
     """Accuracy and calibration on development pairs; of SNLI and MultiNLI those that calibrate no model."""
     parts = {
-        "SNLI": measured(nli.snli("dev")),
-        "MultiNLI": measured(nli.multinli()),
-        "SciTail": labelled_pairs.read("scitail-dev"),
+        "SNLI": sets.sample(measured(nli.snli("dev")), most),
+        "MultiNLI": sets.sample(measured(nli.multinli()), most),
+        "SciTail": sets.sample(labelled_pairs.read("scitail-dev"), most),
     }
     fit = [*nli.snli("dev")[:CALIBRATION_PAIRS], *nli.multinli()[:CALIBRATION_PAIRS]]
     rows: Rows = []
@@ -133,9 +133,9 @@ def entailment(models: Models) -> tuple[list[str], Rows]:
     return table(head, lines), rows
 
 
-def claims(models: Models) -> tuple[list[str], Rows]:
+def claims(models: Models, most: int) -> tuple[list[str], Rows]:
     """Claims against a document: the right sentence first, and what tells supported claims from others."""
-    written, pictures = sets.written_claims(), list(sets.picture_claims())
+    written, pictures = sets.written_claims(), sets.sample(list(sets.picture_claims()), most)
     rows: Rows = [{"model": BASELINE, "written": overlap_of_claims(written), "mpe": overlap_of_claims(pictures)}]
     rows += [
         {"model": name, "written": claim_figures(model, written), "mpe": claim_figures(model, pictures)}
@@ -186,12 +186,12 @@ SECTIONS: Mapping[str, tuple[str, Section]] = {
 }
 
 
-def measure(models: Models, names: Sequence[str]) -> tuple[list[str], dict[str, Rows]]:
+def measure(models: Models, names: Sequence[str], most: int) -> tuple[list[str], dict[str, Rows]]:
     """The lines of all sections, and their figures by name."""
     lines: list[str] = []
     found: dict[str, Rows] = {}
     for name in names:
         about, section = SECTIONS[name]
-        of_section, found[name] = section(models)
+        of_section, found[name] = section(models, most)
         lines += [f"## {name.capitalize() if name != 'faq' else 'FAQ'}", "", about, "", *of_section, ""]
     return lines, found

@@ -5,16 +5,17 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from training.corpora.files import read_rows
 from training.corpora.readers import captions, labelled_pairs
 from training.corpora.tasks import HELD_OUT_CONTRAST
 from training.pairs import Pair
 
+T = TypeVar("T")
 TEXTS = Path(__file__).with_name("texts.json")
-MOST_CONTRASTS = 500  # of a corpus; more are sampled
-MOST_REWRITES = 4  # of an original
+MOST = 1000  # pairs, contrasts or claims of a corpus, unless asked for otherwise; more are sampled
+MOST_REWRITES = 2  # of an original
 _MPE = ("split", "label", "premise", "hypothesis")
 
 
@@ -66,7 +67,7 @@ def written_contrasts() -> list[Contrast]:
     return [Contrast(kind, original, [rewrite], edit) for kind, original, rewrite, edit in _texts()["contrast"]]
 
 
-def caption_contrasts() -> list[Contrast]:
+def caption_contrasts(most: int = MOST) -> list[Contrast]:
     """Edits of captions by makers that no model was trained on; the rewrites are other captions of the same picture.
 
     The edits are those of which the original is a caption of COCO's validation part (2017), a sample of them.
@@ -79,20 +80,20 @@ def caption_contrasts() -> list[Contrast]:
         if edit.group in HELD_OUT_CONTRAST and (image := image_of.get(_plain(edit.a)))
         if (others := [caption for caption in images[image] if _plain(caption) != _plain(edit.a)])
     ]
-    return _sample(found)
+    return sample(found, most)
 
 
-def antonym_contrasts() -> list[Contrast]:
+def antonym_contrasts(most: int = MOST) -> list[Contrast]:
     """Sentences with a synonym, or an antonym or a negation, put in: those of CANNOT that have both kinds."""
     pairs = [pair for pair in labelled_pairs.read("cannot") if pair.group == "sem-anto-neg"]
     same, other = (_by_first(p for p in pairs if (p.label == "entailment") is wanted) for wanted in (True, False))
-    return _sample(
-        [Contrast("sem-anto-neg", a, same[a][:MOST_REWRITES], edits[0]) for a, edits in other.items() if a in same]
-    )
+    found = [Contrast("sem-anto-neg", a, same[a][:MOST_REWRITES], edits[0]) for a, edits in other.items() if a in same]
+    return sample(found, most)
 
 
-def _sample(found: list[Contrast]) -> list[Contrast]:
-    return random.Random(1).sample(found, min(MOST_CONTRASTS, len(found)))
+def sample(found: Sequence[T], most: int) -> list[T]:
+    """At most so many of them, the same ones each time."""
+    return list(found) if len(found) <= most else random.Random(1).sample(list(found), most)
 
 
 def _by_first(pairs: Iterable[Pair]) -> dict[str, list[str]]:
