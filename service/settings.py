@@ -78,7 +78,7 @@ class Settings(BaseSettings):
     default_rerank: str | None = Field(
         default=None,
         description="second model of /rank, when a request asks for a second stage and names none; "
-        "without it pwim-qa, where that is among the models",
+        "without it minilm, where that is among the models",
     )
     default_entailment: str = "avg-sick"
     model_versions: Annotated[dict[str, int | Literal["latest"]], NoDecode] = Field(

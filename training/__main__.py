@@ -11,7 +11,9 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
+from training.domains import domain
 from training.publishing.cli import evaluate_model
+from training.thresholds.cli import threshold
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -223,6 +225,8 @@ def evaluate(
 
 
 app.command("evaluate-model")(evaluate_model)
+app.command()(threshold)
+app.command()(domain)
 
 
 @app.command()
@@ -346,6 +350,7 @@ def run_cli() -> None:
     import sys
 
     from contract.errors import ContractError
+    from semblance.errors import SemblanceError
     from training.analyses.cli import analyse
     from training.corpora.catalogue.cli import app as data_app
     from training.corpora.files import CorpusError
@@ -354,6 +359,7 @@ def run_cli() -> None:
     from training.runs.folder import RecipeChangedError, RunMissing
     from training.runs.spaces import SearchError
     from training.sources.source import RecipeError
+    from training.thresholds.labelled import ThresholdError
 
     app.add_typer(data_app, name="data")
     app.command()(analyse)
@@ -368,6 +374,8 @@ def run_cli() -> None:
         SearchError,
         ParityError,
         WordNetMissing,
+        ThresholdError,
+        SemblanceError,
         FileExistsError,
         FileNotFoundError,
     ) as error:
