@@ -83,7 +83,7 @@ class Settings(BaseSettings):
     default_rerank: str | None = Field(
         default=None,
         description="second model of /rank, when a request asks for a second stage and names none; "
-        "without it pwim-qa, where that is among the models",
+        "without it minilm, where that is among the models",
     )
     default_entailment: str = Field(
         default="avg-sick", description="model of /entailment, and of /classify with labels, when none is named"

@@ -21,7 +21,7 @@ def pages(models: Path) -> dict[str, str]:
     """The pages by name, from a service of the default models and one with labels of its own."""
     defaults = Settings(models_dir=models)
     chosen = dict.fromkeys(
-        (defaults.default_similarity, defaults.default_rank, defaults.default_entailment, "pwim-qa", "sentiment")
+        (defaults.default_similarity, defaults.default_rank, defaults.default_entailment, "minilm", "sentiment")
     )
     settings = Settings(models_dir=models, models=tuple(chosen))
     with TestClient(create_app(settings)) as client:

@@ -8,6 +8,7 @@ ORDER = (
     "records",
     "progress",
     "pairs",
+    "domains",
     "corpora.counts",
     "corpora.files",
     "corpora.readers",
