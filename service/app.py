@@ -20,6 +20,7 @@ from service.api.json_endpoint import own_endpoint
 from service.api.routes import operations_routes, scoring_routes
 from service.errors import HttpError, InternalError, RequestError
 from service.http.edge import OPEN, Edge
+from service.http.playground import add_playground, is_playground
 from service.http.rate_limit import open_rate_limit
 from service.observe.logs import REQUEST_ID
 from service.observe.tracing import Tracing
@@ -72,6 +73,8 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
     keys = [Depends(way) for way in ways] if settings.api_keys else []
     for router in (scoring, operations, dialects.router):
         app.include_router(router, dependencies=keys)
+    if settings.playground:
+        add_playground(app)
 
     @cache
     def described() -> dict[str, Any]:
@@ -98,6 +101,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
         endpoints=dialects.endpoints,
         routes=[*get_paths, "/docs", "/openapi.json"],
         error_format=dialects.error_format,
+        is_page=is_playground if settings.playground else lambda _: False,
         rate_limit=rate_limit,
         tracing=tracing,
     )
