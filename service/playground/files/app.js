@@ -4,7 +4,7 @@ import { asked, linkTo } from "./parts/address.js";
 import { clear, show } from "./parts/alerts.js";
 import { NoAnswer, useKey } from "./parts/api.js";
 import { $ } from "./parts/dom.js";
-import { loadModels } from "./parts/models.js";
+import { loadModels, served } from "./parts/models.js";
 import * as batch from "./tabs/batch.js";
 import * as compare from "./tabs/compare.js";
 import * as entailment from "./tabs/entailment.js";
@@ -35,9 +35,10 @@ async function open() {
 
 function change(name) {
   if (name === shown) return;
-  addresses[shown] = location.href;
+  if (shown !== null) addresses[shown] = location.href;
   history.pushState(null, "", addresses[name] ?? linkTo(name, {}));
-  open();
+  if (served.models.length > 0) open();
+  else begin();
 }
 
 async function begin() {

@@ -5,10 +5,10 @@ import { h } from "./dom.js";
 /** A score 0..1. */
 export const two = (value) => value.toFixed(2);
 
-/** A signed number of any size. */
-export function signed(value) {
-  const text = value.toFixed(Math.abs(value) >= 10 ? 1 : 3);
-  return value > 0 ? `+${text}` : text.replace("-", "\u2212");
+/** A number with its sign. */
+export function signed(value, digits = 3) {
+  const text = Math.abs(value).toFixed(digits);
+  return Number(text) === 0 ? text : `${value > 0 ? "+" : "\u2212"}${text}`;
 }
 
 /** A number 0..1 and its bar; `kind` is a class of the bar. */
@@ -21,7 +21,7 @@ export function around(value, most) {
   if (value === null) return h("span", { class: "hint" }, "the only word");
   const share = most > 0 ? (100 * Math.abs(value)) / most : 0;
   const kind = value < 0 ? "bar around less" : "bar around";
-  return h("div", { class: kind, title: value.toFixed(6) }, h("b", {}, signed(value)), h("span", {}, h("i", { w: share })));
+  return h("div", { class: kind, title: value.toFixed(6) }, h("b", {}, signed(value, 2)), h("span", {}, h("i", { w: share })));
 }
 
 /** The largest absolute value. */

@@ -63,9 +63,9 @@ export const QUESTIONS = [
       "Use the link on the sign-in page to choose a new password.",
       "Your password must have twelve characters.",
       "To reset the device, hold the button for ten seconds.",
-      "If you cannot sign in, click \u201cForgot password\u201d and follow the steps.",
+      "If you have forgotten your password, click the link below the sign-in form to reset it.",
       "You can change your address in the settings.",
-      "Why was my password rejected?",
+      "Never tell anybody your password.",
     ],
   },
   {
@@ -78,6 +78,7 @@ export const QUESTIONS = [
       "Michael Collins stayed in orbit around the moon.",
       "On the moon a person weighs a sixth of what they weigh at home.",
       "Armstrong was born in Ohio.",
+      "Neil Armstrong was the first man to walk on the moon.",
     ],
   },
 ];
@@ -88,5 +89,5 @@ export const PREMISES = [
   { name: "Open", premise: "A woman is reading a book on a bench.", hypothesis: "A woman is waiting for a bus." },
 ];
 
-/** A small file for Batch; one row has no second sentence. */
-export const SAMPLE = [["id", "a", "b"], ...ANCHORS.map(([a, b], i) => [String(i + 1), a, b]), ["24", "This row has no second sentence.", ""]];
+/** A small file for Batch. */
+export const SAMPLE = [["id", "a", "b"], ...ANCHORS.map(([a, b], i) => [String(i + 1), a, b])];

@@ -8,6 +8,7 @@ const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
 
 /**
  * @param {object} what
+ * @param {string} what.title
  * @param {string} what.caption what the numbers are
  * @param {string[]} what.rows tokens of the first sentence
  * @param {string[]} what.columns tokens of the second
@@ -17,9 +18,9 @@ const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
  * @param {{a: number[], b: number[], all: number}|null} what.sums of rows, of columns and of all
  * @param {(value: number) => string} what.inWords what a value says, for the line below the table
  */
-export function heat({ caption, rows, columns, values, range, picked = null, sums = null, inWords = () => "" }) {
+export function heat({ title, caption, rows, columns, values, range, picked = null, sums = null, inWords = () => "" }) {
   const most = range && range[0] < 0 ? Math.max(-range[0], range[1]) : largest(values.flat());
-  const reading = h("p", { class: "reading soft", "aria-hidden": "true" }, "Point at a cell, or move through them with the arrow keys.");
+  const reading = h("p", { class: "reading soft", "aria-hidden": "true" }, "Point at a cell for its value; arrow keys move through the table.");
   const cells = values.map((row, i) => row.map((value, j) => cell(value, i, j)));
 
   function cell(value, i, j) {
@@ -69,11 +70,11 @@ export function heat({ caption, rows, columns, values, range, picked = null, sum
     "table",
     {
       role: "grid",
+      "aria-label": title,
       onkeydown: move,
       onfocusin: (event) => read(event.target),
       onmouseover: (event) => read(event.target),
     },
-    h("caption", {}, caption),
     h("thead", {}, head),
     h("tbody", {}, body, foot),
   );
@@ -86,7 +87,7 @@ export function heat({ caption, rows, columns, values, range, picked = null, sum
     h("span", {}, hasLess ? signed(most) : most.toFixed(2)),
     picked && h("span", {}, "\u25cf and a frame: matched one to one"),
   );
-  return h("div", {}, h("div", { class: columns.length > MOST_WITH_NUMBERS ? "heat dense scroll" : "heat scroll" }, table), reading, legend);
+  return h("div", {}, h("h3", {}, title), h("p", { class: "hint" }, caption), h("div", { class: columns.length > MOST_WITH_NUMBERS ? "heat dense scroll" : "heat scroll" }, table), reading, legend);
 }
 
 /** Two digits, without the 0 before the point. */

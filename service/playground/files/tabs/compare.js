@@ -63,6 +63,7 @@ async function run() {
   const pair = { a: a.value, b: b.value };
   asked = pair;
   clear(panel);
+  panel.setAttribute("aria-busy", "true");
   rows = questions();
   const isDefault = chosen === null || (chosen.model === defaultOf(ROUTE) && chosen.task === "similarity");
   chosen ??= { model: rows[0].model, task: "similarity" };
@@ -89,6 +90,8 @@ async function run() {
     say(`${rows.length} models have answered`);
   } catch (error) {
     if (!wasStopped(error)) show(panel, error);
+  } finally {
+    if (stop.signal === signal) panel.setAttribute("aria-busy", "false");
   }
 }
 

@@ -7,7 +7,7 @@ import { bar, two } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
 import { $, fill, h, say } from "../parts/dom.js";
 import { PREMISES } from "../parts/examples.js";
-import { able, defaultOf } from "../parts/models.js";
+import { able, defaultOf, served } from "../parts/models.js";
 
 const ROUTE = "/entailment";
 const LABELS = ["entailment", "neutral", "contradiction"];
@@ -115,7 +115,7 @@ function draw(answers) {
           ),
         ),
       ),
-      h("p", { class: "hint" }, "Models trained on SICK know captions of pictures and little else; their probabilities of other text are to be doubted."),
+      answers.some(({ model }) => served.models.some(({ name, title }) => name === model && title.includes("SICK"))) && h("p", { class: "hint" }, "Models trained on SICK know captions of pictures and little else; their probabilities of other text are to be doubted."),
     ),
   );
 }

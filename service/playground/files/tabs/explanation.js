@@ -64,13 +64,14 @@ function drawMatrix(matrix, matrices, answer, rows, columns, shares) {
   const focus = matrix.name === "cosine" ? matrices[CHOSEN] : undefined;
   const title = isShares ? "Which words meet which" : focus ? "Word matches" : matrix.name === "attention" ? "Attention" : matrix.name;
   return heat({
-    caption: [h("h3", {}, title), h("span", { class: "hint" }, `Rows: first sentence; columns: second. ${matrix.description}.`)],
+    title,
+    caption: `${matrix.description[0].toUpperCase()}${matrix.description.slice(1)}. Rows are the first sentence, columns the second.`,
     rows,
     columns,
     values: matrix.values,
     range: matrix.range,
     picked: focus ? focus.values.map((row) => row.map((weight) => weight > MATCHED)) : null,
     sums: isShares ? { a: shares.a, b: shares.b, all: answer.raw_score } : null,
-    inWords: isShares && answer.raw_score > 0 ? (value) => `${signed((100 * value) / answer.raw_score).replace(/\.\d+$/, "")} % of the raw score` : undefined,
+    inWords: isShares && answer.raw_score > 0 ? (value) => `${signed((100 * value) / answer.raw_score, 0)} % of the raw score` : undefined,
   });
 }

@@ -19,7 +19,7 @@ const model = $("rank-model");
 const second = $("rank-second");
 const top = $("rank-top");
 const inputs = { query, candidates, model, rerank_model: second, rerank_top: top };
-let threshold = 0.5;
+let threshold = null; // null: half the best score, until the slider is moved
 let stop = new AbortController();
 
 const listed = () => candidates.value.split("\n").map((line) => line.trim()).filter(Boolean);
@@ -54,7 +54,7 @@ const fields = () => ({
   model: model.value === defaultOf("/rank") ? null : model.value,
   rerank_model: second.value,
   rerank_top: second.value === NO_SECOND ? null : top.value,
-  threshold: two(threshold),
+  threshold: threshold === null ? null : two(threshold),
 });
 
 function draw(first, final, stages) {
@@ -69,14 +69,19 @@ function draw(first, final, stages) {
     counts: stages === 1 || result.stage === 2 ? result.score : -1,
   }));
   const kept = h("output", { for: "rank-threshold" });
-  const body = h("tbody", {});
-  const slider = h("input", { id: "rank-threshold", type: "range", min: "0", max: "1", step: "0.01", value: String(threshold), oninput: keep, onchange: () => remember("rank", fields()) });
+  const table = h("tbody", {});
+  const slider = h("input", { id: "rank-threshold", type: "range", min: "0", max: "1", step: "0.01", value: String(threshold ?? Math.floor(50 * rows[0].score) / 100), oninput: move, onchange: () => remember("rank", fields()) });
 
   function keep() {
+    const least = Number(slider.value);
+    const count = rows.filter((row) => row.counts >= least).length;
+    kept.textContent = `${two(least)} keeps ${count} of ${rows.length}`;
+    fill(table, rows.slice(0, MOST_SHOWN).map((row) => drawRow(row, final, row.counts >= least)));
+  }
+
+  function move() {
     threshold = Number(slider.value);
-    const count = rows.filter((row) => row.counts >= threshold).length;
-    kept.textContent = `${two(threshold)} keeps ${count} of ${rows.length}`;
-    fill(body, rows.slice(0, MOST_SHOWN).map((row) => drawRow(row, stages, row.counts >= threshold, final.truncated.candidates.includes(row.index))));
+    keep();
   }
 
   keep();
@@ -92,10 +97,10 @@ function draw(first, final, stages) {
       !second && h("p", { class: "hint" }, `Scores are ${scaleIn(final.scale)}.`),
       h(
         "div",
-        { class: "scroll" },
+        {},
         h(
           "table",
-          {},
+          { class: "stack" },
           h("caption", { class: "visually-hidden" }, "Candidates, best first"),
           h(
             "thead",
@@ -110,16 +115,14 @@ function draw(first, final, stages) {
               second && h("th", { scope: "col" }, "Moved"),
             ),
           ),
-          body,
+          table,
         ),
       ),
       rows.length > MOST_SHOWN && h("p", { class: "hint" }, `The best ${MOST_SHOWN} of ${rows.length} are shown; the threshold counts all.`),
-      copyBar(() => ({ curl: curl("rank", request(stages)), Python: python(call(stages), "answer.results[0].index"), link: linkTo("rank", fields()) })),
+      copyBar(() => ({ curl: curl("rank", body(stages)), Python: python(call(stages), "answer.results[0].index"), link: linkTo("rank", fields()) })),
     ),
   );
 }
-
-const request = (stages) => body(stages);
 
 function call(stages) {
   const { query: question, candidates: found, model: name, rerank_model: secondName, rerank_top: howMany } = body(stages);
@@ -127,16 +130,17 @@ function call(stages) {
   return `rank(${text(question)}, ${text(found)}, model=${text(name)}${more})`;
 }
 
-function drawRow(row, stages, isKept, isCut) {
-  const read = stages === 2 && row.stage === 2;
+function drawRow(row, final, isKept) {
+  const isCut = final.truncated.candidates.includes(row.index);
+  const second = final.rerank_model;
   return h(
     "tr",
     { class: isKept ? "" : "dropped" },
     h("td", { class: "number" }, String(row.place + 1)),
     h("th", { scope: "row" }, row.text, isCut && h("span", { class: "soft" }, "cut at the model\u2019s limit")),
-    h("td", {}, bar(row.before.score)),
-    stages === 2 && h("td", {}, read ? bar(row.score) : h("span", { class: "hint" }, "not read")),
-    stages === 2 && h("td", {}, moved(row.before.place, row.place)),
+    h("td", { "data-title": second && final.model }, bar(row.before.score)),
+    second && h("td", { "data-title": second }, row.stage === 2 ? bar(row.score) : h("span", { class: "hint" }, "not read")),
+    second && h("td", {}, moved(row.before.place, row.place)),
   );
 }
 
@@ -174,7 +178,7 @@ export function open(asking) {
   options(model, known(asking.model), asking.model ?? defaultOf("/rank"));
   options(second, [[NO_SECOND, "none: one stage"], ...known(asking.rerank_model)], asking.rerank_model ?? (asking.query === undefined ? served.rerank.default_model : NO_SECOND) ?? NO_SECOND);
   top.value = asking.rerank_top ?? "5";
-  threshold = Math.min(1, Math.max(0, Number(asking.threshold ?? 0.5) || 0));
+  threshold = asking.threshold === undefined ? null : Math.min(1, Math.max(0, Number(asking.threshold) || 0));
   put(asking.query === undefined && asking.candidates === undefined ? QUESTIONS[0] : { query: asking.query ?? "", candidates: (asking.candidates ?? "").split("\n") });
   return run();
 }

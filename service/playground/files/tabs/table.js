@@ -57,7 +57,7 @@ function drawRow(row, chosen, choose) {
   const { result } = row;
   if (row.error !== null) return h("tr", { class: isChosen ? "chosen" : "" }, name, h("td", { class: "bad", colspan: "3" }, line(row.error)));
   if (result === null) return h("tr", { class: isChosen ? "chosen" : "" }, name, h("td", { class: "soft", colspan: "3" }, "\u2026"));
-  const rating = result.rating_scale ? [result.rating.toFixed(2), h("span", { class: "soft" }, `of ${result.rating_scale.join("\u2013")}`)] : "\u2013";
+  const rating = result.rating_scale ? [result.rating.toFixed(2), h("span", { class: "soft" }, ` of ${result.rating_scale.join("\u2013")}`)] : "\u2013";
   return h(
     "tr",
     { class: isChosen ? "chosen" : "" },
