@@ -5,8 +5,16 @@ import { two } from "./bars.js";
 import { fill, h } from "./dom.js";
 import { ANCHORS } from "./examples.js";
 
-// The labels of the STS tasks (Agirre et al. 2012, table 1), shortened; SICK names only the ends of its scale.
-const STS = ["different topics", "the same topic, no more", "some details shared", "roughly the same", "nearly the same", "the same meaning"];
+// The labels of the STS tasks (Agirre et al. 2012), shortened, and what each says. SICK names only the ends of its scale.
+const STS = ["other topics", "same topic only", "shared details", "roughly the same", "nearly the same", "same meaning"];
+const STS_SAY = [
+  "the two are on different topics",
+  "not equivalent, but on the same topic",
+  "not equivalent, but they share some details",
+  "roughly equivalent, but something important differs",
+  "mostly equivalent, only unimportant details differ",
+  "completely equivalent",
+];
 const SICK = ["unrelated", "hardly related", "somewhat related", "closely related", "very closely related"];
 const LEVELS = [0.2, 0.5, 0.8];
 const anchors = new Map(); // model and task -> pairs with their scores
@@ -24,11 +32,11 @@ export function meaning(result, scale) {
     };
   }
   const [low, high] = result.rating_scale;
-  const words = low === 0 && high === 5 ? STS : low === 1 && high === 5 ? SICK : null;
-  const rating = `People rate such pairs about ${result.rating.toFixed(2)} on a scale of ${low} to ${high}`;
-  if (words === null) return { short: "", long: `${rating}.` };
-  const short = words[Math.round(((words.length - 1) * (result.rating - low)) / (high - low))];
-  return { short, long: `${rating}, where ${Math.round(result.rating)} says \u201c${short}\u201d.` };
+  const rating = `The model expects that people would rate this pair ${result.rating.toFixed(2)} on a scale of ${low} to ${high}`;
+  const near = Math.round(result.rating);
+  if (low === 0 && high === 5) return { short: STS[near], long: `${rating}; ${near} is \u201c${STS_SAY[near]}\u201d.` };
+  if (low === 1 && high === 5) return { short: SICK[near - 1], long: `${rating}; 1 is \u201cunrelated\u201d, 5 \u201cvery closely related\u201d.` };
+  return { short: "", long: `${rating}.` };
 }
 
 const likely = (probability) => (probability < 0.35 ? "probably not the same" : probability > 0.65 ? "probably the same" : "uncertain");

@@ -8,7 +8,7 @@ import { $, fill, h, say } from "../parts/dom.js";
 import { PAIRS } from "../parts/examples.js";
 import { drawMeaning } from "../parts/meaning.js";
 import { able, defaultOf } from "../parts/models.js";
-import { unknownWords } from "../parts/tokens.js";
+import { unknownWords } from "../parts/unknown.js";
 import { drawExplanation } from "./explanation.js";
 import { drawTable } from "./table.js";
 
@@ -50,10 +50,10 @@ async function score(row, pair, signal) {
   }
 }
 
-/** /similarity says how many words were unknown; the tokens of /explain show which. */
 async function nameUnknown(row, pair, signal) {
-  const explained = await ask("explain", { ...pair, model: row.model }, signal);
-  row.unknown = ["a", "b"].map((side, i) => (row.result.unknown[i] > 0 ? unknownWords(pair[side], explained[side].tokens) : []));
+  for (const [i, side] of ["a", "b"].entries()) {
+    if (row.result.unknown[i] > 0) row.unknown[i] = await unknownWords(row.model, pair[side], signal);
+  }
 }
 
 async function run() {
@@ -158,13 +158,19 @@ function drawHonesty(pair) {
   const example = PAIRS.find((known) => known.hard && known.a === pair.a && known.b === pair.b);
   const answered = rows.filter(({ result }) => result !== null);
   if (example === undefined || answered.length === 0) return;
-  const fooled = answered.filter(({ result }) => result.score >= ALIKE);
-  const others = answered.filter(({ result }) => result.score < ALIKE).map(({ name }) => name);
-  const rest = others.length === 0 ? "None gives less." : `Less: ${others.join(", ")}.`;
+  const names = (isFooled) => answered.filter(({ result }) => result.score >= ALIKE === isFooled).map(({ name }) => name);
+  const [fooled, others] = [names(true), names(false)];
+  const level = ALIKE.toFixed(2);
+  const failing =
+    others.length === 0
+      ? `Every model here fails: all ${answered.length} answers are ${level} or more.`
+      : fooled.length <= others.length
+        ? `${fooled.length} of ${answered.length} answers are ${level} or more all the same: ${fooled.join(", ") || "none"}.`
+        : `${fooled.length} of ${answered.length} answers are ${level} or more all the same, all but those of ${others.join(", ")}.`;
   const hint = example.follow ? " Whether one sentence contradicts the other is a question for the tab Entailment." : "";
   fill(
     panel.querySelector(".alerts"),
-    h("p", { class: "note", id: "honest" }, h("strong", {}, "A hard one. "), `${example.hard} ${fooled.length} of ${answered.length} answers are ${ALIKE.toFixed(2)} or more all the same. ${rest}${hint}`),
+    h("p", { class: "note", id: "honest" }, h("strong", {}, "A hard one. "), `${example.hard} ${failing}${hint}`),
   );
 }
 

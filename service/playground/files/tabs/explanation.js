@@ -30,7 +30,7 @@ export function drawExplanation(place, answer, copies) {
 }
 
 function summary(answer, shares, matrices) {
-  const raw = `The model\u2019s raw score is ${answer.raw_score.toFixed(3)}; its calibration makes it ${answer.score.toFixed(2)}. `;
+  const raw = `The model\u2019s raw score is ${answer.raw_score.toFixed(3)}; as a score from 0 to 1 that is ${answer.score.toFixed(2)}. `;
   if (shares) return `${raw}The raw score is a sum: the shares of the first sentence\u2019s words add up to it exactly, and so do those of the second\u2019s.`;
   if (matrices[CHOSEN]) return `${raw}This model lets every word meet every other, and matches them one to one.`;
   if (matrices.attention) return `${raw}This model reads each word of the second sentence while it looks at the words of the first.`;

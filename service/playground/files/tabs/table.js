@@ -19,6 +19,7 @@ export function drawTable(place, rows, chosen, choose) {
     again();
   };
   const sorted = order === "listed" ? rows : [...rows].sort((a, b) => (b.result?.score ?? -1) - (a.result?.score ?? -1));
+  const common = commonUnknown(rows);
   const hidden = rows.length - FIRST;
   const table = h(
     "table",
@@ -36,23 +37,23 @@ export function drawTable(place, rows, chosen, choose) {
         h("th", { scope: "col", class: "narrow-gone" }, "In words"),
       ),
     ),
-    h("tbody", {}, sorted.map((row) => drawRow(row, chosen, choose))),
+    h("tbody", {}, sorted.map((row) => drawRow(row, chosen, choose, common))),
   );
   const unfold = () => {
     unfolded = true;
     again();
   };
-  fill(place, table, !unfolded && hidden > 0 && h("button", { type: "button", class: "more-models", onclick: unfold }, `Show ${hidden} more`));
+  fill(place, common && h("p", { class: "note small", id: "unknown" }, `Unknown words: ${common}. A model that knows others says so.`), table, !unfolded && hidden > 0 && h("button", { type: "button", class: "more-models", onclick: unfold }, `Show ${hidden} more`));
   if (held) document.getElementById(held)?.focus();
 }
 
-function drawRow(row, chosen, choose) {
+function drawRow(row, chosen, choose, common) {
   const isChosen = row.model === chosen.model && row.task === chosen.task;
   const name = h(
     "th",
     { scope: "row" },
     h("button", { type: "button", class: "link", id: `model-${row.name}`, title: row.title, "aria-pressed": String(isChosen), onclick: () => choose(row) }, row.name),
-    notes(row).map((note) => h("span", { class: "soft" }, note)),
+    notes(row, common).map((note) => h("span", { class: "soft" }, note)),
   );
   const { result } = row;
   if (row.error !== null) return h("tr", { class: isChosen ? "chosen" : "" }, name, h("td", { class: "bad", colspan: "3" }, line(row.error)));
@@ -68,17 +69,29 @@ function drawRow(row, chosen, choose) {
   );
 }
 
-/** What was cut, and which words were unknown. */
-function notes({ result, unknown }) {
-  if (result === null) return [];
-  return [0, 1].flatMap((side) => {
-    const which = side === 0 ? "first" : "second";
-    const found = [];
-    if (result.truncated[side]) found.push(`${which} cut after ${result.tokens[side]} tokens`);
-    if (result.unknown[side] > 0) {
-      const words = unknown[side].length > 0 ? unknown[side].join(", ") : `${Math.round(100 * result.unknown[side])} % of the ${which}`;
-      found.push(`unknown: ${words}`);
-    }
-    return found;
+/** The unknown words that most models have in common, or "" where most know all words. */
+function commonUnknown(rows) {
+  const answered = rows.filter(({ result }) => result !== null);
+  const counts = new Map();
+  for (const row of answered) counts.set(unknownIn(row), (counts.get(unknownIn(row)) ?? 0) + 1);
+  const [words, count] = [...counts].reduce((best, found) => (found[1] > best[1] ? found : best), ["", 0]);
+  return answered.length > 2 && 2 * count > answered.length ? words : "";
+}
+
+/** What was cut, and which words were unknown, unless that is said for all models already. */
+function notes(row, common) {
+  if (row.result === null) return [];
+  const { truncated, tokens } = row.result;
+  const found = ["first", "second"].flatMap((which, i) => (truncated[i] ? [`${which} cut after ${tokens[i]} tokens`] : []));
+  const words = unknownIn(row);
+  if (words !== common) found.push(words === "" ? "knows all words" : `unknown: ${words}`);
+  return found;
+}
+
+function unknownIn({ result, unknown }) {
+  const sides = ["first", "second"].flatMap((which, i) => {
+    if (result.unknown[i] === 0) return [];
+    return unknown[i].length > 0 ? unknown[i] : [`${Math.round(100 * result.unknown[i])} % of the ${which}`];
   });
+  return [...new Set(sides)].join(", ");
 }
