@@ -12,8 +12,8 @@ import pytest
 from tests.service.process.test_process import running
 
 ROOT = Path(__file__).parents[3]
-# Exact shares, labels and ratings, matches one to one, attention, a second stage.
-MODELS = ("avg-paraphrase", "avg-sick", "pwim-sick", "mgim-sick", "pwim-qa")
+# Exact shares, labels and ratings, matches one to one, attention.
+MODELS = ("avg-paraphrase", "avg-sick", "pwim-sick", "mgim-sick")
 PUBLIC = re.compile(r"/(?:playground/[\w./-]+|models|similarity|rank|entailment|explain)?")
 PATIENCE_MS = 20_000  # of a busy machine
 
@@ -55,22 +55,29 @@ class Watched:
 Open = Callable[..., Watched]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium, by Playwright."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: it is in the extra dev")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of Debian's Chromium."""
+    pytest.importorskip("playwright.sync_api", reason="no playwright: it is in the extra dev")
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
         pytest.skip("no chromium on the PATH: apt-get install chromium")
+    return found
+
+
+@pytest.fixture(scope="module")  # no longer: its event loop would stay in the way of asynchronous tests
+def browser(chromium: str) -> Iterator[Any]:
+    """A browser, by Playwright."""
+    playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def service(browser: Any) -> Iterator[str]:
-    """The address of a service that runs as long as the module's tests; after the browser, without which none starts."""
+@pytest.fixture(scope="session")
+def service(chromium: str) -> Iterator[str]:
+    """The address of a service; without a browser none is started."""
     with running(ROOT / "models", models=",".join(MODELS)) as (_, url):
         yield url
 
@@ -81,7 +88,7 @@ def open_page(browser: Any, service: str) -> Iterator[Open]:
     contexts, pages = [], []
 
     def opened(base: str = service, **settings: Any) -> Watched:
-        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | settings))
+        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | settings))
         contexts.append(context)
         pages.append(Watched(context.new_page(), base))
         return pages[-1]

@@ -18,12 +18,12 @@ CANDIDATES = ["It rains.", "The book was written by Jane.", "A book lies on the 
 
 
 def test_two_stages_show_who_moved(open_page: Open, service: str) -> None:
-    fields = {"tab": "rank", "query": QUERY, "candidates": "\n".join(CANDIDATES), "rerank_model": "pwim-qa"}
+    fields = {"tab": "rank", "query": QUERY, "candidates": "\n".join(CANDIDATES), "rerank_model": "pwim-sick"}
     page = open_page().open(f"?{urlencode(fields | {'rerank_top': '3'})}")
     page.wait_for_selector("#rank-results table")
     body = {"query": QUERY, "candidates": CANDIDATES}
     first = httpx.post(f"{service}/rank", json=body).json()["results"]
-    final = httpx.post(f"{service}/rank", json=body | {"rerank_model": "pwim-qa", "rerank_top": 3}).json()["results"]
+    final = httpx.post(f"{service}/rank", json=body | {"rerank_model": "pwim-sick", "rerank_top": 3}).json()["results"]
     rows = page.locator("#rank-results tbody tr")
     assert rows.locator("th").all_inner_texts() == [CANDIDATES[result["index"]] for result in final]
     before = [result["index"] for result in first]
@@ -64,7 +64,7 @@ def test_a_ranking_without_candidates_has_the_services_message(open_page: Open) 
     assert "field candidates" in page.inner_text(".alert")
     assert page.locator("[aria-invalid=true]").get_attribute("id") == "rank-candidates"
     page.fill("#rank-candidates", "Jane wrote it.\n\n")
-    page.select_option("#rank-second", "pwim-qa")
+    page.select_option("#rank-second", "pwim-sick")
     page.fill("#rank-top", "0")
     page.click("#rank-form .main")
     page.wait_for_selector("#rank-top[aria-invalid=true]")
