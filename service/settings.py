@@ -195,7 +195,9 @@ class Settings(BaseSettings):
     )
 
     # what it shows and says
-    playground: bool = Field(default=True, description="whether `/` is a page that asks the routes (docs/playground.md)")
+    playground: bool = Field(
+        default=True, description="whether `/` is a page that asks the routes (docs/playground.md)"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "text"] = Field(
         default="auto", description="auto is text where standard error is a terminal, and JSON elsewhere"

@@ -88,7 +88,9 @@ def open_page(browser: Any, service: str) -> Iterator[Open]:
     contexts, pages = [], []
 
     def opened(base: str = service, **settings: Any) -> Watched:
-        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | settings))
+        context = browser.new_context(
+            **({"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"} | settings)
+        )
         contexts.append(context)
         pages.append(Watched(context.new_page(), base))
         return pages[-1]

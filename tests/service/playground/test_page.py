@@ -45,10 +45,11 @@ def test_a_key_is_asked_for_and_kept_in_memory_only(open_page: Open, models: Pat
         assert page.locator(".alert").count() == 0
         assert page.inner_text("#score")
         page.click(".copy button:text-is('curl')")
-        kept = page.evaluate("[document.cookie, {...localStorage}, {...sessionStorage}, location.href, document.body.outerHTML]")
+        places = "document.cookie, {...localStorage}, {...sessionStorage}, location.href, document.body.outerHTML"
+        kept = page.evaluate(f"[{places}]")
         assert kept[:3] == ["", {}, {}]
         assert KEY not in str(kept)
-        assert 'X-API-Key: $SEMBLANCE_API_KEY' in page.inner_text(".copy pre")
+        assert "X-API-Key: $SEMBLANCE_API_KEY" in page.inner_text(".copy pre")
         page.reload()
         page.wait_for_selector("#start-alert .alert")
 

@@ -29,7 +29,8 @@ def test_two_stages_show_who_moved(open_page: Open, service: str) -> None:
     before = [result["index"] for result in first]
     for place, (row, result) in enumerate(zip(rows.all(), final, strict=True)):
         came = before.index(result["index"])
-        assert row.locator("td").last.inner_text().startswith("stays" if came == place else "\u25b2" if came > place else "\u25bc")
+        moved = "stays" if came == place else "\u25b2" if came > place else "\u25bc"
+        assert row.locator("td").last.inner_text().startswith(moved)
         scores = row.locator(".bar b").all_inner_texts()
         assert scores[0] == f"{first[came]['score']:.2f}"
         assert scores[1:] == ([f"{result['score']:.2f}"] if result["stage"] == 2 else [])
@@ -135,7 +136,8 @@ def test_a_large_file_is_told_the_command_line(open_page: Open) -> None:
     page = watched.open("?tab=batch")
     give(page, "text1,text2\n" + "A dog runs.,A cat sleeps.\n" * 1001, "my pairs.csv")
     page.wait_for_selector("#panel-batch .alert")
-    assert f"semblance batch 'my pairs.csv' scored.csv --column text1 --column text2 --url {watched.base}/" in page.inner_text(".alert")
+    command = f"semblance batch 'my pairs.csv' scored.csv --column text1 --column text2 --url {watched.base}/"
+    assert command in page.inner_text(".alert")
     assert page.is_disabled("#batch-run")
     assert "/similarity" not in watched.asked
 
