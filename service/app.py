@@ -71,10 +71,10 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
     # Only for the documentation; `http/guard.py` checks the key.
     ways = (HTTPBearer(auto_error=False), APIKeyHeader(name="X-API-Key", auto_error=False))
     keys = [Depends(way) for way in ways] if settings.api_keys else []
-    for router in (scoring, operations, dialects.router):
-        app.include_router(router, dependencies=keys)
     if settings.playground:
         add_playground(app)
+    for router in (scoring, operations, dialects.router):
+        app.include_router(router, dependencies=keys)
 
     @cache
     def described() -> dict[str, Any]:

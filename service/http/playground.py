@@ -28,7 +28,7 @@ class _Files(StaticFiles):
 
 
 def add_playground(app: FastAPI) -> None:
-    """Serve the page at `/`, and its files below `/playground/`.
+    """Serve the page at `/`, and its files below `/playground/`; to be called before other routes of `/` are added.
 
     Raises:
         FileNotFoundError: the installed package lacks the page.
@@ -39,7 +39,10 @@ def add_playground(app: FastAPI) -> None:
     async def page(_: Request) -> Response:
         return HTMLResponse(html, headers=headers)
 
-    app.add_route(PAGE, page, ["GET"], include_in_schema=False)
+    # POST of the same path belongs to other families, and `http/edge.py` answers it: named here so that a 405 names both.
+    app.add_route(PAGE, page, ["GET", "POST"], include_in_schema=False)
+    # This one is only for the description; the route above answers.
+    app.add_api_route(PAGE, page, response_class=HTMLResponse, tags=["operations"], summary="A page for people")
     app.mount(_FILES, _Files(directory=_FOLDER / "files"), name="playground")
 
 

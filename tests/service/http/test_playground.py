@@ -18,8 +18,11 @@ async def test_the_page_runs_and_styles_from_its_files_only(serve: Serve) -> Non
     async with serve() as client:
         page = await client.get("/", params={"a": "a man", "b": "a dog"})
         head = await client.head("/")
+        wrong = await client.put("/")
     assert page.status_code == head.status_code == 200
     assert head.content == b""
+    assert wrong.status_code == 405
+    assert {method.strip() for method in wrong.headers["allow"].split(",")} == {"GET", "HEAD", "POST"}
     policy = page.headers["content-security-policy"]
     assert policy == (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
