@@ -39,7 +39,7 @@ def add_playground(app: FastAPI) -> None:
     async def page(_: Request) -> Response:
         return HTMLResponse(html, headers=headers)
 
-    # POST of the same path belongs to other families, and `http/edge.py` answers it: named here so that a 405 names both.
+    # `http/edge.py` answers POST, which is of other families, and is named here so that a 405 names both methods.
     app.add_route(PAGE, page, ["GET", "POST"], include_in_schema=False)
     # This one is only for the description; the route above answers.
     app.add_api_route(PAGE, page, response_class=HTMLResponse, tags=["operations"], summary="A page for people")
