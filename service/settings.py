@@ -211,12 +211,13 @@ class Settings(BaseSettings):
         default=(), description="origins whose pages may ask: https://a.example,https://b.example, or * for any"
     )
 
-    # pages
+    # what it shows and says
+    playground: bool = Field(
+        default=True, description="whether `/` is a page that asks the routes (docs/playground.md)"
+    )
     guide: Path | None = Field(
         default=None, description="folder of the documentation that `make docs` builds (build/site), served at /guide"
     )
-
-    # what it says
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="the least of what is logged"
     )

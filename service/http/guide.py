@@ -26,6 +26,11 @@ class _Pages(StaticFiles):
         return Response(Path(full_path).read_bytes(), status_code, kept, "text/html")
 
 
+def is_guide(path: str) -> bool:
+    """Whether a GET of this path is for the documentation, which holds nothing secret and needs no API key."""
+    return path == PATH or path.startswith(f"{PATH}/")
+
+
 def add_guide(app: FastAPI, folder: Path | None) -> None:
     """Serve the built documentation at /guide/; without a folder nothing is added."""
     if folder is None:

@@ -59,10 +59,13 @@ async def test_without_a_folder_there_is_no_guide(serve: Serve) -> None:
         assert (await client.get("/guide/")).status_code == 404
 
 
-async def test_the_guide_asks_for_a_key_where_docs_does(serve: Serve, site: Path) -> None:
+async def test_a_browser_needs_no_key_for_the_guide_and_one_for_all_else(serve: Serve, site: Path) -> None:
     async with serve(guide=site, api_keys=let_in("correct horse")) as client:
+        assert (await client.get("/guide/")).status_code == 200
+        assert (await client.get("/guides")).status_code == 401
+        assert (await client.get("/docs")).status_code == 401
+    async with serve(api_keys=let_in("correct horse")) as client:
         assert (await client.get("/guide/")).status_code == 401
-        assert (await client.get("/guide/", headers={"x-api-key": "correct horse"})).status_code == 200
 
 
 def test_a_folder_that_was_not_built_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
