@@ -15,7 +15,6 @@ from training.recipes import (
     gran_supervised,
     malstm,
     mgim,
-    minilm,
     paragram_phrase,
     pwim,
     sick,
@@ -43,7 +42,6 @@ _FILES = (
     mgim,
     gallery,
     general,
-    minilm,
 )
 
 
