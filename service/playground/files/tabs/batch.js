@@ -71,6 +71,7 @@ async function read(given) {
 }
 
 async function run() {
+  if (served.models.length === 0) return; // the page has said already why it does not know them
   stop.abort();
   stop = new AbortController();
   const { signal } = stop;

@@ -7,7 +7,7 @@ import { copyBar, curl, python, text } from "../parts/copy.js";
 import { $, fill, h, say } from "../parts/dom.js";
 import { PAIRS } from "../parts/examples.js";
 import { drawMeaning } from "../parts/meaning.js";
-import { able, defaultOf } from "../parts/models.js";
+import { able, defaultOf, served } from "../parts/models.js";
 import { unknownWords } from "../parts/unknown.js";
 import { drawExplanation } from "./explanation.js";
 import { drawTable } from "./table.js";
@@ -57,6 +57,7 @@ async function nameUnknown(row, pair, signal) {
 }
 
 async function run() {
+  if (served.models.length === 0) return; // the page has said already why it does not know them
   stop.abort();
   stop = new AbortController();
   const { signal } = stop;
