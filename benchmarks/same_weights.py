@@ -7,8 +7,8 @@
 A pair is two new sentences; nothing is cached on either side. Both answer the same body of OpenAI's `/embeddings`, one
 request after the other; ours also answers the same pairs at `/similarity`. The servers take turns within each round,
 so that other work on the machine meets both; CPU seconds of the server's processes per pair depend on it less than
-wall time does; on a busy machine give one core (`--cpus 0`), for two threads of torch that wait for each other there spend
-CPU on waiting. infinity runs torch in float32, with a thread for each core; a first round is not counted.
+wall time does. On a busy machine give one core (`--cpus 0`): there two threads of torch spend CPU on waiting for each
+other. infinity runs torch in float32, with a thread for each core; a first round is not counted.
 """
 
 import argparse
