@@ -115,7 +115,12 @@ def main() -> None:
     command += ["--batch-size", "64", "--host", "127.0.0.1", "--port", str(port), "--no-compile"]
     threads = {"OMP_NUM_THREADS": str(len(options.cpus.split(","))), "OMP_WAIT_POLICY": "passive"}
     quiet = {**threads, "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0", "HF_HUB_OFFLINE": "1"}
-    ours = {"default_similarity": MODEL, "default_rank": MODEL, "models": f"{MODEL},avg-sick", "cache": "off"}
+    ours: dict[str, object] = {
+        "default_similarity": MODEL,
+        "default_rank": MODEL,
+        "models": f"{MODEL},avg-sick",
+        "cache": "off",
+    }
     ours |= {"request_timeout": 120, "max_queue_seconds": 120}  # a busy machine is slow, and refuses nothing
     with (
         Infinity(command, port, quiet, options.cpus) as infinity,
