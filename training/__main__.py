@@ -93,14 +93,27 @@ def distill(
 @app.command()
 def vectors(
     table: Annotated[str, typer.Argument(help="name of the word table to make, as recipes name it")] = "glove-sick-300",
+    file: Annotated[
+        Path | None, typer.Option(help="your own vectors: word2vec text or binary, GloVe, PARAGRAM, .npz; also gzip")
+    ] = None,
+    most: Annotated[int, typer.Option(help="words to take from --file, its first ones", min=1)] = 100_000,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Make a word table from published word vectors in SEMBLANCE_DATA instead of distilling one."""
-    from training.recipes import find_word_table
-    from training.runs.tables import make_published_table
+    """Make a word table from published word vectors in SEMBLANCE_DATA, or, with --file, from your own.
+
+    A recipe starts from your own table as RECIPE@TABLE: `train sick-avg@mine`.
+    """
+    from training.recipes import TABLE_NAME, TABLES, find_word_table
+    from training.runs.tables import make_own_table, make_published_table
+    from training.sources.source import RecipeError
     from training.sources.tables import PublishedTable
 
-    made = make_published_table(find_word_table(table, PublishedTable), runs)
+    if file is None:
+        made = make_published_table(find_word_table(table, PublishedTable), runs)
+    elif table in TABLES or not TABLE_NAME.fullmatch(table):
+        raise RecipeError(f"{table!r}: give your table another name, of small letters, digits and hyphens")
+    else:
+        made = make_own_table(table, file, runs, most=most)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
 
 
@@ -117,6 +130,21 @@ def words(
     made = served_words(models / model)
     made.save(runs / "tables" / table)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
+
+
+@app.command()
+def rate(
+    recipe: Annotated[str, typer.Argument(help="name of a recipe that learns from a published model")],
+    teacher: TeacherPath = None,
+    models: Models = Path("models"),
+    runs: Runs = Path("runs"),
+) -> None:
+    """Let a published model rate the training pairs of a recipe that learns from it; `train` needs this first."""
+    from training.publishing.rate import rate as rate_pairs
+    from training.recipes import find
+
+    count = rate_pairs(find(recipe), models, runs, teacher_folder(teacher))
+    console.print(f"{recipe}: {count} pairs rated")
 
 
 @app.command()

@@ -21,11 +21,10 @@ from service.app import create_app
 from service.settings import Settings
 from tests import toy_wordpiece
 from training.architectures.transformer import BERTConfig, CrossEncoder, CrossEncoderConfig, MiniLM, MiniLMConfig
+from training.publishing.families.heads import HeadCalibrations, Heads
 from training.publishing.families.transformer import (
     Blend,
     BlendedSimilarity,
-    HeadCalibrations,
-    Heads,
     quantised,
     write_cross_encoder,
     write_encoder,

@@ -10,13 +10,15 @@ from training.architectures.gran import GRAN, GRANConfig
 from training.architectures.lstm import LSTMConfig, LSTMEncoder
 from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.projection import Projection, ProjectionConfig
-from training.architectures.pwim import PWIM, PWIMConfig
+from training.architectures.pwim import PWIM, PWIMConfig, PWIMTasks, PWIMTasksConfig
 from training.architectures.rnn import RNNConfig, RNNEncoder
 from training.architectures.transformer import CrossEncoder, CrossEncoderConfig
 from training.architectures.word_averaging import WordAveraging, WordAveragingConfig
 
 ArchitectureConfig = WordAveragingConfig | ProjectionConfig | DANConfig | RNNConfig | LSTMConfig | GRANConfig
 InteractionConfig = PWIMConfig | MGIMConfig
+HeadsConfig = CrossEncoderConfig | PWIMTasksConfig
+PairWithHeads = CrossEncoder | PWIMTasks  # ids and lengths of both sentences -> the raw outputs of each head [B, K]
 
 
 class SiameseEncoder(Protocol):
@@ -55,6 +57,16 @@ def build_interaction(config: InteractionConfig, embedding: nn.Module, outputs: 
             return MGIM(config, embedding, outputs)
 
 
+def build_heads(config: HeadsConfig, embedding: nn.Module | None) -> PairWithHeads:
+    """The model of several tasks a config describes; a transformer brings its own words."""
+    match config:
+        case CrossEncoderConfig():
+            return CrossEncoder(config)
+        case PWIMTasksConfig():
+            assert embedding is not None
+            return PWIMTasks(config, embedding)
+
+
 def build_encoder(config: ArchitectureConfig, embedding: nn.Module) -> nn.Module:
     """The encoder a config describes, around an embedding of words.
 
@@ -86,12 +98,16 @@ __all__ = [
     "CrossEncoderConfig",
     "DANConfig",
     "GRANConfig",
+    "HeadsConfig",
     "InteractionConfig",
     "InteractionNetwork",
     "LSTMConfig",
     "LSTMEncoder",
     "MGIMConfig",
     "PWIMConfig",
+    "PWIMTasks",
+    "PWIMTasksConfig",
+    "PairWithHeads",
     "Projection",
     "ProjectionConfig",
     "RNNConfig",
@@ -100,5 +116,6 @@ __all__ = [
     "WordAveraging",
     "WordAveragingConfig",
     "build_encoder",
+    "build_heads",
     "build_interaction",
 ]

@@ -9,9 +9,11 @@ Shapes: B pairs, S tokens of a, T of b, D word dimensions, H hidden, K outputs, 
 of a word in its context: forward state, backward state, their sum.
 """
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -48,10 +50,11 @@ class PWIMConfig:
     unit_words: bool = False  # word vectors are brought to length 1 before that
     dropout: float = 0.0  # of the last hidden layer (not in the paper)
     maps: tuple[int, ...] = (128, 164, 192, 192, 128)  # that each convolution makes
+    same_words: bool = False  # one more channel: 1 where both words are the same token (not in the paper)
 
 
-class PWIM(nn.Module):
-    """Log-probabilities of classes for pairs of sentences."""
+class PWIMFeatures(nn.Module):
+    """What the network makes of a pair, before its classes."""
 
     MATRICES: ClassVar[tuple[Matrix, ...]] = (
         Matrix(name="cosine", description="cosine of the two words in their contexts", range=(-1.0, 1.0)),
@@ -62,15 +65,15 @@ class PWIM(nn.Module):
         ),
     )
 
-    def __init__(self, config: PWIMConfig, embedding: nn.Module, outputs: int) -> None:
-        """Wrap the embedding of words; `outputs` is the number of classes."""
+    def __init__(self, config: PWIMConfig, embedding: nn.Module) -> None:
+        """Wrap the embedding of words."""
         super().__init__()
         inputs = width(embedding)
         self.config, self.embedding = config, embedding
         directions = {"bidirectional": not config.shared_directions, "peepholes": False}
         hidden = config.hidden
         self.lstm = LSTM(inputs, hidden, deviation=hidden**-0.5, **directions) if config.context else None
-        channels = (CHANNELS, *config.maps)
+        channels = (CHANNELS + config.same_words, *config.maps)
         self.convolutions = nn.ModuleList(
             nn.Conv2d(before, after, kernel_size=3, padding=1) for before, after in pairwise(channels)
         )
@@ -79,51 +82,48 @@ class PWIM(nn.Module):
             nn.init.kaiming_normal_(convolution.weight)
             assert convolution.bias is not None
             nn.init.zeros_(convolution.bias)
-        self.hidden = nn.Linear(channels[-1], channels[-1])
-        self.output = nn.Linear(channels[-1], outputs)
 
-    def forward(
-        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
-    ) -> Tensor:
-        """Ids and lengths of both sentences -> log-probabilities [B, K]."""
-        cube_BCST, real_BST = self._cube(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
-        focus_BST = self._focus(cube_BCST, real_BST, lengths_a_B + lengths_b_B)
-        weights_BCST = torch.cat([focus_BST[:, None].expand(-1, CHANNELS - 1, -1, -1), real_BST[:, None].float()], 1)
+    def of_pair(self, a: "Side", b: "Side") -> Tensor:
+        """Both sentences -> features [B, C], C the last of the maps."""
+        cube_BCST, real_BST = self._cube(a, b)
+        focus_BST = self._focus(cube_BCST, real_BST, a.lengths_B + b.lengths_B)
+        weights_BCST = torch.cat(
+            [focus_BST[:, None].expand(-1, cube_BCST.shape[1] - 1, -1, -1), real_BST[:, None].float()], 1
+        )
         cube_BCST = cube_BCST * weights_BCST  # the weight of the indicator channel is 1
         if self.config.focus == "dropout":
             cube_BCST = nn.functional.dropout(cube_BCST, self.config.focus_dropout, self.training)
-        features_BC = self._convolve(cube_BCST, lengths_a_B, lengths_b_B)
-        hidden_BC = nn.functional.dropout(torch.relu(self.hidden(features_BC)), self.config.dropout, self.training)
-        return torch.log_softmax(self.output(hidden_BC), dim=-1)
+        return self._convolve(cube_BCST, a.lengths_B, b.lengths_B)
 
     def matrices(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
     ) -> Tensor:
         """The same -> `MATRICES` [B, 2, S, T], zero on the padding (Table 10 of the paper shows their product)."""
-        cube_BCST, real_BST = self._cube(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        a, b = self.side(input_ids_a_BS, lengths_a_B), self.side(input_ids_b_BT, lengths_b_B)
+        cube_BCST, real_BST = self._cube(a, b)
         focus_BST = self._focus(cube_BCST, real_BST, lengths_a_B + lengths_b_B)
         return torch.stack([cube_BCST[:, COSINE].clamp(-1.0, 1.0), focus_BST], dim=1) * real_BST[:, None].float()
 
-    def _cube(
-        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The 13 channels [B, 13, S, T], anything on the padding, and where the cells are real, bool [B, S, T].
-
-        Algorithm 1: for [both directions joined, forward, backward, their sum] the triple (cosine, negated L2, dot).
-        """
-        a_BRSH = self._representations(input_ids_a_BS, lengths_a_B)
-        b_BRTH = self._representations(input_ids_b_BT, lengths_b_B)
-        similarities_BCST = _similarities(a_BRSH, b_BRTH)
-        real_BST = (
-            _real(lengths_a_B, input_ids_a_BS.shape[1])[:, :, None]
-            & (_real(lengths_b_B, input_ids_b_BT.shape[1])[:, None, :])
-        )
-        return torch.cat([similarities_BCST, torch.ones_like(similarities_BCST[:, :1])], dim=1), real_BST
-
-    def _representations(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """Forward states, backward states and their sum [B, 3, T, H] of every word."""
+    def side(self, input_ids_BT: Tensor, lengths_B: Tensor) -> "Side":
+        """One sentence of each pair: forward states, backward states and their sum of every word."""
         forward_BTH, backward_BTH = self._states(input_ids_BT, lengths_B)
-        return torch.stack([forward_BTH, backward_BTH, forward_BTH + backward_BTH], dim=1)
+        states_BRTH = torch.stack([forward_BTH, backward_BTH, forward_BTH + backward_BTH], dim=1)
+        return Side(input_ids_BT, lengths_B, states_BRTH)
+
+    def _cube(self, a: "Side", b: "Side") -> tuple[Tensor, Tensor]:
+        """The channels [B, C, S, T], anything on the padding, and where the cells are real, bool [B, S, T].
+
+        Algorithm 1: for [both directions joined, forward, backward, their sum] the triple (cosine, negated L2, dot),
+        then that of same words where there is one, and last the indicator of real cells.
+        """
+        similarities_BCST = _similarities(a.states_BRTH, b.states_BRTH)
+        real_BST = (
+            _real(a.lengths_B, a.ids_BT.shape[1])[:, :, None] & (_real(b.lengths_B, b.ids_BT.shape[1])[:, None, :])
+        )
+        channels = [similarities_BCST]
+        if self.config.same_words:
+            channels.append((a.ids_BT[:, :, None] == b.ids_BT[:, None, :])[:, None].float())
+        return torch.cat([*channels, torch.ones_like(similarities_BCST[:, :1])], dim=1), real_BST
 
     def _states(self, input_ids_BT: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
         """Forward and backward states [B, T, H] of every word."""
@@ -176,11 +176,88 @@ class PWIM(nn.Module):
         return torch.relu((last(image) * inside_B1ST).amax(dim=(2, 3)))
 
 
+class PWIM(PWIMFeatures):
+    """Log-probabilities of classes for pairs of sentences."""
+
+    def __init__(self, config: PWIMConfig, embedding: nn.Module, outputs: int) -> None:
+        """Wrap the embedding of words; `outputs` is the number of classes."""
+        super().__init__(config, embedding)
+        self.hidden = nn.Linear(config.maps[-1], config.maps[-1])
+        self.output = nn.Linear(config.maps[-1], outputs)
+
+    def forward(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """Ids and lengths of both sentences -> log-probabilities [B, K]."""
+        features_BC = self.of_pair(self.side(input_ids_a_BS, lengths_a_B), self.side(input_ids_b_BT, lengths_b_B))
+        hidden_BC = nn.functional.dropout(torch.relu(self.hidden(features_BC)), self.config.dropout, self.training)
+        return torch.log_softmax(self.output(hidden_BC), dim=-1)
+
+
+@dataclass(frozen=True)
+class PWIMTasksConfig:
+    """PWIM with a head for each of several tasks. Ours, not the paper's.
+
+    Similarities of words alone cannot tell a contradiction from a neutral sentence, so the heads also read the states
+    of both sentences pooled, as InferSent does (A. Conneau et al., EMNLP 2017).
+    """
+
+    name: ClassVar[str] = "pwim_tasks"
+    pwim: PWIMConfig
+    heads: Mapping[str, int]  # outputs of each
+    hidden: int = 256  # of the layer that all heads share
+    dropout: float = 0.1  # of its inputs and outputs
+
+    @property
+    def limit(self) -> int:
+        """Tokens of a sentence."""
+        return self.pwim.limit
+
+
+class PWIMTasks(PWIMFeatures):
+    """Heads over the pair's features and both sentences' pooled states."""
+
+    def __init__(self, config: PWIMTasksConfig, embedding: nn.Module) -> None:
+        """Wrap the embedding of words."""
+        super().__init__(config.pwim, embedding)
+        self.tasks = config
+        pooled = 8 * (self.lstm.hidden if self.lstm is not None else width(embedding))
+        self.trunk = nn.Linear(config.pwim.maps[-1] + pooled, config.hidden)
+        self.heads = nn.ModuleDict({name: nn.Linear(config.hidden, outputs) for name, outputs in config.heads.items()})
+
+    def forward(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> dict[str, Tensor]:
+        """Ids and lengths of both sentences -> for each head its raw outputs [B, K]."""
+        a, b = self.side(input_ids_a_BS, lengths_a_B), self.side(input_ids_b_BT, lengths_b_B)
+        u_BF, v_BF = a.pooled(), b.pooled()
+        features_BF = torch.cat([self.of_pair(a, b), u_BF, v_BF, (u_BF - v_BF).abs(), u_BF * v_BF], dim=1)
+        dropout = functools.partial(nn.functional.dropout, p=self.tasks.dropout, training=self.training)
+        shared_BH = dropout(torch.relu(self.trunk(dropout(features_BF))))
+        return {name: head(shared_BH) for name, head in self.heads.items()}
+
+
+class Side(NamedTuple):
+    """One sentence of each pair of a batch."""
+
+    ids_BT: Tensor
+    lengths_B: Tensor
+    states_BRTH: Tensor
+
+    def pooled(self) -> Tensor:
+        """The largest value of each forward and backward state over the words [B, 2 H]."""
+        both_BTF = self.states_BRTH[:, :2].transpose(1, 2).flatten(2)
+        return both_BTF.masked_fill(~_real(self.lengths_B, self.ids_BT.shape[1])[:, :, None], -1e4).amax(1)
+
+
 def _similarities(a_BRSH: Tensor, b_BRTH: Tensor) -> Tensor:
     """Cosine, negated Euclidean distance and dot product [B, 12, S, T]; larger means more similar.
 
     Of both directions joined (whose dot products and squares are the sums of theirs), then of each representation.
     """
+    if torch.is_autocast_enabled("cpu"):  # bfloat16 would match words by rounding errors
+        with torch.autocast("cpu", enabled=False):
+            return _similarities(a_BRSH.float(), b_BRTH.float())
     dot, distance = _joined(a_BRSH @ b_BRTH.transpose(2, 3)), _joined(_squared_distance(a_BRSH, b_BRTH))
     squares_a, squares_b = (_joined((states**2).sum(3)) for states in (a_BRSH, b_BRTH))
     cosine = dot / torch.sqrt((squares_a[:, :, :, None] * squares_b[:, :, None]).clamp(min=1e-12))

@@ -1,4 +1,4 @@
-"""Several tasks at once for a cross-encoder: each pair teaches the heads that its corpus has labels for.
+"""Several tasks at once for a model of pairs with heads: each pair teaches the heads that its corpus has labels for.
 
 Entailment: negative log-likelihood of the label; of a pair that is known only not to be entailment, that of the other
 two labels together. All other tasks: binary cross-entropy to a value from 0 to 1. The losses of a batch are summed over
@@ -10,7 +10,7 @@ again, in another order.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,11 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
 from contract.tokenizer import Encoded
-from training.architectures.transformer import CrossEncoder
+from training.architectures import CrossEncoder, PairWithHeads
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.tasks import DEVELOPMENT, TEACHES
 from training.objectives.metrics import binary, graded, labelled, ranked
-from training.objectives.parts.batches import Indices, shard
+from training.objectives.parts.batches import Indices, by_size, shard
 from training.objectives.supervised import LABELS
 from training.pairs import Pair
 
@@ -49,10 +49,18 @@ class TasksConfig:
     then: Mapping[str, int]  # and in the epochs after it
     weights: Mapping[str, float] = field(default_factory=dict)  # of tasks; 1 where none is given
     edits_weight: float = 1.0  # of the similarity of pairs with an edit (caption-contrast)
+    ratings_weight: float = 1.0  # of a larger model's ratings, where there are any
+
+
+class Rated(NamedTuple):
+    """What a larger model says of some pairs of a corpus."""
+
+    rows: Indices  # which pairs [m]
+    probabilities: Mapping[str, npt.NDArray[np.float32]]  # of each task: entailment [m, 3], others [m, 1]
 
 
 class PairTokens:
-    """n tokenised pairs: joined lengths are what a pair costs."""
+    """n tokenised pairs."""
 
     def __init__(self, pairs: Sequence[Pair], tokenizer: Encodes, max_tokens: int) -> None:
         """Tokenise both sides, each cut at `max_tokens`.
@@ -63,10 +71,18 @@ class PairTokens:
         self.sides = [[np.array(tokenizer.encode(t, max_tokens).ids) for t in (p.a, p.b)] for p in pairs]
         if not all(len(ids) for sides in self.sides for ids in sides):
             raise ValueError("a text has no tokens")
-        self.lengths = np.array([len(a) + len(b) for a, b in self.sides])
+        self.lengths = np.array([[len(a), len(b)] for a, b in self.sides])  # [n, 2]
 
     def __len__(self) -> int:
         return len(self.sides)
+
+    def by_length(self, indices: Indices, *, joined: bool) -> Indices:
+        """The same pairs, those next to each other that cost a model little padding.
+
+        `joined`: it reads both sentences as one sequence; else it makes an image of them, so both sides count.
+        """
+        lengths = self.lengths[indices]
+        return indices[np.argsort(lengths.sum(1), kind="stable") if joined else by_size(*lengths.T)]
 
     def batch(self, indices: Indices) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Padded ids [B, S], lengths [B] of the first sentences, and [B, T], [B] of the second."""
@@ -86,7 +102,7 @@ class TasksObjective:
 
     def __init__(
         self,
-        model: CrossEncoder,
+        model: PairWithHeads,
         training: Mapping[str, Sequence[Pair]],
         development: Mapping[str, Sequence[Pair]],
         tokenizer: Encodes,
@@ -96,6 +112,7 @@ class TasksObjective:
         batch_size: int,
         seed: int,
         low_precision: bool,
+        ratings: Mapping[str, Rated] | None = None,
     ) -> None:
         """Tokenise all pairs.
 
@@ -109,8 +126,9 @@ class TasksObjective:
             batch_size: pairs.
             seed: of the order.
             low_precision: products of matrices in bfloat16 in training; evaluation is in float32.
+            ratings: of a larger model, by corpus: each pair then teaches all heads that model has too.
         """
-        self.model: CrossEncoder = model
+        self.model: PairWithHeads = model
         self.config, self.batch_size, self.seed, self.low_precision = config, batch_size, seed, low_precision
         self.names = [name for name in TEACHES if name in training]
         starts = np.cumsum([0, *(len(training[name]) for name in self.names)])
@@ -123,9 +141,22 @@ class TasksObjective:
         self.weight = np.ones(len(pairs))
         if "caption-contrast" in self.rows:
             self.weight[self.rows["caption-contrast"]] = config.edits_weight
+        self.rated = self._rated(ratings or {})
         self.development = {
             name: (PairTokens(found, tokenizer, max_tokens), found) for name, found in development.items()
         }
+
+    def _rated(self, ratings: Mapping[str, Rated]) -> dict[str, npt.NDArray[np.float32]]:
+        """Of each task the ratings of all training pairs [n, K]; NaN where a pair has none."""
+        tasks = dict.fromkeys(task for rated in ratings.values() for task in rated.probabilities)
+        found = {}
+        for task in (task for task in tasks if task in self.model.heads):
+            width = next(r.probabilities[task].shape[1] for r in ratings.values() if task in r.probabilities)
+            found[task] = np.full((len(self.training), width), np.nan, dtype=np.float32)
+            for name, rated in ratings.items():
+                if name in self.rows and task in rated.probabilities:
+                    found[task][self.rows[name][rated.rows]] = rated.probabilities[task]
+        return found
 
     def steps(self) -> int:
         """Batches of an epoch; those of the first pass are filled up to as many."""
@@ -138,7 +169,7 @@ class TasksObjective:
         batches: list[Indices] = []
         for start in range(0, len(drawn), together):
             block = drawn[start : start + together]
-            block = block[np.argsort(self.training.lengths[block], kind="stable")]
+            block = self.training.by_length(block, joined=isinstance(self.model, CrossEncoder))
             batches += [block[i : i + self.batch_size] for i in range(0, len(block), self.batch_size)]
         for i in np.random.default_rng((self.seed, epoch, 1)).permutation(len(batches)):
             part = shard(batches[i], rank, world)
@@ -170,6 +201,12 @@ class TasksObjective:
             if known.any():
                 each = _loss(task, output[known], target[known]) * weight[known]
                 parts[task] = self.config.weights.get(task, 1.0) * each.sum() / len(batch)
+        for task, ratings in self.rated.items():
+            rating = torch.from_numpy(ratings[batch])
+            known = ~rating[:, 0].isnan()
+            if known.any():
+                each = _rating_loss(task, outputs[task][known], rating[known])
+                parts[f"{task}_rated"] = self.config.ratings_weight * each.sum() / len(batch)
         return torch.stack(list(parts.values())).sum(), {name: float(value.detach()) for name, value in parts.items()}
 
     def evaluate(self) -> dict[str, float]:
@@ -214,10 +251,17 @@ def _loss(task: str, output: Tensor, target: Tensor) -> Tensor:
     return -torch.where(target == NOT_ENTAILED, others, known)
 
 
+def _rating_loss(task: str, output: Tensor, rating: Tensor) -> Tensor:
+    """Each pair's cross-entropy to a larger model's probabilities [B]: both [B, K]."""
+    if task == "entailment":
+        return -(rating * log_softmax(output, dim=1)).sum(1)
+    return binary_cross_entropy_with_logits(output, rating, reduction="none")[:, 0]
+
+
 @torch.no_grad()
-def predict(model: CrossEncoder, pairs: PairTokens) -> dict[str, npt.NDArray[np.float32]]:
+def predict(model: PairWithHeads, pairs: PairTokens) -> dict[str, npt.NDArray[np.float32]]:
     """For each head the raw outputs of all pairs [n, K]; pairs of like length are run together."""
-    order = np.argsort(pairs.lengths, kind="stable")
+    order = pairs.by_length(np.arange(len(pairs)), joined=isinstance(model, CrossEncoder))
     found: dict[str, list[npt.NDArray[np.float32]]] = {}
     for start in range(0, len(order), EVALUATION_BATCH):
         for name, output in model(*pairs.batch(order[start : start + EVALUATION_BATCH])).items():

@@ -102,7 +102,9 @@ def _reading(manifest: Manifest) -> list[str]:
     lines = [f"- Order: {order}."]
     architecture = manifest.provenance.recipe.get("architecture", {})
     assert isinstance(architecture, dict)
-    if (grid := architecture.get("grid")) is not None:
+    network = architecture.get("pwim", architecture)
+    assert isinstance(network, dict)
+    if (grid := network.get("grid")) is not None:
         lines.append(
             f"- Padding: the image of a pair is its own size rounded up to multiples of {grid}; no other pair of a "
             "batch moves its score."

@@ -30,7 +30,7 @@ from contract.manifest import (
 from training.objectives.pairwise import PairwiseConfig
 from training.objectives.tasks import TasksConfig
 from training.publishing.card import write_card
-from training.publishing.families import cross_encoder, interaction, siamese
+from training.publishing.families import interaction, siamese, tasks
 from training.publishing.figures import FigureFile
 from training.publishing.runtime import PublishedModel
 from training.publishing.shared_files import alone, install, sweep
@@ -204,7 +204,7 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
 def _family(recipe: Recipe) -> ModuleType:
     """The module that writes the files of the recipe's family: all have the same functions."""
     if isinstance(recipe.objective, TasksConfig):
-        return cross_encoder
+        return tasks
     return interaction if isinstance(recipe.objective, PairwiseConfig) else siamese
 
 

@@ -26,6 +26,7 @@ from contract.scoring import (
 )
 from contract.tensors import load_tensors, tensors_of
 from contract.wordpiece import load_tokenizer
+from training.objectives.parts.batches import by_size
 
 BATCH, PAIR_BATCH = 256, 32  # sentences and pairs per session call; no score depends on it
 
@@ -119,6 +120,26 @@ class PublishedModel:
             return entailment(task, self._meet(task.graph, premises, hypotheses))
         return entailment(task, compare(self._graphs[task.graph], self.embed(premises), self.embed(hypotheses)))
 
+    def probabilities(self, a: Sequence[str], b: Sequence[str], labels: Sequence[str]) -> dict[str, Array]:
+        """What one graph's tasks say of n pairs before calibration, for another model to learn: interaction models.
+
+        Returns:
+            By task: entailment float [n, 3] in the order of `labels`; similarity, paraphrase and relevance [n, 1].
+        """
+        manifest, outputs, found = self.manifest, dict[str, Array](), dict[str, Array]()
+        tasks = {name: getattr(manifest, name) for name in ("entailment", "similarity", "paraphrase", "relevance")}
+        for name, task in tasks.items():
+            if task is None or task.columns is None:
+                continue
+            if task.graph not in outputs:
+                outputs[task.graph] = self._meet(task.graph, a, b)
+            raw = outputs[task.graph][:, slice(*task.columns)]
+            if name == "entailment":
+                found[name] = np.exp(raw[:, [task.labels.index(label) for label in labels]])
+            else:
+                found[name] = raw if name == "similarity" else np.asarray(1 / (1 + np.exp(-raw.astype(np.float64))))
+        return found
+
     def classification(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """Label probabilities of n texts; siamese models only."""
         task = self.manifest.classification
@@ -136,7 +157,7 @@ class PublishedModel:
     def _meet(self, graph: str, a: Sequence[str], b: Sequence[str]) -> npt.NDArray[np.float32]:
         """A graph's output for n pairs; pairs of similar size are run together."""
         ids_a, ids_b = self._ids(a), self._ids(b)
-        order = sorted(range(len(ids_a)), key=lambda i: (len(ids_a[i]), len(ids_b[i])))
+        order = by_size([len(ids) for ids in ids_a], [len(ids) for ids in ids_b])
         parts = []
         for start in range(0, len(order), PAIR_BATCH):
             batch = order[start : start + PAIR_BATCH]

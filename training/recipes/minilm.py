@@ -52,14 +52,14 @@ _THEN = {
     "caption-contrast": 600,
 }
 # Corpora whose licences allow any use, with attribution or under the same terms.
-_PERMISSIVE = (
+PERMISSIVE = (
     *("snli-train", "mnli-train", "san-wiki", "wanli", "fever-nli", "cad-nli", "breaking-nli", "cannot"),
     *("paws-wiki", "selqa", "qnli-dev", "caption-contrast", "cosines"),
 )
 
 
 def _cross(name: str, reaches: str, publication: Publication | None, *, only: tuple[str, ...] = tuple(_THEN)) -> Recipe:
-    first, then = (_share(quotas, only) for quotas in (_FIRST, _THEN))
+    first, then = (share(quotas, only) for quotas in (_FIRST, _THEN))
     taught = TaskPairs(tuple({**first, **then}))
     return Recipe(
         name=name,
@@ -78,7 +78,7 @@ def _cross(name: str, reaches: str, publication: Publication | None, *, only: tu
     )
 
 
-def _share(quotas: Mapping[str, int], only: tuple[str, ...]) -> dict[str, int]:
+def share(quotas: Mapping[str, int], only: tuple[str, ...]) -> dict[str, int]:
     """The quotas of some corpora, enlarged alike so that an epoch stays as large."""
     kept = {name: quota for name, quota in quotas.items() if name in only}
     factor = sum(quotas.values()) / sum(kept.values())
@@ -97,6 +97,6 @@ RECIPES = (
         "minilm-cross-permissive",
         "what licences that allow any use cost: no SICK, MSRP, WikiQA, TrecQA, tweets, Quora or unlicensed corpora",
         None,
-        only=_PERMISSIVE,
+        only=PERMISSIVE,
     ),
 )

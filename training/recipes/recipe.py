@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from training.architectures import ArchitectureConfig, CrossEncoderConfig, InteractionConfig
+from training.architectures import ArchitectureConfig, HeadsConfig, InteractionConfig
 from training.architectures.models import Precision
 from training.objectives.manhattan import ManhattanConfig
 from training.objectives.pairwise import PairwiseConfig
@@ -17,7 +17,7 @@ from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.teacher_margin import TeacherMarginConfig
 from training.objectives.transfer import MarginConfig
 from training.sources.source import Source
-from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
+from training.sources.tables import OwnVectors, PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
 from training.words.storage import Storage
 
 
@@ -62,8 +62,8 @@ class Recipe:
 
     name: str
     reaches: str  # what it should reach, on what machine, in what time
-    table: TableRecipe | PublishedTable | ServedTable | PretrainedEncoder
-    architecture: ArchitectureConfig | InteractionConfig | CrossEncoderConfig
+    table: TableRecipe | PublishedTable | OwnVectors | ServedTable | PretrainedEncoder
+    architecture: ArchitectureConfig | InteractionConfig | HeadsConfig
     data: Source[Any, Any]
     objective: (
         TeacherCosineConfig

@@ -7,7 +7,14 @@ import numpy.typing as npt
 import torch
 import torch.distributed as dist
 
-from training.architectures import CrossEncoderConfig, MGIMConfig, PWIMConfig, build_encoder, build_interaction
+from training.architectures import (
+    CrossEncoderConfig,
+    MGIMConfig,
+    PWIMConfig,
+    PWIMTasksConfig,
+    build_encoder,
+    build_interaction,
+)
 from training.architectures.models import InteractionModel, SiameseModel, output_dim
 from training.architectures.parts.heads import PairHead, SentenceHead
 from training.architectures.parts.layers import WordEmbedding
@@ -57,7 +64,7 @@ def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
     torch.manual_seed(seed)
     rows = random_rows(table, seed) if recipe.random_start else table.rows
     sparse = not (torch.cuda.is_available() and dist.is_initialized())  # NCCL reduces dense gradients only
-    if isinstance(recipe.architecture, PWIMConfig | MGIMConfig | CrossEncoderConfig):
+    if isinstance(recipe.architecture, PWIMConfig | MGIMConfig | CrossEncoderConfig | PWIMTasksConfig):
         raise TypeError(f"{recipe.name}: {type(recipe.architecture).__name__} encodes no single sentence")
     encoder = build_encoder(recipe.architecture, WordEmbedding(rows, sparse=sparse))
     dim, heads = output_dim(encoder), dict[str, PairHead | SentenceHead]()

@@ -31,7 +31,7 @@ def build_objective(
     """The objective a recipe describes, on its corpora; training texts are cut at the recipe's `max_tokens`.
 
     Raises:
-        TypeError: data of a kind that does not feed the objective, or a cross-encoder's (`training.runs.cross`).
+        TypeError: data of a kind that does not feed the objective, or those of several tasks (`training.runs.tasks`).
         RecipeError: the data need a teacher and none was given.
         CorpusError: a corpus is missing or malformed.
     """

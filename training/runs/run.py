@@ -9,23 +9,22 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from contract.wordpiece import WordPiece
 from training.architectures.models import SiameseModel
 from training.objectives.manhattan import ManhattanObjective
 from training.objectives.parts.batches import Sentences
 from training.objectives.supervised import LabelledPairs
+from training.objectives.tasks import TasksConfig
 from training.objectives.teacher_cosine import TeacherCosineObjective
 from training.recipes.recipe import Recipe
 from training.runs.build import started
-from training.runs.cross import TOKENIZER_NAME, cross_objective, started_cross
 from training.runs.data import build_objective
 from training.runs.folder import WEIGHTS_NAME, record_recipe, run_folder
 from training.runs.loop import Result, Watch, train
 from training.runs.malstm_finish import finish
 from training.runs.tables import load_table
+from training.runs.tasks import TOKENIZER_NAME, started_heads, tasks_objective, tokenizer_for
 from training.sources.rated import supervised_pairs
 from training.sources.source import needed
-from training.sources.tables import PretrainedEncoder
 from training.words.tables import WordTable
 from training.words.unseen import map_unseen
 
@@ -55,8 +54,8 @@ def run(
     folder = folder or run_folder(runs, recipe, seed)
     folder.mkdir(parents=True, exist_ok=True)
     logger.info("%s seed %d: reading %s", recipe.name, seed, type(recipe.data).__name__)
-    if isinstance(recipe.table, PretrainedEncoder):
-        return _run_cross(recipe, runs, teacher, seed, folder, watch)
+    if isinstance(recipe.objective, TasksConfig):
+        return _run_tasks(recipe, runs, teacher, seed, folder, watch)
     table = load_table(recipe.table, runs)
     model = started(recipe, table, runs, seed)
     model.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
@@ -77,12 +76,12 @@ def run(
     return result
 
 
-def _run_cross(
+def _run_tasks(
     recipe: Recipe, runs: Path, teacher: Path | None, seed: int, folder: Path, watch: Watch | None
 ) -> Result:
-    model = started_cross(recipe, teacher, seed)
-    tokenizer = WordPiece.load(needed(teacher, "a cross-encoder reads with the tokenizer of") / TOKENIZER_NAME)
-    objective = cross_objective(recipe, model, tokenizer, runs, teacher, seed)
+    model = started_heads(recipe, runs, teacher, seed)
+    tokenizer = tokenizer_for(recipe, runs, needed(teacher, "the pairs and the tokenizer are of"))
+    objective = tasks_objective(recipe, model, tokenizer, runs, teacher, seed)
     record_recipe(folder, recipe, seed)
     tokenizer.save(folder / TOKENIZER_NAME)
     result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed, watch=watch)

@@ -37,6 +37,8 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
     sentences: int = 25_000  # that the cosines are of, drawn as for the transfer models
     partners: int = 4  # of each sentence: near ones, less near ones, anyone
     seed: int = 0
+    rated_by: str | None = None  # id of a published model of several tasks whose ratings are learnt too
+    rated_pairs: int = 5_000  # of a corpus at most that it rates
 
     feeds: ClassVar = (TasksConfig,)
 
@@ -75,8 +77,16 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
         ]
 
     def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
-        """The corpora, and MiniLM, whose weights the model starts from."""
+        """The corpora; MiniLM, whose weights the model starts from or whose cosines it learns; the model that rates."""
         yield TEACHER
+        if self.rated_by is not None:
+            yield TrainingData(
+                name=self.rated_by,
+                use=f"teacher: its ratings of up to {self.rated_pairs} pairs of each corpus",
+                rows=0,
+                licence="that of its own training data",
+                source=f"models/{self.rated_by}",
+            )
         for name in self.corpora:
             if name != COSINES:
                 yield entry(name, f"train: {' and '.join(TEACHES[name])}", len(tasks.read(name)))

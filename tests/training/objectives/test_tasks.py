@@ -1,6 +1,8 @@
 """Several tasks at once: quotas of an epoch, losses by hand, and training that learns and resumes."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from tests import toys
 from training.architectures import CrossEncoder, CrossEncoderConfig
 from training.architectures.transformer import BERTConfig
 from training.corpora.tasks import TASKS
-from training.objectives.tasks import PairTokens, TasksConfig, TasksObjective, measure, predict
+from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective, measure, predict
 from training.pairs import Pair
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.loop import train
@@ -31,7 +33,9 @@ def model(seed: int = 0) -> CrossEncoder:
     return CrossEncoder(CrossEncoderConfig(bert=bert, heads=HEADS)).eval()
 
 
-def objective(config: TasksConfig = CONFIG, batch_size: int = 4, seed: int = 1) -> TasksObjective:
+def objective(
+    config: TasksConfig = CONFIG, batch_size: int = 4, seed: int = 1, ratings: Mapping[str, Rated] | None = None
+) -> TasksObjective:
     return TasksObjective(
         model(),
         TRAINING,
@@ -42,6 +46,7 @@ def objective(config: TasksConfig = CONFIG, batch_size: int = 4, seed: int = 1) 
         batch_size=batch_size,
         seed=seed,
         low_precision=False,
+        ratings=ratings,
     )
 
 
@@ -135,3 +140,38 @@ def test_training_learns_and_a_killed_run_ends_with_the_same_bits(tmp_path: Path
 def whole_start(run: Path) -> float:
     first = json.loads((run / "metrics.jsonl").read_text().splitlines()[0])
     return float(first["selection"])
+
+
+def test_a_larger_models_ratings_teach_the_heads_of_the_pairs_that_it_rated() -> None:
+    rows = np.array([0, 2])
+    rated = Rated(
+        rows,
+        {
+            "entailment": np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]], dtype=np.float32),
+            "relevance": np.array([[0.25], [0.5]], dtype=np.float32),
+            "unknown": np.zeros((2, 1), dtype=np.float32),  # the student has no such head
+        },
+    )
+    config = replace(CONFIG, ratings_weight=0.5)
+    tasks = objective(config, ratings={"msrp": rated})
+    batch = np.array([tasks.rows["msrp"][2], tasks.rows["msrp"][1], tasks.rows["sick"][0]])
+    with torch.no_grad():
+        _, parts = tasks.loss(batch)
+        outputs = tasks.model(*tasks.training.batch(batch))
+        expected = cross_entropy(outputs["entailment"][:1], torch.tensor([[0.1, 0.1, 0.8]]))
+        relevance = binary_cross_entropy_with_logits(outputs["relevance"][0], torch.tensor([0.5]))
+    assert parts["entailment_rated"] == pytest.approx(0.5 * float(expected) / 3, rel=1e-5)
+    assert parts["relevance_rated"] == pytest.approx(0.5 * float(relevance) / 3, rel=1e-5)
+    assert "unknown_rated" not in parts
+    assert "entailment_rated" not in tasks.loss(tasks.rows["sick"])[1]
+
+
+def test_pairs_of_like_size_come_together() -> None:
+    pairs = [Pair("dog " * a, "dog " * b) for a, b in [(2, 30), (30, 2), (2, 2), (3, 29), (29, 3), (30, 30)]]
+    tokens = PairTokens(pairs, toys.tokenizer(), 40)
+    joined = tokens.by_length(np.arange(6), joined=True).tolist()
+    assert joined == [2, 0, 1, 3, 4, 5]
+    apart = tokens.by_length(np.arange(6), joined=False).tolist()
+    assert sorted(apart) == list(range(6))
+    assert abs(apart.index(0) - apart.index(3)) == 1
+    assert abs(apart.index(1) - apart.index(4)) == 1

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from contract.golden import GOLDEN_TEXTS
 from contract.golden import TOLERANCE as GOLDEN_TOLERANCE
 from contract.manifest import Explanation, Manifest, SimilarityTask
 from contract.padding import pad
 from contract.tokenizer import Tokenizer
 from training.architectures import MGIM, PWIM, MGIMConfig, PWIMConfig
-from training.architectures.models import InteractionModel
 from training.objectives.pairwise import YES_OR_NO, PairwiseConfig
 from training.publishing.export import export_explanation, export_pair
 from training.publishing.families.words import TOKENIZER, arrays_of, embedding, unscaled, write_words
@@ -82,7 +83,7 @@ def golden_texts(recipe: Recipe, runs: Path, seed: int, max_tokens: int) -> list
     return [texts for texts in GOLDEN_TEXTS if not hangs_on_rounding(model, table.tokenizer, max_tokens, texts)]
 
 
-def hangs_on_rounding(model: InteractionModel, tokenizer: Tokenizer, limit: int, texts: Sequence[str]) -> bool:
+def hangs_on_rounding(model: nn.Module, tokenizer: Tokenizer, limit: int, texts: Sequence[str]) -> bool:
     """Whether the score of a pair of texts depends on rounding errors."""
     feeds = {}
     for side, text in zip("ab", texts, strict=True):

@@ -9,8 +9,7 @@ embedding), for what is rounded up or down hangs on the last bits.
 
 import copy
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from contract.calibration import Calibration, Logistic
 from contract.errors import TokenizerError
-from contract.manifest import (
-    EntailmentTask,
-    FileEntry,
-    Limits,
-    ProbabilityTask,
-    SimilarityTask,
-)
+from contract.manifest import FileEntry, Limits, SimilarityTask
 from contract.wordpiece import WordPiece
 from training.architectures.transformer import BERT, CrossEncoder, MiniLM
-from training.objectives.supervised import LABELS
 from training.publishing.export import export_encoder, export_pair
+from training.publishing.families.heads import HeadCalibrations, Heads, task_fields
 from training.publishing.families.siamese import ENCODER, SIMILARITY, STS_SCALE
 from training.publishing.families.words import TOKENIZER, Arrays, OutsideWords, arrays_of
 from training.publishing.parity import check_encoder, check_pair
@@ -41,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 PAIR = "pair.onnx"
 MAX_TOKENS = 128
-RAW_RANGE = (0.0, 1.0)  # of a cross-encoder's similarity
 _LINEAR = ("query", "key", "value", "attended", "inner", "outer")
 
 
@@ -79,51 +70,11 @@ def quantised(bert: BERT) -> BERT:
 
 
 @dataclass(frozen=True)
-class HeadCalibrations:
-    """What makes each head's raw output an answer, fitted on development data."""
-
-    temperature: float = 1.0  # entailment: logits are divided by it (Guo et al. 2017)
-    # similarity: raw score -> rating on `label_scale`. The raw score, in 0..1, is the sigmoid of the head or the blend.
-    similarity: Calibration | None = None
-    label_scale: tuple[float, float] = STS_SCALE
-    paraphrase: Calibration = field(default_factory=lambda: Logistic(slope=1.0))  # raw output -> probability
-    relevance: Calibration = field(default_factory=lambda: Logistic(slope=1.0))
-
-
-@dataclass(frozen=True)
 class Blend:
     """The similarity as a weighted mean of a bi-encoder's cosine (0 where negative) and the cross-encoder's own one."""
 
     encoder: MiniLM
     weight: float  # of the cosine; that of the cross-encoder is 1 - weight
-
-
-class Heads(nn.Module):
-    """A cross-encoder's outputs side by side [B, K], in the order of its config; entailment as log-probabilities."""
-
-    def __init__(self, model: CrossEncoder, calibrations: HeadCalibrations, *, similarity: bool) -> None:
-        """`similarity`: whether that head is among them, or has a graph of its own."""
-        super().__init__()
-        self.cross = model
-        self.temperature = calibrations.temperature
-        self.columns: dict[str, tuple[int, int]] = {}
-        width = 0
-        for name, outputs in model.config.heads.items():
-            if name != "similarity" or similarity:
-                self.columns[name] = (width, width + outputs)
-                width += outputs
-
-    def forward(
-        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
-    ) -> Tensor:
-        """Ids and lengths of both sentences -> outputs [B, K]."""
-        outputs = self.cross(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
-        return torch.cat([self._answer(name, outputs[name]) for name in self.columns], dim=1)
-
-    def _answer(self, name: str, output_BK: Tensor) -> Tensor:
-        if name == "entailment":
-            return torch.log_softmax(output_BK / self.temperature, dim=-1)
-        return torch.sigmoid(output_BK) if name == "similarity" else output_BK
 
 
 class BlendedSimilarity(nn.Module):
@@ -132,7 +83,7 @@ class BlendedSimilarity(nn.Module):
     def __init__(self, model: CrossEncoder, blend: Blend) -> None:
         """The bi-encoder may share its words with the cross-encoder."""
         super().__init__()
-        self.cross, self.encoder = model, blend.encoder
+        self.network, self.encoder = model, blend.encoder  # named as in `Heads`: weights have the same names
         self.weight = blend.weight
 
     def forward(
@@ -141,7 +92,7 @@ class BlendedSimilarity(nn.Module):
         """Ids and lengths of both sentences -> raw similarity [B, 1], in 0..1."""
         a_BD, b_BD = self.encoder(input_ids_a_BS, lengths_a_B), self.encoder(input_ids_b_BT, lengths_b_B)
         cosine_B1 = (a_BD * b_BD).sum(dim=1, keepdim=True)
-        own_B1 = torch.sigmoid(self.cross(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)["similarity"])
+        own_B1 = torch.sigmoid(self.network(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)["similarity"])
         return self.weight * cosine_B1.clamp(min=0.0) + (1.0 - self.weight) * own_B1
 
 
@@ -207,12 +158,10 @@ def write_cross_encoder(
         TokenizerError: the tokenizer's size is not the model's.
         ParityError, GraphMismatchError: a graph does not compute what the model does.
     """
-    if unknown := set(model.config.heads) - {"entailment", "similarity", "paraphrase", "relevance"}:
-        raise ValueError(f"no task for the heads {', '.join(sorted(unknown))}")
     wordpiece = _tokenizer(tokenizer, model.bert)
     kept = copy.deepcopy(model).eval()
     kept.bert = quantised(model.bert)
-    arrays = _words(kept.bert, "cross.bert.words")
+    arrays = _words(kept.bert, "network.bert.words")
     heads = Heads(kept, calibrations, similarity=blend is None)
     graphs: dict[str, nn.Module] = {PAIR: heads}
     if blend is not None:
@@ -225,29 +174,9 @@ def write_cross_encoder(
         "family": "interaction",
         "tokenizer": TOKENIZER,
         "limits": Limits(max_tokens=MAX_TOKENS),
-        **_tasks(heads.columns, calibrations, blended=blend is not None),
+        **task_fields(heads.columns, calibrations, PAIR, SIMILARITY if blend is not None else None),
         **_write_shared(arrays, wordpiece, folder)._asdict(),
     }
-
-
-def _tasks(columns: Mapping[str, tuple[int, int]], calibrations: HeadCalibrations, *, blended: bool) -> dict[str, Any]:
-    """The manifest's entry of each task."""
-    tasks: dict[str, Any] = {}
-    if blended or "similarity" in columns:
-        tasks["similarity"] = SimilarityTask(
-            graph=SIMILARITY if blended else PAIR,
-            columns=None if blended else columns["similarity"],
-            raw_range=RAW_RANGE,
-            label_scale=calibrations.label_scale,
-            calibration=calibrations.similarity,
-            symmetric=False,
-        )
-    if "entailment" in columns:
-        tasks["entailment"] = EntailmentTask(graph=PAIR, columns=columns["entailment"], labels=LABELS)
-    for name, calibration in (("paraphrase", calibrations.paraphrase), ("relevance", calibrations.relevance)):
-        if name in columns:
-            tasks[name] = ProbabilityTask(graph=PAIR, columns=columns[name], calibration=calibration, symmetric=False)
-    return tasks
 
 
 class _Borrowed:

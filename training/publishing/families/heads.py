@@ -1,0 +1,139 @@
+"""Models with a head for each task as they are served: one graph, each head calibrated on development pairs."""
+
+import copy
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor, nn
+
+from contract.calibration import Calibration, Logistic
+from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask
+from training.architectures import PairWithHeads
+from training.corpora.readers import nli, sick, stsb
+from training.corpora.tasks import CALIBRATION_PAIRS, development
+from training.objectives.supervised import LABELS
+from training.objectives.tasks import Encodes, PairTokens, predict
+from training.pairs import Pair
+from training.publishing.calibrate import fit_centred_isotonic, fit_temperature
+from training.publishing.families.siamese import STS_SCALE
+
+logger = logging.getLogger(__name__)
+
+SERVED = ("entailment", "similarity", "paraphrase", "relevance")
+RAW_RANGE = (0.0, 1.0)  # of the similarity
+
+
+@dataclass(frozen=True)
+class HeadCalibrations:
+    """What makes each head's raw output an answer, fitted on development data."""
+
+    temperature: float = 1.0  # entailment: logits are divided by it (Guo et al. 2017)
+    # similarity: raw score -> rating on `label_scale`. The raw score, in 0..1, is the sigmoid of the head or the blend.
+    similarity: Calibration | None = None
+    label_scale: tuple[float, float] = STS_SCALE
+    paraphrase: Calibration = field(default_factory=lambda: Logistic(slope=1.0))  # raw output -> probability
+    relevance: Calibration = field(default_factory=lambda: Logistic(slope=1.0))
+
+
+class Heads(nn.Module):
+    """A model's outputs side by side [B, K], in the order of its heads; entailment as log-probabilities."""
+
+    def __init__(self, model: PairWithHeads, calibrations: HeadCalibrations, *, similarity: bool = True) -> None:
+        """`similarity`: whether that head is among them, or has a graph of its own.
+
+        Raises:
+            ValueError: a head of a name that is no task.
+        """
+        super().__init__()
+        if unknown := set(model.heads) - set(SERVED):
+            raise ValueError(f"no task for the heads {', '.join(sorted(unknown))}")
+        self.network = model
+        self.temperature = calibrations.temperature
+        self.columns: dict[str, tuple[int, int]] = {}
+        width = 0
+        for name, head in model.heads.items():
+            outputs = head.out_features
+            assert isinstance(outputs, int)
+            if name != "similarity" or similarity:
+                self.columns[name] = (width, width + outputs)
+                width += outputs
+
+    def forward(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """Ids and lengths of both sentences -> outputs [B, K]."""
+        outputs = self.network(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        return torch.cat([self._answer(name, outputs[name]) for name in self.columns], dim=1)
+
+    def _answer(self, name: str, output_BK: Tensor) -> Tensor:
+        if name == "entailment":
+            return torch.log_softmax(output_BK / self.temperature, dim=-1)
+        return torch.sigmoid(output_BK) if name == "similarity" else output_BK
+
+
+def task_fields(
+    columns: Mapping[str, tuple[int, int]],
+    calibrations: HeadCalibrations,
+    graph: str,
+    similarity_graph: str | None = None,
+) -> dict[str, Any]:
+    """The manifest's entry of each task; `similarity_graph`: where the similarity has one of its own."""
+    tasks: dict[str, Any] = {}
+    if similarity_graph is not None or "similarity" in columns:
+        tasks["similarity"] = SimilarityTask(
+            graph=similarity_graph or graph,
+            columns=None if similarity_graph is not None else columns["similarity"],
+            raw_range=RAW_RANGE,
+            label_scale=calibrations.label_scale,
+            calibration=calibrations.similarity,
+            symmetric=False,
+        )
+    if "entailment" in columns:
+        tasks["entailment"] = EntailmentTask(graph=graph, columns=columns["entailment"], labels=LABELS)
+    for name, calibration in (("paraphrase", calibrations.paraphrase), ("relevance", calibrations.relevance)):
+        if name in columns:
+            tasks[name] = ProbabilityTask(graph=graph, columns=columns[name], calibration=calibration, symmetric=False)
+    return tasks
+
+
+def served_heads(model: PairWithHeads) -> PairWithHeads:
+    """The model without the heads that only helped to train it."""
+    served = copy.deepcopy(model).eval()
+    for name in set(served.heads) - set(SERVED):
+        del served.heads[name]
+    return served
+
+
+def calibrated(model: PairWithHeads, tokenizer: Encodes, max_tokens: int) -> HeadCalibrations:
+    """Calibrations on development parts: SNLI, MultiNLI and SICK; STS-B; MSRP; WikiQA."""
+    labels = [*nli.snli("dev")[:CALIBRATION_PAIRS], *nli.multinli()[:CALIBRATION_PAIRS], *sick.read("dev")]
+
+    def outputs(task: str, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
+        return predict(model, PairTokens(pairs, tokenizer, max_tokens))[task].astype(np.float64)
+
+    rated = stsb.read("dev")
+    raw = 1 / (1 + np.exp(-outputs("similarity", rated)[:, 0]))
+    gold = np.array([pair.target for pair in rated], dtype=np.float64)
+    found = HeadCalibrations(
+        temperature=fit_temperature(
+            outputs("entailment", labels),
+            np.array([LABELS.index(pair.label) for pair in labels]),
+        ),
+        similarity=fit_centred_isotonic(raw, gold, raw_range=RAW_RANGE, target_range=STS_SCALE),
+        paraphrase=_logistic(outputs("paraphrase", development("msrp")), development("msrp")),
+        relevance=_logistic(outputs("relevance", development("wikiqa")), development("wikiqa")),
+    )
+    logger.info("temperature %.3f, %s, %s", found.temperature, found.paraphrase, found.relevance)
+    return found
+
+
+def _logistic(raw: npt.NDArray[np.float64], pairs: Sequence[Pair]) -> Logistic:
+    """Platt scaling of raw outputs [n, 1] to the share of pairs labelled 1."""
+    fit = LogisticRegression(C=np.inf).fit(raw, [pair.label == "1" for pair in pairs])
+    return Logistic(slope=float(fit.coef_[0, 0]), intercept=float(fit.intercept_[0]))

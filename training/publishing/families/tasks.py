@@ -1,0 +1,107 @@
+"""Files of a trained model with a head for each task: a cross-encoder, or PWIM with heads."""
+
+import copy
+import logging
+from pathlib import Path
+from typing import Any
+
+from contract.golden import GOLDEN_TEXTS
+from contract.manifest import Explanation, Limits, Manifest
+from training.architectures import CrossEncoder, PWIMTasks
+from training.publishing.export import export_explanation, export_pair
+from training.publishing.families.heads import HeadCalibrations, Heads, calibrated, served_heads, task_fields
+from training.publishing.families.interaction import EXPLANATION, PAIR, hangs_on_rounding
+from training.publishing.families.transformer import write_cross_encoder
+from training.publishing.families.words import TOKENIZER, arrays_of, embedding, write_words
+from training.publishing.parity import check_explanation, check_pair
+from training.recipes.recipe import Publication, Recipe
+from training.runs.folder import run_folder
+from training.runs.tables import load_table
+from training.runs.tasks import TOKENIZER_NAME, load_heads, tokenizer_for
+from training.words.tables import WordTable
+
+logger = logging.getLogger(__name__)
+
+
+def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: Path, seed: int) -> dict[str, Any]:
+    """Calibrate and export a trained run.
+
+    Args:
+        recipe: what was trained.
+        publication: how it is stored.
+        runs: where its run lies.
+        folder: of the model; what can be shared goes beside it.
+        seed: of the run.
+
+    Returns:
+        The fields of the manifest that only this family has, or that depend on the model; `shared` are the entries of
+        files that lie among the shared ones.
+
+    Raises:
+        RunMissing: it was not trained.
+        CorpusError: a development part is missing or malformed.
+        ParityError, GraphMismatchError: the export does not compute what was trained.
+    """
+    model = served_heads(load_heads(recipe, runs, seed))
+    run = run_folder(runs, recipe, seed)
+    if isinstance(model, CrossEncoder):
+        calibrations = calibrated(model, tokenizer_for(recipe, runs, run), publication.max_tokens)
+        fields = write_cross_encoder(model, run / TOKENIZER_NAME, folder, publication.model_id, calibrations)
+    else:
+        words = load_table(recipe.table, runs)
+        model.embedding = embedding(words, publication.storage, 1.0)
+        calibrations = calibrated(model, words.tokenizer, model.tasks.limit)
+        fields = write_pwim(model, words, folder, publication.model_id, calibrations)
+    return {**fields, "max_tokens": fields.pop("limits").max_tokens}
+
+
+def write_pwim(
+    model: PWIMTasks, words: WordTable, folder: Path, model_id: str, calibrations: HeadCalibrations
+) -> dict[str, Any]:
+    """Export PWIM with heads, and its word matches.
+
+    Args:
+        model: around the words as they are stored; its heads are tasks of the contract.
+        words: with the tokenizer.
+        folder: of the model; its words and tokenizer go among the shared files beside it.
+        model_id: what the graphs say of themselves.
+        calibrations: of its heads.
+
+    Returns:
+        The fields of the manifest that depend on the model, as `write_cross_encoder` returns them.
+
+    Raises:
+        ParityError, GraphMismatchError: a graph does not compute what the model does.
+    """
+    heads, limit, vocabulary = Heads(model, calibrations), model.tasks.limit, len(words.tokenizer)
+    assert model.embedding is not None
+    arrays = arrays_of(model.embedding, "network.embedding")
+    export_pair(heads, folder / PAIR, model_id, list(arrays))
+    export_explanation(model, folder / EXPLANATION, model_id, list(arrays))
+    for graph, agreement in (
+        (PAIR, check_pair(folder / PAIR, heads, vocabulary, limit, arrays)),
+        (EXPLANATION, check_explanation(folder / EXPLANATION, model, vocabulary, limit, arrays)),
+    ):
+        logger.info("%s/%s equals its module to %.1e, but for %d near ties among %d", model_id, graph, *agreement)
+    return {
+        "family": "interaction",
+        "tokenizer": TOKENIZER,
+        "limits": Limits(max_tokens=limit),
+        "explanation": Explanation(graph=EXPLANATION, matrices=model.MATRICES),
+        **task_fields(heads.columns, calibrations, PAIR),
+        **write_words(arrays, words.tokenizer, folder)._asdict(),
+    }
+
+
+def calibrate(manifest: Manifest, recipe: Recipe, runs: Path, folder: Path, seed: int) -> Manifest:
+    """The same manifest: `write_folder` calibrates the heads before they are exported."""
+    return manifest
+
+
+def golden_texts(recipe: Recipe, runs: Path, seed: int, max_tokens: int) -> list[tuple[str, str]]:
+    """The golden texts; without those whose answers depend on rounding, which may differ between machines."""
+    model = served_heads(load_heads(recipe, runs, seed))
+    if isinstance(model, CrossEncoder):
+        return list(GOLDEN_TEXTS)
+    tokenizer, heads = load_table(recipe.table, runs).tokenizer, Heads(copy.deepcopy(model), HeadCalibrations())
+    return [texts for texts in GOLDEN_TEXTS if not hangs_on_rounding(heads, tokenizer, max_tokens, texts)]

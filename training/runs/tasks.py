@@ -1,0 +1,88 @@
+"""Runs of models with a head for each of several tasks: started, their objective, and the trained model loaded."""
+
+from pathlib import Path
+
+import torch
+
+from contract.tokenizer import Tokenizer
+from contract.wordpiece import WordPiece
+from training.architectures import CrossEncoder, CrossEncoderConfig, PairWithHeads, PWIMTasksConfig, build_heads
+from training.architectures.parts.layers import WordEmbedding
+from training.architectures.transformer import load_weights
+from training.objectives.tasks import Encodes, TasksConfig, TasksObjective
+from training.recipes.recipe import Recipe
+from training.runs.folder import weights_of
+from training.runs.ratings import load_ratings
+from training.runs.tables import load_table
+from training.sources.source import needed
+from training.sources.tables import PretrainedEncoder
+from training.sources.tasks import TaskPairs
+
+TOKENIZER_NAME = "tokenizer.json"  # in the folder of the run, as in the folder of the weights it starts from
+
+
+def started_heads(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> PairWithHeads:
+    """The model as its training begins: published words or a published encoder, everything else drawn at random.
+
+    Raises:
+        RecipeError: it starts from an encoder, and no teacher was given.
+        RunMissing: it starts from a word table that is missing.
+    """
+    model = _untrained(recipe, runs, seed)
+    if isinstance(model, CrossEncoder):
+        load_weights(model.bert, needed(teacher, "a cross-encoder starts from"))
+    return model
+
+
+def tokenizer_for(recipe: Recipe, runs: Path, folder: Path) -> Tokenizer | WordPiece:
+    """What the model reads texts with: the word table's, or the `tokenizer.json` of a folder."""
+    if isinstance(recipe.table, PretrainedEncoder):
+        return WordPiece.load(folder / TOKENIZER_NAME)
+    return load_table(recipe.table, runs).tokenizer
+
+
+def tasks_objective(
+    recipe: Recipe, model: PairWithHeads, tokenizer: Encodes, runs: Path, teacher: Path | None, seed: int
+) -> TasksObjective:
+    """The tasks on their corpora.
+
+    Raises:
+        CorpusError: a corpus is missing or malformed.
+        RunMissing: the ratings of the model it learns from are missing.
+    """
+    assert isinstance(recipe.objective, TasksConfig)
+    assert isinstance(recipe.data, TaskPairs)
+    pairs = recipe.data.train(teacher, runs / "teacher")
+    return TasksObjective(
+        model,
+        pairs,
+        recipe.data.dev(),
+        tokenizer,
+        recipe.objective,
+        max_tokens=recipe.max_tokens,
+        batch_size=recipe.schedule.batch_size,
+        seed=seed,
+        low_precision=recipe.precision == "bfloat16",
+        ratings=load_ratings(runs, recipe.data.rated_by, pairs) if recipe.data.rated_by is not None else None,
+    )
+
+
+def load_heads(recipe: Recipe, runs: Path, seed: int) -> PairWithHeads:
+    """A trained model.
+
+    Raises:
+        RunMissing: it was not trained; names the command.
+    """
+    weights = weights_of(recipe, runs, seed)
+    model = _untrained(recipe, runs, seed)
+    model.load_state_dict(torch.load(weights, weights_only=True, map_location="cpu"))
+    return model.eval()
+
+
+def _untrained(recipe: Recipe, runs: Path, seed: int) -> PairWithHeads:
+    assert isinstance(recipe.architecture, CrossEncoderConfig | PWIMTasksConfig)
+    words = None
+    if not isinstance(recipe.table, PretrainedEncoder):
+        words = WordEmbedding(load_table(recipe.table, runs).rows)
+    torch.manual_seed(seed)
+    return build_heads(recipe.architecture, words)
