@@ -20,6 +20,9 @@ from service.settings import CachePolicy
 REMOTE_MOST = 500
 # Models that need less time for a key do not use Redis with `auto`: measurements are in docs/caching.md.
 REMOTE_PAYS_SECONDS = 250e-6
+# What it takes to find a vector in memory, and to keep a new one, some 8 us. With `auto`, models that need less for one
+# sentence more do neither: those that average need 2 to 4 us, the next one 30.
+FINDING_SECONDS = 10e-6
 
 Ids = tuple[int, ...]
 Pair = tuple[Ids, Ids]
@@ -74,10 +77,11 @@ class VectorCache:
     def __len__(self) -> int:
         return len(self._lru)
 
-    def tiers(self, policy: CachePolicy, seconds: float) -> Tiers:
-        """The tiers by a policy, for a graph that needs `seconds` for one key."""
-        memory = self.memory.most > 0 and policy != "off"
-        pays = policy == "redis" or (policy == "auto" and seconds >= REMOTE_PAYS_SECONDS)
+    def tiers(self, policy: CachePolicy, alone: float, more: float) -> Tiers:
+        """The tiers by a policy, for a graph that needs `alone` seconds for one key, and `more` for one more key."""
+        wanted = policy in ("memory", "redis") or (policy == "auto" and more >= FINDING_SECONDS)
+        memory = self.memory.most > 0 and wanted
+        pays = policy == "redis" or (policy == "auto" and alone >= REMOTE_PAYS_SECONDS)
         return Tiers(memory, self.remote is not None and pays)
 
     def of_scores(self) -> "ScoreCache":

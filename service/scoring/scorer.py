@@ -83,6 +83,7 @@ class Scorer(ABC):
         self._token = tokenizer.token
         self._most_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
         self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
+        self._memory = cache.memory
         self._lru = cache.memory.lru(_encoded_bytes)
         self._telemetry = telemetry
         self._runs = {name: self._watched(name, run) for name, run in runs.items()}
@@ -269,6 +270,8 @@ class Scorer(ABC):
 
     def measure(self, a: Sequence[str], b: Sequence[str], policy: CachePolicy) -> Tiers:
         """Measure expected times on n >= 1 pairs, and choose the cache tiers; warms the graphs up."""
+        if policy == "off" or not self._memory.most:
+            self._scores = {}
         texts = [*a, *b]
         chars = max(sum(map(_weight, texts)), 1)
         tiers, seconds = self._measure(self.tokenise(a), self.tokenise(b), policy)

@@ -46,7 +46,7 @@ class Operation(JsonEndpoint):
         hints = get_type_hints(call, include_extras=True)
         _, self.answer = get_args(hints.pop("return"))
         (request,) = hints.values()
-        super().__init__(path, call, request, self.answer, most)
+        super().__init__(path, call, request, most)
         self.family = family
         self.summary = summary
         self.marker = f'"{key.rpartition(".")[2]}"'.encode()
