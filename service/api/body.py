@@ -1,8 +1,8 @@
 """Bodies: JSON -> request, and the errors of requests that do not fit.
 
 A small body is parsed by pydantic at once, within some 0.1 ms. A large one is parsed in pieces
-(`service/api/pieces.py`), so that other requests have turns in between. Its values and keys are counted, so that a list of a million invalid items is refused at
-its first one.
+(`service/api/pieces.py`), so that other requests have turns in between. Its values and keys are counted, so that a list
+of a million invalid items is refused at its first one.
 """
 
 import asyncio
