@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from service.compute.lru import ENTRY_BYTES, MemoryBudget, tuple_bytes
+from service.compute.lru import ENTRY_BYTES, ID_BYTES, MemoryBudget, tuple_bytes
 from service.observe.telemetry import Telemetry
 from service.settings import CachePolicy
 
@@ -147,8 +147,11 @@ class ScoreCache:
         self._lru.keep(scores)
 
 
+_EACH_PAIR_BYTES = tuple_bytes(2) + 2 * tuple_bytes(0)
+
+
 def _pair_bytes(pair: Pair) -> int:
-    return tuple_bytes(2) + tuple_bytes(len(pair[0])) + tuple_bytes(len(pair[1]))
+    return _EACH_PAIR_BYTES + ID_BYTES * (len(pair[0]) + len(pair[1]))
 
 
 def _vector_bytes(key: tuple[Space, Key], vector: Vector) -> int:
@@ -157,5 +160,8 @@ def _vector_bytes(key: tuple[Space, Key], vector: Vector) -> int:
     return ENTRY_BYTES + tuple_bytes(len(key)) + of_ids + _ARRAY_BYTES + vector.nbytes
 
 
-def _score_bytes(pair: Pair, score: Score) -> int:
-    return ENTRY_BYTES + _pair_bytes(pair) + tuple_bytes(len(score)) + len(score) * _FLOAT_BYTES
+_EACH_SCORE_BYTES = ENTRY_BYTES + _EACH_PAIR_BYTES + tuple_bytes(len(Score._fields)) + len(Score._fields) * _FLOAT_BYTES
+
+
+def _score_bytes(pair: Pair, _: Score) -> int:
+    return _EACH_SCORE_BYTES + ID_BYTES * (len(pair[0]) + len(pair[1]))

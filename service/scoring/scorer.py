@@ -21,7 +21,7 @@ from contract.tokenizer import Encoded
 from contract.wordpiece import AnyTokenizer
 from service.compute.batcher import best_time
 from service.compute.cache import Key, Pair, Score, ScoreCache, Tiers, VectorCache
-from service.compute.lru import ENTRY_BYTES, tuple_bytes
+from service.compute.lru import ENTRY_BYTES, ID_BYTES, tuple_bytes
 from service.compute.pool import Pool
 from service.errors import EmptyText, InferenceFailed
 from service.observe.telemetry import ModelTelemetry
@@ -140,47 +140,27 @@ class Scorer(ABC):
 
     async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], share: float) -> list[Encoded]:
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
-        chars = self._chars(new)
-        if chars <= _FEW_CHARS:
+        weights = list(map(_weight, new))
+        if sum(weights) <= _FEW_CHARS:
             began = perf_counter()
             sentences = self.tokenise(new)
             TIMINGS.get().spent(TOKENISE, began, perf_counter())
         else:
+            read = [min(weight, self._most_chars) for weight in weights]
+            chars = [least + (weight - least) * _BEYOND_THE_LIMIT for weight, least in zip(weights, read, strict=True)]
             turns = [
-                (self._chars(part) * self._per_char.reading, partial(self.tokenise, part))
-                for part in self._parts(new, _TURN_SECONDS / self._per_char.reading)
+                (seconds, partial(self.tokenise, new[part]))
+                for seconds, part in _turns([each * self._per_char.reading for each in chars])
             ]
-            scored = sum(min(_weight(text), self._most_chars) for text in new)
-            in_all = (chars * self._per_char.reading + scored * self._per_char.scoring) / share
+            in_all = (sum(chars) * self._per_char.reading + sum(read) * self._per_char.scoring) / share
             sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
-        read = dict(zip(new, sentences, strict=True))
-        self._lru.keep((text, sentence) for text, sentence in read.items() if len(text) <= _FEW_CHARS)
-        return [sentence or read[text] for text, sentence in zip(texts, known, strict=True)]
+        found = dict(zip(new, sentences, strict=True))
+        self._lru.keep((text, sentence) for text, sentence in found.items() if len(text) <= _FEW_CHARS)
+        return [sentence or found[text] for text, sentence in zip(texts, known, strict=True)]
 
     def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> token ids, at once."""
         return list(map(self._tokenise, texts))
-
-    def _chars(self, texts: Iterable[str]) -> float:
-        """Expected cost of reading, in characters of ASCII within the model's limit, as `_per_char` is measured."""
-        chars = 0.0
-        for text in texts:
-            weight = _weight(text)
-            chars += min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
-        return chars
-
-    def _parts(self, texts: Sequence[str], chars: float) -> Iterator[list[str]]:
-        """The texts in order, in lists of about `chars` characters."""
-        part: list[str] = []
-        size = 0.0
-        for text in texts:
-            part.append(text)
-            size += self._chars([text])
-            if size >= chars:
-                yield part
-                part, size = [], 0
-        if part:
-            yield part
 
     def tokens(self, sentence: Encoded) -> list[str]:
         """The tokens of a sentence, for people: words, word pieces, buckets."""
@@ -217,7 +197,8 @@ class Scorer(ABC):
         cache, computed = self._scores[name], _NOTHING
         kept = cache.find(pairs)
         fresh: dict[Pair, Score] = {}
-        if new := list(dict.fromkeys(pair for pair, score in zip(pairs, kept, strict=True) if score is None)):
+        if None in kept:
+            new = list(dict.fromkeys(pair for pair, score in zip(pairs, kept, strict=True) if score is None))
             answer, computed = await self._similarity(new, name, cached=True)
             of_new: Iterable[float | None] = repeat(None) if answer.rating is None else answer.rating.tolist()
             fresh.update(zip(new, map(Score, answer.raw_score.tolist(), of_new, answer.score.tolist()), strict=True))
@@ -316,13 +297,27 @@ class Scorer(ABC):
         return watched
 
 
+_EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes(0)
+
+
 def _encoded_bytes(text: str, sentence: Encoded) -> int:
-    return ENTRY_BYTES + getsizeof(text) + tuple_bytes(len(sentence)) + tuple_bytes(len(sentence.ids))
+    return _EACH_TEXT_BYTES + getsizeof(text) + ID_BYTES * len(sentence.ids)
 
 
 def _weight(text: str) -> int:
     """Its cost, in characters of ASCII."""
     return len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII)
+
+
+def _turns(seconds: Sequence[float]) -> Iterator[tuple[float, slice]]:
+    """Reading cut into turns: expected seconds of each text -> those of each turn, and the places of its texts."""
+    start, needs = 0, 0.0
+    for i, each in enumerate(seconds):
+        if needs >= _TURN_SECONDS:
+            yield needs, slice(start, i)
+            start, needs = i, 0.0
+        needs += each
+    yield needs, slice(start, len(seconds))
 
 
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
