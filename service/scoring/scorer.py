@@ -140,19 +140,18 @@ class Scorer(ABC):
 
     async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], share: float) -> list[Encoded]:
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
-        weights = list(map(_weight, new))
-        if sum(weights) <= _FEW_CHARS:
+        chars = list(map(self._chars, new))
+        if sum(chars) <= _FEW_CHARS:
             began = perf_counter()
             sentences = self.tokenise(new)
             TIMINGS.get().spent(TOKENISE, began, perf_counter())
         else:
-            read = [min(weight, self._most_chars) for weight in weights]
-            chars = [least + (weight - least) * _BEYOND_THE_LIMIT for weight, least in zip(weights, read, strict=True)]
             turns = [
                 (seconds, partial(self.tokenise, new[part]))
                 for seconds, part in _turns([each * self._per_char.reading for each in chars])
             ]
-            in_all = (sum(chars) * self._per_char.reading + sum(read) * self._per_char.scoring) / share
+            scored = sum(min(_weight(text), self._most_chars) for text in new)
+            in_all = (sum(chars) * self._per_char.reading + scored * self._per_char.scoring) / share
             sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
         found = dict(zip(new, sentences, strict=True))
         self._lru.keep((text, sentence) for text, sentence in found.items() if len(text) <= _FEW_CHARS)
@@ -161,6 +160,11 @@ class Scorer(ABC):
     def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> token ids, at once."""
         return list(map(self._tokenise, texts))
+
+    def _chars(self, text: str) -> float:
+        """Expected cost of reading, in characters of ASCII within the model's limit, as `_per_char` is measured."""
+        weight = _weight(text)
+        return min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
 
     def tokens(self, sentence: Encoded) -> list[str]:
         """The tokens of a sentence, for people: words, word pieces, buckets."""
