@@ -13,7 +13,7 @@ from benchmarks import workloads
 from benchmarks.measurements import CLOSED, Key
 from benchmarks.minilm_folder import folder as minilm_folder
 from benchmarks.servers import SERVICE
-from benchmarks.targets import BOTH_CORES, DEFAULT, ECHO, MINILM, MINILM_BOTH_CORES, PEER
+from benchmarks.targets import BOTH_CORES, DEFAULT, ECHO, MINILM, MINILM_BOTH_CORES, PEER, REDIS
 from contract.manifest import MANIFEST_NAME, Manifest
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
@@ -151,7 +151,7 @@ def _of_default(grid: Grid, folder: Path) -> list[App]:
     redis = [Cell(items, 16, "redis") for items in grid.items]
     both = [Cell(64, connections, cache) for cache in ("warm", "cold") for connections in (2, 4)]
     return [
-        _of(DEFAULT, folder, redis, f"{DEFAULT}, Redis", environment=nothing, redis=True),
+        _of(DEFAULT, folder, redis, REDIS, environment=nothing, redis=True),
         _of(DEFAULT, folder, both, BOTH_CORES, both_cores=True),
     ]
 

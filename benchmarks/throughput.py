@@ -20,6 +20,7 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,7 +39,7 @@ from benchmarks.apps import FULL, MODELS, QUICK, App, Cell, Grid, line_up, peer 
 from benchmarks.measurements import CLOSED, Key, Measurements  # noqa: E402
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402
 from benchmarks.servers import RedisServer, Server, free_port, pinned, shares  # noqa: E402
-from benchmarks.targets import ECHO, PEER, best_of, verdicts  # noqa: E402
+from benchmarks.targets import DEFAULT, ECHO, FLOOR, PEER, best_of, verdicts  # noqa: E402
 from contract.manifest import Manifest  # noqa: E402
 
 NAME = "service-throughput"
@@ -180,12 +181,21 @@ class Memory:
     peak_mb: list[float]
 
 
+def floor(core: int) -> dict[str, Any]:
+    """The floor of 64 new pairs, on the core of the servers, as if it were a server that is always busy."""
+    command = [*pinned(str(core)), sys.executable, "-m", "benchmarks.floor", DEFAULT]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return {"rate": 1 / float(ran.stdout), "busy_cores": 1.0}
+
+
 def measure(
     grid: Grid, every: Sequence[App], cores: Sequence[int], folder: Path
 ) -> tuple[Measurements, dict[str, Memory]]:
     """Run all rounds."""
     loads, found, memory = Loads(folder), Measurements(), {app.name: Memory([], [], []) for app in every}
     for round_ in range(grid.rounds):
+        if any(app.name == DEFAULT for app in every):
+            found.add(round_, Key(FLOOR, "similarity", 64, "", 1), floor(cores[0]))
         for app in every:
             port, placement = free_port(), Placement.of(cores, app.both_cores)
             environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **app.environment}

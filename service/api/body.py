@@ -1,22 +1,24 @@
-"""Bodies: JSON -> request, answer -> JSON, and the errors of requests that do not fit.
+"""Bodies: JSON -> request, and the errors of requests that do not fit.
 
-A small body is parsed by pydantic at once. A large one is parsed in pieces (`service/api/pieces.py`), so that other
-requests have turns in between. Its values and keys are counted, so that a list of a million invalid items is refused at
-its first one.
+A small body is parsed by pydantic at once, within some 0.1 ms. A large one is parsed in pieces
+(`service/api/pieces.py`), so that other requests have turns in between. Its values and keys are counted, so that a list
+of a million invalid items is refused at its first one.
 """
 
 import asyncio
 import json
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from service.api.pieces import Broken, Most, TooMuch, read_in_pieces, write_in_pieces
+from service.api.pieces import Broken, Most, TooMuch, read_in_pieces
 from service.errors import InvalidRequest, NotJson, RequestError, TooLarge, quote
 from service.settings import Settings
 
-SMALL_BYTES = 8_192  # read and written at once
+SMALL_BYTES = 131_072  # read at once, unless there are many keys: pydantic collects an error for each unknown one
+_FEW_KEYS = 2048
+_BEGINNING_BYTES = 8_192
 _MOST_FIELDS_OF_ITEMS = 16  # such as documents that are objects
 _MOST_OTHER_VALUES = 1000
 _SURROGATE = "a lone surrogate is not a character"
@@ -38,7 +40,7 @@ class Body:
 
     def __init__(self, found: bytes = b"") -> None:
         self.bytes = found
-        self.is_small = len(found) <= SMALL_BYTES
+        self.is_small = len(found) <= SMALL_BYTES and found.count(b":") <= _FEW_KEYS
         self.meant: object = None  # the operation that it is meant for, on a path that several share
         self._was_read = False
         self._content: Any = None
@@ -69,7 +71,7 @@ class Body:
     def beginning(self) -> Any:
         """The first values of a large body; None if it is not JSON."""
         try:
-            return from_json(self.bytes[:SMALL_BYTES], allow_partial=True)
+            return from_json(self.bytes[:_BEGINNING_BYTES], allow_partial=True)
         except ValueError:
             return None
 
@@ -111,59 +113,13 @@ class Reader:
     def _first_fault(self, body: bytes) -> RequestError | None:
         """The error in the beginning of a body that has too many values or keys."""
         try:
-            self._validator.validate_json(body[:SMALL_BYTES], allow_partial="on")
+            self._validator.validate_json(body[:_BEGINNING_BYTES], allow_partial="on")
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
             first = next((problem for problem in problems if problem["type"] != "missing"), None)
             if first is not None and first["type"] != "json_invalid":
                 return _problem(first, " (and more)")
         return None
-
-
-class Writer:
-    """Writes answers of one type: a typed dict, or a list."""
-
-    def __init__(self, answer: Any) -> None:
-        self._serialise = TypeAdapter[Any](answer).serializer.to_json
-        hints = get_type_hints(answer) if isinstance(answer, type) and get_origin(answer) is None else {}
-        self._lists = [name for name, kind in hints.items() if get_origin(kind) is list and get_args(kind) != (bool,)]
-        self._is_list = get_origin(answer) is list
-
-    def small(self, answer: Any) -> bytes | None:
-        """The answer as JSON; None if it is large."""
-        if self._is_list:
-            return None if _is_long(answer) else self._serialise(answer)
-        for name in self._lists:
-            if _is_long(answer.get(name)):
-                return None
-        return self._serialise(answer)
-
-    async def large(self, answer: Any) -> bytes:
-        """The answer as JSON."""
-        if self._is_list:
-            return await _written(answer)
-        name = next(name for name in self._lists if _is_long(answer.get(name)))
-        empty = b'"%s":[]' % name.encode()
-        before, _, after = self._serialise({**answer, name: []}).partition(empty)
-        return b"".join((before, empty[:-2], await _written(answer[name]), after))
-
-
-def _is_long(items: list[Any] | None) -> bool:
-    """Whether writing it takes about a millisecond or more."""
-    if not items:
-        return False
-    first = items[0]
-    if isinstance(first, dict):
-        first = first.get("embedding")
-    return len(items) * (len(first) if isinstance(first, list | str) else 8) > SMALL_BYTES
-
-
-async def _written(items: list[Any]) -> bytes:
-    pieces = []
-    for piece in write_in_pieces(items):
-        pieces.append(piece)
-        await asyncio.sleep(0)
-    return b"".join(pieces)
 
 
 def what_is_wrong(body: bytes, error: ValidationError) -> RequestError:

@@ -1,4 +1,4 @@
-"""Large JSON in pieces: each is parsed, or written, in about a millisecond, with turns for other requests in between.
+"""Large JSON in pieces: each is parsed in about a millisecond, with turns for other requests in between.
 
 Why not a library: the parsers that we know hold the interpreter's lock for the whole body, in a thread too. Here a body
 is cut at commas outside its strings. Each piece is completed with the brackets that are open at its begin and end,
@@ -7,10 +7,10 @@ limits is refused before much of it is in memory.
 """
 
 import secrets
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 PIECE_BYTES = 32_768
 _DEEPEST = 100  # brackets open at a time; what any request needs is 4
@@ -191,12 +191,3 @@ def _walk(stack: list[int], brackets: bytes) -> tuple[list[int], int]:
                 raise Broken("brackets that do not fit")
             kept = min(kept, len(now))
     return now, kept
-
-
-def write_in_pieces(items: list[Any], size: int = PIECE_BYTES) -> Iterator[bytes]:
-    """The pieces of a list as JSON; its items are of about the same size."""
-    step = max(1, size // max(1, len(to_json(items[0])))) if items else 1
-    yield b"["
-    for i in range(0, len(items), step):
-        yield (b"," if i else b"") + to_json(items[i : i + step])[1:-1]
-    yield b"]"

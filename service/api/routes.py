@@ -215,7 +215,8 @@ def scoring_routes(service: Service) -> APIRouter:
             "truncated": [sentence.truncated for sentence in sentences],
         }
         if request.tell_cached:
-            answer["cached"] = [sentence.ids not in computed for sentence in sentences]
+            ran = frozenset(computed)
+            answer["cached"] = [sentence.ids not in ran for sentence in sentences]
         return scorer.versioned(answer)
 
     return router
@@ -229,8 +230,9 @@ def _tell_cached(
     computed: Collection[Key],
 ) -> None:
     """Add to each pair's result whether the caches had what it needed, where graphs had to run for `computed`."""
+    ran = frozenset(computed)
     for result, left, right in zip(results, a, b, strict=True):
-        result["cached"] = scorer.were_cached(left, right, computed)
+        result["cached"] = scorer.were_cached(left, right, ran)
 
 
 def operations_routes(service: Service) -> APIRouter:

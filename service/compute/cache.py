@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from service.compute.lru import ENTRY_BYTES, MemoryBudget, tuple_bytes
+from service.compute.lru import ENTRY_BYTES, ID_BYTES, MemoryBudget, tuple_bytes
 from service.observe.telemetry import Telemetry
 from service.settings import CachePolicy
 
@@ -20,6 +20,9 @@ from service.settings import CachePolicy
 REMOTE_MOST = 500
 # Models that need less time for a key do not use Redis with `auto`: measurements are in docs/caching.md.
 REMOTE_PAYS_SECONDS = 250e-6
+# What it takes to find a vector in memory, and to keep a new one, some 8 us. With `auto`, models that need less for one
+# sentence more do neither: those that average need 2 to 4 us, the next one 30.
+FINDING_SECONDS = 10e-6
 
 Ids = tuple[int, ...]
 Pair = tuple[Ids, Ids]
@@ -74,10 +77,11 @@ class VectorCache:
     def __len__(self) -> int:
         return len(self._lru)
 
-    def tiers(self, policy: CachePolicy, seconds: float) -> Tiers:
-        """The tiers by a policy, for a graph that needs `seconds` for one key."""
-        memory = self.memory.most > 0 and policy != "off"
-        pays = policy == "redis" or (policy == "auto" and seconds >= REMOTE_PAYS_SECONDS)
+    def tiers(self, policy: CachePolicy, alone: float, more: float) -> Tiers:
+        """The tiers by a policy, for a graph that needs `alone` seconds for one key, and `more` for one more key."""
+        wanted = policy in ("memory", "redis") or (policy == "auto" and more >= FINDING_SECONDS)
+        memory = self.memory.most > 0 and wanted
+        pays = policy == "redis" or (policy == "auto" and alone >= REMOTE_PAYS_SECONDS)
         return Tiers(memory, self.remote is not None and pays)
 
     def of_scores(self) -> "ScoreCache":
@@ -143,8 +147,11 @@ class ScoreCache:
         self._lru.keep(scores)
 
 
+_EACH_PAIR_BYTES = tuple_bytes(2) + 2 * tuple_bytes(0)
+
+
 def _pair_bytes(pair: Pair) -> int:
-    return tuple_bytes(2) + tuple_bytes(len(pair[0])) + tuple_bytes(len(pair[1]))
+    return _EACH_PAIR_BYTES + ID_BYTES * (len(pair[0]) + len(pair[1]))
 
 
 def _vector_bytes(key: tuple[Space, Key], vector: Vector) -> int:
@@ -153,5 +160,8 @@ def _vector_bytes(key: tuple[Space, Key], vector: Vector) -> int:
     return ENTRY_BYTES + tuple_bytes(len(key)) + of_ids + _ARRAY_BYTES + vector.nbytes
 
 
-def _score_bytes(pair: Pair, score: Score) -> int:
-    return ENTRY_BYTES + _pair_bytes(pair) + tuple_bytes(len(score)) + len(score) * _FLOAT_BYTES
+_EACH_SCORE_BYTES = ENTRY_BYTES + _EACH_PAIR_BYTES + tuple_bytes(len(Score._fields)) + len(Score._fields) * _FLOAT_BYTES
+
+
+def _score_bytes(pair: Pair, _: Score) -> int:
+    return _EACH_SCORE_BYTES + ID_BYTES * (len(pair[0]) + len(pair[1]))

@@ -1,29 +1,28 @@
-"""The vectors of one graph: from memory, another request's computation, Redis, or the graph, in this order."""
+"""The vectors of one graph: from memory, another request's computation, Redis, or the graph, in this order.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+Where computing a vector costs less than finding it, the graph computes all of them.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from time import perf_counter
-from typing import Generic, NamedTuple
+from typing import Generic
 
-from service.compute.batcher import Batcher
-from service.compute.cache import K, Space, Tiers, Vector, VectorCache
+import numpy as np
+
+from service.compute.batcher import Batcher, Rows
+from service.compute.cache import FINDING_SECONDS, K, Space, Tiers, Vector, VectorCache
 from service.compute.flights import Flights
 from service.observe.timings import CACHE, TIMINGS
 from service.settings import CachePolicy
 
 
-class Found(NamedTuple, Generic[K]):
-    """A vector for each key, and the keys for which the graph ran."""
-
-    vectors: Mapping[K, Vector]
-    computed: Collection[K]
-
-
 class Vectors(Generic[K]):
     """A graph's outputs for sentences or pairs, each computed once."""
 
-    def __init__(self, batcher: Batcher[K, Vector], cache: VectorCache, space: Space) -> None:
+    def __init__(self, batcher: Batcher[K], cache: VectorCache, space: Space) -> None:
         self.batcher = batcher
         self.tiers = Tiers(memory=False, redis=False)
+        self.by_position = False  # whether computing a vector costs less than looking for it
         self._cache = cache
         self._space = space
         self._flights: Flights[K, tuple[Vector, bool]] = Flights()
@@ -31,10 +30,12 @@ class Vectors(Generic[K]):
     def measure(self, keys: Sequence[K], policy: CachePolicy) -> None:
         """Measure the graph's cost, and choose the cache tiers by it."""
         self.batcher.measure(keys)
-        self.tiers = self._cache.tiers(policy, self.batcher.expected_seconds(keys[:1]))
+        alone, more = self.batcher.expected_seconds(keys[:1]), self.batcher.seconds_of_one_more(keys)
+        self.by_position = more < FINDING_SECONDS
+        self.tiers = self._cache.tiers(policy, alone, more)
 
-    async def get(self, keys: Iterable[K], *, cached: bool = True) -> Found[K]:
-        """A vector for each key.
+    async def get(self, keys: Sequence[K], *, cached: bool = True) -> tuple[Rows, Collection[K]]:
+        """A row for each key, in their order, and the keys for which the graph ran.
 
         Args:
             keys: at least one.
@@ -44,25 +45,30 @@ class Vectors(Generic[K]):
             InferenceFailed: the graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
+        if self.by_position and not (cached and any(self.tiers)):
+            return await self.batcher.get(keys), keys
         wanted = dict.fromkeys(keys)
-        found: dict[K, Vector] = {}
         if not cached:
-            return Found(await self.batcher.get(list(wanted)), wanted)
+            place = {key: i for i, key in enumerate(wanted)}
+            rows = await self.batcher.get(list(wanted))
+            return rows[[place[key] for key in keys]], wanted
+        found: dict[K, Vector] = {}
         if self.tiers.memory:
             began = perf_counter()
             found = self._cache.find(self._space, wanted)
             TIMINGS.get().spent(CACHE, began, perf_counter())
-            if len(found) == len(wanted):
-                return Found(found, ())
         missing = [key for key in wanted if key not in found]
-        # No await between look-up and result: no other request can compute the same keys meanwhile.
-        if not self.tiers.redis and (new := self.batcher.now(missing)) is not None:
-            self._cache.keep(self._space, new, self.tiers)
-            return Found(found | new, new.keys())
-        arrived = await self._flights.get(missing, self._search)
-        computed = {key for key, (_, was_computed) in arrived.items() if was_computed}
-        found.update((key, vector) for key, (vector, _) in arrived.items())
-        return Found(found, computed)
+        computed: Collection[K] = ()
+        if missing:
+            # No await between look-up and result: no other request can compute the same keys meanwhile.
+            if not self.tiers.redis and (new := self.batcher.now(missing)) is not None:
+                found |= self._keep(missing, new)
+                computed = missing
+            else:
+                arrived = await self._flights.get(missing, self._search)
+                computed = {key for key, (_, was_computed) in arrived.items() if was_computed}
+                found.update((key, vector) for key, (vector, _) in arrived.items())
+        return np.concatenate([found[key] for key in keys]), computed
 
     async def _search(self, keys: Sequence[K]) -> dict[K, tuple[Vector, bool]]:
         """Vectors from Redis or else from the graph, and whether each was computed."""
@@ -73,7 +79,12 @@ class Vectors(Generic[K]):
             TIMINGS.get().spent(CACHE, began, perf_counter())
         result = {key: (vector, False) for key, vector in distant.items()}
         if missing := [key for key in keys if key not in distant]:
-            new = await self.batcher.get(missing)
-            self._cache.keep(self._space, new, self.tiers)
+            new = self._keep(missing, await self.batcher.get(missing))
             result.update((key, (vector, True)) for key, vector in new.items())
         return result
+
+    def _keep(self, keys: Sequence[K], rows: Rows) -> dict[K, Vector]:
+        """The new vectors, which are kept; each owns its memory, so that none keeps its whole batch in memory."""
+        vectors = {key: rows[i : i + 1].copy() for i, key in enumerate(keys)}
+        self._cache.keep(self._space, vectors, self.tiers)
+        return vectors

@@ -14,6 +14,8 @@ from service.observe.telemetry import NO_MODEL
 from service.observe.timings import Timings
 from service.parsing import AT
 
+_LINES = b"content-type: application/json\r\nx-request-id: %%s\r\n%s: %s\r\n" % NOSNIFF
+
 
 class Answer:
     """One response, with its status, model and caller for metrics, traces and logs."""
@@ -69,13 +71,14 @@ class Answer:
 
     async def _whole(self, payload: bytes, extra: Iterable[tuple[bytes, bytes]]) -> None:
         self._started = True
-        headers = [(b"content-type", b"application/json"), (b"x-request-id", self._request_id), NOSNIFF, *extra]
+        lines = _LINES % self._request_id
+        for header in extra:
+            lines += b"%s: %s\r\n" % header
         if self.timings is not None:
-            headers.append((b"server-timing", self.timings.header(perf_counter() - self._began)))
-        if self._send_whole is not None:
-            lines = b"".join([b"%s: %s\r\n" % header for header in headers])
-            if self._send_whole(self.status, lines, payload):
-                return
-        headers.append((b"content-length", b"%d" % len(payload)))
+            lines += b"server-timing: %s\r\n" % self.timings.header(perf_counter() - self._began)
+        if self._send_whole is not None and self._send_whole(self.status, lines, payload):
+            return
+        lines += b"content-length: %d" % len(payload)
+        headers = [(name, value) for name, _, value in (line.partition(b": ") for line in lines.split(b"\r\n"))]
         await self._send({"type": "http.response.start", "status": self.status, "headers": headers})
         await self._send({"type": "http.response.body", "body": payload})

@@ -32,7 +32,8 @@ async def support(
     """
     premises = list(sentences) * len(claims)
     hypotheses = [claim for claim in claims for _ in sentences]
-    answers, computed = await scorer.entailment(premises, hypotheses)
+    answers, ran_for = await scorer.entailment(premises, hypotheses)
+    computed = frozenset(ran_for)
     results: list[EntailmentResult] = []
     for i, claim in enumerate(claims):
         found = answers[i * len(sentences) : (i + 1) * len(sentences)]

@@ -24,7 +24,8 @@ async def classify(scorer: SiameseScorer, texts: Sequence[Encoded], *, tell_cach
     Raises:
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
-    answers, computed = await scorer.classify(texts)
+    answers, ran_for = await scorer.classify(texts)
+    computed = frozenset(ran_for)
     results: list[ClassifyResult] = [
         {"label": most_likely(each), "probabilities": each, "truncated": text.truncated}
         for each, text in zip(answers, texts, strict=True)
@@ -59,7 +60,8 @@ async def zero_shot(
     """
     premises = list(chain.from_iterable([text] * len(labels) for text in texts))
     every = list(hypotheses) * len(texts)
-    answers, computed = await scorer.entailment(premises, every)
+    answers, ran_for = await scorer.entailment(premises, every)
+    computed = frozenset(ran_for)
     results: list[ClassifyResult] = []
     cut = any(hypothesis.truncated for hypothesis in hypotheses)
     for i, text in enumerate(texts):

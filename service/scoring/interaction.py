@@ -3,7 +3,7 @@
 The graph's output for a pair is cached; a symmetric model has one entry for both orders of the sentences.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from contract.padding import pad
 from contract.scoring import Similarities, entailment, raw_scores, read_similarity
 from contract.tokenizer import Encoded
 from service.compute.batcher import PAIRS, Batcher
-from service.compute.cache import Key, Pair, Space, Tiers, Vector, VectorCache
+from service.compute.cache import Key, Pair, Space, Tiers, VectorCache
 from service.compute.pool import Pool
 from service.compute.vectors import Vectors
 from service.scoring.scorer import Scorer, as_pairs, weakly
@@ -32,7 +32,7 @@ class InteractionScorer(Scorer):
         manifest = self.manifest
         self.outputs = {
             graph: Vectors(
-                Batcher(pool, partial(weakly(self._rows), graph), _shape, PAIRS),
+                Batcher(pool, partial(weakly(self._run_pairs), graph), _shape, PAIRS),
                 cache,
                 Space(manifest.fingerprint, width, graph),
             )
@@ -46,7 +46,7 @@ class InteractionScorer(Scorer):
         assert task.graph is not None, "the manifest's own rule for interaction models"
         ordered = self._ordered(list(pairs), name)
         rows, computed = await self.outputs[task.graph].get(ordered, cached=cached)
-        return read_similarity(task, raw_scores(task, _join(rows, ordered))), computed
+        return read_similarity(task, raw_scores(task, rows)), computed
 
     async def entailment(
         self, a: Sequence[Encoded], b: Sequence[Encoded]
@@ -55,7 +55,7 @@ class InteractionScorer(Scorer):
         task = self._entailment_task()
         pairs = as_pairs(a, b)
         rows, computed = await self.outputs[task.graph].get(pairs)
-        return entailment(task, _join(rows, pairs)), computed
+        return entailment(task, rows), computed
 
     def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
         """See `Scorer.were_cached`; the same for both sentences, because pairs are cached as a whole."""
@@ -112,14 +112,7 @@ class InteractionScorer(Scorer):
         for vectors in self.outputs.values():
             vectors.measure(pairs, policy)
             tiers = Tiers(tiers.memory or vectors.tiers.memory, tiers.redis or vectors.tiers.redis)
-        if not tiers.memory:
-            self._scores = {}
         return tiers, max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
-
-    def _rows(self, graph: str, pairs: Sequence[Pair]) -> list[Vector]:
-        outputs = self._run_pairs(graph, pairs)
-        # Copies: a cached row must not keep its whole batch in memory.
-        return [outputs[i : i + 1].copy() for i in range(len(pairs))]
 
     def _run_pairs(self, graph: str, pairs: Sequence[Pair]) -> Floats:
         ids_a, lengths_a = pad([a for a, _ in pairs])
@@ -131,7 +124,3 @@ class InteractionScorer(Scorer):
 
 def _shape(pair: Pair) -> tuple[int, int]:
     return len(pair[0]), len(pair[1])
-
-
-def _join(rows: Mapping[Pair, Vector], pairs: Sequence[Pair]) -> Floats:
-    return np.concatenate([rows[pair] for pair in pairs])

@@ -102,7 +102,8 @@ async def _order(
         read += sentences
         scores += answer.score
         raw += answer.raw
-        computed.update(answer.computed)
+        if tell_cached:
+            computed.update(answer.computed)
     if len(places) > _PART:
         await asyncio.sleep(0)
     return _Stage(

@@ -21,7 +21,7 @@ from contract.tokenizer import Encoded
 from contract.wordpiece import AnyTokenizer
 from service.compute.batcher import best_time
 from service.compute.cache import Key, Pair, Score, ScoreCache, Tiers, VectorCache
-from service.compute.lru import ENTRY_BYTES, tuple_bytes
+from service.compute.lru import ENTRY_BYTES, ID_BYTES, tuple_bytes
 from service.compute.pool import Pool
 from service.errors import EmptyText, InferenceFailed
 from service.observe.telemetry import ModelTelemetry
@@ -36,7 +36,7 @@ _CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of to
 _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
 _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
 _FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
-_TURN_SECONDS = 0.004  # of reading for one request before other requests have a turn
+_TURN_SECONDS = 0.0008  # of reading in the event loop for one request before other requests have a turn
 _FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
 _NOTHING: Collection[Key] = ()
 P = ParamSpec("P")
@@ -83,6 +83,7 @@ class Scorer(ABC):
         self._token = tokenizer.token
         self._most_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
         self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
+        self._memory = cache.memory
         self._lru = cache.memory.lru(_encoded_bytes)
         self._telemetry = telemetry
         self._runs = {name: self._watched(name, run) for name, run in runs.items()}
@@ -139,47 +140,31 @@ class Scorer(ABC):
 
     async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], share: float) -> list[Encoded]:
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
-        chars = self._chars(new)
-        if chars <= _FEW_CHARS:
+        chars = list(map(self._chars, new))
+        if sum(chars) <= _FEW_CHARS:
             began = perf_counter()
             sentences = self.tokenise(new)
             TIMINGS.get().spent(TOKENISE, began, perf_counter())
         else:
             turns = [
-                (self._chars(part) * self._per_char.reading, partial(self.tokenise, part))
-                for part in self._parts(new, _TURN_SECONDS / self._per_char.reading)
+                (seconds, partial(self.tokenise, new[part]))
+                for seconds, part in _turns([each * self._per_char.reading for each in chars])
             ]
             scored = sum(min(_weight(text), self._most_chars) for text in new)
-            in_all = (chars * self._per_char.reading + scored * self._per_char.scoring) / share
+            in_all = (sum(chars) * self._per_char.reading + scored * self._per_char.scoring) / share
             sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
-        read = dict(zip(new, sentences, strict=True))
-        self._lru.keep((text, sentence) for text, sentence in read.items() if len(text) <= _FEW_CHARS)
-        return [sentence or read[text] for text, sentence in zip(texts, known, strict=True)]
+        found = dict(zip(new, sentences, strict=True))
+        self._lru.keep((text, sentence) for text, sentence in found.items() if len(text) <= _FEW_CHARS)
+        return [sentence or found[text] for text, sentence in zip(texts, known, strict=True)]
 
     def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> token ids, at once."""
         return list(map(self._tokenise, texts))
 
-    def _chars(self, texts: Iterable[str]) -> float:
+    def _chars(self, text: str) -> float:
         """Expected cost of reading, in characters of ASCII within the model's limit, as `_per_char` is measured."""
-        chars = 0.0
-        for text in texts:
-            weight = _weight(text)
-            chars += min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
-        return chars
-
-    def _parts(self, texts: Sequence[str], chars: float) -> Iterator[list[str]]:
-        """The texts in order, in lists of about `chars` characters."""
-        part: list[str] = []
-        size = 0.0
-        for text in texts:
-            part.append(text)
-            size += self._chars([text])
-            if size >= chars:
-                yield part
-                part, size = [], 0
-        if part:
-            yield part
+        weight = _weight(text)
+        return min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
 
     def tokens(self, sentence: Encoded) -> list[str]:
         """The tokens of a sentence, for people: words, word pieces, buckets."""
@@ -216,7 +201,8 @@ class Scorer(ABC):
         cache, computed = self._scores[name], _NOTHING
         kept = cache.find(pairs)
         fresh: dict[Pair, Score] = {}
-        if new := list(dict.fromkeys(pair for pair, score in zip(pairs, kept, strict=True) if score is None)):
+        if None in kept:
+            new = list(dict.fromkeys(pair for pair, score in zip(pairs, kept, strict=True) if score is None))
             answer, computed = await self._similarity(new, name, cached=True)
             of_new: Iterable[float | None] = repeat(None) if answer.rating is None else answer.rating.tolist()
             fresh.update(zip(new, map(Score, answer.raw_score.tolist(), of_new, answer.score.tolist()), strict=True))
@@ -269,6 +255,8 @@ class Scorer(ABC):
 
     def measure(self, a: Sequence[str], b: Sequence[str], policy: CachePolicy) -> Tiers:
         """Measure expected times on n >= 1 pairs, and choose the cache tiers; warms the graphs up."""
+        if policy == "off" or not self._memory.most:
+            self._scores = {}
         texts = [*a, *b]
         chars = max(sum(map(_weight, texts)), 1)
         tiers, seconds = self._measure(self.tokenise(a), self.tokenise(b), policy)
@@ -313,13 +301,27 @@ class Scorer(ABC):
         return watched
 
 
+_EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes(0)
+
+
 def _encoded_bytes(text: str, sentence: Encoded) -> int:
-    return ENTRY_BYTES + getsizeof(text) + tuple_bytes(len(sentence)) + tuple_bytes(len(sentence.ids))
+    return _EACH_TEXT_BYTES + getsizeof(text) + ID_BYTES * len(sentence.ids)
 
 
 def _weight(text: str) -> int:
     """Its cost, in characters of ASCII."""
     return len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII)
+
+
+def _turns(seconds: Sequence[float]) -> Iterator[tuple[float, slice]]:
+    """Reading cut into turns: expected seconds of each text -> those of each turn, and the places of its texts."""
+    start, needs = 0, 0.0
+    for i, each in enumerate(seconds):
+        if needs >= _TURN_SECONDS:
+            yield needs, slice(start, i)
+            start, needs = i, 0.0
+        needs += each
+    yield needs, slice(start, len(seconds))
 
 
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:

@@ -1,6 +1,6 @@
 """Scoring with *siamese* models: each sentence is embedded alone, and two embeddings are compared."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
 
@@ -10,12 +10,13 @@ from contract.manifest import ScoreTask, SimilarityTask
 from contract.scoring import Embeddings, Similarities, classification, classify, compare, encode, entailment, similarity
 from contract.tokenizer import Encoded
 from service.compute.batcher import SENTENCES, Batcher, best_time
-from service.compute.cache import Ids, Key, Pair, Space, Tiers, Vector, VectorCache
+from service.compute.cache import Ids, Key, Pair, Space, Tiers, VectorCache
 from service.compute.pool import Pool
 from service.compute.vectors import Vectors
 from service.scoring.scorer import Scorer, as_pairs, weakly
 from service.settings import CachePolicy
 
+_MEASURED_PAIRS = 128
 _ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
 
 
@@ -37,9 +38,7 @@ class SiameseScorer(Scorer):
             InferenceFailed: the encoder raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        ids = [sentence.ids for sentence in sentences]
-        rows, computed = await self.embeddings.get(ids)
-        return _join(rows, ids), computed
+        return await self.embeddings.get([sentence.ids for sentence in sentences])
 
     async def classify(self, sentences: Sequence[Encoded]) -> tuple[list[dict[str, float]], Collection[Key]]:
         """Label n sentences. The model must have the task.
@@ -68,9 +67,8 @@ class SiameseScorer(Scorer):
             return await self._pool.run(
                 self.embeddings.batcher.expected_seconds([sentence.ids]), partial(self._tokens_of, graph, sentence)
             )
-        alone = [(i,) for i in sentence.ids]
-        rows, _ = await self.embeddings.get(alone, cached=False)
-        return _join(rows, alone)
+        rows, _ = await self.embeddings.get([(i,) for i in sentence.ids], cached=False)
+        return rows
 
     def _tokens_of(self, graph: str, sentence: Encoded) -> Embeddings:
         tokens: Embeddings = encode(self._runs[graph], [sentence.ids])[0]
@@ -79,22 +77,25 @@ class SiameseScorer(Scorer):
     async def _similarity(
         self, pairs: Sequence[Pair], name: ScoreTask, *, cached: bool
     ) -> tuple[Similarities, Collection[Key]]:
-        rows, computed = await self.embeddings.get(chain.from_iterable(pairs), cached=cached)
-        answer = await self._pool.run(
-            len(pairs) * self.seconds_per_pair, lambda: self._compare_similarity(*_sides(rows, pairs))
-        )
+        a, b, computed = await self._sides(pairs, cached=cached)
+        answer = await self._pool.run(len(pairs) * self.seconds_per_pair, partial(self._compare_similarity, a, b))
         return answer, computed
 
     async def entailment(
         self, a: Sequence[Encoded], b: Sequence[Encoded]
     ) -> tuple[list[dict[str, float]], Collection[Key]]:
         """See `Scorer.entailment`."""
-        pairs = as_pairs(a, b)
-        rows, computed = await self.embeddings.get(chain.from_iterable(pairs))
-        answer = await self._pool.run(
-            len(pairs) * self.seconds_per_pair, lambda: self._compare_entailment(*_sides(rows, pairs))
-        )
+        left, right, computed = await self._sides(as_pairs(a, b))
+        answer = await self._pool.run(len(a) * self.seconds_per_pair, partial(self._compare_entailment, left, right))
         return answer, computed
+
+    async def _sides(
+        self, pairs: Sequence[Pair], *, cached: bool = True
+    ) -> tuple[Embeddings, Embeddings, Collection[Key]]:
+        """Embeddings of both sides, [n, dim] each, [1, dim] for a if it is the same in all pairs; what was computed."""
+        ids = _distinct(pairs)
+        rows, computed = await self.embeddings.get(ids, cached=cached)
+        return rows[: -len(pairs)], rows[-len(pairs) :], computed
 
     def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
         """See `Scorer.were_cached`."""
@@ -138,7 +139,9 @@ class SiameseScorer(Scorer):
         pairs = as_pairs(a, b)
         sentences = list(dict.fromkeys(chain.from_iterable(pairs)))
         self.embeddings.measure(sentences, policy)
-        rows = self._embeddings_now(pairs)
+        # Repeated, so that what a comparison costs whatever it holds does not count for each pair of a large request.
+        times = -(-_MEASURED_PAIRS // len(pairs))
+        rows = [np.tile(side, (times, 1)) for side in self._embeddings_now(pairs)]
         work: list[Callable[[], object]] = [
             partial(task, *rows)
             for task, has_it in (
@@ -149,9 +152,7 @@ class SiameseScorer(Scorer):
         ]
         if self.manifest.classification is not None:
             work.append(partial(self._label, rows[0]))
-        self.seconds_per_pair = max(map(best_time, work)) / len(a)
-        if not self.embeddings.tiers.memory:
-            self._scores = {}
+        self.seconds_per_pair = max(map(best_time, work)) / (times * len(pairs))
         seconds = self.embeddings.batcher.expected_seconds(sentences) + len(pairs) * self.seconds_per_pair
         return self.embeddings.tiers, seconds
 
@@ -170,28 +171,18 @@ class SiameseScorer(Scorer):
         return classification(task, classify(self._runs[task.graph], embeddings))
 
     def _embeddings_now(self, pairs: Sequence[Pair]) -> tuple[Embeddings, Embeddings]:
-        rows: dict[Ids, Vector] = {}
-        for ids in chain.from_iterable(pairs):
-            rows[ids] = encode(self._encoder, [ids])
-        return _sides(rows, pairs)
+        rows = np.concatenate([encode(self._encoder, [ids]) for ids in _distinct(pairs)])
+        return rows[: -len(pairs)], rows[-len(pairs) :]
 
-    def _encode(self, sentences: Sequence[Ids]) -> list[Vector]:
-        matrix = encode(self._encoder, sentences)
-        # Copies: a cached row must not keep its whole batch in memory.
-        return [matrix[i : i + 1].copy() for i in range(len(sentences))]
+    def _encode(self, sentences: Sequence[Ids]) -> Embeddings:
+        return encode(self._encoder, sentences)
 
 
 def _shape(ids: Ids) -> tuple[int]:
     return (len(ids),)
 
 
-def _sides(rows: Mapping[Ids, Vector], pairs: Sequence[Pair]) -> tuple[Embeddings, Embeddings]:
-    """Embeddings of both sides, [n, dim] each; [1, dim] for a if it is the same in all pairs."""
-    a, b = [a for a, _ in pairs], [b for _, b in pairs]
-    return _join(rows, a[:1] if len(set(map(id, a))) == 1 else a), _join(rows, b)
-
-
-def _join(rows: Mapping[Ids, Vector], ids: Sequence[Ids]) -> Embeddings:
-    if len(ids) == 1:
-        return rows[ids[0]]
-    return np.concatenate([rows[each] for each in ids])
+def _distinct(pairs: Sequence[Pair]) -> list[Ids]:
+    """The sentences to embed: those of a, or the one that is a in all pairs, and then those of b."""
+    a = [a for a, _ in pairs]
+    return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]

@@ -46,7 +46,7 @@ class Operation(JsonEndpoint):
         hints = get_type_hints(call, include_extras=True)
         _, self.answer = get_args(hints.pop("return"))
         (request,) = hints.values()
-        super().__init__(path, call, request, self.answer, most)
+        super().__init__(path, call, request, most)
         self.family = family
         self.summary = summary
         self.marker = f'"{key.rpartition(".")[2]}"'.encode()
@@ -95,7 +95,10 @@ class Choice:
 
     async def __call__(self, body: Body) -> tuple[str, bytes]:
         """Answer a body by the operation that it is meant for; see `JsonEndpoint`."""
-        meant = await self._meant(body)
+        # Most requests are for our own route: without a marker they are not parsed twice.
+        meant = self._own
+        if meant is None or any(marker in body.bytes for marker in self._markers):
+            meant = await self._meant(body)
         body.meant = meant
         return await meant(body)
 
@@ -107,12 +110,6 @@ class Choice:
     async def _meant(self, body: Body) -> JsonEndpoint:
         if self._own is None and len(self._operations) == 1:
             return self._operations[0]
-        if self._own is not None:  # most requests are for our own route: without a marker they are not parsed twice
-            for marker in self._markers:
-                if marker in body.bytes:
-                    break
-            else:
-                return self._own
         try:
             content = from_json(body.bytes) if body.is_small else await body.content(self._fallback.most)
         except ValueError:

@@ -12,9 +12,9 @@ import httpx
 import pytest
 from pydantic_core import from_json
 
-from service.api.body import Body, Reader, Writer, most_of
+from service.api.body import Body, Reader, most_of
 from service.api.pieces import PIECE_BYTES, read_in_pieces
-from service.schemas import RankRequest, RankResponse
+from service.schemas import RankRequest
 from tests.service.api.test_bad_input import error_of, refused
 from tests.service.conftest import Client, Serve, let_in
 from tests.service.process.test_process import running
@@ -169,19 +169,14 @@ async def test_no_bad_body_keeps_the_event_loop_busy(serve: Serve, name: str) ->
 
 
 @pytest.mark.anyio
-async def test_large_json_is_read_and_written_in_many_turns(serve: Serve) -> None:
-    items = [{"index": i, "score": 0.5, "raw_score": 0.25} for i in range(10_000)]
+async def test_large_json_is_read_in_many_turns(serve: Serve) -> None:
     content = padded(b'{"query":"a","candidates":[', b'"a man"', b"]}")
     async with serve() as client:
         most = most_of(client.app.service.settings)._replace(values=10**7)
     async with Turns() as reading:
         request = await Reader(RankRequest, most).large(Body(content))
-    async with Turns() as writing:
-        answer = await Writer(RankResponse).large({"model": "a", "results": items, "truncated": {}})
     assert len(request.candidates) == content.count(b'"a man"')
-    assert json.loads(answer)["results"] == items
     assert reading.count >= len(content) / PIECE_BYTES
-    assert writing.count >= len(answer) / PIECE_BYTES
 
 
 @pytest.mark.anyio

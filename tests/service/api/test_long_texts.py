@@ -60,7 +60,7 @@ async def test_reading_is_charged_as_far_as_it_goes_and_scoring_as_far_as_models
     async with serve() as client:
         scorer = client.app.service.registry["avg-paraphrase"].scorer
     most = scorer._most_chars
-    assert scorer._chars(["a" * 10]) == 10
-    assert scorer._chars(["\u732b" * 10]) == 80
-    assert most < scorer._chars(["a" * LONG]) < LONG
-    assert most < scorer._chars(["\u732b" * LONG]) < 8 * LONG
+    assert scorer._chars("a" * 10) == 10
+    assert scorer._chars("\u732b" * 10) == 80
+    assert most < scorer._chars("a" * LONG) < LONG
+    assert most < scorer._chars("\u732b" * LONG) < 8 * LONG

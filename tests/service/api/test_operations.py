@@ -181,7 +181,7 @@ async def test_metrics_are_there_before_the_first_request(serve: Serve) -> None:
 
 
 async def test_metrics_count_what_happened(serve: Serve) -> None:
-    async with serve() as client:
+    async with serve(cache="memory") as client:
         pair = {"a": "a xylophone", "b": "man " * 50}
         for _ in range(2):
             await client.post("/similarity", json={"pairs": [pair], "model": "avg-sick"})

@@ -6,9 +6,9 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
-from service.api.pieces import Broken, Most, TooMuch, read_in_pieces, write_in_pieces
+from service.api.pieces import Broken, Most, TooMuch, read_in_pieces
 
 ANY = Most(10**9, 10**9)
 TEXTS = st.text(max_size=8) | st.sampled_from(['"', "\\", '\\"', '",', "a,b", "[{,:]}", "猫", "😀", "\n"])
@@ -129,11 +129,3 @@ def test_what_is_counted_ends_the_reading_early(body: bytes, what: str) -> None:
         read(body, 32_768, Most(10_000, 1000))
     assert refused.value.what == what
     assert refused.value.limit == (10_000 if what == "values" else 1000)
-
-
-@given(
-    st.lists(st.dictionaries(st.text(), st.floats(allow_nan=False, allow_infinity=False) | st.text())),
-    st.integers(1, 200),
-)
-def test_what_is_written_in_pieces_is_the_list(items: list[object], size: int) -> None:
-    assert b"".join(write_in_pieces(items, size)) == to_json(items)

@@ -140,7 +140,7 @@ async def test_embed_says_what_was_cut(serve: Serve) -> None:
 
 
 async def test_every_route_tells_what_was_in_a_cache(serve: Serve) -> None:
-    async with serve() as client:
+    async with serve(cache="memory") as client:
         await client.post("/embed", json={"sentences": ["a man", "a dog"]})
         rank = {"query": "a man", "candidates": ["a cat", "a dog"], "tell_cached": True}
         results = (await client.post("/rank", json=rank)).json()["results"]

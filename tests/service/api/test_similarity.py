@@ -77,7 +77,7 @@ async def test_the_cache_moves_no_answer(serve: Serve) -> None:
 
 
 async def test_a_repeated_sentence_is_encoded_once(serve: Serve) -> None:
-    async with serve() as client:
+    async with serve(cache="memory") as client:
         before = await client.metric("semblance_batch_rows_sum", model="avg-paraphrase", graph="encoder.onnx")
         same = {"a": "a man", "b": "A  MAN"}
         results = (await client.post("/similarity", json={"pairs": [same] * 5})).json()["results"]
@@ -146,7 +146,7 @@ def test_the_fake_vocabulary_knows_its_own_words() -> None:
     [("avg-paraphrase", [[True, False], [False, False]]), ("pair-sick", [[False, False], [False, False]])],
 )
 async def test_who_asks_is_told_what_was_in_a_cache(serve: Serve, model: str, of_each: list[list[bool]]) -> None:
-    async with serve(model_cache={"pair-sick": "memory"}) as client:
+    async with serve(cache="memory") as client:
         known = {"pairs": [{"a": "a man", "b": "a dog"}], "model": model}
         await client.post("/similarity", json=known)
         body = known | {"pairs": [{"a": "a man", "b": "a cat"}, {"a": "the sofa", "b": "a park"}], "tell_cached": True}
@@ -159,7 +159,7 @@ async def test_who_asks_is_told_what_was_in_a_cache(serve: Serve, model: str, of
 
 async def test_a_model_without_a_cache_says_so_and_answers_the_same(serve: Serve) -> None:
     body = {"pairs": PAIRS, "tell_cached": True}
-    async with serve(cache="off") as client, serve() as other:
+    async with serve(cache="off") as client, serve(cache="memory") as other:
         answers = [(await client.post("/similarity", json=body)).json() for _ in range(2)]
         assert answers[0] == answers[1] == (await other.post("/similarity", json=body)).json()
         assert {tuple(result["cached"]) for result in answers[1]["results"]} == {(False, False)}

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from service.compute.batcher import DIRECT_SECONDS, Batcher, Budget, Cost
@@ -32,7 +33,7 @@ class Graph:
         self.threads.add(threading.get_ident())
         if 13 in keys:
             raise ValueError("13")
-        return [2 * key for key in keys]
+        return np.array([[2.0 * key] for key in keys], np.float32)
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def pool():
 
 
 @pytest.fixture
-def batcher(graph: Graph, pool: Pool) -> Batcher[int, int]:
+def batcher(graph: Graph, pool: Pool) -> Batcher[int]:
     """A key is as long as it is large."""
     batcher = Batcher(pool, graph, lambda key: (key,), Budget(1000, 100))
     batcher.cost = LARGE
@@ -62,8 +63,8 @@ async def turn() -> None:
 
 async def test_what_costs_little_is_done_where_it_stands(batcher, graph) -> None:
     batcher.cost = Cost(DIRECT_SECONDS, 0.0)
-    assert await batcher.get([1, 2]) == {1: 2, 2: 4}
-    assert batcher.now([3]) == {3: 6}
+    assert (await batcher.get([1, 2])).tolist() == [[2], [4]]
+    assert batcher.now([3]).tolist() == [[6]]
     assert graph.threads == {threading.get_ident()}
     batcher.cost = Cost(DIRECT_SECONDS * 1.01, 0.0)
     assert batcher.now([3]) is None
@@ -73,7 +74,7 @@ async def test_what_costs_little_is_done_where_it_stands(batcher, graph) -> None
 async def test_requests_of_one_turn_share_a_batch(batcher, graph, seconds: float, here: bool) -> None:
     batcher.cost = Cost(seconds, 0.0)
     answers = await asyncio.gather(batcher.get([1, 2]), batcher.get([3]), batcher.get([4]))
-    assert answers == [{1: 2, 2: 4}, {3: 6}, {4: 8}]
+    assert [rows.ravel().tolist() for rows in answers] == [[2, 4], [6], [8]]
     assert graph.batches == [[1, 2, 3, 4]]
     assert (graph.threads == {threading.get_ident()}) is here
 
@@ -85,7 +86,7 @@ async def test_what_comes_while_a_batch_runs_makes_the_next_one(batcher, graph) 
     asked += [asyncio.create_task(batcher.get([key])) for key in (2, 3, 4)]
     await turn()
     graph.open.set()
-    assert await asyncio.gather(*asked) == [{key: 2 * key} for key in (1, 2, 3, 4)]
+    assert [rows.tolist() for rows in await asyncio.gather(*asked)] == [[[2 * key]] for key in (1, 2, 3, 4)]
     assert graph.batches == [[1], [2, 3, 4]]
 
 
@@ -97,7 +98,7 @@ async def test_company_that_would_pad_more_than_it_saves_is_left_for_later(batch
 
 async def test_a_batch_stays_within_its_budget(batcher, graph) -> None:
     answers = await asyncio.gather(*(batcher.get([300 + i]) for i in range(7)))
-    assert answers == [{300 + i: 600 + 2 * i} for i in range(7)]
+    assert [rows.tolist() for rows in answers] == [[[600 + 2 * i]] for i in range(7)]
     assert [len(batch) for batch in graph.batches] == [3, 3, 1]
 
 
@@ -107,6 +108,12 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph) -> No
     await asyncio.gather(large, *small)
     assert {900, 901} < {key for batch in graph.batches[:3] for key in batch}
     assert len(graph.batches) == 7
+
+
+async def test_rows_come_back_in_the_order_of_the_request_and_as_often(batcher, graph) -> None:
+    keys = [700, 20, 300, 20, 900, 400, 30]  # in several pieces, the small ones together
+    assert (await batcher.get(keys)).ravel().tolist() == [2 * key for key in keys]
+    assert len(graph.batches) > 2
 
 
 async def test_of_two_large_requests_the_first_is_done_first(batcher, graph) -> None:
@@ -135,25 +142,25 @@ async def test_when_all_have_left_nothing_runs_and_the_next_is_served(batcher, g
     await asyncio.sleep(0)
     gone.cancel()
     await turn()
-    assert await batcher.get([3]) == {3: 6}
+    assert (await batcher.get([3])).tolist() == [[6]]
     assert graph.batches == [[3]]
 
 
 async def test_a_failed_batch_answers_everybody_and_fails_only_the_one_to_blame(batcher, graph) -> None:
     keys = ([1], [13], [2])
     answers = await asyncio.gather(*(batcher.get(each) for each in keys), return_exceptions=True)
-    assert answers[0] == {1: 2}
+    assert answers[0].tolist() == [[2]]
     assert isinstance(answers[1], ValueError)
-    assert answers[2] == {2: 4}
+    assert answers[2].tolist() == [[4]]
     assert graph.batches[0] == [1, 13, 2]
-    assert await batcher.get([5]) == {5: 10}
+    assert (await batcher.get([5])).tolist() == [[10]]
 
 
 async def test_a_request_of_which_a_piece_failed_is_rid_of_the_rest(batcher, graph) -> None:
     with pytest.raises(ValueError, match="13"):
         await batcher.get([13, *range(900, 910)])
     await turn()
-    assert await batcher.get([5]) == {5: 10}
+    assert (await batcher.get([5])).tolist() == [[10]]
     assert len(graph.batches) <= 3
 
 
@@ -174,7 +181,7 @@ async def test_small_work_does_not_wait_behind_another_graphs_large_work(pool) -
     large.cost, small.cost = LARGE, Cost(INLINE_SECONDS, 0.0)
     running = asyncio.create_task(large.get([1]))
     await turn()
-    assert await small.get([2]) == {2: 4}
+    assert (await small.get([2])).tolist() == [[4]]
     assert not running.done()
     await running
 

@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from benchmarks.faults.load import difference
-from service.compute.cache import REMOTE_MOST, REMOTE_PAYS_SECONDS, Score, ScoreCache, Space, Tiers, VectorCache
+from service.compute.cache import (
+    FINDING_SECONDS,
+    REMOTE_MOST,
+    REMOTE_PAYS_SECONDS,
+    Score,
+    ScoreCache,
+    Space,
+    Tiers,
+    VectorCache,
+)
 from service.compute.lru import MemoryBudget
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import Scorer
@@ -71,6 +80,13 @@ async def test_a_model_uses_only_its_tiers() -> None:
     assert set(cache.find(ONE, [(1,), (2,)])) == {(1,)}
 
 
+def test_auto_keeps_vectors_that_cost_more_than_finding_them() -> None:
+    cache = VectorCache(MUCH, Telemetry(), Remote())
+    assert cache.tiers("auto", FINDING_SECONDS, FINDING_SECONDS * 0.9) == Tiers(False, False)
+    assert cache.tiers("memory", FINDING_SECONDS, FINDING_SECONDS * 0.9) == MEMORY
+    assert cache.tiers("redis", FINDING_SECONDS, FINDING_SECONDS * 0.9) == BOTH
+
+
 @pytest.mark.parametrize(
     ("policy", "cheap", "dear"),
     [
@@ -82,10 +98,10 @@ async def test_a_model_uses_only_its_tiers() -> None:
 )
 def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: Tiers, dear: Tiers) -> None:
     cache = VectorCache(MUCH, Telemetry(), Remote())
-    assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9) == cheap
-    assert cache.tiers(policy, REMOTE_PAYS_SECONDS) == dear
-    assert VectorCache(0, Telemetry(), Remote()).tiers(policy, 1.0) == dear._replace(memory=False)
-    assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0) == dear._replace(redis=False)
+    assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9, FINDING_SECONDS) == cheap
+    assert cache.tiers(policy, REMOTE_PAYS_SECONDS, FINDING_SECONDS) == dear
+    assert VectorCache(0, Telemetry(), Remote()).tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
+    assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0, 1.0) == dear._replace(redis=False)
 
 
 def test_tiers_are_told_by_name() -> None:
@@ -143,7 +159,7 @@ async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serv
     for model in ("avg-paraphrase", "avg-sick", "pair-sick"):
         async with serve(cache_bytes=0) as client:
             plain = (await client.post("/similarity", json={"pairs": pairs, "model": model})).json()
-        async with serve() as client:
+        async with serve(cache="memory") as client:
             await client.post("/similarity", json={"pairs": pairs[:2], "model": model})
             scored = watch_scoring(client.app.service.registry[model].scorer)
             body = {"pairs": pairs, "model": model, "tell_cached": True}

@@ -159,7 +159,7 @@ async def test_the_limit_of_tokens_is_one_the_service_can_bear(serve: Serve) -> 
 
 
 async def test_nothing_of_it_enters_or_asks_the_cache(serve: Serve) -> None:
-    async with serve() as client:
+    async with serve(cache="memory") as client:
         await explained(client, **PAIR)
         assert len(client.app.service.cache) == 0
         assert await client.metric("semblance_cache_misses_total", tier="memory") == 0
