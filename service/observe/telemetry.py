@@ -91,10 +91,20 @@ class Telemetry:
         for reason in get_args(Ending):
             restarts.labels(reason)  # counted by the supervisor
         self.in_flight = gauge("semblance_requests_in_flight", "Requests being answered")
+        self.in_flight_limit = gauge(
+            "semblance_requests_in_flight_limit", "Requests being answered beyond which more are refused"
+        )
         self.admitted = gauge("semblance_workers_busy", "Large requests let in and not answered yet")
         self.queue_seconds = gauge(
             "semblance_queue_seconds", "How long all that was let in will take, at the pace of late"
         )
+        self.queue_limit = gauge(
+            "semblance_queue_limit_seconds", "Expected wait beyond which a request is refused, in all workers together"
+        )
+        self.memory_limit = gauge(
+            "semblance_memory_limit_bytes", "Memory that all processes of this container may use, or the machine's"
+        )
+        self.ready = gauge("semblance_ready", "Readiness is ready or degraded, not unready")
         self._inference_seconds = histogram(
             "semblance_inference_seconds",
             "One graph run of a model that is served, those of health checks included",
@@ -132,6 +142,7 @@ class Telemetry:
             "Redis errors and timeouts, values that are no embedding, writes dropped in a rush",
             ["kind"],
         )
+        self.redis_wanted = gauge("semblance_redis_wanted", "A Redis is configured")
         self.redis_up = gauge("semblance_redis_up", "Redis could be read the last time it was asked")
         self.redis_writable = gauge("semblance_redis_writable", "Redis kept what it was given the last time")
         self._model_info = Info("semblance_model", "Models served", ["model"], registry=registry)
@@ -143,6 +154,9 @@ class Telemetry:
         self.reload_success = gauge(
             "semblance_models_reload_success_timestamp_seconds",
             "When all that is served was last found to be as the models folder and the settings say",
+        )
+        self.models_refused = gauge(
+            "semblance_models_refused", "Models or versions that the last reload refused; those before are served"
         )
         for tier in get_args(CacheTier):
             self.cache_counters(tier)
