@@ -12,6 +12,7 @@ holds() {
     status=1
 }
 # quietly COMMAND...: what it says only where it fails, for promtool says on standard output what failed.
+# shellcheck disable=SC2329  # holds calls it
 quietly() {
     local said
     said=$("$@" 2>&1) || { echo "$said" >&2 && return 1; }

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILES = ("docker-compose.yml", "Dockerfile", "deploy", "scripts", ".ci")
@@ -22,10 +23,11 @@ def checkout(tmp_path: Path) -> Path:
             shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, tmp_path / name)
-    # All of them take seconds, in every run of this file: `make check` runs them once.
+    # All tests of rules take seconds in every run of this file; `make check` runs them. Here one alert's are enough.
     for path in (tmp_path / "deploy/prometheus/tests").glob("*.yml"):
-        if path.name != "models.yml":
-            path.unlink()
+        content = yaml.safe_load(path.read_text())
+        content["tests"] = [test for test in content["tests"] if test["name"].startswith("SemblanceModelRefused ")]
+        path.write_text(yaml.safe_dump(content)) if content["tests"] else path.unlink()
     # No test installs packages: without promtool its part is skipped, with a line saying so.
     (tmp_path / "scripts/ensure.sh").write_text(
         '#!/bin/sh\ncommand -v "$1" >/dev/null || { echo "SKIPPED: $3"; exit 1; }\n'
