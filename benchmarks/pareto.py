@@ -24,6 +24,7 @@ from matplotlib.transforms import Bbox
 SICK, STS = "SICK test, Pearson r", "STS 2012-2015, mean Pearson r of 19 sets"
 STS_SETS = 19
 OURS, PEER = "ours", "peer"
+SPEED = "pairs/s, requests of 64 pairs, nothing cached"
 STYLE = {  # (whose, trained on SICK) -> marker, face, legend
     (OURS, True): ("o", "tab:blue", "ours, trained on SICK"),
     (OURS, False): ("o", "white", "ours, not trained on SICK"),
@@ -43,7 +44,14 @@ PLACES = [
     (0, -28),
     (8, 24),
     (8, -30),
+    (-8, 24),
+    (-8, -30),
+    (-30, 36),
+    (-30, -42),
+    (-60, 48),
+    (-60, -54),
 ]
+MANY = 12  # points, from which a panel is drawn larger
 
 
 @dataclass(frozen=True)
@@ -80,12 +88,13 @@ def front(points: Sequence[Point], axis: str) -> list[Point]:
     return found
 
 
-def draw(points: Sequence[Point], path: Path, title: str) -> None:
-    """Draw one panel for each quality axis that more than one model has."""
+def draw(points: Sequence[Point], path: Path, title: str, speed: str = SPEED) -> None:
+    """Draw one panel for each quality axis that more than one model has; `speed` names the other axis."""
     axes = [axis for axis in (SICK, STS) if sum(axis in p.quality for p in points) > 1]
-    figure, panels = plt.subplots(1, max(1, len(axes)), figsize=(6.5 * max(1, len(axes)), 5.2), squeeze=False)
+    width, height = (7.5, 6.6) if len(points) > MANY else (6.5, 5.2)
+    figure, panels = plt.subplots(1, max(1, len(axes)), figsize=(width * max(1, len(axes)), height), squeeze=False)
     for panel, axis in zip(panels[0], axes, strict=False):
-        _panel(panel, [p for p in points if axis in p.quality], axis)
+        _panel(panel, [p for p in points if axis in p.quality], axis, speed)
     figure.suptitle(title, fontsize=10)
     legend = dict(zip(*reversed(panels[0][0].get_legend_handles_labels()), strict=True))
     figure.legend(legend.values(), legend, loc="lower center", ncols=len(legend), fontsize=9, frameon=False)
@@ -96,7 +105,7 @@ def draw(points: Sequence[Point], path: Path, title: str) -> None:
     plt.close(figure)
 
 
-def _panel(panel: Axes, points: Sequence[Point], axis: str) -> None:
+def _panel(panel: Axes, points: Sequence[Point], axis: str, speed: str) -> None:
     best = front(points, axis)
     panel.set_xscale("log")
     rates, values = [p.rate for p in points], [p.quality[axis] for p in points]
@@ -112,7 +121,7 @@ def _panel(panel: Axes, points: Sequence[Point], axis: str) -> None:
             panel.scatter(
                 *at, marker=marker, s=46, facecolor=face, edgecolor=colour, linewidth=1.6, zorder=3, label=legend
             )
-    panel.set_xlabel("pairs/s, requests of 64 pairs, nothing cached")
+    panel.set_xlabel(speed)
     panel.set_ylabel(axis)
     panel.grid(True, which="major", alpha=0.3)
 

@@ -14,6 +14,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from contract.domain.statement import Task as Task
+from contract.domain.statement import TaskDomain
 from contract.errors import ArtifactError, ManifestError, one_line
 from contract.files import open_regular, read_regular
 from contract.graph import CONTRACT_VERSION, GraphKind
@@ -35,7 +37,6 @@ VERSION_NAME = re.compile(r"[1-9][0-9]{0,8}")  # folder of one version, within i
 ModelId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 TensorName = Annotated[str, Field(min_length=1, max_length=256)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Task = Literal["similarity", "entailment", "paraphrase", "relevance", "classification"]
 
 
 class _Frozen(BaseModel):
@@ -142,6 +143,10 @@ class Manifest(_Frozen):
     )
     training_data: tuple[TrainingData, ...] = Field(min_length=1)
     figures: tuple[Figure, ...]
+    domain: tuple[TaskDomain, ...] | None = Field(
+        None,
+        description="for what text it is; stated here of tasks of which the figures do not say it (contract.domain)",
+    )
     provenance: Provenance
 
     @model_validator(mode="after")
@@ -161,6 +166,9 @@ class Manifest(_Frozen):
             raise ValueError("additive and token_embeddings belong to the siamese family")
         if self.additive and self.token_embeddings is not None:
             raise ValueError("give either additive or token_embeddings: an additive model's tokens need no context")
+        stated = [each.task for each in self.domain or ()]
+        if len(set(stated)) != len(stated) or not set(stated) <= set(self.tasks):
+            raise ValueError(f"domain states each task of the model once, got {stated}")
         if self.explanation is not None and siamese:
             raise ValueError("explanation belongs to the interaction family")
         for name in (self.tokenizer, self.golden, *self.graphs, *self.tensors.values()):

@@ -117,37 +117,11 @@ class ProbabilityTask(_Task):
         return self.classes is not None
 
 
-class EntailmentTask(_Task):
-    """How a premise and a hypothesis become a label: a graph's log-probabilities, in the order of `labels`."""
+class _LabelTask(_Task):
+    """A graph's log-probabilities, in the order of `labels`."""
 
-    kind: Literal["entailment"] = "entailment"
     graph: FileName
-    labels: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel]
-
-    @property
-    def width(self) -> int:
-        """How many outputs of its graph it reads."""
-        return len(self.labels)
-
-    @property
-    def of_classes(self) -> bool:
-        """Whether those are log-probabilities of classes."""
-        return True
-
-    @model_validator(mode="after")
-    def _all_labels(self) -> Self:
-        if len(set(self.labels)) != 3:
-            raise ValueError(f"each label once, got {self.labels}")
-        return self
-
-
-class ClassificationTask(_Task):
-    """How one sentence becomes a label: a CLASSIFIER graph's log-probabilities, in the order of `labels`."""
-
-    kind: Literal["classification"] = "classification"
-    graph: FileName
-    labels: tuple[Label, ...] = Field(min_length=2)
-    temperature: float = Field(1.0, gt=0, description="calibration: log-probabilities are divided by it (Guo 2017)")
+    labels: tuple[str, ...]
 
     @property
     def width(self) -> int:
@@ -164,6 +138,21 @@ class ClassificationTask(_Task):
         if len(set(self.labels)) != len(self.labels):
             raise ValueError(f"each label once, got {self.labels}")
         return self
+
+
+class EntailmentTask(_LabelTask):
+    """How a premise and a hypothesis become a label."""
+
+    kind: Literal["entailment"] = "entailment"
+    labels: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel]
+
+
+class ClassificationTask(_LabelTask):
+    """How one sentence becomes a label: a CLASSIFIER graph."""
+
+    kind: Literal["classification"] = "classification"
+    labels: tuple[Label, ...] = Field(min_length=2)
+    temperature: float = Field(1.0, gt=0, description="calibration: log-probabilities are divided by it (Guo 2017)")
 
 
 class Similarities(NamedTuple):

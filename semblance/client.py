@@ -84,7 +84,8 @@ class Client:
         Args:
             pairs: (a, b).
             model: id of the model.
-            task: "paraphrase" for the probability of that, from a model that has it; similarity by default.
+            task: "paraphrase", or "relevance" of b to a, for the probability of that, from a model that has it;
+                similarity by default.
             tell_cached: whether to report for each sentence if its result came from a cache.
         """
         return self._run(self._endpoint.questions.similarity(pairs, model, task=task, tell_cached=tell_cached))

@@ -60,7 +60,7 @@ class Call:
 
 
 Steps = Generator[list[Call], list[bytes], T]
-Asked = Literal["similarity", "paraphrase"] | None  # of pairs; None: the service's default, similarity
+Asked = Literal["similarity", "paraphrase", "relevance"] | None  # of pairs; None: the service's default, similarity
 
 
 def read(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> bytes:

@@ -22,6 +22,7 @@ from semblance.types import (
 
 BAR = 20  # characters of a whole bar
 HALF_BAR = 8  # of a bar that may extend either way, on each side
+_WORTH = {"chance": "!", "unmeasured": "?"}  # of a task on text unlike its corpora, after its name
 FIRST_NUMBERS = 4  # of an embedding that are shown
 
 
@@ -124,10 +125,12 @@ def models(answer: Models) -> RenderableType:
     """The served models, and the limits of a request."""
     table = Table("model", "does", "answers by default", "dim", "tokens", "explains by", box=None, pad_edge=False)
     for model in answer.models:
+        # What a task is worth on text that is not like its corpus.
+        worth = {each.task: each.elsewhere for each in model.domain or ()}
         names = dict.fromkeys([*model.explanations.matrices, *model.explanations.vectors])
         table.add_row(
             Text(model.name, style="bold"),
-            ", ".join(model.tasks),
+            ", ".join(f"{task}{_WORTH.get(worth.get(task, ''), '')}" for task in model.tasks),
             " ".join(model.default_for),
             "" if model.dim is None else str(model.dim),
             str(model.max_tokens),
@@ -136,6 +139,7 @@ def models(answer: Models) -> RenderableType:
     limits = answer.limits
     return Group(
         table,
+        Text("on text unlike its corpora: ! at chance, ? not measured, others good", style="dim"),
         Text(
             f"a request: {limits.max_pairs} pairs, {limits.max_candidates} candidates, "
             f"{limits.max_sentences} sentences, {limits.max_text_chars} characters a text, "

@@ -199,6 +199,16 @@ class ExplanationNames:
 
 
 @dataclass(frozen=True, slots=True)
+class DomainInfo:
+    """For what text one task of a model is."""
+
+    task: str
+    learnt_from: list[str]  # corpora whose labels taught it; empty: it learnt without
+    elsewhere: Literal["good", "chance", "unmeasured"]  # on text of other kinds
+    measured_on: list[str]  # the corpora of other kinds that say so
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """One model, or one version of a model."""
 
@@ -220,6 +230,7 @@ class ModelInfo:
     cache: list[str]  # memory, redis
     fingerprint: str
     figures: list[FigureInfo]
+    domain: list[DomainInfo] | None = None  # None: an older service
 
 
 @dataclass(frozen=True, slots=True)

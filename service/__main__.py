@@ -20,7 +20,9 @@ log = logging.getLogger("service")
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Serve, or hash a key; the exit code says why it could not (`service/process/exits.py`)."""
-    parser = argparse.ArgumentParser(prog="python -m service", description="Serve the models; settings: README.md.")
+    parser = argparse.ArgumentParser(
+        prog="python -m service", description="Serve the models; settings: SEMBLANCE_ variables (service/settings.py)."
+    )
     parser.add_argument("--workers", metavar="N", help=f"processes, or auto; sets {PREFIX}WORKERS")
     command = parser.add_subparsers(metavar="COMMAND").add_parser(
         "hash-key", help=f"read an API key from standard input and write its entry for {PREFIX}API_KEYS"

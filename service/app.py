@@ -20,6 +20,8 @@ from service.api.json_endpoint import own_endpoint
 from service.api.routes import operations_routes, scoring_routes
 from service.errors import HttpError, InternalError, RequestError
 from service.http.edge import OPEN, Edge
+from service.http.guide import add_guide, is_guide
+from service.http.playground import add_playground, is_playground
 from service.http.rate_limit import open_rate_limit
 from service.observe.logs import REQUEST_ID
 from service.observe.tracing import Tracing
@@ -70,8 +72,11 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
     # Only for the documentation; `http/guard.py` checks the key.
     ways = (HTTPBearer(auto_error=False), APIKeyHeader(name="X-API-Key", auto_error=False))
     keys = [Depends(way) for way in ways] if settings.api_keys else []
+    if settings.playground:
+        add_playground(app)
     for router in (scoring, operations, dialects.router):
         app.include_router(router, dependencies=keys)
+    add_guide(app, settings.guide)
 
     @cache
     def described() -> dict[str, Any]:
@@ -91,6 +96,11 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
 
     for kind in (RequestError, HTTPException, Exception):
         app.add_exception_handler(kind, failed)
+    shown = [is_playground] * settings.playground + [is_guide] * (settings.guide is not None)
+
+    def is_page(path: str) -> bool:
+        return any(holds(path) for holds in shown)
+
     get_paths = [route.path for route in operations.routes if isinstance(route, APIRoute)] + dialects.get_paths
     return Edge(
         app,
@@ -98,6 +108,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
         endpoints=dialects.endpoints,
         routes=[*get_paths, "/docs", "/openapi.json"],
         error_format=dialects.error_format,
+        is_page=is_page,
         rate_limit=rate_limit,
         tracing=tracing,
     )

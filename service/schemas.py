@@ -82,8 +82,10 @@ class SimilarityRequest(_Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PAIR]}]})
 
     pairs: list[SentencePair] = Field(min_length=1, fail_fast=True)
-    task: Literal["similarity", "paraphrase"] = Field(
-        "similarity", description="what the scores say; `paraphrase` is for models that have it (see GET /models)"
+    task: Literal["similarity", "paraphrase", "relevance"] = Field(
+        "similarity",
+        description="what the scores say; `paraphrase`, and `relevance` of b to a, are for models that have it "
+        "(see GET /models)",
     )
     model: ModelName = None
     tell_cached: TellCached = False
@@ -482,6 +484,18 @@ class ExplanationNames(TypedDict):
     vectors: list[str]
 
 
+class DomainInfo(TypedDict):
+    """For what text one task of a model is."""
+
+    task: str
+    learnt_from: Annotated[list[str], Field(description="corpora whose labels taught it; empty: it learnt without")]
+    elsewhere: Annotated[
+        Literal["good", "chance", "unmeasured"],
+        Field(description="on text of other kinds: good, at or near chance, or not measured; docs/models.md"),
+    ]
+    measured_on: Annotated[list[str], Field(description="the corpora of other kinds that say so")]
+
+
 class ModelInfo(TypedDict):
     """One model, or one version of a model."""
 
@@ -506,6 +520,7 @@ class ModelInfo(TypedDict):
     cache: Annotated[list[str], Field(description="where vectors are kept: memory, redis; docs/caching.md")]
     fingerprint: str
     figures: list[FigureInfo]
+    domain: Annotated[list[DomainInfo], Field(description="for what text each of its tasks is")]
 
 
 class LimitsInfo(TypedDict):

@@ -47,9 +47,11 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid", allow_inf_nan=False
     )
 
-    # where to listen; a host other than loopback is the operator's decision
-    host: str = "127.0.0.1"
-    port: int = Field(default=8000, ge=0, le=65535)
+    # where to listen
+    host: str = Field(default="127.0.0.1", description="address to listen on; 0.0.0.0 is every one of this machine")
+    port: int = Field(
+        default=8000, ge=0, le=65535, description="port to listen on; 0 is a free one, which the log names"
+    )
     keep_alive_seconds: int = Field(
         default=75,
         ge=1,
@@ -67,20 +69,25 @@ class Settings(BaseSettings):
     )
 
     # what to serve
-    models_dir: Path = Path("models")
+    models_dir: Path = Field(
+        default=Path("models"),
+        description="model folders; each is verified by checksum and golden pairs at start-up (docs/models.md)",
+    )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve and open only these: ID,ID; all without it"
     )
     default_similarity: str = Field(
         default="avg-paraphrase", description="model of /similarity, /explain and /embed, when none is named"
     )
-    default_rank: str = "avg-paraphrase"
+    default_rank: str = Field(default="avg-paraphrase", description="model of /rank, when none is named")
     default_rerank: str | None = Field(
         default=None,
         description="second model of /rank, when a request asks for a second stage and names none; "
-        "without it pwim-qa, where that is among the models",
+        "without it minilm, where that is among the models",
     )
-    default_entailment: str = "avg-sick"
+    default_entailment: str = Field(
+        default="avg-sick", description="model of /entailment, and of /classify with labels, when none is named"
+    )
     model_versions: Annotated[dict[str, int | Literal["latest"]], NoDecode] = Field(
         default={}, description="which version a model's bare id means: ID=2,ID=latest; latest for all others"
     )
@@ -101,7 +108,9 @@ class Settings(BaseSettings):
     )
 
     # how to run it
-    providers: Literal["auto", "cuda", "cpu"] = "auto"
+    providers: Literal["auto", "cuda", "cpu"] = Field(
+        default="auto", description="auto is CUDA where this ONNX Runtime has it, and else the CPU"
+    )
     workers: _Processes = Field(
         default=1, description="processes that share the port; auto is one for each CPU that this container may use"
     )
@@ -142,7 +151,7 @@ class Settings(BaseSettings):
         description="seconds a worker process of several may take to open its models; then it is killed and replaced",
     )
 
-    # vectors kept: embeddings of sentences, and what interaction models say of pairs; docs/caching.md
+    # what to cache
     cache: CachePolicy = Field(
         default="auto", description="auto keeps them in memory, and in Redis where that costs less than the model"
     )
@@ -154,29 +163,37 @@ class Settings(BaseSettings):
         ge=0,
         description="of all caches in a process' memory together (vectors, scores, token ids of texts); 0 keeps none",
     )
-    redis_url: SecretStr | None = None
+    redis_url: SecretStr | None = Field(
+        default=None,
+        description="redis://host:6379/0; used as `cache` says, and for the rate limit of several workers. Redis "
+        "failing makes answers slower, never wrong (docs/caching.md)",
+    )
     redis_secret: SecretStr | None = Field(
         default=None,
         description="signs vectors in Redis, so that they cannot be forged; the same in all processes "
         "(docs/caching.md)",
     )
-    redis_ttl_seconds: int = Field(default=7 * 24 * 3600, ge=1)
-    redis_timeout_ms: int = Field(default=50, ge=1)
+    redis_ttl_seconds: int = Field(default=7 * 24 * 3600, ge=1, description="how long Redis keeps a vector")
+    redis_timeout_ms: int = Field(
+        default=50, ge=1, description="time for a whole exchange with Redis; a later answer counts as none"
+    )
     redis_dtype: Literal["float32", "float16"] = Field(
         default="float32", description="float16 halves Redis' memory, but a score may then move in its fourth digit"
     )
 
     # what a request may ask
-    max_body_bytes: int = Field(default=4 * 1_048_576, ge=1, description="10,000 candidates of 400 characters")
-    max_pairs: int = Field(default=256, ge=1)
-    max_candidates: int = Field(default=10_000, ge=1)
-    max_sentences: int = Field(default=256, ge=1)
-    max_text_chars: int = Field(default=100_000, ge=1)
+    max_body_bytes: int = Field(
+        default=4 * 1_048_576, ge=1, description="of one request; enough for 10,000 candidates of 400 characters"
+    )
+    max_pairs: int = Field(default=256, ge=1, description="of one request; texts times labels, and claims, count too")
+    max_candidates: int = Field(default=10_000, ge=1, description="of one request to /rank")
+    max_sentences: int = Field(default=256, ge=1, description="of one request to /embed or /classify")
+    max_text_chars: int = Field(default=100_000, ge=1, description="of one text, before a model's own limit in tokens")
     max_explained_tokens: int = Field(
         default=128, ge=1, description="tokens of each sentence of /explain: it scores the pair again without each"
     )
 
-    # who may ask, and how often; docs/security.md
+    # who may ask, and how often
     api_keys: Annotated[dict[str, str], NoDecode] = Field(
         default={},
         repr=False,
@@ -194,12 +211,23 @@ class Settings(BaseSettings):
         default=(), description="origins whose pages may ask: https://a.example,https://b.example, or * for any"
     )
 
-    # what it says
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    # what it shows and says
+    playground: bool = Field(
+        default=True, description="whether `/` is a page that asks the routes (docs/playground.md)"
+    )
+    guide: Path | None = Field(
+        default=None, description="folder of the documentation that `make docs` builds (build/site), served at /guide"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="the least of what is logged"
+    )
     log_format: Literal["auto", "json", "text"] = Field(
         default="auto", description="auto is text where standard error is a terminal, and JSON elsewhere"
     )
-    access_log: bool = False
+    access_log: bool = Field(
+        default=False,
+        description="whether each request is logged: route, status, model, time, name of the key; no text",
+    )
 
     @field_validator("models", "cors_origins", mode="before")
     @classmethod
@@ -217,6 +245,13 @@ class Settings(BaseSettings):
             return {name: version_of(v, form) for name, v in pairs.items()}
         lists = {name: v.split("+") if isinstance(v, str) else v for name, v in pairs.items()}
         return {name: tuple(version_of(part, form, ALL) for part in parts) for name, parts in lists.items()}
+
+    @field_validator("guide")
+    @classmethod
+    def _built(cls, folder: Path | None) -> Path | None:
+        if folder is not None and not (folder / "index.html").is_file():
+            raise ValueError("expected a folder with an index.html in it, as `make docs` builds in build/site")
+        return folder
 
     @field_validator("redis_url")
     @classmethod

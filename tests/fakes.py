@@ -10,7 +10,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-from contract.calibration import CentredIsotonic
+from contract.calibration import CentredIsotonic, Logistic
 from contract.golden import GoldenPair, GoldenPairs
 from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
 from contract.manifest import (
@@ -24,6 +24,7 @@ from contract.manifest import (
     Limits,
     Manifest,
     Matrix,
+    ProbabilityTask,
     Provenance,
     SimilarityTask,
     TrainingData,
@@ -238,6 +239,21 @@ def interaction_model(
         shared=(OUTSIDE, "tokenizer.json"),
         max_tokens=max_tokens,
     )
+
+
+def tasks_model(folder: Path, name: str = "both") -> Manifest:
+    """`interaction_model` with two more tasks of the five outputs of its graph: relevance and paraphrase."""
+    manifest = interaction_model(folder, name)
+    assert manifest.similarity is not None
+    graph = manifest.similarity.graph
+    relevance = ProbabilityTask(
+        graph=graph, columns=(0, 1), calibration=Logistic(slope=2.0, intercept=1.0), symmetric=False
+    )
+    paraphrase = ProbabilityTask(graph=graph, columns=(2, 4), classes=(0, 1), symmetric=False)
+    manifest = manifest.model_copy(update={"relevance": relevance, "paraphrase": paraphrase})
+    manifest = manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()})
+    manifest.save(folder)
+    return manifest
 
 
 def publish(

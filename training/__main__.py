@@ -11,7 +11,9 @@ from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
+from training.domains import domain
 from training.publishing.cli import evaluate_model
+from training.thresholds.cli import threshold
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -91,14 +93,27 @@ def distill(
 @app.command()
 def vectors(
     table: Annotated[str, typer.Argument(help="name of the word table to make, as recipes name it")] = "glove-sick-300",
+    file: Annotated[
+        Path | None, typer.Option(help="your own vectors: word2vec text or binary, GloVe, PARAGRAM, .npz; also gzip")
+    ] = None,
+    most: Annotated[int, typer.Option(help="words to take from --file, its first ones", min=1)] = 100_000,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Make a word table from published word vectors in SEMBLANCE_DATA instead of distilling one."""
-    from training.recipes import find_word_table
-    from training.runs.tables import make_published_table
+    """Make a word table from published word vectors in SEMBLANCE_DATA, or, with --file, from your own.
+
+    A recipe starts from your own table as RECIPE@TABLE: `train sick-avg@mine`.
+    """
+    from training.recipes import TABLE_NAME, TABLES, find_word_table
+    from training.runs.tables import make_own_table, make_published_table
+    from training.sources.source import RecipeError
     from training.sources.tables import PublishedTable
 
-    made = make_published_table(find_word_table(table, PublishedTable), runs)
+    if file is None:
+        made = make_published_table(find_word_table(table, PublishedTable), runs)
+    elif table in TABLES or not TABLE_NAME.fullmatch(table):
+        raise RecipeError(f"{table!r}: give your table another name, of small letters, digits and hyphens")
+    else:
+        made = make_own_table(table, file, runs, most=most)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
 
 
@@ -210,6 +225,8 @@ def evaluate(
 
 
 app.command("evaluate-model")(evaluate_model)
+app.command()(threshold)
+app.command()(domain)
 
 
 @app.command()
@@ -333,6 +350,7 @@ def run_cli() -> None:
     import sys
 
     from contract.errors import ContractError
+    from semblance.errors import SemblanceError
     from training.analyses.cli import analyse
     from training.corpora.catalogue.cli import app as data_app
     from training.corpora.files import CorpusError
@@ -341,6 +359,7 @@ def run_cli() -> None:
     from training.runs.folder import RecipeChangedError, RunMissing
     from training.runs.spaces import SearchError
     from training.sources.source import RecipeError
+    from training.thresholds.labelled import ThresholdError
 
     app.add_typer(data_app, name="data")
     app.command()(analyse)
@@ -355,6 +374,8 @@ def run_cli() -> None:
         SearchError,
         ParityError,
         WordNetMissing,
+        ThresholdError,
+        SemblanceError,
         FileExistsError,
         FileNotFoundError,
     ) as error:

@@ -33,6 +33,8 @@ class BatchTask(StrEnum):
     """The tasks of `batch`."""
 
     similarity = "similarity"
+    paraphrase = "paraphrase"
+    relevance = "relevance"
     entailment = "entailment"
     rank = "rank"
     embed = "embed"

@@ -11,18 +11,23 @@ from semblance.batch.rows import Kind, Row
 from semblance.errors import BatchError, RequestFailed
 from semblance.types import LimitsInfo, ModelInfo, Models
 
-Name = Literal["similarity", "entailment", "rank", "embed"]
+Name = Literal["similarity", "paraphrase", "relevance", "entailment", "rank", "embed"]
 
 DEFAULT_COLUMNS: Mapping[Name, tuple[str, ...]] = {
     "similarity": ("a", "b"),
+    "paraphrase": ("a", "b"),
+    "relevance": ("a", "b"),
     "entailment": ("premise", "hypothesis"),
     "rank": ("query", "candidates"),
     "embed": ("sentence",),
 }
 # Names of the columns in a request's fields, to find the column that an error is about.
 _FIELDS: Mapping[Name, tuple[str, ...]] = {**DEFAULT_COLUMNS, "embed": ("sentences",)}
+_ROUTES: Mapping[Name, str] = {"paraphrase": "similarity", "relevance": "similarity"}  # others: as the task
 _ROUTE_TASKS: Mapping[Name, str] = {
     "similarity": "similarity",
+    "paraphrase": "paraphrase",
+    "relevance": "relevance",
     "entailment": "entailment",
     "rank": "similarity",
     "embed": "embedding",
@@ -79,8 +84,8 @@ class Task(ABC):
         self.columns = options.columns
         self.limits: LimitsInfo = models.limits
         self.rows_at_once = models.limits.max_pairs
-        route = f"/{options.task}"
-        self.model = find_model(models, options.model or models.defaults[route], _ROUTE_TASKS[options.task])
+        route, able = f"/{_ROUTES.get(options.task, options.task)}", _ROUTE_TASKS[options.task]
+        self.model = find_model(models, options.model or models.defaults[route], able)
 
     def item(self, row: Row) -> Any:
         """The request's item for a row: the text of each column; raises BadRow."""
@@ -113,23 +118,28 @@ class Task(ABC):
         return BadRow(error.code, error.message.removeprefix(f"{error.field}: "), column)
 
 
-class Similarity(Task):
-    """Columns a and b -> score, raw_score, rating where the model has one, truncated, unknown."""
+class Score(Task):
+    """Columns a and b -> score, raw_score, rating where the model has one, truncated, unknown.
+
+    For similarity, and for the tasks whose score is a probability.
+    """
 
     def __init__(self, options: Options, models: Models) -> None:
         super().__init__(options, models)
-        rating: dict[str, Kind] = {"rating": "number"} if self.model.rating_scale else {}
+        self._rated = options.task == "similarity" and bool(self.model.rating_scale)
+        rating: dict[str, Kind] = {"rating": "number"} if self._rated else {}
         self.adds = {"score": "number", "raw_score": "number", **rating, "truncated": "flag", "unknown": "number"}
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
         """See `Task`."""
-        answer = await client.similarity(items, model=self.model.name)
-        rated = bool(self.model.rating_scale)
+        # A service of before the other tasks knows no `task`.
+        task: Any = None if self.options.task == "similarity" else self.options.task
+        answer = await client.similarity(items, model=self.model.name, task=task)
         return [
             {
                 "score": result.score,
                 "raw_score": result.raw_score,
-                **({"rating": result.rating} if rated else {}),
+                **({"rating": result.rating} if self._rated else {}),
                 "truncated": any(result.truncated),
                 "unknown": max(result.unknown),
             }
@@ -230,7 +240,9 @@ class Rank(Task):
 
 
 _TASKS: Mapping[Name, type[Task]] = {
-    "similarity": Similarity,
+    "similarity": Score,
+    "paraphrase": Score,
+    "relevance": Score,
     "entailment": Entailment,
     "rank": Rank,
     "embed": Embed,

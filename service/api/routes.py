@@ -6,6 +6,7 @@ from typing import Any, cast
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
+from contract.domain.derived import domains_of
 from contract.manifest import EntailmentLabel
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
@@ -18,6 +19,7 @@ from service.schemas import (
     SCALES,
     ClassifyRequest,
     ClassifyResponse,
+    DomainInfo,
     EmbedRequest,
     EmbedResponse,
     EntailmentRequest,
@@ -308,4 +310,5 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str]) -> Mod
         "cache": model.tiers.names,
         "fingerprint": manifest.fingerprint,
         "figures": [cast(FigureInfo, figure.model_dump()) for figure in manifest.figures],
+        "domain": [cast(DomainInfo, each.model_dump(mode="json")) for each in domains_of(manifest)],
     }

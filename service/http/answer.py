@@ -48,7 +48,8 @@ class Answer:
                 return
         elif self._held is not None:
             held, self._held = self._held, None
-            held["headers"] += page_headers(message.get("body", b""))
+            own = dict(held["headers"])  # a page may bring a stricter policy
+            held["headers"] += [header for header in page_headers(message.get("body", b"")) if header[0] not in own]
             await self._send(held)
         await self._send(message)
 

@@ -56,6 +56,7 @@ class Edge:
         endpoints: Mapping[str, Endpoint],
         routes: Iterable[str],
         error_format: Callable[[str, Body], ErrorFormat],
+        is_page: Callable[[str], bool] = lambda _: False,
         rate_limit: RateLimit | None = None,
         tracing: Tracing | None = None,
     ) -> None:
@@ -67,6 +68,7 @@ class Edge:
             endpoints: the POST routes, by path.
             routes: paths of the other routes, for metrics.
             error_format: (path, body, empty until it was read) -> format of errors.
+            is_page: whether requests for a path, other than those to `endpoints`, need no key and count for no limit.
             rate_limit: see `RateLimit`.
             tracing: see `Tracing`.
         """
@@ -75,6 +77,7 @@ class Edge:
         # Requests received and not yet answered, also those whose task has not begun; set by the server.
         self.pending: Callable[[], int] = lambda: 0
         self._error_format = error_format
+        self._is_page = is_page
         self._tracing = tracing
         self._endpoints = endpoints
         self._routes = frozenset((*self._endpoints, *routes))
@@ -162,7 +165,8 @@ class Edge:
             endpoint = self._endpoints.get(path) if scope["method"] == "POST" else None
             if endpoint is not None and self.pending() > self._max_in_flight:  # before anything expensive
                 raise Overloaded(f"{self._max_in_flight} requests are being answered", limit=self._max_in_flight)
-            if self._guard is not None and path not in OPEN:
+            is_open = path in OPEN or (endpoint is None and self._is_page(path))
+            if self._guard is not None and not is_open:
                 answer.caller = await self._guard.admit(headers, (scope.get("client") or _UNKNOWN_CLIENT)[0])
             if endpoint is None:
                 # HEAD is GET without the body.

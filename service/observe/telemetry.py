@@ -64,50 +64,60 @@ class Telemetry:
         gauge, locked_counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
         self._request_seconds = histogram(
             "semblance_request_seconds",
-            "Time from the request's head to its answer's end",
+            "From the request's head to its answer's end; model is none if none answered, or it is no longer served",
             ["route", "model"],
             _SECONDS,
         )
         self._phase_seconds = histogram(
             "semblance_phase_seconds",
-            "Time of one answered request in one phase, 0 where it had none",
+            "Of one answered request, its time in each phase, 0 where it had none (docs/metrics.md)",
             ["phase", "model"],
             _SECONDS,
         )
         self.loop_lag = histogram(
             "semblance_event_loop_lag_seconds",
-            "How late the event loop calls back what is due, looked at 50 times a second",
+            "How late callbacks of the event loop are, 50 times a second; work of more than 0.02 s is always noticed",
             [],
             _LAG_SECONDS,
         ).labels()
         registry.register(_LogLinesDropped())
-        self._requests = counter("semblance_requests", "Answers", ["route", "status"])
-        self.rate_limited = locked_counter(
-            "semblance_rate_limited", "Requests refused because their caller asks too often"
+        self._requests = counter(
+            "semblance_requests",
+            "Answers; 499: the client left or did not read its answer; other: any other status",
+            ["route", "status"],
         )
-        processes = gauge("semblance_worker_processes", "Worker processes that answer")
+        self.rate_limited = locked_counter(
+            "semblance_rate_limited", "Requests refused by SEMBLANCE_RATE_LIMIT; other 429s are overload"
+        )
+        processes = gauge("semblance_worker_processes", "Worker processes that answer (SEMBLANCE_WORKERS)")
         processes.set(1)  # this one
-        restarts = counter(WORKER_RESTARTS, "Worker processes that ended and were replaced", ["reason"])
+        restarts = counter(
+            WORKER_RESTARTS,
+            "Worker processes replaced: asked to end, killed by a signal, failed with an exit code, or hung",
+            ["reason"],
+        )
         for reason in get_args(Ending):
             restarts.labels(reason)  # counted by the supervisor
         self.in_flight = gauge("semblance_requests_in_flight", "Requests being answered")
         self.in_flight_limit = gauge(
-            "semblance_requests_in_flight_limit", "Requests being answered beyond which more are refused"
+            "semblance_requests_in_flight_limit",
+            "More requests in flight are refused: SEMBLANCE_MAX_IN_FLIGHT of all workers",
         )
-        self.admitted = gauge("semblance_workers_busy", "Large requests let in and not answered yet")
+        self.admitted = gauge("semblance_workers_busy", "Admitted large requests that are not answered yet")
         self.queue_seconds = gauge(
-            "semblance_queue_seconds", "How long all that was let in will take, at the pace of late"
+            "semblance_queue_seconds", "Expected seconds until all admitted work is done, at the recent pace"
         )
         self.queue_limit = gauge(
-            "semblance_queue_limit_seconds", "Expected wait beyond which a request is refused, in all workers together"
+            "semblance_queue_limit_seconds",
+            "A longer expected wait is refused: SEMBLANCE_MAX_QUEUE_SECONDS of all workers",
         )
         self.memory_limit = gauge(
             "semblance_memory_limit_bytes", "Memory that all processes of this container may use, or the machine's"
         )
-        self.ready = gauge("semblance_ready", "Readiness is ready or degraded, not unready")
+        self.ready = gauge("semblance_ready", "0 while /health/ready says unready")
         self._inference_seconds = histogram(
             "semblance_inference_seconds",
-            "One graph run of a model that is served, those of health checks included",
+            "One graph run of a served model, also in health checks",
             ["model", "graph"],
             _SECONDS,
             kind=LockedHistogram,
@@ -123,7 +133,7 @@ class Telemetry:
             "semblance_inference_failures", "Graphs that raised or gave no finite number", ["model"]
         )
         self._scores = histogram(
-            "semblance_score", "Calibrated scores of pairs, as answered or ranked by", ["model"], _SCORES
+            "semblance_score", "Calibrated scores of pairs, also in rankings; shows drift", ["model"], _SCORES
         )
         self._sentences = counter("semblance_sentences", "Sentences read", ["model"])
         self._truncated = counter(
@@ -133,27 +143,42 @@ class Telemetry:
         self._unknown_words = counter(
             "semblance_words_unknown", "Words read that are outside the model's vocabulary", ["model"]
         )
-        self._cache_hits = counter("semblance_cache_hits", "Vectors, or scores, found", ["tier"])
-        self._cache_misses = counter("semblance_cache_misses", "Vectors, or scores, not found", ["tier"])
+        self._cache_hits = counter(
+            "semblance_cache_hits",
+            "Vectors found in memory or in redis, and pairs' whole scores found in scores; each pair counts",
+            ["tier"],
+        )
+        self._cache_misses = counter("semblance_cache_misses", "Vectors, and scores, not found", ["tier"])
         self.cache_entries = gauge("semblance_cache_entries", "Vectors in memory")
-        self.cache_bytes = gauge("semblance_cache_bytes", "Bytes of vectors, scores and texts' token ids in memory")
+        self.cache_bytes = gauge(
+            "semblance_cache_bytes", "Bytes of vectors, scores and texts' token ids in memory, of SEMBLANCE_CACHE_BYTES"
+        )
         self._redis_failures = locked_counter(
             "semblance_redis_failures",
-            "Redis errors and timeouts, values that are no embedding, writes dropped in a rush",
+            "Failures of Redis, also in probes: error, timeout, garbage (no embedding, or not signed as "
+            "SEMBLANCE_REDIS_SECRET says), dropped (a write, while too many were under way)",
             ["kind"],
         )
-        self.redis_wanted = gauge("semblance_redis_wanted", "A Redis is configured")
-        self.redis_up = gauge("semblance_redis_up", "Redis could be read the last time it was asked")
-        self.redis_writable = gauge("semblance_redis_writable", "Redis kept what it was given the last time")
-        self._model_info = Info("semblance_model", "Models served", ["model"], registry=registry)
+        self.redis_wanted = gauge("semblance_redis_wanted", "Whether SEMBLANCE_REDIS_URL is set")
+        self.redis_up = gauge(
+            "semblance_redis_up",
+            "Whether Redis could be read at the last request, or the last probe (every two seconds)",
+        )
+        self.redis_writable = gauge("semblance_redis_writable", "Whether the last write to Redis succeeded")
+        self._model_info = Info(
+            "semblance_model",
+            "Served models; version is empty for a model without versions",
+            ["model"],
+            registry=registry,
+        )
         self.reload_failures = locked_counter(
             "semblance_model_reload_failures",
-            "Times that a reload refused what it found of a model, and kept what was served",
+            "Reloads that refused a model or version, and kept the one served before",
             ["model"],
         )
         self.reload_success = gauge(
             "semblance_models_reload_success_timestamp_seconds",
-            "When all that is served was last found to be as the models folder and the settings say",
+            "Time of the last reload without refusals",
         )
         self.models_refused = gauge(
             "semblance_models_refused", "Models or versions that the last reload refused; those before are served"

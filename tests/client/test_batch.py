@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -27,7 +28,9 @@ from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.errors import BatchError, NoAnswer, ServiceFailed
 from semblance.extras import install_command
 from semblance.types import Similarities
+from tests import fakes
 from tests.client.conftest import Ran, Run
+from training.publishing.runtime import PublishedModel
 
 ROOT = Path(__file__).parents[2]
 WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa".split()  # noqa: SIM905
@@ -114,6 +117,25 @@ def test_entailment_and_names_of_columns(batch: Batch, client: Client, tmp_path:
         assert {name: row[name] for name in before} == before
         assert row["our_label"] == result.label
         assert row["our_neutral"] == pytest.approx(result.probabilities.neutral, abs=1e-6)
+
+
+@pytest.mark.parametrize("task", ["paraphrase", "relevance"])
+def test_the_probability_of_a_task(semblance: Run, tmp_path: Path, task: Literal["paraphrase", "relevance"]) -> None:
+    models = tmp_path / "models"
+    fakes.cosine_model(models / "avg-paraphrase")
+    fakes.graded_model(models / "avg-sick")
+    fakes.tasks_model(models / "both")
+    given = rows(5)
+    source, output = write(tmp_path / "in.csv", given), tmp_path / "out.jsonl"
+    asked = ("batch", source, output, "--task", task, "--models-dir", models)
+    refused = semblance(*asked)
+    assert refused.code == 2
+    assert f"model 'avg-paraphrase' has no {task}; for this: both" in refused.err
+    assert semblance(*asked, "--model", "both").code == 0
+    found = read(output)
+    assert list(found[0]) == ["id", "a", "b", "score", "raw_score", "truncated", "unknown"]
+    expected = PublishedModel(models / "both").similarity([r["a"] for r in given], [r["b"] for r in given], task)
+    np.testing.assert_allclose([row["score"] for row in found], expected.score, atol=1e-6)
 
 
 def test_labelled_pairs_keep_their_columns(batch: Batch, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_what_is_wrong_with_a_label_is_named_as_it_was_typed(here: Run) -> None:
 def test_models_for_people(here: Run) -> None:
     code, out, _ = here("models")
     assert code == 0
-    for word in ("avg-paraphrase", "avg-sick", "pair-sick", "/entailment", "similarity,", "256 pairs"):
+    for word in ("avg-paraphrase", "avg-sick", "pair-sick", "/entailment", "similarity,", "entailment?,", "256 pairs"):
         assert word in out
 
 

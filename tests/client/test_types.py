@@ -9,7 +9,15 @@ from semblance import types
 from service import schemas
 
 SAME_NAME = ["SimilarityResult", "RankResult", "RankTruncated", "Probabilities", "EntailmentResult", "TokensOfSentence"]
-SAME_NAME += ["MatrixOfTokens", "VectorsOfTokens", "FigureInfo", "ExplanationNames", "ModelInfo", "LimitsInfo"]
+SAME_NAME += [
+    "MatrixOfTokens",
+    "VectorsOfTokens",
+    "FigureInfo",
+    "DomainInfo",
+    "ExplanationNames",
+    "ModelInfo",
+    "LimitsInfo",
+]
 SAME_NAME += ["RerankInfo", "Readiness", "ClassifyResult"]
 RENAMED = {
     "Similarities": "SimilarityResponse",
@@ -29,7 +37,7 @@ def test_every_field_of_an_answer_is_there(ours: str, theirs: str) -> None:
     fields = {field.name: field for field in dataclasses.fields(getattr(types, ours))}
     assert fields.keys() == schema.keys()
     optional = {name for name, hint in schema.items() if get_origin(hint) is NotRequired}
-    younger = {"scale"}  # than the first services: answers without it are still read
+    younger = {"scale", "domain"}  # than the first services: answers without it are still read
     assert {name for name, field in fields.items() if field.default is None} - younger == optional - younger
 
 
@@ -38,7 +46,9 @@ def test_no_dataclass_is_left_out() -> None:
     assert ours == {name for name, _ in PAIRS}
 
 
-@pytest.mark.parametrize(("kind", "field"), [("EntailmentResult", "label"), ("Readiness", "status")])
+@pytest.mark.parametrize(
+    ("kind", "field"), [("EntailmentResult", "label"), ("Readiness", "status"), ("DomainInfo", "elsewhere")]
+)
 def test_closed_sets_are_the_same(kind: str, field: str) -> None:
     ours, theirs = (get_args(get_type_hints(getattr(module, kind))[field]) for module in (types, schemas))
     assert len(ours) == 3

@@ -27,18 +27,21 @@ def test_the_defaults_serve_the_published_models_on_loopback() -> None:
     assert (settings.api_keys, settings.rate_limit, settings.cors_origins) == ({}, None, ())
     assert settings.redis_dtype == "float32"
     assert settings.access_log is False
+    assert settings.playground is True
 
 
 def test_the_environment_is_read(monkeypatch) -> None:
     monkeypatch.setenv("SEMBLANCE_PORT", "9000")
     monkeypatch.setenv("SEMBLANCE_CACHE_BYTES", "0")
     monkeypatch.setenv("SEMBLANCE_ACCESS_LOG", "true")
+    monkeypatch.setenv("SEMBLANCE_PLAYGROUND", "false")
     monkeypatch.setenv("SEMBLANCE_API_KEYS", f"alice:{DIGEST}, bob:{DIGEST[::-1]}")
     monkeypatch.setenv("SEMBLANCE_RATE_LIMIT", "600/minute")
     monkeypatch.setenv("SEMBLANCE_CORS_ORIGINS", "https://a.example, http://localhost:3000")
     monkeypatch.setenv("SEMBLANCE_REDIS_URL", "")  # as docker compose passes on what is not set
     settings = Settings.from_environment()
     assert (settings.port, settings.cache_bytes, settings.access_log) == (9000, 0, True)
+    assert settings.playground is False
     assert settings.api_keys == {"alice": DIGEST, "bob": DIGEST[::-1]}
     assert settings.rate_limit == "600/minute"
     assert settings.cors_origins == ("https://a.example", "http://localhost:3000")

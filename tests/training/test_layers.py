@@ -8,6 +8,7 @@ ORDER = (
     "records",
     "progress",
     "pairs",
+    "domains",
     "corpora.counts",
     "corpora.files",
     "corpora.readers",
@@ -23,6 +24,7 @@ ORDER = (
     "publishing",
     "results",
     "analyses",
+    "thresholds",
     "__main__",
 )
 MOST_FILES = 15

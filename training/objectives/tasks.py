@@ -23,7 +23,7 @@ from training.architectures import CrossEncoder, PairWithHeads
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.tasks import DEVELOPMENT, TEACHES
 from training.objectives.metrics import binary, graded, labelled, ranked
-from training.objectives.parts.batches import Indices, shard
+from training.objectives.parts.batches import Indices, by_size, shard
 from training.objectives.supervised import LABELS
 from training.pairs import Pair
 
@@ -31,7 +31,6 @@ Values = npt.NDArray[np.float64]
 IGNORED, NOT_ENTAILED = -1, 3
 SORTED_TOGETHER = 20  # batches: pairs of like length share one, at little cost to the randomness of their order
 EVALUATION_BATCH = 32
-IMAGE_STEP = 8  # tokens: images of words are as large as multiples of this
 
 
 class Encodes(Protocol):
@@ -83,11 +82,7 @@ class PairTokens:
         `joined`: it reads both sentences as one sequence; else it makes an image of them, so both sides count.
         """
         lengths = self.lengths[indices]
-        if joined:
-            return indices[np.argsort(lengths.sum(1), kind="stable")]
-        rows, columns = -(-lengths // IMAGE_STEP).T
-        turned = np.where(rows % 2 == 0, columns, -columns)  # there and back: neighbours stay alike from row to row
-        return indices[np.lexsort((turned, rows))]
+        return indices[np.argsort(lengths.sum(1), kind="stable") if joined else by_size(*lengths.T)]
 
     def batch(self, indices: Indices) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Padded ids [B, S], lengths [B] of the first sentences, and [B, T], [B] of the second."""

@@ -26,6 +26,7 @@ from contract.scoring import (
 )
 from contract.tensors import load_tensors, tensors_of
 from contract.wordpiece import load_tokenizer
+from training.objectives.parts.batches import by_size
 
 BATCH, PAIR_BATCH = 256, 32  # sentences and pairs per session call; no score depends on it
 
@@ -156,7 +157,7 @@ class PublishedModel:
     def _meet(self, graph: str, a: Sequence[str], b: Sequence[str]) -> npt.NDArray[np.float32]:
         """A graph's output for n pairs; pairs of similar size are run together."""
         ids_a, ids_b = self._ids(a), self._ids(b)
-        order = sorted(range(len(ids_a)), key=lambda i: (len(ids_a[i]), len(ids_b[i])))
+        order = by_size([len(ids) for ids in ids_a], [len(ids) for ids in ids_b])
         parts = []
         for start in range(0, len(order), PAIR_BATCH):
             batch = order[start : start + PAIR_BATCH]

@@ -3,6 +3,8 @@
 A new file is added to `_FILES`.
 """
 
+import re
+from dataclasses import replace
 from typing import TypeVar
 
 from training.names import by_name
@@ -13,7 +15,6 @@ from training.recipes import (
     gran_supervised,
     malstm,
     mgim,
-    minilm,
     paragram_phrase,
     pwim,
     sick,
@@ -21,9 +22,11 @@ from training.recipes import (
     teacher,
     word_averaging,
 )
-from training.recipes.recipe import Recipe
-from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
+from training.recipes.recipe import Publication, Recipe
+from training.sources.source import RecipeError
+from training.sources.tables import OwnVectors, PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
 
+TABLE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 Table = TypeVar("Table", TableRecipe, PublishedTable)
 
 _FILES = (
@@ -39,7 +42,6 @@ _FILES = (
     mgim,
     gallery,
     general,
-    minilm,
 )
 
 
@@ -54,18 +56,40 @@ def _collected() -> dict[str, Recipe]:
 
 
 RECIPES = _collected()
-TABLES: dict[str, TableRecipe | PublishedTable | ServedTable] = {
+TABLES: dict[str, TableRecipe | PublishedTable | OwnVectors | ServedTable] = {
     recipe.table.name: recipe.table for recipe in RECIPES.values() if not isinstance(recipe.table, PretrainedEncoder)
 }
 
 
 def find(name: str) -> Recipe:
-    """A recipe by name.
+    """A recipe by name; `RECIPE@TABLE` is the recipe on the word table of somebody's own vectors.
 
     Raises:
         KeyError: with the nearest names.
+        RecipeError: the recipe cannot start from other words.
     """
-    return by_name(RECIPES, name, "recipe", "python -m training recipes")
+    name, at, table = name.partition("@")
+    recipe = by_name(RECIPES, name, "recipe", "python -m training recipes")
+    return on_words(recipe, table) if at else recipe
+
+
+def on_words(recipe: Recipe, table: str) -> Recipe:
+    """The recipe on another word table, that `python -m training vectors TABLE --file FILE` made.
+
+    Raises:
+        RecipeError: no such name can be, or the recipe's words are those of a run or of an encoder it starts from.
+    """
+    if not TABLE_NAME.fullmatch(table):
+        raise RecipeError(f"word table {table!r}: a name has small letters, digits and hyphens")
+    if recipe.start is not None:
+        raise RecipeError(f"{recipe.name} takes the words of {recipe.start}: name a recipe that starts from a table")
+    if isinstance(recipe.table, PretrainedEncoder) or recipe.random_start:
+        raise RecipeError(f"{recipe.name} takes no word table")
+    publication = replace(
+        recipe.publication or Publication("", f"Recipe {recipe.name}: {recipe.architecture.name}"),
+        model_id=f"{recipe.name}-{table}",
+    )
+    return replace(recipe, name=f"{recipe.name}@{table}", table=OwnVectors(table), publication=publication)
 
 
 def published_as(model_id: str) -> Recipe:

@@ -17,7 +17,7 @@ from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.teacher_margin import TeacherMarginConfig
 from training.objectives.transfer import MarginConfig
 from training.sources.source import Source
-from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
+from training.sources.tables import OwnVectors, PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
 from training.words.storage import Storage
 
 
@@ -62,7 +62,7 @@ class Recipe:
 
     name: str
     reaches: str  # what it should reach, on what machine, in what time
-    table: TableRecipe | PublishedTable | ServedTable | PretrainedEncoder
+    table: TableRecipe | PublishedTable | OwnVectors | ServedTable | PretrainedEncoder
     architecture: ArchitectureConfig | InteractionConfig | HeadsConfig
     data: Source[Any, Any]
     objective: (

@@ -66,6 +66,31 @@ class PublishedTable:
 
 
 @dataclass(frozen=True)
+class OwnVectors:
+    """A word table that somebody made of their own file of word vectors (`training.runs.tables.make_own_table`)."""
+
+    name: str
+
+    command: ClassVar[str] = "vectors --file FILE"
+
+    def mismatch(self, table: WordTable) -> str | None:
+        """None: any size will do."""
+        return None
+
+    def sources(self) -> tuple[TrainingData, ...]:
+        """The file, of which only its owner knows more."""
+        return (
+            TrainingData(
+                name=self.name,
+                use="word vectors of your own",
+                rows=0,
+                licence="as the owner of the file says",
+                source=f"the file that the table {self.name!r} was made of",
+            ),
+        )
+
+
+@dataclass(frozen=True)
 class PretrainedEncoder:
     """No table: the weights and the tokenizer of the teacher's folder, which a transformer starts from."""
 

@@ -38,7 +38,7 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
     partners: int = 4  # of each sentence: near ones, less near ones, anyone
     seed: int = 0
     rated_by: str | None = None  # id of a published model of several tasks whose ratings are learnt too
-    rated_pairs: int = 7_000  # of a corpus at most that it rates
+    rated_pairs: int = 5_000  # of a corpus at most that it rates
 
     feeds: ClassVar = (TasksConfig,)
 

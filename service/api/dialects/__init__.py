@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from service.api.body import Body
 from service.api.dialects import cohere, hugging_face, jina, open_inference, openai, tei
-from service.api.dialects.documentation import add_operation
+from service.api.dialects.documentation import add_operation, show_examples
 from service.api.dialects.family import ErrorFormat, own_error
 from service.api.dialects.operation import Choice, Endpoint, Operation
 from service.api.dialects.scoring import Scoring
@@ -37,6 +37,7 @@ class Dialects:
             ModelError: an alias in the settings is a model's own name, or names no model.
         """
         scoring = Scoring(service)
+        self._service = service
         ours = {endpoint.path: endpoint for endpoint in own}
         by_path: dict[str, list[Operation]] = {}
         # On a shared path the first operation answers bodies that match none.
@@ -69,7 +70,16 @@ class Dialects:
         for operation in self._operations:
             routes = [operation.route(dependencies)]
             add_operation(described, get_openapi(title=app.title, version=app.version, routes=routes))
+        show_examples(described, self._named_in_paths())
         return described
+
+    def _named_in_paths(self) -> dict[str, str]:
+        """A served model, and one of its versions: of a model with versions, if there is one."""
+        releases = [model.release for model in self._service.registry.values()]
+        for release in releases:
+            if release.version is not None:
+                return {"model": release.id, "version": str(release.version)}
+        return {"model": self._service.defaults["/similarity"]}
 
 
 async def _called_by_edge(_: Request) -> Response:

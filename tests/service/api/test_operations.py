@@ -47,6 +47,11 @@ async def test_models_says_what_is_served(serve: Serve, models) -> None:
     assert cosine["figures"] == [
         {"task": "similarity", "corpus": "none", "split": "test", "metric": "pearson", "value": 0.5, "rows": 2}
     ]
+    assert cosine["domain"] == [{"task": "similarity", "learnt_from": [], "elsewhere": "good", "measured_on": ["none"]}]
+    assert [(each["task"], each["elsewhere"]) for each in described["avg-sick"]["domain"]] == [
+        ("similarity", "good"),
+        ("entailment", "unmeasured"),
+    ]
     assert answer["defaults"]["/entailment"] == "avg-sick"
     assert answer["limits"]["max_pairs"] == 7
 

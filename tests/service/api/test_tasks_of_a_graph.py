@@ -5,8 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contract.calibration import Logistic
-from contract.manifest import Manifest, ProbabilityTask
 from tests import fakes
 from tests.service.conftest import Serve
 
@@ -20,17 +18,7 @@ def root(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tasks") / "models"
     fakes.cosine_model(folder / "avg-paraphrase")
     fakes.graded_model(folder / "avg-sick")
-    fakes.interaction_model(folder / "both", "both")
-    manifest = Manifest.load(folder / "both")
-    assert manifest.similarity is not None
-    graph = manifest.similarity.graph
-    relevance = ProbabilityTask(
-        graph=graph, columns=(0, 1), calibration=Logistic(slope=2.0, intercept=1.0), symmetric=False
-    )
-    paraphrase = ProbabilityTask(graph=graph, columns=(2, 4), classes=(0, 1), symmetric=False)
-    manifest = manifest.model_copy(update={"relevance": relevance, "paraphrase": paraphrase})
-    manifest = manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()})
-    manifest.save(folder / "both")
+    fakes.tasks_model(folder / "both")
     return folder
 
 
@@ -57,6 +45,9 @@ async def test_each_task_reads_its_columns(serve: Serve, root: Path) -> None:
             assert (plain["scale"], answer["scale"]) == ("similarity", "paraphrase_probability")
             assert answer["results"][0]["score"] == pytest.approx(np.exp(own[3]) / np.exp(own[2:4]).sum(), abs=1e-6)
             assert "rating" not in answer["results"][0]
+            answer = (await client.post("/similarity", json=body | {"task": "relevance"})).json()
+            assert answer["scale"] == "relevance_probability"
+            assert answer["results"][0]["score"] == pytest.approx(1 / (1 + np.exp(-2 * own[0] - 1)), abs=1e-6)
             assert plain["results"][0]["raw_score"] == pytest.approx(np.exp(own) @ [1, 2, 3, 4, 5], abs=1e-5)
 
 

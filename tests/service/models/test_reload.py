@@ -543,10 +543,10 @@ async def test_the_usual_second_stage_may_come_and_go(root: Path, serve: Serve) 
     async with serve(models_dir=root) as client:
         body = {"query": "a man", "candidates": ["a dog", "a man"], "rerank_top": 1}
         assert (await client.post("/rank", json=body)).status_code == 422
-        fakes.interaction_model(root / "pwim-qa", "pwim-qa")
+        fakes.interaction_model(root / "minilm", "minilm")
         await reloaded(client)
-        assert (await client.post("/rank", json=body)).json()["rerank_model"] == "pwim-qa"
-        shutil.rmtree(root / "pwim-qa")
+        assert (await client.post("/rank", json=body)).json()["rerank_model"] == "minilm"
+        shutil.rmtree(root / "minilm")
         await reloaded(client)
         assert (await client.post("/rank", json=body)).status_code == 422
 

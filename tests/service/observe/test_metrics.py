@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families as families
 
+from scripts.guide.pages_of_service import metric_rows
 from service.observe.tallies import CounterFamily, HistogramFamily, LockedHistogram
 from service.observe.timings import PHASES
 from tests.dialects.test_family import REQUESTS, slow
@@ -18,7 +19,7 @@ from tests.service.conftest import Serve
 
 pytestmark = pytest.mark.anyio
 PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
-ROW = re.compile(r"^\| `(semblance_\w+)` \| (\w+) \|([^|]*)\| ", re.MULTILINE)
+_SUFFIXES = ("_bucket", "_sum", "_count", "_total", "_info", "")
 
 
 def series(text: str) -> set[tuple[str, frozenset[tuple[str, str]]]]:
@@ -35,18 +36,24 @@ def timings(header: str) -> dict[str, float]:
     return {name: float(value) for name, value in re.findall(r"(\w+);dur=([0-9.]+)", header)}
 
 
-async def test_the_page_lists_what_there_is(serve: Serve) -> None:
-    listed = {name: (kind, frozenset(re.findall(r"`(\w+)`", labels))) for name, kind, labels in ROW.findall(PAGE)}
+async def test_the_reference_says_what_each_metric_is(serve: Serve) -> None:
     async with serve() as client:
-        found = {}
-        for family in client.app.service.telemetry.registry.collect():
-            if not family.name.startswith("semblance_"):
-                assert family.name.startswith(("process_", "python_"))
-                continue
-            suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
-            labels = {label for sample in family.samples for label in sample.labels} - {"le"}
-            found[family.name + suffix] = (family.type, frozenset(labels))
-    assert listed == found
+        found = list(client.app.service.telemetry.registry.collect())
+    rows = metric_rows(found)
+    ours = [family for family in found if family.name.startswith("semblance_")]
+    assert all(family.name.startswith(("process_", "python_")) for family in found if family not in ours)
+    assert [row[0].strip("`").removesuffix("_total").removesuffix("_info") for row in rows] == [f.name for f in ours]
+    assert ("`semblance_requests_total`", "counter", "`route`, `status`") in [row[:3] for row in rows]
+    assert ("`semblance_model_info`", "info") in [row[:2] for row in rows]
+    assert [row[0] for row in rows if len(row[3].split()) < 2] == []
+
+
+async def test_the_page_asks_about_metrics_that_there_are(serve: Serve) -> None:
+    asked = set(re.findall(r"\bsemblance_\w+", PAGE))
+    async with serve() as client:
+        there = {family.name + end for family in client.app.service.telemetry.registry.collect() for end in _SUFFIXES}
+    assert asked
+    assert asked <= there
 
 
 async def test_no_series_appears_after_the_first_scrape(serve: Serve) -> None:

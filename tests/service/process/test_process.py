@@ -37,10 +37,10 @@ def command(**settings: object) -> dict[str, object]:
 
 
 @contextmanager
-def running(models: Path, **settings: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    port = free_port()
-    process = subprocess.Popen(**command(models_dir=models, port=port, **settings))
-    url = f"http://127.0.0.1:{port}"
+def running(models: Path, /, **settings: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    settings = {"models_dir": models, "port": free_port()} | settings
+    process = subprocess.Popen(**command(**settings))
+    url = f"http://127.0.0.1:{settings['port']}"
     try:
         deadline = time.monotonic() + NEEDED_SECONDS
         while time.monotonic() < deadline and process.poll() is None:

@@ -57,10 +57,10 @@ async def test_the_published_reranker_is_the_default_where_it_is_served(
     async with serve() as client:
         assert (await client.get("/models")).json()["rerank"]["default_model"] is None
     more = shutil.copytree(models, tmp_path / "models")
-    fakes.interaction_model(more / "pwim-qa", "pwim-qa")
+    fakes.interaction_model(more / "minilm", "minilm")
     async with serve(models_dir=more) as client:
-        assert (await ranked(client, rerank_top=2))["rerank_model"] == "pwim-qa"
-        assert (await client.get("/models")).json()["rerank"]["default_model"] == "pwim-qa"
+        assert (await ranked(client, rerank_top=2))["rerank_model"] == "minilm"
+        assert (await client.get("/models")).json()["rerank"]["default_model"] == "minilm"
     async with serve(models_dir=more, default_rerank="pair-sick") as client:
         assert (await ranked(client, rerank_top=2))["rerank_model"] == "pair-sick"
 

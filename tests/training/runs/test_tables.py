@@ -12,7 +12,8 @@ from training.corpora.catalogue import catalogue
 from training.corpora.files import CorpusMissing
 from training.recipes import find
 from training.runs.folder import RecipeChangedError, RunMissing, changed_settings
-from training.runs.tables import load_table, make_published_table
+from training.runs.provenance import commands_for
+from training.runs.tables import load_table, make_own_table, make_published_table
 from training.sources.tables import PublishedTable
 from training.words.published import alike, folded, published_table
 from training.words.tables import WordTable
@@ -145,3 +146,30 @@ def test_rows_of_a_wide_float_type_are_read_as_float32(path: Path, tmp_path: Pat
     table = make_published_table(RECIPE, tmp_path / "runs")
     assert table.rows.dtype == np.float32
     assert_allclose(table.rows[1], vectors().vectors[2])
+
+
+def test_a_recipe_starts_from_somebodys_own_vectors(tmp_path: Path) -> None:
+    file, known = tmp_path / "mine.txt", vectors()
+    words = [word for word in known.words if word != "\u200b"]
+    lines = [f"{word} {' '.join(map(str, known.vectors[known.index[word]]))}" for word in words]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    made = make_own_table("mine", file, tmp_path / "runs", most=6)
+    assert list(made.tokenizer.words) == ["the", "cat", "dog"]
+    assert_allclose(made.rows[1], known.vectors[2])
+    recipe = find("pwim-sick-alone@mine")
+    assert recipe.name == "pwim-sick-alone@mine"
+    assert recipe.publication is not None
+    assert recipe.publication.model_id == "pwim-sick-alone-mine"
+    assert alike(load_table(recipe.table, tmp_path / "runs"), made)
+    assert commands_for(recipe, 1) == (
+        "python -m training vectors --file FILE mine",
+        "python -m training train pwim-sick-alone@mine --seed 1",
+        "python -m training publish pwim-sick-alone@mine --seed 1",
+    )
+    assert [entry.name for entry in recipe.table.sources()] == ["mine"]
+    assert alike(make_own_table("mine", file, tmp_path / "runs", most=6), made)
+    with pytest.raises(RecipeChangedError, match=r"holds another table than .*mine\.txt gives: move it away"):
+        make_own_table("mine", file, tmp_path / "runs", most=3)
+    file.write_text("t-shirt 1 2\n")
+    with pytest.raises(VectorsError, match=r"mine\.txt: none of the 1 words can stand in a sentence"):
+        make_own_table("other", file, tmp_path / "runs", most=9)

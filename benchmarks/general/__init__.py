@@ -1,0 +1,1 @@
+"""Quality on text that is like no corpus: `python -m benchmarks.general`."""

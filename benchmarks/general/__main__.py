@@ -1,0 +1,49 @@
+"""Quality on text that is like no corpus: FAQs, contrast edits, entailment and its calibration, claims.
+
+    python -m benchmarks.general                                  # six models, some ten minutes on one core
+    python -m benchmarks.general minilm pwim-general --only faq   # any others
+
+Needs SEMBLANCE_DATA; `--only faq` does not. Scores are those of the published models through their graphs, as the
+service gives them. The FAQs, the claims about them and thirty contrasts (`texts.json`) were written for this and are
+only measured: train and choose nothing by them.
+"""
+
+import argparse
+from pathlib import Path
+
+from benchmarks.general.sections import SECTIONS, measure
+from benchmarks.general.sets import MOST
+from benchmarks.report import RESULTS, ROOT, machine, write
+from training.publishing.runtime import PublishedModel
+
+MODELS = ("avg-paraphrase", "minilm", "avg-sick", "pwim-sick", "pwim-qa", "minilm-cross")
+
+
+def main() -> None:
+    """Measure, print, and write the dated result, Markdown and JSON."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.general", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="ids of published models")
+    parser.add_argument("--only", action="append", choices=list(SECTIONS), help="these sections [default: all]")
+    parser.add_argument("--most", type=int, default=MOST, help="pairs of a corpus; more are sampled")
+    parser.add_argument("--models", type=Path, default=ROOT / "models")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    names = [name for name in SECTIONS if not options.only or name in options.only]
+    models = {name: PublishedModel(options.models / name) for name in options.ids}
+    lines, found = measure(models, names, options.most)
+    command = " ".join(
+        ["python -m benchmarks.general", *options.ids, *(f"--only {name}" for name in options.only or ())]
+    )
+    command += f" --most {options.most}" if options.most != MOST else ""
+    about = f"`{command}`. {machine('onnxruntime', 'numpy', 'scikit-learn')}."
+    name = "-".join(["general-text", *(options.only or ())])
+    prints = {each: model.manifest.fingerprint for each, model in models.items()}
+    write(
+        options.out, name, "Text that is like no corpus", about, lines, {"command": command, "models": prints, **found}
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""The sections of the result: each measures the models on one kind of text and gives a table and its figures."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from benchmarks.general import sets
+from benchmarks.general.measures import (
+    SURE,
+    claim_figures,
+    contrast_shares,
+    entailment_figures,
+    order,
+    order_auc,
+    order_in_two_stages,
+    overlap_entailment,
+    overlap_of_claims,
+    overlap_order,
+    ranking_figures,
+    raw_scores,
+)
+from benchmarks.report import table
+from contract.manifest import ScoreTask
+from training.corpora.readers import labelled_pairs, nli
+from training.corpora.tasks import CALIBRATION_PAIRS, measured
+from training.publishing.runtime import PublishedModel
+
+FIRST_STAGES = ("avg-paraphrase", "minilm")
+TOPS = (5, 15)
+BASELINE = "overlap of words"
+TRAINED = " (trained on it)"
+Models = Mapping[str, PublishedModel]
+Rows = list[dict[str, Any]]
+Section = Callable[[Models, int], tuple[list[str], Rows]]
+
+
+def faq(models: Models, most: int) -> tuple[list[str], Rows]:
+    """Right answers first, in one stage and in two."""
+    asked = sets.questions()
+    rows: Rows = [{"model": BASELINE, **ranking_figures(asked, [overlap_order(each) for each in asked])}]
+    able = {name: model for name, model in models.items() if model.manifest.similarity is not None}
+    alone = {name: raw_scores(model, asked, model.manifest.ranking_task) for name, model in able.items()}
+    for name, raw in alone.items():
+        rows.append({"model": name, **ranking_figures(asked, [order(each) for each in raw])})
+    for name in FIRST_STAGES:
+        for second in able:
+            if name in able and second not in (name, FIRST_STAGES[0]):
+                for top in TOPS:
+                    both = zip(alone[name], alone[second], strict=True)
+                    orders = [order_in_two_stages(coarse, fine, top) for coarse, fine in both]
+                    rows.append({"model": name, "second": second, "top": top, **ranking_figures(asked, orders)})
+    domains = list(dict.fromkeys(question.domain for question in asked))
+    lines = [
+        [
+            row["model"],
+            f"{row['second']}, best {row['top']}" if "second" in row else "",
+            f"{row['first']:.0f} of {len(asked)}",
+            *(f"{row[f'first_{domain}']:.0f}" for domain in domains),
+            f"{row['mrr']:.3f}",
+        ]
+        for row in rows
+    ]
+    return table(["model", "second stage", "right answer first", *domains, "MRR"], lines), rows
+
+
+def contrast(models: Models, most: int) -> tuple[list[str], Rows]:
+    """A rewrite above an edit; pairs in another order of words."""
+    contrasts = {
+        "written": (sets.written_contrasts(), ""),
+        "captions": (sets.caption_contrasts(most), ""),
+        "antonyms": (sets.antonym_contrasts(most), "cannot"),
+    }
+    paws = sets.sample(labelled_pairs.read("paws-wiki"), most)
+    kinds = list(dict.fromkeys(each.kind for each in contrasts["written"][0]))
+    rows: Rows = []
+    for name, model in models.items():
+        trained = {each.name for each in model.manifest.training_data}
+        tasks: tuple[ScoreTask, ...] = ("similarity", "paraphrase")
+        for task in (task for task in tasks if task in model.manifest.tasks):
+            row: dict[str, Any] = {"model": name, "task": task, "trained_on": sorted(trained & {"cannot", "paws-wiki"})}
+            row |= {of: contrast_shares(model, each, task) for of, (each, _) in contrasts.items()}
+            rows.append({**row, "paws_auc": order_auc(model, paws, task)})
+
+    def cell(row: Mapping[str, Any], of: str) -> str:
+        mark = TRAINED if contrasts[of][1] in row["trained_on"] else ""
+        return f"{100 * row[of]['all']:.1f}{mark}"
+
+    head = ["model", "task", f"written ({len(contrasts['written'][0])})", *kinds]
+    head += [f"{of} ({len(contrasts[of][0])})" for of in ("captions", "antonyms")] + [f"PAWS ({len(paws)}), AUC"]
+    lines = [
+        [
+            row["model"],
+            row["task"],
+            f"{100 * row['written']['all']:.1f}",
+            *(f"{100 * row['written'][kind]:.0f}" for kind in kinds),
+            cell(row, "captions"),
+            cell(row, "antonyms"),
+            f"{row['paws_auc']:.3f}{TRAINED if 'paws-wiki' in row['trained_on'] else ''}",
+        ]
+        for row in rows
+    ]
+    return table(head, lines), rows
+
+
+def entailment(models: Models, most: int) -> tuple[list[str], Rows]:
+    """Accuracy and calibration on development pairs; of SNLI and MultiNLI those that calibrate no model."""
+    parts = {
+        "SNLI": sets.sample(measured(nli.snli("dev")), most),
+        "MultiNLI": sets.sample(measured(nli.multinli()), most),
+        "SciTail": sets.sample(labelled_pairs.read("scitail-dev"), most),
+    }
+    fit = [*nli.snli("dev")[:CALIBRATION_PAIRS], *nli.multinli()[:CALIBRATION_PAIRS]]
+    rows: Rows = []
+    for of, pairs in parts.items():
+        rows.append({"set": of, "model": BASELINE, **entailment_figures(overlap_entailment(fit, pairs), pairs)})
+        a, b = [pair.a for pair in pairs], [pair.b for pair in pairs]
+        rows += [
+            {"set": of, "model": name, **entailment_figures(model.entailment(a, b), pairs)}
+            for name, model in models.items()
+            if model.manifest.entailment is not None
+        ]
+    lines = [
+        [
+            f"{row['set']} ({len(parts[row['set']])})",
+            row["model"],
+            f"{100 * row['accuracy']:.1f} %",
+            f"{row['ece']:.3f}",
+            f"{100 * row['sure']:.1f} %",
+            f"{100 * row['sure_right']:.1f} %" if row["sure"] else "-",
+        ]
+        for row in rows
+    ]
+    head = ["set", "model", "accuracy", "calibration error", f"answers of {SURE:g} and more", "of these right"]
+    return table(head, lines), rows
+
+
+def claims(models: Models, most: int) -> tuple[list[str], Rows]:
+    """Claims against a document: the right sentence first, and what tells supported claims from others."""
+    written, pictures = sets.written_claims(), sets.sample(list(sets.picture_claims()), most)
+    rows: Rows = [{"model": BASELINE, "written": overlap_of_claims(written), "mpe": overlap_of_claims(pictures)}]
+    rows += [
+        {"model": name, "written": claim_figures(model, written), "mpe": claim_figures(model, pictures)}
+        for name, model in models.items()
+        if model.manifest.entailment is not None
+    ]
+    supported = sum(claim.supported for claim in written)
+    lines = [
+        [
+            row["model"],
+            f"{row['written']['sentence'] * supported:.0f} of {supported}",
+            f"{row['written']['auc']:.3f}",
+            f"{row['mpe']['auc']:.3f}",
+        ]
+        for row in rows
+    ]
+    head = ["model", "right sentence", f"written ({len(written)}), AUC", f"MPE development ({len(pictures)}), AUC"]
+    return table(head, lines), rows
+
+
+SECTIONS: Mapping[str, tuple[str, Section]] = {
+    "faq": (
+        "Questions about three FAQs (a shop, an IT helpdesk, a city), ten each, of 18 answers each. Ordered by "
+        "relevance where the model has it, or else by similarity. One question is 3 points of 100; a difference of "
+        "fewer than some five questions may be chance.",
+        faq,
+    ),
+    "contrast": (
+        "How often, of 100, a rewrite of a sentence scores above an edit of one thing in it that changes the meaning; "
+        "50 is chance. Captions: SugarCrepe and VALSE, whose edits no model was trained on; the rewrites are other "
+        "people's captions of the same picture, which may leave out more than the edit changes. Antonyms: synonyms "
+        "against antonyms and negations. PAWS: do pairs that say the same score above pairs of the same words that do "
+        "not?",
+        contrast,
+    ),
+    "entailment": (
+        "Entailment on development pairs, with the expected calibration error (ten bins). The overlap of words is a "
+        "logistic regression of the share of the hypothesis' words in the premise, fitted on other pairs of SNLI and "
+        "MultiNLI.",
+        entailment,
+    ),
+    "claims": (
+        "Claims against a document, as `POST /entailment` with a list as premise: thirty claims about the answers of "
+        "the FAQs, and hypotheses about four captions of one picture (MPE). AUC: how often a supported claim's best "
+        "sentence has a higher probability than another claim's; .5 is chance.",
+        claims,
+    ),
+}
+
+
+def measure(models: Models, names: Sequence[str], most: int) -> tuple[list[str], dict[str, Rows]]:
+    """The lines of all sections, and their figures by name."""
+    lines: list[str] = []
+    found: dict[str, Rows] = {}
+    for name in names:
+        about, section = SECTIONS[name]
+        of_section, found[name] = section(models, most)
+        lines += [f"## {name.capitalize() if name != 'faq' else 'FAQ'}", "", about, "", *of_section, ""]
+    return lines, found

@@ -1,0 +1,1 @@
+"""For what text the tasks of a model are."""

@@ -1,0 +1,207 @@
+"""Reference pages that are read from the code: settings, errors, the manifest, the command lines."""
+
+import inspect
+import io
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
+from typing import Any
+from unittest import mock
+
+import typer
+from typer.testing import CliRunner
+
+import service.errors
+import service.settings
+from contract.manifest import Manifest
+from service.errors import RequestError
+from service.settings import PREFIX, Settings
+
+_HEADING = re.compile(r"^    # (.+)$")
+_FIELD = re.compile(r"^    (\w+): ")
+_PAGE_OF_DOCS = re.compile(r"docs/([\w/-]+\.md)")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
+
+
+def sentence(text: str) -> str:
+    """A description from the code: in one line, with links to the pages it names."""
+    one_line = " ".join(text.split())
+    return _PAGE_OF_DOCS.sub(lambda found: f"[{found[1]}](../{found[1]})", one_line)
+
+
+def settings_page() -> str:
+    """Every setting of the service, in the order and under the headings of `service/settings.py`."""
+    parts = [
+        "# Settings\n",
+        "Environment variables of the service, all optional; an empty one counts as not set. A wrong value stops the "
+        "start with a line that names the variable. `semblance serve --set NAME=VALUE` and `make serve` take the "
+        "same settings. Written from `service/settings.py`.\n",
+    ]
+    for heading, names in _groups(inspect.getsource(Settings)):
+        rows = []
+        for name in names:
+            field = Settings.model_fields[name]
+            rows.append((f"`{PREFIX}{name.upper()}`", _default(field.default), sentence(field.description or "")))
+        parts += [f"## {heading[0].upper()}{heading[1:]}\n", table(("variable", "default", "what"), rows)]
+    parts += [
+        "## Of others\n",
+        table(
+            ("variable", "what"),
+            [
+                (f"`{service.settings.CLIENTS_KEY}`", "the API key that the command line and the client send"),
+                ("`SEMBLANCE_URL`", "the service that the command line asks; without it, it opens the models itself"),
+                ("`SEMBLANCE_DATA`", "folder of the corpora, for training; `data/` without it"),
+                (
+                    "`OTEL_EXPORTER_OTLP_ENDPOINT`",
+                    "where OpenTelemetry traces go, with the extra `tracing`: [metrics](../metrics.md#traces)",
+                ),
+            ],
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def _groups(source: str) -> list[tuple[str, list[str]]]:
+    """The comments between the fields of `Settings`, each with the fields that follow it."""
+    groups: list[tuple[str, list[str]]] = []
+    for line in source.splitlines():
+        if line.startswith("    @"):
+            break
+        if found := _HEADING.match(line):
+            groups.append((found[1], []))
+        elif (found := _FIELD.match(line)) and found[1] in Settings.model_fields:
+            groups[-1][1].append(found[1])
+    return groups
+
+
+def _default(value: object) -> str:
+    if value is None or value == () or value == {}:
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def errors_page() -> str:
+    """Every error of our own routes, and the exceptions of the client."""
+    kinds = sorted(_below(RequestError), key=lambda kind: (kind.status, kind.code))
+    rows = [
+        (str(kind.status), f"`{kind.code}`", sentence(inspect.getdoc(kind) or ""))
+        for kind in kinds
+        if kind.__name__ != "HttpError"
+    ]
+    return "\n".join(
+        [
+            "# Errors\n",
+            "Our own routes answer every error in one shape. `field` is a path such as `pairs.3.a`, `limit` the "
+            "number that was exceeded; both are null where they do not apply. `request_id` is also in the header "
+            "`X-Request-Id` and in the log. Written from `service/errors.py`.\n",
+            "```json",
+            '{"error": {"code": "too_large", "message": "...", "field": "pairs.3.a", "limit": 100000, "request_id": '
+            '"..."}}',
+            "```\n",
+            table(("status", "code", "when"), rows),
+            "Besides these the framework answers 404 `not_found` and 405 `method_not_allowed` for unknown paths and "
+            "methods. 429 and 503 have `Retry-After` and `retry-after-ms`.\n",
+            "Routes of other families answer in those families' formats: [other services' "
+            "clients](../dialects.md#errors). The exceptions of the Python client: [the client](../client.md).\n",
+        ]
+    )
+
+
+def _below(kind: type[RequestError]) -> set[type[RequestError]]:
+    return {found for below in kind.__subclasses__() for found in ({below} | _below(below))}
+
+
+def manifest_page() -> str:
+    """Every field of `manifest.json`."""
+    schema = Manifest.model_json_schema()
+    parts = [
+        "# manifest.json\n",
+        "The description of a model in its folder. `python -m training publish` writes it, the service reads and "
+        "checks it. Unknown keys are refused. How folders and versions are laid out: [models](../models.md). Written "
+        "from `contract/manifest.py`.\n",
+        _fields(schema),
+    ]
+    for name, part in sorted(schema["$defs"].items()):
+        if "properties" in part:
+            parts += [f"## {name}\n", f"{sentence(part.get('description', ''))}\n", _fields(part)]
+    return "\n".join(parts)
+
+
+def _fields(schema: Mapping[str, Any]) -> str:
+    required = set(schema.get("required", ()))
+    rows = [
+        (f"`{name}`", _type(part), "yes" if name in required else "", sentence(part.get("description", "")))
+        for name, part in schema["properties"].items()
+    ]
+    return table(("field", "type", "required", "what"), rows)
+
+
+def _type(part: Mapping[str, Any]) -> str:
+    """A JSON schema in words."""
+    if "$ref" in part:
+        name = part["$ref"].rpartition("/")[2]
+        return name if name == "JsonValue" else f"[{name}](#{name.lower()})"
+    if "const" in part:
+        return f"`{part['const']}`"
+    if "enum" in part:
+        return " or ".join(f"`{value}`" for value in part["enum"])
+    for key in ("anyOf", "oneOf"):
+        if key in part:
+            return " or ".join(_type(one) for one in part[key] if one.get("type") != "null")
+    if part.get("type") == "array":
+        items = part.get("prefixItems")
+        return f"list of {_type(part['items'])}" if items is None else f"[{', '.join(map(_type, items))}]"
+    if part.get("type") == "object":
+        values = [part[key] for key in ("additionalProperties",) if isinstance(part.get(key), dict)]
+        values += part.get("patternProperties", {}).values()
+        return f"object of {_type(values[0])}" if values else "object"
+    bounds = [f"{word} {part[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in part]
+    return " ".join([str(part.get("type", "any")), *bounds])
+
+
+def commands_page() -> str:
+    """What every command says about itself."""
+    # Imported here: the command line of training brings torch along.
+    from semblance.cli import app as semblance
+    from training.__main__ import app as training
+
+    parts = [
+        "# Command lines\n",
+        "What each command prints with `--help`. Examples: [the client and the command line](../client.md), "
+        "[reproducing](../reproducing.md).\n",
+    ]
+    for program, app in (("semblance", semblance), ("python -m training", training)):
+        parts += [f"## {program}\n", _help(app, program)]
+        for name in _names(app):
+            parts += [f"### {program} {name}\n", _help(app, program, name)]
+    parts += ["## python -m service\n", "```text", _service_help(), "```\n"]
+    return "\n".join(parts)
+
+
+def _names(app: typer.Typer) -> list[str]:
+    group = typer.main.get_command(app)
+    return list(group.commands)  # type: ignore[attr-defined]  # a group, since it has several
+
+
+def _help(app: typer.Typer, program: str, *command: str) -> str:
+    environment = {"TYPER_USE_RICH": "False", "COLUMNS": "100", "TERM": "dumb"}
+    with mock.patch.dict(os.environ, environment), mock.patch("logging.basicConfig"):  # the build has its own log
+        done = CliRunner().invoke(app, [*command, "--help"], prog_name=program)
+    if done.exit_code != 0:
+        raise RuntimeError(f"{program} {' '.join(command)} --help failed: {done.output}")
+    return f"```text\n{done.output.strip()}\n```\n"
+
+
+def _service_help() -> str:
+    from service.__main__ import main
+
+    shown = io.StringIO()
+    with mock.patch.dict(os.environ, {"COLUMNS": "100"}), redirect_stdout(shown), suppress(SystemExit):
+        main(["--help"])
+    return shown.getvalue().strip()

@@ -1,0 +1,27 @@
+/** Which models there are, and in which order they are shown. */
+
+import { ask } from "./api.js";
+
+/** What GET /models says; the same object is filled again when a key is given. */
+export const served = { models: [], defaults: {}, rerank: { default_model: null, default_top: 1 }, limits: {} };
+
+export async function loadModels() {
+  Object.assign(served, await ask("models"));
+}
+
+/** The models with a task: the default of `route` first, then those of other routes, then those that can do more. */
+export function able(task, route) {
+  const place = (model) => {
+    if (model.default_for.includes(route)) return 0;
+    if (model.default_for.length > 0) return 1;
+    if (model.name === served.rerank.default_model) return 2;
+    if (model.tasks.includes("entailment") || model.tasks.includes("paraphrase")) return 3;
+    return model.family === "interaction" ? 4 : 5;
+  };
+  return served.models.filter((model) => model.tasks.includes(task)).sort((a, b) => place(a) - place(b));
+}
+
+export const defaultOf = (route) => served.defaults[route];
+
+/** Choices of a <select>. */
+export const choices = (models) => models.map((model) => [model.name, model.name]);

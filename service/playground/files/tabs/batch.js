@@ -1,0 +1,199 @@
+/** Batch: a CSV file of pairs, back with their scores. */
+
+import { remember } from "../parts/address.js";
+import { clear, show } from "../parts/alerts.js";
+import { BASE, NoAnswer, Refused, ask, wasStopped } from "../parts/api.js";
+import { copyBar } from "../parts/copy.js";
+import { parse, separatorOf, write } from "../parts/csv.js";
+import { $, fill, h, options, say } from "../parts/dom.js";
+import { SAMPLE } from "../parts/examples.js";
+import { histogram } from "../parts/histogram.js";
+import { able, choices, defaultOf, served } from "../parts/models.js";
+
+const MOST_PAIRS = 1_000;
+const MOST_BYTES = 4_000_000;
+const CHUNK = 100; // pairs a request, so that the bar moves
+const SHOWN = 20;
+
+const panel = $("panel-batch");
+const results = $("batch-results");
+const [first, second, model] = [$("batch-a"), $("batch-b"), $("batch-model")];
+let file = null; // { name, header, rows }
+let stop = new AbortController();
+
+/** Take a file's content; refuse what is no table of at most 1,000 pairs. */
+function take(name, content) {
+  clear(panel);
+  fill(results);
+  file = null;
+  $("batch-run").disabled = true;
+  $("batch-choices").hidden = true;
+  try {
+    const [header, ...rows] = parse(content, separatorOf(content));
+    if (header === undefined || header.length < 2) throw new Error(`${name} has no header with two columns or more.`);
+    if (rows.length === 0) throw new Error(`${name} has a header and no pairs.`);
+    if (rows.length > MOST_PAIRS) throw tooLarge(name, `has ${rows.length.toLocaleString("en")} pairs`, header);
+    file = { name, header, rows };
+    const columns = header.map((title, i) => [String(i), title || `column ${i + 1}`]);
+    const of = (title, otherwise) => String(header.indexOf(title) >= 0 ? header.indexOf(title) : otherwise);
+    options(first, columns, of("a", 0));
+    options(second, columns, of("b", 1));
+    $("batch-choices").hidden = false;
+    $("batch-run").disabled = false;
+    say(`${rows.length} pairs read`);
+    fill(results, h("p", { class: "hint" }, `${name}: ${rows.length} pairs.`));
+  } catch (error) {
+    refuse(error);
+  }
+}
+
+function refuse(error) {
+  show(panel, error instanceof NoAnswer || error instanceof Refused ? error : new NoAnswer(error.message));
+  if (error.command) panel.querySelector(".alert").append(copyBar(() => ({ "command line": error.command })), h("pre", {}, error.command));
+}
+
+function tooLarge(name, how, header) {
+  const [left, right] = header.includes("a") && header.includes("b") ? ["a", "b"] : header;
+  const command = `semblance batch ${quoted(name)} scored.csv --column ${quoted(left)} --column ${quoted(right)} --url ${BASE.href}`;
+  const error = new Error(`${name} ${how}; this page takes ${MOST_PAIRS.toLocaleString("en")} pairs. The command line takes any number, and goes on where it was interrupted:`);
+  return Object.assign(error, { command });
+}
+
+const quoted = (value) => (/^[\w./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`);
+
+async function read(given) {
+  if (given.size > MOST_BYTES) {
+    const [header] = parse((await given.slice(0, 65_536).text()).split("\n", 1)[0], ",");
+    refuse(tooLarge(given.name, `has ${(given.size / 1e6).toFixed(1)} MB`, header?.length > 1 ? header : ["a", "b"]));
+    return;
+  }
+  take(given.name, await given.text());
+}
+
+async function run() {
+  if (served.models.length === 0) return; // the page has said already why it does not know them
+  stop.abort();
+  stop = new AbortController();
+  const { signal } = stop;
+  clear(panel);
+  const asked = file;
+  const bar = h("progress", { max: String(asked.rows.length), value: "0", "aria-label": "Pairs answered" });
+  const count = h("p", { class: "hint" });
+  fill(results, h("section", { class: "card" }, bar, count));
+  $("batch-stop").hidden = false;
+  const outcomes = new Array(asked.rows.length).fill(null);
+  try {
+    const size = Math.min(CHUNK, served.limits.max_pairs);
+    for (let start = 0; start < asked.rows.length; start += size) {
+      await chunk(asked.rows, start, Math.min(start + size, asked.rows.length), outcomes, signal);
+      bar.value = Math.min(start + size, asked.rows.length);
+      count.textContent = `${bar.value} of ${asked.rows.length}`;
+    }
+    draw(asked, outcomes);
+  } catch (error) {
+    if (wasStopped(error)) fill(results, h("p", { class: "hint" }, "Stopped."));
+    else {
+      fill(results);
+      show(panel, error, {}, error instanceof NoAnswer ? run : null);
+    }
+  } finally {
+    if (!signal.aborted || stop.signal === signal) $("batch-stop").hidden = true;
+  }
+}
+
+/** Ask for some rows. A row that the service names as bad gets its message, and the others are asked for again. */
+async function chunk(rows, start, end, outcomes, signal) {
+  let left = Array.from({ length: end - start }, (_, i) => start + i);
+  while (left.length > 0) {
+    const pairs = left.map((i) => ({ a: rows[i][first.value] ?? "", b: rows[i][second.value] ?? "" }));
+    try {
+      const answer = await ask("similarity", { pairs, model: model.value }, signal);
+      answer.results.forEach((result, i) => (outcomes[left[i]] = { result }));
+      return;
+    } catch (error) {
+      const bad = error instanceof Refused ? /^pairs\.(\d+)\.[ab]$/.exec(error.field ?? "") : null;
+      if (bad === null) throw error;
+      outcomes[left[Number(bad[1])]] = { error };
+      left = left.filter((_, i) => i !== Number(bad[1]));
+    }
+  }
+}
+
+function draw(asked, outcomes) {
+  const scored = outcomes.filter(({ result }) => result);
+  const rated = scored.some(({ result }) => result.rating !== undefined);
+  const added = ["score", "raw_score", ...(rated ? ["rating"] : []), "truncated", "unknown", "error"];
+  const table = [[...asked.header, ...added.map((name) => (asked.header.includes(name) ? `semblance_${name}` : name))]];
+  asked.rows.forEach((row, i) => table.push([...asked.header.map((_, j) => row[j] ?? ""), ...cells(outcomes[i], rated)]));
+  const mean = scored.reduce((sum, { result }) => sum + result.score, 0) / Math.max(1, scored.length);
+  const bad = outcomes.length - scored.length;
+  const href = URL.createObjectURL(new Blob([write(table)], { type: "text/csv" }));
+  say(`${scored.length} pairs scored`);
+  fill(
+    results,
+    h(
+      "section",
+      { class: "card" },
+      h("h2", {}, `${scored.length} pairs scored by ${model.value}`),
+      h("p", {}, scored.length > 0 ? `Mean score ${mean.toFixed(2)}. ` : "", bad > 0 ? `${bad} ${bad === 1 ? "row was" : "rows were"} refused; the column error says why.` : "No row was refused."),
+      h("p", {}, h("a", { href, download: asked.name.replace(/(\.\w+)?$/, ".scored.csv") }, "Download the file with scores")),
+      scored.length > 0 && histogram(scored.map(({ result }) => result.score)),
+    ),
+    h(
+      "section",
+      { class: "card" },
+      h("h2", {}, outcomes.length > SHOWN ? `The first ${SHOWN} rows` : "The rows"),
+      h(
+        "div",
+        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rows with their scores" },
+        h(
+          "table",
+          {},
+          h("thead", {}, h("tr", {}, ["First sentence", "Second sentence", "Score"].map((title) => h("th", { scope: "col" }, title)))),
+          h(
+            "tbody",
+            {},
+            outcomes.slice(0, SHOWN).map(({ result, error }, i) =>
+              h(
+                "tr",
+                {},
+                h("td", {}, asked.rows[i][first.value] ?? ""),
+                h("td", {}, asked.rows[i][second.value] ?? ""),
+                result ? h("td", { class: "number" }, result.score.toFixed(2)) : h("td", { class: "bad" }, error.message),
+              ),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function cells({ result, error }, rated) {
+  if (!result) return ["", "", ...(rated ? [""] : []), "", "", error.message];
+  const rating = rated ? [String(result.rating)] : [];
+  return [String(result.score), String(result.raw_score), ...rating, String(result.truncated.some(Boolean)), String(Math.max(...result.unknown)), ""];
+}
+
+export function start() {
+  const drop = $("batch-drop");
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    drop.addEventListener(kind, (event) => {
+      event.preventDefault();
+      drop.classList.toggle("over", kind === "dragover");
+      if (kind === "drop" && event.dataTransfer.files.length > 0) read(event.dataTransfer.files[0]);
+    });
+  }
+  $("batch-file").addEventListener("change", (event) => event.target.files.length > 0 && read(event.target.files[0]));
+  $("batch-sample").addEventListener("click", () => {
+    take("example.csv", write(SAMPLE));
+    run();
+  });
+  $("batch-stop").addEventListener("click", () => stop.abort());
+  $("batch-form").addEventListener("submit", (event) => (event.preventDefault(), file && run()));
+}
+
+export function open() {
+  options(model, choices(able("similarity", "/similarity")), model.value || defaultOf("/similarity"));
+  remember("batch", {});
+}

@@ -1,0 +1,163 @@
+"""`python -m benchmarks.general`: the sets that were written, and the measures."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.general import sets
+from benchmarks.general.measures import (
+    claim_figures,
+    contrast_shares,
+    entailment_figures,
+    order,
+    order_in_two_stages,
+    overlap,
+    overlap_entailment,
+    overlap_of_claims,
+    overlap_order,
+    ranking_figures,
+    raw_scores,
+)
+from benchmarks.general.sections import faq
+from benchmarks.general.sets import Claim, Contrast, Question
+from benchmarks.same_weights import EMBED, INFINITY, PAIRS, SIMILARITY, lines_of
+from contract.manifest import Manifest, ScoreTask
+from contract.scoring import Similarities
+from tests import fakes
+from training.pairs import Pair
+from training.publishing.runtime import PublishedModel
+
+
+class Told:
+    """A model that was told the score of each pair."""
+
+    manifest: Manifest
+
+    def __init__(self, scores: Mapping[tuple[str, str], float]) -> None:
+        self.scores = scores
+
+    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> Similarities:
+        raw = np.array([self.scores[pair] for pair in zip(a, b, strict=True)])
+        return Similarities(raw, None, raw)
+
+    def entailment(self, premises: Sequence[str], hypotheses: Sequence[str]) -> list[dict[str, float]]:
+        yes = [self.scores[pair] for pair in zip(premises, hypotheses, strict=True)]
+        return [{"entailment": p, "neutral": 1 - p, "contradiction": 0.0} for p in yes]
+
+
+# the sets
+
+
+def test_the_questions_are_sound() -> None:
+    asked = sets.questions()
+    assert len(asked) == 30
+    for question in asked:
+        assert len(question.answers) == len(set(question.answers)) >= 15
+        assert 0 <= question.right < len(question.answers)
+    assert len({question.text for question in asked}) == 30
+    for domain in ("shop", "helpdesk", "city"):
+        places = [question.right for question in asked if question.domain == domain]
+        assert len(set(places)) == len(places) == 10  # no answer is asked for twice: others distract
+
+
+def test_the_contrasts_and_claims_are_sound() -> None:
+    contrasts = sets.written_contrasts()
+    assert len({text for each in contrasts for text in (each.original, *each.rewrites, each.edit)}) == 90
+    claims = sets.written_claims()
+    assert (len(claims), sum(claim.supported for claim in claims)) == (30, 18)
+    assert all(claim.by is None or 0 <= claim.by < len(claim.document) for claim in claims)
+
+
+def test_a_sample_is_the_same_each_time() -> None:
+    assert sets.sample(range(5), 9) == [0, 1, 2, 3, 4]
+    found = sets.sample(range(100), 9)
+    assert found == sets.sample(range(100), 9)
+    assert len(set(found)) == 9
+
+
+# the measures
+
+
+def test_orders_and_what_is_first() -> None:
+    question = Question("shop", "q", ("x", "y", "z"), 1)
+    first, second = np.array([0.1, 0.3, 0.2]), np.array([0.9, 0.2, 0.3])
+    assert order(first) == [1, 2, 0]
+    assert order(np.array([1.0, 1.0])) == [0, 1]  # the earlier one of equals
+    assert order_in_two_stages(first, second, 2) == [2, 1, 0]
+    assert order_in_two_stages(first, second, 3) == [0, 2, 1]
+    figures = ranking_figures([question, question], [[1, 2, 0], [2, 1, 0]])
+    assert figures == {"first": 1.0, "first_shop": 1.0, "mrr": 0.75}
+    told = Told({("q", "x"): 0.1, ("q", "y"): 0.3, ("q", "z"): 0.2})
+    assert [raw.tolist() for raw in raw_scores(told, [question, question], "similarity")] == [[0.1, 0.3, 0.2]] * 2
+
+
+def test_rewrites_above_edits() -> None:
+    told = Told({("s", "r1"): 0.9, ("s", "r2"): 0.4, ("s", "e"): 0.5, ("t", "r"): 0.5, ("t", "e"): 0.5})
+    contrasts = [Contrast("one", "s", ["r1", "r2"], "e"), Contrast("two", "t", ["r"], "e")]
+    assert contrast_shares(told, contrasts, "similarity") == {"all": 0.5, "one": 0.5, "two": 0.5}
+    assert contrast_shares(told, [Contrast("one", "s", ["r1"], "e")], "similarity") == {"all": 1.0}
+
+
+def test_calibration_of_three_labels_and_of_two() -> None:
+    sure = {"entailment": 0.95, "neutral": 0.05, "contradiction": 0.0}
+    unsure = {"entailment": 0.4, "neutral": 0.35, "contradiction": 0.25}
+    pairs = [Pair("a", "b", label="entailment"), Pair("a", "b", label="neutral")]
+    found = entailment_figures([sure, sure], pairs)
+    assert found == pytest.approx({"accuracy": 0.5, "ece": 0.45, "sure": 1.0, "sure_right": 0.5})
+    two = [Pair("a", "b", label="entailment"), Pair("a", "b", label="not_entailment")]
+    assert entailment_figures([sure, unsure], two)["accuracy"] == 1.0  # .6 for the other two together
+    assert np.isnan(entailment_figures([unsure], two[:1])["sure_right"])
+
+
+def test_claims_are_held_against_each_sentence() -> None:
+    claims = [Claim("c", ("s", "t"), True, 1), Claim("d", ("s", "t"), True, 0), Claim("e", ("s", "t"), False, None)]
+    scores = {("s", "c"): 0.2, ("t", "c"): 0.9, ("s", "d"): 0.1, ("t", "d"): 0.3, ("s", "e"): 0.5, ("t", "e"): 0.1}
+    assert claim_figures(Told(scores), claims) == {"auc": 0.5, "sentence": 0.5}
+
+
+def test_the_baseline_counts_words() -> None:
+    assert overlap("The dog runs in the park.", "A dog runs") == 1.0
+    assert overlap("A cat sleeps", "a dog sleeps") == 0.5
+    assert overlap("to be", "to be or not") > 0  # nothing but words of little meaning: then those count
+    assert overlap_order(Question("shop", "a red dog", ("cat", "dog", "red dog"), 2)) == [2, 1, 0]
+    document = ("A dog runs.", "A cat sleeps.")
+    claims = [Claim("A cat sleeps.", document, True, 1), Claim("Birds fly.", document, False, None)]
+    assert overlap_of_claims(claims) == {"auc": 1.0, "sentence": 1.0}
+    same = [Pair("a dog runs", "dog runs", label="entailment")] * 20
+    other = [Pair("a dog runs", "cats sleep", label=label) for label in ("neutral", "contradiction") for _ in range(20)]
+    yes, no = overlap_entailment([*same, *other], [same[0], other[0]])
+    assert yes["entailment"] > 0.5 > no["entailment"]
+    assert sum(yes.values()) == pytest.approx(1.0)
+
+
+def test_a_section_has_a_line_for_each_model_and_each_two_stages(tmp_path: Path) -> None:
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
+    fakes.interaction_model(tmp_path / "pair-sick")
+    models = {name: PublishedModel(tmp_path / name) for name in ("avg-paraphrase", "pair-sick")}
+    lines, rows = faq(models, 10)
+    ways = [(row["model"], row.get("second"), row.get("top")) for row in rows]
+    assert ways[1:] == [
+        ("avg-paraphrase", None, None),
+        ("pair-sick", None, None),
+        ("avg-paraphrase", "pair-sick", 5),
+        ("avg-paraphrase", "pair-sick", 15),
+    ]
+    assert len(lines) == 2 + len(rows)
+
+
+# the peer
+
+
+def test_ratios_are_of_one_round() -> None:
+    spent = {INFINITY: 4.0, EMBED: 2.0, SIMILARITY: 1.0}
+    rows: list[dict[str, object]] = [
+        {"round": i, "route": route, "pairs": size, "count": 10, "cpu": i * cpu, "wall": i * cpu}
+        for i in (1, 2, 3)
+        for route, cpu in spent.items()
+        for size in PAIRS
+    ]
+    lines = lines_of(rows)
+    assert f"| 64 | {INFINITY} | 800.00 ms | 800.00 ms | 1.00 | 1.00 |" in lines
+    assert f"| 1 | {SIMILARITY} | 200.00 ms | 200.00 ms | 4.00 | 4.00 |" in lines

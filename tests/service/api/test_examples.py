@@ -1,0 +1,51 @@
+"""What /docs shows works: every example is sent as it stands, to the published models."""
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from service.app import create_app
+from service.settings import Settings
+from tests import fakes
+from tests.service.conftest import Serve
+
+MODELS = Path(__file__).parents[3] / "models"
+NEEDS_VERSIONS = {"/v2/models/{model}/versions/{version}", "/v2/models/{model}/versions/{version}/ready"}
+
+
+@pytest.mark.artifacts
+def test_every_example_is_answered() -> None:
+    with TestClient(create_app(Settings(models_dir=MODELS))) as client:
+        api = client.get("/openapi.json").json()
+        asked = set()
+        for path, operations in api["paths"].items():
+            for method, operation in operations.items():
+                if path in NEEDS_VERSIONS:  # the published models have none
+                    assert all("example" not in parameter for parameter in operation["parameters"])
+                    continue
+                names = {p["name"]: p["example"] for p in operation.get("parameters", ()) if p["in"] == "path"}
+                body = operation.get("requestBody", {"content": {"application/json": {}}})["content"][
+                    "application/json"
+                ]
+                examples = body.get("examples", {"": {"value": None}})
+                assert examples, path
+                for example in examples.values():
+                    answer = client.request(method, path.format(**names), json=example["value"])
+                    assert answer.status_code == 200, (method, path, example, answer.text)
+                    asked.add((method, path))
+    operations_shown = {(m, p) for p, methods in api["paths"].items() for m in methods if p not in NEEDS_VERSIONS}
+    assert asked == operations_shown
+    assert len(asked) > 25
+
+
+@pytest.mark.anyio
+async def test_a_version_that_is_served_is_the_example(tmp_path: Path, serve: Serve) -> None:
+    fakes.graded_model(tmp_path / "avg-sick")
+    fakes.cosine_model(tmp_path / "avg-paraphrase" / "3", "avg-paraphrase")
+    async with serve(models_dir=tmp_path) as client:
+        paths = (await client.get("/openapi.json")).json()["paths"]
+        for path in NEEDS_VERSIONS:
+            names = {parameter["name"]: parameter["example"] for parameter in paths[path]["get"]["parameters"]}
+            assert names == {"model": "avg-paraphrase", "version": "3"}
+            assert (await client.get(path.format(**names))).status_code == 200

@@ -1,0 +1,159 @@
+"""Rank, Entailment and Batch."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+from tests.service.playground.conftest import Open
+
+pytestmark = pytest.mark.artifacts
+
+QUERY = "Who wrote the book?"
+CANDIDATES = ["It rains.", "The book was written by Jane.", "A book lies on the table.", "Jane sleeps."]
+
+
+def test_two_stages_show_who_moved(open_page: Open, service: str) -> None:
+    fields = {"tab": "rank", "query": QUERY, "candidates": "\n".join(CANDIDATES), "rerank_model": "pwim-sick"}
+    page = open_page().open(f"?{urlencode(fields | {'rerank_top': '3'})}")
+    page.wait_for_selector("#rank-results table")
+    body = {"query": QUERY, "candidates": CANDIDATES}
+    first = httpx.post(f"{service}/rank", json=body).json()["results"]
+    final = httpx.post(f"{service}/rank", json=body | {"rerank_model": "pwim-sick", "rerank_top": 3}).json()["results"]
+    rows = page.locator("#rank-results tbody tr")
+    assert rows.locator("th").all_inner_texts() == [CANDIDATES[result["index"]] for result in final]
+    before = [result["index"] for result in first]
+    for place, (row, result) in enumerate(zip(rows.all(), final, strict=True)):
+        came = before.index(result["index"])
+        moved = "stays" if came == place else "\u25b2" if came > place else "\u25bc"
+        assert row.locator("td").last.inner_text().startswith(moved)
+        scores = row.locator(".bar b").all_inner_texts()
+        assert scores[0] == f"{first[came]['score']:.2f}"
+        assert scores[1:] == ([f"{result['score']:.2f}"] if result["stage"] == 2 else [])
+
+
+def test_the_threshold_says_what_it_keeps(open_page: Open, service: str) -> None:
+    watched = open_page()
+    page = watched.open(f"?{urlencode({'tab': 'rank', 'query': QUERY, 'candidates': chr(10).join(CANDIDATES)})}")
+    page.wait_for_selector("#rank-results table")
+    scores = [
+        result["score"]
+        for result in httpx.post(f"{service}/rank", json={"query": QUERY, "candidates": CANDIDATES}).json()["results"]
+    ]
+    assert page.locator("#rank-results thead th").count() == 3  # one stage: nobody moves
+    page.focus("#rank-threshold")
+    page.keyboard.press("Home")
+    assert page.inner_text("output") == "0.00 keeps 4 of 4"
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    kept = sum(score >= 0.05 for score in scores)
+    assert 0 < kept < 4
+    assert page.inner_text("output") == f"0.05 keeps {kept} of 4"
+    assert page.locator("#rank-results tr.dropped").count() == 4 - kept
+    assert "threshold=0.05" in page.url
+
+
+def test_a_ranking_without_candidates_has_the_services_message(open_page: Open) -> None:
+    watched = open_page()
+    watched.refusals_expected = True
+    page = watched.open(f"?{urlencode({'tab': 'rank', 'query': QUERY, 'candidates': ''})}")
+    page.wait_for_selector("#panel-rank .alert")
+    assert "field candidates" in page.inner_text(".alert")
+    assert page.locator("[aria-invalid=true]").get_attribute("id") == "rank-candidates"
+    page.fill("#rank-candidates", "Jane wrote it.\n\n")
+    page.select_option("#rank-second", "pwim-sick")
+    page.fill("#rank-top", "0")
+    page.click("#rank-form .main")
+    page.wait_for_selector("#rank-top[aria-invalid=true]")
+
+
+def test_entailment_goes_both_ways(open_page: Open, service: str) -> None:
+    premise, hypothesis = "A woman is slicing an onion.", "A woman is cutting a vegetable."
+    page = open_page().open(f"?{urlencode({'tab': 'entailment', 'premise': premise, 'hypothesis': hypothesis})}")
+    page.wait_for_selector(".directions")
+    pairs = [{"premise": premise, "hypothesis": hypothesis}, {"premise": hypothesis, "hypothesis": premise}]
+    expected = httpx.post(f"{service}/entailment", json={"pairs": pairs}).json()["results"]
+    for card, result in zip(page.locator(".directions .card").all(), expected, strict=True):
+        labels = card.locator("dt").all_inner_texts()
+        assert labels == ["entailment", "neutral", "contradiction"]
+        assert card.locator("dd b").all_inner_texts() == [f"{result['probabilities'][label]:.2f}" for label in labels]
+        assert card.locator(".top-label").inner_text() == result["label"]
+    page.click("#entailment-swap")
+    page.wait_for_selector(f".directions .card:first-child:has-text('{hypothesis} \u2192 {premise}')")
+
+
+def test_a_premise_that_is_empty_has_the_services_message(open_page: Open) -> None:
+    watched = open_page()
+    watched.refusals_expected = True
+    page = watched.open("?tab=entailment&premise=&hypothesis=A+dog+runs.")
+    page.wait_for_selector("#panel-entailment .alert")
+    assert "the text has no visible character" in page.inner_text(".alert")
+    assert page.locator("[aria-invalid=true]").get_attribute("id") == "entailment-premise"
+
+
+def give(page: Any, content: str, name: str = "pairs.csv") -> None:
+    page.set_input_files("#batch-file", {"name": name, "mimeType": "text/csv", "buffer": content.encode()})
+
+
+def test_a_file_comes_back_with_scores(open_page: Open, service: str, tmp_path: Path) -> None:
+    watched = open_page()
+    watched.refusals_expected = True  # for the row that is refused
+    page = watched.open("?tab=batch")
+    rows = [["score", "left", "right"]]
+    rows += [[str(i), f'{i} men, "loud",\nplay guitars', "Somebody plays an instrument"] for i in range(130)]
+    rows[8][2] = "  "
+    content = io.StringIO()
+    csv.writer(content).writerows(rows)
+    give(page, content.getvalue())
+    page.select_option("#batch-a", "1")
+    page.select_option("#batch-b", "2")
+    page.click("#batch-run")
+    with page.expect_download() as download:
+        page.click("a[download]")
+    assert download.value.suggested_filename == "pairs.scored.csv"
+    download.value.save_as(tmp_path / "scored.csv")
+    with (tmp_path / "scored.csv").open(newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [[row["score"], row["left"].replace("\r\n", "\n"), row["right"]] for row in found] == rows[1:]
+    good = [i for i in range(130) if i != 7]
+    pairs = [{"a": rows[i + 1][1], "b": rows[i + 1][2]} for i in good]
+    expected = httpx.post(f"{service}/similarity", json={"pairs": pairs}).json()["results"]
+    assert [float(found[i]["semblance_score"]) for i in good] == pytest.approx([r["score"] for r in expected])
+    assert [float(found[i]["rating"]) for i in good] == pytest.approx([r["rating"] for r in expected])
+    assert (found[7]["semblance_score"], found[7]["error"]) == ("", "the text has no visible character")
+    assert "129 pairs scored" in page.inner_text("#batch-results")
+    counts = [int(text or 0) for text in page.locator(".histogram-table td").all_inner_texts()]
+    assert sum(counts) == 129
+    assert watched.asked.count("/similarity") >= 2  # in parts, so that the bar moves
+
+
+def test_a_large_file_is_told_the_command_line(open_page: Open) -> None:
+    watched = open_page()
+    page = watched.open("?tab=batch")
+    give(page, "text1,text2\n" + "A dog runs.,A cat sleeps.\n" * 1001, "my pairs.csv")
+    page.wait_for_selector("#panel-batch .alert")
+    command = f"semblance batch 'my pairs.csv' scored.csv --column text1 --column text2 --url {watched.base}/"
+    assert command in page.inner_text(".alert")
+    assert page.is_disabled("#batch-run")
+    assert "/similarity" not in watched.asked
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "has no header with two columns"),
+        ("a,b\n", "has a header and no pairs"),
+        ('a,b\n"open,b\n', "A quote is opened and never closed"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused(open_page: Open, content: str, message: str) -> None:
+    page = open_page().open("?tab=batch")
+    page.wait_for_selector("#batch-model option", state="attached")
+    give(page, content)
+    page.wait_for_selector("#panel-batch .alert")
+    assert message in page.inner_text(".alert")
+    assert page.is_disabled("#batch-run")

@@ -1,0 +1,141 @@
+"""The pages of the documentation that are written from the code, without building the site."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scripts.guide import pages_of_code, pages_of_service
+from scripts.guide.figures import beside_the_paper
+from scripts.guide.imported import imported_files, rewrite
+from scripts.guide.results import result_pages, with_plots
+from service.settings import PREFIX, Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLES = ROOT / "analyses" / "tables"
+
+
+def test_every_setting_is_described() -> None:
+    page = pages_of_code.settings_page()
+    for name, field in Settings.model_fields.items():
+        assert field.description, name
+        (row,) = re.findall(rf"^\| `{PREFIX}{name.upper()}` \|.*$", page, flags=re.MULTILINE)
+        assert len(row.split(" | ")[2]) > 10, row
+
+
+def test_every_error_has_its_status_and_code() -> None:
+    page = pages_of_code.errors_page()
+    assert "| 413 | `too_large` | A body, a text or a list over its limit. |" in page
+    assert len(re.findall(r"^\| \d{3} \| `\w+` \| \S.*\.? \|$", page, flags=re.MULTILINE)) >= 17
+
+
+def test_every_key_of_the_manifest_is_listed() -> None:
+    page = pages_of_code.manifest_page()
+    for path in ("avg-sick", "pwim-sick"):
+        for key in json.loads((ROOT / "models" / path / "manifest.json").read_text()):
+            assert f"| `{key}` |" in page
+    targets = set(re.findall(r"\]\(#(\w+)\)", page))
+    assert targets
+    assert targets <= {heading.lower() for heading in re.findall(r"^## (\w+)$", page, flags=re.MULTILINE)}
+
+
+def test_every_command_says_what_it_does() -> None:
+    page = pages_of_code.commands_page()
+    for command in ("semblance batch", "python -m training publish", "python -m training threshold"):
+        assert f"### {command}\n\n```text\nUsage: {command} " in page
+    assert "hash-key" in page
+
+
+def test_the_models_are_those_that_are_published() -> None:
+    page = pages_of_service.models_page(ROOT / "models")
+    listed = re.findall(r"^\| \[([a-z0-9-]+)\]", page, flags=re.MULTILINE)
+    assert listed == sorted(path.parent.name for path in (ROOT / "models").glob("*/manifest.json"))
+
+
+def test_links_lead_to_pages_of_the_site_or_nowhere() -> None:
+    pages = {"analyses/RESULTS.md": "results/index.md", "models/a/README.md": "reference/models/a.md"}
+    known = [*pages.values(), "operating.md", "papers/gran.md"]
+    text = "[x](../../analyses/RESULTS.md#every-model) [y](gran.md) [z](../../service/app.py) [w](https://a.example/)"
+    found = rewrite(text, here="papers/pwim.md", origin="docs/papers/pwim.md", pages=pages, known=known)
+    assert found == "[x](../results/index.md#every-model) [y](gran.md) z [w](https://a.example/)"
+    # A page of docs/ that is missing stays a link, so that the build refuses it; code is left alone.
+    kept = "[x](missing.md)\n```sh\n[y](../service/app.py)\n```\n"
+    assert rewrite(kept, here="a.md", origin="docs/a.md", pages=pages, known=known) == kept
+
+
+def test_results_become_a_page_for_each_paper() -> None:
+    report = (ROOT / "analyses" / "RESULTS.md").read_text(encoding="utf-8")
+    pages = result_pages(report, TABLES)
+    headings = re.findall(r"^### (.*)$", report, flags=re.MULTILINE)
+    assert headings
+    for heading in headings:
+        assert sum(f"## {heading}\n" in page for page in pages.values()) == 1, heading
+    assert pages["wieting-2016.md"].count("<svg") >= 2
+    assert all(f"({name})" in pages["index.md"] for name in pages if name != "index.md")
+
+
+def test_a_plot_has_a_mark_for_each_figure() -> None:
+    row = {"mean": {"r": 0.8}, "paper": {"r": {"value": 0.7}}}
+    table = {
+        "title": "A & B",
+        "columns": [{"name": "r"}],
+        "rows": [
+            {**row, "label": "one"},
+            {**row, "label": "<two>"},
+            {"label": "three", "mean": {"r": 0.75}, "paper": {}},
+        ],
+    }
+    svg = beside_the_paper(table)
+    assert svg is not None
+    assert (svg.count("<title>"), svg.count('class="gap"')) == (5, 2)
+    assert "&lt;two&gt;" in svg
+    assert "<two>" not in svg
+    assert beside_the_paper({**table, "rows": table["rows"][2:]}) is None
+
+
+def test_a_plot_of_a_table_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="no plot of nowhere"):
+        with_plots("<!-- plot: nowhere -->", TABLES)
+
+
+def test_the_menu_names_pages_and_the_site_fetches_nothing() -> None:
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    assert config["theme"]["font"] is False
+    assert config["validation"]["anchors"] == "warn"
+
+    def pages(entry):
+        if isinstance(entry, str):
+            return [entry]
+        return [page for value in (entry if isinstance(entry, list) else entry.values()) for page in pages(value)]
+
+    listed = pages(config["nav"])
+    generated = set(imported_files(ROOT).values()) | {
+        f"reference/{name}.md" for name in ("routes", "settings", "errors", "metrics", "commands", "manifest", "models")
+    }
+    generated |= {page for page in listed if page.startswith("results/")} | {"measurements/index.md"}
+    assert {page for page in listed if not (ROOT / "docs" / page).is_file()} <= generated
+    # Every page of docs/ is in the menu.
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert written <= set(listed)
+
+
+def test_the_kubernetes_example_fits_the_service() -> None:
+    page = (ROOT / "docs/how-to/kubernetes.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    deployment, service = yaml.safe_load_all(text)
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    names = {variable["name"].removeprefix(PREFIX).lower() for variable in container["env"]}
+    assert names <= set(Settings.model_fields)
+    values = {variable["name"]: variable.get("value", "") for variable in container["env"]}
+    models = values["SEMBLANCE_MODELS"].split(",")
+    assert all((ROOT / "models" / model).is_dir() for model in models)
+    drain = float(values["SEMBLANCE_DRAIN_SECONDS"])
+    assert pod["terminationGracePeriodSeconds"] >= drain + Settings.model_fields["shutdown_grace_seconds"].default + 5
+    for probe, path in (("readinessProbe", "/health/ready"), ("livenessProbe", "/health/live")):
+        assert container[probe]["httpGet"]["path"] == path
+    assert service["spec"]["selector"] == deployment["spec"]["template"]["metadata"]["labels"]
+    image = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["api"]["image"]
+    assert container["image"] == image
