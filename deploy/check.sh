@@ -31,6 +31,7 @@ chmod 755 "$work"  # the models in it are read by another user
 commit=$(clean_commit || true)
 compose() { docker compose --project-name semblance-check "$@"; }
 probe() { python3 -B deploy/probe.py "$@"; }
+watched() { python3 -B deploy/watched.py "$@"; }
 step() { printf '%4ss  %s\n' "$SECONDS" "$*"; }
 fail() { echo "FAILED: $*" >&2 && exit 1; }
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
@@ -143,6 +144,20 @@ probe metric "$api" 'semblance_cache_hits_total{tier="redis"}' 3
 
 step "latency in Prometheus"
 probe latency "$api" "$prometheus"
+
+step "rules and dashboards in Prometheus"
+watched rules "$prometheus"
+rm -f "$work/stop"
+watched load "$api" "$work/stop" &
+load=$!
+watched panels "$prometheus" 120
+touch "$work/stop"
+wait "$load"
+if [ $ci = no ]; then
+    step "the same without containers, and an alert that reaches a receiver"
+    bash deploy/watch.sh "$api"
+fi
+echo "NOT RUN: the containers of the profile watch (Grafana, Alertmanager)"
 
 step "a Redis that hangs"
 compose pause redis >/dev/null 2>&1

@@ -7,16 +7,26 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 status=0
 holds() {
     "$@" && return
+    [ "$1" != quietly ] || shift
     echo "deploy/static.sh: found by $1" >&2
     status=1
+}
+# quietly COMMAND...: what it says only where it fails, for promtool says on standard output what failed.
+# shellcheck disable=SC2329  # holds calls it
+quietly() {
+    local said
+    said=$("$@" 2>&1) || { echo "$said" >&2 && return 1; }
 }
 
 holds check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml
 holds hadolint Dockerfile
 holds shellcheck --external-sources deploy/*.sh scripts/*.sh .ci/run
-if sh scripts/ensure.sh promtool prometheus "the check of deploy/prometheus.yml"; then
+if sh scripts/ensure.sh promtool prometheus "the check of deploy/prometheus.yml, and of the alerts and their tests"; then
     # Syntax only: the file with the key is in the container alone.
     holds promtool check config --syntax-only deploy/prometheus.yml >/dev/null
+    holds quietly promtool check rules deploy/prometheus/rules/*.yml
+    holds quietly promtool test rules deploy/prometheus/tests/*.yml
 fi
+if command -v amtool >/dev/null; then holds quietly amtool check-config deploy/alertmanager.yml; fi  # with deploy/watch.sh
 changed_since_checked
 exit "$status"

@@ -54,42 +54,59 @@ def counts(settings: Settings, cpus: Cpus | None = None) -> Counts:
 
 
 def _quotas(cgroups: Path, own: Path) -> Iterator[Cpus]:
+    for version, mount, path in own_groups("cpu", cgroups, own):
+        read, source = (
+            (_of_version_2, "cgroup v2 cpu.max") if version == 2 else (_of_version_1, "cgroup v1 cpu.cfs_quota_us")
+        )
+        yield from (Cpus(count, source) for count in limits_above(mount, path, read))
+
+
+def own_groups(controller: str, cgroups: Path = CGROUPS, own: Path = OWN_CGROUPS) -> Iterator[tuple[int, Path, str]]:
+    """The cgroups of this process that may limit what a controller (`cpu`, `memory`) shares out.
+
+    Args:
+        controller: as version 1 names it.
+        cgroups: mount point of the cgroup file systems.
+        own: a file as `/proc/self/cgroup`.
+
+    Yields:
+        Version (1 or 2), mount, and the group's path in it.
+    """
     try:
         lines = own.read_text().splitlines()
     except OSError:  # no Linux, or no /proc
         return
     for number, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
         if number == "0" and not controllers:
-            yield from (Cpus(n, "cgroup v2 cpu.max") for n in _above(cgroups, path, _of_version_2))
-            yield from (Cpus(n, "cgroup v2 cpu.max") for n in _above(cgroups / "unified", path, _of_version_2))
-        elif "cpu" in controllers.split(","):
-            mounts = dict.fromkeys((controllers, "cpu"))  # systemd mounts cpu,cpuacct, with a link named cpu
-            for mount in mounts:
-                yield from (Cpus(n, "cgroup v1 cpu.cfs_quota_us") for n in _above(cgroups / mount, path, _of_version_1))
+            yield 2, cgroups, path
+            yield 2, cgroups / "unified", path
+        elif controller in controllers.split(","):
+            mounts = dict.fromkeys((controllers, controller))  # systemd mounts cpu,cpuacct, with a link named cpu
+            yield from ((1, cgroups / mount, path) for mount in mounts)
 
 
-def _above(mount: Path, path: str, read: Callable[[Path], float | None]) -> Iterator[float]:
-    """The quotas of a cgroup and of its ancestors.
+def limits_above(mount: Path, path: str, read: Callable[[Path], float | None]) -> Iterator[float]:
+    """The limits of a cgroup and of its ancestors, as `read` finds them in each folder.
 
     In a container the path may be that on the host, which is not mounted; so the root of the mount is always read.
     """
     folder = mount / path.strip("/")
     while True:
-        quota = read(folder)
-        if quota is not None:
-            yield quota
+        limit = read(folder)
+        if limit is not None:
+            yield limit
         if folder == mount or mount not in folder.parents:
             return
         folder = folder.parent
 
 
 def _of_version_2(folder: Path) -> float | None:
-    quota, _, period = _text(folder / "cpu.max").partition(" ")
+    quota, _, period = text_of(folder / "cpu.max").partition(" ")
     return _ratio(quota, period)
 
 
 def _of_version_1(folder: Path) -> float | None:
-    return _ratio(_text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us"))
+    return _ratio(text_of(folder / "cpu.cfs_quota_us"), text_of(folder / "cpu.cfs_period_us"))
 
 
 def _ratio(quota: str, period: str) -> float | None:
@@ -99,7 +116,8 @@ def _ratio(quota: str, period: str) -> float | None:
     return int(quota) / int(period)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """A small file's text; empty where it cannot be read."""
     try:
         return path.read_text().strip()
     except OSError:

@@ -9,6 +9,7 @@ from service.compute.cache import VectorCache
 from service.compute.pool import Pool
 from service.compute.redis_cache import RedisCache
 from service.cpus import counts
+from service.memory import usable_memory
 from service.models.checks import Checks
 from service.models.opener import Opener
 from service.models.registry import Need, Registry
@@ -69,6 +70,10 @@ class Service:
         telemetry.cache_bytes.set_function(lambda: self.cache.memory.held)
         telemetry.admitted.set_function(lambda: self.pool.busy)
         telemetry.queue_seconds.set_function(lambda: self.pool.queue_seconds)
+        telemetry.in_flight_limit.set(settings.max_in_flight)
+        telemetry.queue_limit.set(settings.max_queue_seconds)
+        telemetry.memory_limit.set(usable_memory())
+        telemetry.redis_wanted.set(self.redis is not None)
         self.defaults: Mapping[str, str] = {
             "/similarity": settings.default_similarity,
             "/rank": settings.default_rank,
@@ -88,6 +93,8 @@ class Service:
         self.reloader = Reloader(settings, self.registry, opener, telemetry, needs)
         self.reloader.open_all()
         self.checks = Checks(self.registry.values)
+        telemetry.models_refused.set_function(lambda: len(self.reloader.problems))
+        telemetry.ready.set_function(lambda: self.readiness()["status"] != "unready")
         self.reload_others: Callable[[], None] = lambda: None  # set in a worker
 
     @property

@@ -193,7 +193,8 @@ def test_images_have_versions_and_can_be_pinned() -> None:
     ours, *chosen = sorted(images, key=lambda image: image.startswith("$"))
     assert re.search(r":\d", ours)
     defaults = dict(re.fullmatch(r"\$\{([A-Z]+_IMAGE):-(\S+)\}", image).groups() for image in chosen)  # type: ignore[union-attr]
-    assert set(defaults) == {"PYTHON_IMAGE", "REDIS_IMAGE", "PROMETHEUS_IMAGE"}
+    named = ("PYTHON", "REDIS", "PROMETHEUS", "ALERTMANAGER", "GRAFANA")
+    assert set(defaults) == {f"{name}_IMAGE" for name in named}
     assert re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", DOCKERFILE, re.MULTILINE) == [defaults["PYTHON_IMAGE"]]
     for image in defaults.values():
         assert re.search(r"\d", image.rpartition("/")[2].partition(":")[2]), image

@@ -31,14 +31,16 @@ GONE = "gone.json"  # counters of the workers that ended, and their names
 _GROWING = frozenset({"counter", "histogram"})
 _LEAST = frozenset(
     {
+        "semblance_memory_limit_bytes",
         "semblance_models_reload_success_timestamp_seconds",
+        "semblance_ready",
         "semblance_redis_up",
         "semblance_redis_writable",
         "process_start_time_seconds",
         "process_max_fds",
     }
 )
-_MOST = frozenset({"python_info"})
+_MOST = frozenset({"python_info", "semblance_models_refused", "semblance_redis_wanted"})
 
 
 class Snapshots:

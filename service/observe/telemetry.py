@@ -99,10 +99,22 @@ class Telemetry:
         for reason in get_args(Ending):
             restarts.labels(reason)  # counted by the supervisor
         self.in_flight = gauge("semblance_requests_in_flight", "Requests being answered")
+        self.in_flight_limit = gauge(
+            "semblance_requests_in_flight_limit",
+            "More requests in flight are refused: SEMBLANCE_MAX_IN_FLIGHT of all workers",
+        )
         self.admitted = gauge("semblance_workers_busy", "Admitted large requests that are not answered yet")
         self.queue_seconds = gauge(
             "semblance_queue_seconds", "Expected seconds until all admitted work is done, at the recent pace"
         )
+        self.queue_limit = gauge(
+            "semblance_queue_limit_seconds",
+            "A longer expected wait is refused: SEMBLANCE_MAX_QUEUE_SECONDS of all workers",
+        )
+        self.memory_limit = gauge(
+            "semblance_memory_limit_bytes", "Memory that all processes of this container may use, or the machine's"
+        )
+        self.ready = gauge("semblance_ready", "0 while /health/ready says unready")
         self._inference_seconds = histogram(
             "semblance_inference_seconds",
             "One graph run of a served model, also in health checks",
@@ -147,6 +159,7 @@ class Telemetry:
             "SEMBLANCE_REDIS_SECRET says), dropped (a write, while too many were under way)",
             ["kind"],
         )
+        self.redis_wanted = gauge("semblance_redis_wanted", "Whether SEMBLANCE_REDIS_URL is set")
         self.redis_up = gauge(
             "semblance_redis_up",
             "Whether Redis could be read at the last request, or the last probe (every two seconds)",
@@ -166,6 +179,9 @@ class Telemetry:
         self.reload_success = gauge(
             "semblance_models_reload_success_timestamp_seconds",
             "Time of the last reload without refusals",
+        )
+        self.models_refused = gauge(
+            "semblance_models_refused", "Models or versions that the last reload refused; those before are served"
         )
         for tier in get_args(CacheTier):
             self.cache_counters(tier)

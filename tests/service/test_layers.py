@@ -12,6 +12,7 @@ ORDER = (
     "parsing",
     "settings",
     "cpus",  # reads settings
+    "memory",
     "observe",
     "compute",
     "scoring",

@@ -185,3 +185,29 @@ def test_a_series_that_is_removed_begins_anew() -> None:
     assert registry.get_sample_value("x_total", {"model": "b"}) == 2
     counts.labels("a").inc()
     assert registry.get_sample_value("x_total", {"model": "a"}) == 1
+
+
+async def test_limits_are_those_of_the_settings(serve: Serve) -> None:
+    async with serve(max_in_flight=7, max_queue_seconds=3) as client:
+        assert await client.metric("semblance_requests_in_flight_limit") == 7
+        assert await client.metric("semblance_queue_limit_seconds") == 3
+        assert await client.metric("semblance_memory_limit_bytes") > 1_000_000
+        assert await client.metric("semblance_redis_wanted") == 0
+
+
+async def test_a_redis_that_is_configured_is_wanted(serve: Serve) -> None:
+    async with serve(redis_url="redis://127.0.0.1:1/0") as client:
+        assert await client.metric("semblance_redis_wanted") == 1
+        assert await client.metric("semblance_redis_up") == 0
+
+
+async def test_readiness_is_a_metric_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serve() as client:
+        assert await client.metric("semblance_ready") == 1
+        assert await client.metric("semblance_models_refused") == 0
+        service = client.app.service
+        monkeypatch.setattr(type(service.reloader), "problems", ["model avg-sick is not reloaded"])
+        assert await client.metric("semblance_ready") == 1  # degraded
+        assert await client.metric("semblance_models_refused") == 1
+        service.shutting_down = True
+        assert await client.metric("semblance_ready") == 0

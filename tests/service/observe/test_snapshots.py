@@ -178,3 +178,24 @@ def test_all_the_service_measures_can_be_joined_and_put_into_words(tmp_path: Pat
     alone = {(f.name, s.name, tuple(s.labels.items())) for f in services[0].registry.collect() for s in f.samples}
     joined = {(f.name, s.name, tuple(s.labels.items())) for f in together.collect() for s in f.samples}
     assert joined == alone
+
+
+def test_what_a_worker_lacks_counts_for_all(tmp_path: Path) -> None:
+    """A gauge that says how well it is shows the worst of the workers; what all have in common is not added up."""
+    workers = []
+    for number, (ready, refused) in enumerate([(1, 0), (0, 2)]):
+        telemetry = Telemetry()
+        telemetry.ready.set(ready)
+        telemetry.models_refused.set(refused)
+        telemetry.redis_wanted.set(1)
+        telemetry.memory_limit.set(100)
+        telemetry.queue_limit.set(2)
+        workers.append(Snapshots(tmp_path, number, telemetry.registry))
+    for worker in workers:
+        worker.write()
+    found = {sample.name: sample.value for family in workers[0].collect() for sample in family.samples}
+    assert found["semblance_ready"] == 0
+    assert found["semblance_models_refused"] == 2
+    assert found["semblance_redis_wanted"] == 1
+    assert found["semblance_memory_limit_bytes"] == 100
+    assert found["semblance_queue_limit_seconds"] == 4

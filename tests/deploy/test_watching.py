@@ -1,0 +1,266 @@
+"""Rules, their tests and dashboards name what the service exports, and every alert has a runbook and is tested."""
+
+import json
+import re
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import Request, urlopen
+
+import promql_parser
+import pytest
+import yaml
+
+from service.observe.telemetry import ModelTelemetry, Telemetry
+from tests.service.conftest import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+sys.path.append(str(DEPLOY))
+import watched  # noqa: E402  # beside deploy/check.sh, in no package
+
+RULES = {
+    path.name: yaml.safe_load(path.read_text())["groups"] for path in sorted(DEPLOY.glob("prometheus/rules/*.yml"))
+}
+ALL = [rule for groups in RULES.values() for group in groups for rule in group["rules"]]
+ALERTS = {rule["alert"]: rule for rule in ALL if "alert" in rule}
+RECORDS = {rule["record"]: rule["expr"] for rule in ALL if "record" in rule}
+TESTS = [
+    test for path in sorted(DEPLOY.glob("prometheus/tests/*.yml")) for test in yaml.safe_load(path.read_text())["tests"]
+]
+DASHBOARDS = {path.name: json.loads(path.read_text()) for path in sorted(DEPLOY.glob("grafana/dashboards/*.json"))}
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+PROMETHEUS = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
+OF_EACH_TARGET = {"job", "instance"}
+
+
+def _exported() -> dict[str, set[str]]:
+    """Every series' labels by its name, as a service with one model shows them."""
+    telemetry = Telemetry()
+    telemetry.add_route("/similarity", scores=True)
+    info = dict.fromkeys(("version", "architecture", "fingerprint", "provider"), "")
+    telemetry.serve({"m": ModelTelemetry("m", ["encoder"], **info)})
+    telemetry.reload_failures.labels("m")
+    found: dict[str, set[str]] = {"up": OF_EACH_TARGET}
+    for family in telemetry.registry.collect():
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(OF_EACH_TARGET, sample.labels)
+    return found
+
+
+EXPORTED = _exported()
+
+
+def selectors(expression: str) -> Iterator[Any]:
+    """Every selector of an expression."""
+    found: list[Any] = []
+
+    def visit(node: Any) -> bool:
+        if isinstance(node, promql_parser.VectorSelector):
+            found.append(node)
+        return True
+
+    promql_parser.walk(promql_parser.parse(expression), visit)
+    return iter(found)
+
+
+def series_of(expression: str) -> Iterator[str]:
+    """Names of the service's series that an expression rests on, through records too."""
+    for selector in selectors(expression):
+        if selector.name in RECORDS:
+            yield from series_of(RECORDS[selector.name])
+        else:
+            yield selector.name
+
+
+def unknown_in(expression: str) -> list[str]:
+    """What an expression asks for, and neither the service nor a record has."""
+    unknown = []
+    for selector in selectors(expression):
+        if selector.name in RECORDS:
+            labels = set(re.findall(r"\b(\w+)\b", RECORDS[selector.name]))
+        elif selector.name in EXPORTED:
+            labels = EXPORTED[selector.name]
+        else:
+            unknown.append(str(selector.name))
+            continue
+        unknown += [f"{selector.name}: {m.name}" for m in selector.matchers.matchers if m.name not in labels]
+    return unknown
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("sum(rate(semblance_requests_total[5m]))", []),
+        ("sum(rate(semblance_request_total[5m]))", ["semblance_request_total"]),
+        ('rate(semblance_requests_total{code="500"}[5m])', ["semblance_requests_total: code"]),
+        ('semblance_ready and semblance_raedy{job="x"}', ["semblance_raedy"]),
+        ("job:semblance_requests:rate7m", ["job:semblance_requests:rate7m"]),
+    ],
+)
+def test_what_is_not_exported_is_found(expression: str, found: list[str]) -> None:
+    assert unknown_in(expression) == found
+
+
+@pytest.mark.parametrize("name", [*ALERTS, *RECORDS])
+def test_rules_ask_for_what_there_is(name: str) -> None:
+    expression = RECORDS.get(name) or ALERTS[name]["expr"]
+    assert list(selectors(expression))
+    assert unknown_in(expression) == []
+
+
+def test_dashboards_ask_for_what_there_is() -> None:
+    asked = list(watched.expressions())
+    assert len(asked) == sum(len(p.get("targets", [])) for d in DASHBOARDS.values() for p in d["panels"]) > 30
+    assert {title: unknown for title, expression in asked if (unknown := unknown_in(expression))} == {}
+    assert [expression for _, expression in asked if "$" in expression] == []
+
+
+def test_every_record_is_used() -> None:
+    asked = [rule["expr"] for rule in ALL] + [expression for _, expression in watched.expressions()]
+    used = {selector.name for expression in asked for selector in selectors(expression)}
+    assert set(RECORDS) - used == set()
+
+
+def test_names_are_given_once() -> None:
+    names = Counter(rule.get("alert") or rule["record"] for rule in ALL)
+    assert names.most_common(1)[0][1] == 1
+    groups = Counter(group["name"] for groups in RULES.values() for group in groups)
+    assert groups.most_common(1)[0][1] == 1
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_says_whom_it_wakes_and_what_to_do(name: str) -> None:
+    alert = ALERTS[name]
+    assert alert["labels"]["severity"] in {"page", "ticket", "info"}
+    assert alert["annotations"]["summary"]
+    page, anchor = alert["annotations"]["runbook_url"].split("#")
+    text = (ROOT / page).read_text()
+    assert anchor == name.lower()
+    runbook = text.partition(f"\n### {name}\n")[2].partition("\n#")[0].strip()
+    assert len(runbook) > 80, f"{page}: expected a paragraph under ### {name}"
+
+
+def test_every_runbook_has_its_alert() -> None:
+    headings = re.findall(r"^### (Semblance\w+)$", (ROOT / "docs/operations.md").read_text(), re.MULTILINE)
+    assert headings == list(ALERTS)
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_is_tested_firing_and_quiet(name: str) -> None:
+    of_it = [(test, case) for test in TESTS for case in test["alert_rule_test"] if case["alertname"] == name]
+    assert [test["name"] for test, case in of_it if case["exp_alerts"]] == [f"{name} fires"]
+    quiet = [test["name"] for test, case in of_it if not case["exp_alerts"]]
+    assert f"{name} is quiet" in quiet
+    # Quiet, and not merely without the series that it asks for.
+    asked = set(series_of(ALERTS[name]["expr"]))
+    for test in TESTS:
+        if test["name"].startswith(f"{name} "):
+            given = {s.name for series in test["input_series"] for s in selectors(series["series"])}
+            assert given & asked, test["name"]
+            assert given <= set(EXPORTED), test["name"]
+
+
+def test_dashboards_use_the_data_source_of_the_file() -> None:
+    (source,) = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"]
+    assert source["url"] == "http://prometheus:9090"
+    sources = [panel["datasource"] for d in DASHBOARDS.values() for panel in d["panels"] if panel["type"] != "row"]
+    assert all(of == {"type": source["type"], "uid": source["uid"]} for of in sources)
+    assert len({d["uid"] for d in DASHBOARDS.values()}) == len(DASHBOARDS) == 2
+
+
+def test_compose_mounts_what_the_files_name() -> None:
+    (rules,) = PROMETHEUS["rule_files"]
+    assert f"./deploy/prometheus/rules:{Path(rules).parent}:ro" in COMPOSE["prometheus"]["volumes"]
+    (manager,) = PROMETHEUS["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"]
+    assert manager == "alertmanager:9093"
+    (provider,) = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/files.yml").read_text())["providers"]
+    assert f"./deploy/grafana/dashboards:{provider['options']['path']}:ro" in COMPOSE["grafana"]["volumes"]
+    home = COMPOSE["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert Path(home).name in DASHBOARDS
+
+
+def test_only_the_profile_starts_what_watches() -> None:
+    assert {name for name, service in COMPOSE.items() if service.get("profiles") == ["watch"]} == {
+        "alertmanager",
+        "grafana",
+    }
+    assert "profiles" not in COMPOSE["prometheus"]
+
+
+def test_grafana_lets_nobody_change_anything() -> None:
+    environment = COMPOSE["grafana"]["environment"]
+    assert environment["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
+    assert environment["GF_AUTH_BASIC_ENABLED"] == "false"
+    assert environment["GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION"] == "true"
+
+
+class _Prometheus(BaseHTTPRequestHandler):
+    """Answers every query with what `results` has for it."""
+
+    results: dict[str, list[Any]]
+
+    def do_GET(self) -> None:
+        query = parse_qs(urlsplit(self.path).query)["query"][0]
+        result = self.results.get(query, [{"metric": {}, "value": [0, "1"]}])
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"data": {"result": result}}).encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def prometheus() -> Iterator[str]:
+    _Prometheus.results = {}
+    server = HTTPServer(("127.0.0.1", 0), _Prometheus)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_panel_without_data_is_told(prometheus: str) -> None:
+    assert "all with data" in watched.panels(prometheus, "0")
+    _Prometheus.results = {"semblance_ready": [], "sum(semblance_worker_processes)": [{"value": [0, "NaN"]}]}
+    with pytest.raises(watched.WrongAnswer) as told:
+        watched.panels(prometheus, "0")
+    assert sorted(str(told.value).splitlines()) == [
+        "On call: Ready: no data: semblance_ready",
+        "On call: Workers replaced in 15 minutes: 1 series without a number: sum(semblance_worker_processes)",
+    ]
+
+
+def test_the_receiver_keeps_what_it_is_sent(tmp_path: Path) -> None:
+    port, file = free_port(), tmp_path / "alerts"
+    threading.Thread(target=watched.receiver, args=(str(port), str(file)), daemon=True).start()
+    watched.soon(file.exists, True, "the receiver")
+    annotations = {"summary": "a is down", "runbook_url": "docs/operations.md#a"}
+    alert = {"status": "resolved", "labels": {"alertname": "A"}, "annotations": annotations}
+
+    def post() -> None:
+        body = json.dumps({"alerts": [alert]}).encode()
+        urlopen(Request(f"http://127.0.0.1:{port}/", body), timeout=5).close()
+
+    watched.soon(lambda: not _refuses(post), True, "the receiver")
+    with pytest.raises(watched.WrongAnswer):
+        watched.caught(str(file), "A", "0")  # it was resolved, and did not fire
+    alert["status"] = "firing"
+    post()
+    assert watched.caught(str(file), "A", "5") == "A came: a is down"
+
+
+def _refuses(post: Any) -> bool:
+    try:
+        post()
+    except OSError:
+        return True
+    return False
