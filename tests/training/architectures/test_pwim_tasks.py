@@ -10,18 +10,20 @@ import torch
 from torch import nn
 
 from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Manifest, Provenance
+from contract.manifest import Limits, Manifest, Provenance
 from contract.padding import pad
 from tests import toys
 from training.architectures import PWIMConfig, PWIMTasks, PWIMTasksConfig
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.pwim import CHANNELS, PWIM
+from training.publishing.families import tasks
 from training.publishing.families.heads import HeadCalibrations, Heads, served_heads
-from training.publishing.families.tasks import write_pwim
 from training.publishing.families.words import embedding
 from training.publishing.minilm import assemble
 from training.publishing.publish import finish
 from training.publishing.runtime import PublishedModel
+from training.recipes import find
+from training.recipes.recipe import Publication
 from training.sources.credits import TEACHER
 
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "related": 1, "relevance": 1}
@@ -81,13 +83,17 @@ def test_heads_that_only_helped_to_train_are_not_served() -> None:
 
 
 @pytest.mark.slow
-def test_its_folder_answers_as_the_module(tmp_path: Path) -> None:
+def test_its_folder_answers_as_the_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = served_heads(model())
     assert isinstance(kept, PWIMTasks)
     kept.embedding = embedding(toys.table(), "int8", 1.0)
     calibrations, draft = HeadCalibrations(temperature=2.0), tmp_path / "draft" / "toy"
     draft.mkdir(parents=True)
-    fields = write_pwim(kept, toys.table(), draft, "toy", calibrations)
+    monkeypatch.setattr(tasks, "load_heads", lambda *_: model())
+    monkeypatch.setattr(tasks, "load_table", lambda *_: toys.table())
+    monkeypatch.setattr(tasks, "calibrated", lambda *_: calibrations)
+    fields = tasks.write_folder(find("pwim-general"), Publication("toy", "Toy"), tmp_path, draft, 1)
+    fields["limits"] = Limits(max_tokens=fields.pop("max_tokens"))
     manifest = assemble(
         draft, fields, title="Toy", architecture="pwim_tasks", training_data=(TEACHER,), provenance=MADE_UP
     )

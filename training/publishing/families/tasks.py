@@ -52,7 +52,8 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
         model.embedding = embedding(words, publication.storage, 1.0)
         calibrations = calibrated(model, words.tokenizer, model.tasks.limit)
         fields = write_pwim(model, words, folder, publication.model_id, calibrations)
-    return {**fields, "max_tokens": fields.pop("limits").max_tokens}
+    limits = fields.pop("limits")
+    return {**fields, "max_tokens": limits.max_tokens}
 
 
 def write_pwim(
