@@ -19,7 +19,16 @@ from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
 from service.settings import Settings
 
+# The default of /entailment: the first of these among the models. The first knows text of many kinds, the other captions.
+USUAL_ENTAILMENT = ("pwim-general", "avg-sick")
 USUAL_RERANKER = "minilm"  # the default if it is among the models: best on FAQs, and better than none on answers
+
+
+def usual_entailment(settings: Settings) -> str:
+    """The model of /entailment where the settings name none; the last one if there is none of them."""
+    *preferred, last = USUAL_ENTAILMENT
+    served = settings.models or tuple(name for name in preferred if (settings.models_dir / name).is_dir())
+    return next((name for name in preferred if name in served), last)
 
 
 class Backend(Protocol):
@@ -74,17 +83,18 @@ class Service:
         telemetry.queue_limit.set(settings.max_queue_seconds)
         telemetry.memory_limit.set(usable_memory())
         telemetry.redis_wanted.set(self.redis is not None)
+        entailment = settings.default_entailment or usual_entailment(settings)
         self.defaults: Mapping[str, str] = {
             "/similarity": settings.default_similarity,
             "/rank": settings.default_rank,
-            "/entailment": settings.default_entailment,
+            "/entailment": entailment,
             "/embed": settings.default_similarity,
             "/explain": settings.default_similarity,
         }
         needs = [
             ("SEMBLANCE_DEFAULT_SIMILARITY", Need(settings.default_similarity, "similarity")),
             ("SEMBLANCE_DEFAULT_RANK", Need(settings.default_rank, "similarity")),
-            ("SEMBLANCE_DEFAULT_ENTAILMENT", Need(settings.default_entailment, "entailment")),
+            ("SEMBLANCE_DEFAULT_ENTAILMENT", Need(entailment, "entailment")),
         ]
         if settings.default_rerank is not None:
             needs.append(("SEMBLANCE_DEFAULT_RERANK", Need(settings.default_rerank, "similarity")))

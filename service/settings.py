@@ -85,8 +85,10 @@ class Settings(BaseSettings):
         description="second model of /rank, when a request asks for a second stage and names none; "
         "without it minilm, where that is among the models",
     )
-    default_entailment: str = Field(
-        default="avg-sick", description="model of /entailment, and of /classify with labels, when none is named"
+    default_entailment: str | None = Field(
+        default=None,
+        description="model of /entailment, and of /classify with labels, when none is named; "
+        "without it pwim-general, where that is among the models, else avg-sick",
     )
     model_versions: Annotated[dict[str, int | Literal["latest"]], NoDecode] = Field(
         default={}, description="which version a model's bare id means: ID=2,ID=latest; latest for all others"

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from contract.manifest import Manifest
 from service.app import create_app
+from service.service import usual_entailment
 from service.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,7 +79,7 @@ def client() -> Iterator[TestClient]:
     """The published models that the examples name, and the defaults."""
     named = {name for command, _ in EXAMPLES for name in re.findall(r'model": "([a-z-]+)"', command)}
     settings = Settings(models_dir=ROOT / "models")
-    named |= {settings.default_similarity, settings.default_rank, settings.default_entailment}
+    named |= {settings.default_similarity, settings.default_rank, usual_entailment(settings)}
     with TestClient(create_app(Settings(models_dir=ROOT / "models", models=tuple(sorted(named))))) as opened:
         yield opened
 

@@ -22,7 +22,7 @@ def test_the_defaults_serve_the_published_models_on_loopback() -> None:
     assert (settings.host, settings.port) == ("127.0.0.1", 8000)
     assert settings.models_dir == Path("models")
     assert (settings.default_similarity, settings.default_rank) == ("avg-paraphrase", "avg-paraphrase")
-    assert settings.default_entailment == "avg-sick"
+    assert settings.default_entailment is None  # the service chooses by what is there
     assert settings.redis_url is None
     assert (settings.api_keys, settings.rate_limit, settings.cors_origins) == ({}, None, ())
     assert settings.redis_dtype == "float32"

@@ -505,7 +505,7 @@ def test_only_the_models_named_are_opened_and_a_broken_other_one_is_none_of_ours
     (own / "broken" / "manifest.json").write_text("{}")
     with pytest.raises(StartupError, match="broken"):
         Service(Settings(models_dir=own))
-    wanted = {Settings().default_similarity, Settings().default_entailment}
+    wanted = {Settings().default_similarity, "avg-sick"}
     service = Service(Settings(models_dir=own, models=",".join(wanted)))
     assert set(service.registry) == wanted
     with pytest.raises(StartupError, match="SEMBLANCE_MODELS is 'absent', which is not among the models"):
@@ -520,3 +520,15 @@ def test_a_service_that_has_started_gives_back_what_opening_took(models, monkeyp
     monkeypatch.setattr(Opener, "open", lambda self, release: opened.append(release.id) or real(self, release))
     Service(Settings(models_dir=models))
     assert opened_before == [True]
+
+
+def test_entailment_is_answered_by_the_general_model_where_there_is_one(own) -> None:
+    assert Service(Settings(models_dir=own)).defaults["/entailment"] == "avg-sick"
+    shutil.copytree(own / "avg-sick", own / "pwim-general")
+    manifest = json.loads((own / "pwim-general" / "manifest.json").read_text())
+    (own / "pwim-general" / "manifest.json").write_text(json.dumps({**manifest, "id": "pwim-general"}))
+    assert Service(Settings(models_dir=own)).defaults["/entailment"] == "pwim-general"
+    only = Settings(models_dir=own, models="avg-paraphrase,avg-sick")
+    assert Service(only).defaults["/entailment"] == "avg-sick"
+    named = Settings(models_dir=own, default_entailment="avg-sick")
+    assert Service(named).defaults["/entailment"] == "avg-sick"
