@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from training.publishing.cli import evaluate_model
+from training.publishing.imports.cli import import_model
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -210,6 +211,7 @@ def evaluate(
 
 
 app.command("evaluate-model")(evaluate_model)
+app.command("import")(import_model)
 
 
 @app.command()
@@ -337,6 +339,7 @@ def run_cli() -> None:
     from training.corpora.catalogue.cli import app as data_app
     from training.corpora.files import CorpusError
     from training.corpora.synonyms import WordNetMissing
+    from training.publishing.imports.files import ImportRefused
     from training.publishing.parity import ParityError
     from training.runs.folder import RecipeChangedError, RunMissing
     from training.runs.spaces import SearchError
@@ -354,6 +357,7 @@ def run_cli() -> None:
         RecipeChangedError,
         SearchError,
         ParityError,
+        ImportRefused,
         WordNetMissing,
         FileExistsError,
         FileNotFoundError,

@@ -20,7 +20,7 @@ from contract.wordpiece import WordPiece
 from service.app import create_app
 from service.settings import Settings
 from tests import toy_wordpiece
-from training.architectures.transformer import BERTConfig, CrossEncoder, CrossEncoderConfig, MiniLM, MiniLMConfig
+from training.architectures.transformer import BERTConfig, CrossEncoder, CrossEncoderConfig, SentenceBERT, SentenceBERTConfig
 from training.publishing.families.heads import HeadCalibrations, Heads
 from training.publishing.families.transformer import (
     Blend,
@@ -62,8 +62,8 @@ def spread(model: Model) -> Model:
     return model.eval()
 
 
-def encoder() -> MiniLM:
-    return spread(MiniLM(MiniLMConfig(TINY)))
+def encoder() -> SentenceBERT:
+    return spread(SentenceBERT(SentenceBERTConfig(TINY)))
 
 
 def cross(config: CrossEncoderConfig | None = None) -> CrossEncoder:
