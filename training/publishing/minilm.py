@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 as it was published -> `models/minilm/`: an import like any other, calibrated and measured on ours."""
+"""all-MiniLM-L6-v2 as it was published -> `models/minilm/`: an import, calibrated and measured on our corpora."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,8 +8,8 @@ from contract.manifest import Figure
 from training.corpora.readers import sts
 from training.publishing.families.siamese import STS_SCALE
 from training.publishing.families.transformer import MAX_TOKENS
-from training.publishing.imports.folder import Description, import_model
 from training.publishing.imports.bert import read_bi_encoder
+from training.publishing.imports.folder import Description, import_model
 from training.publishing.imports.model import Labelled
 from training.publishing.runtime import PublishedModel
 from training.sources.credits import TEACHER, entry

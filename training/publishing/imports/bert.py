@@ -141,7 +141,7 @@ class PairClassifier:
 
     def write(self, folder: Path, model_id: str, storage: Storage, labelled: Labelled | None) -> dict[str, Any]:
         """One graph for its tasks; a similarity without pairs to calibrate on has no scale of ratings."""
-        heads = head_calibrations(self, storage, labelled)
+        heads = head_calibrations(lambda a, b: self.ours(a, b, storage), self.label, labelled)
         fields = write_cross_encoder(
             self.network, self.tokenizer, folder, model_id, heads, storage=storage, max_tokens=self.max_tokens
         )
@@ -212,10 +212,8 @@ def read_cross_encoder(
             "(entailment)"
         )
     order = _order_of_labels(folder, content, labels) if outputs == 3 else (0,)
-    if outputs == 3:
-        heads = {"entailment": 3}
-    else:
-        heads = {"similarity": 1} | ({"relevance": 1} if head == "relevance" else {})
+    one = ("similarity", "relevance") if head == "relevance" else ("similarity",)
+    heads = {"entailment": 3} if outputs == 3 else dict.fromkeys(one, 1)
     network = ClassifiedPair(CrossEncoderConfig(config, heads)).eval()
     tokenizer = tokenizer_file(folder, drafts)
     found, path = _weights(folder)

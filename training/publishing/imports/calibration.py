@@ -2,8 +2,8 @@
 
 import csv
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -15,12 +15,8 @@ from training.pairs import Pair
 from training.publishing.calibrate import fit_centred_isotonic, fit_temperature
 from training.publishing.families.heads import RAW_RANGE, HeadCalibrations
 from training.publishing.imports.files import ImportRefused
-from training.publishing.imports.model import Labelled
+from training.publishing.imports.model import Floats, Labelled
 from training.publishing.runtime import PublishedModel
-from training.words.storage import Storage
-
-if TYPE_CHECKING:
-    from training.publishing.imports.bert import PairClassifier
 
 FEWEST = 20  # pairs; with fewer a curve follows single answers
 
@@ -84,8 +80,15 @@ def calibrate_cosine(folder: Path, manifest: Manifest, labelled: Labelled) -> Ma
     return manifest.model_copy(update={"similarity": fitted})
 
 
-def head_calibrations(model: "PairClassifier", storage: Storage, labelled: Labelled | None) -> HeadCalibrations:
-    """Those of a cross-encoder, on its answers with weights stored like that.
+def head_calibrations(
+    outputs: Callable[[Sequence[str], Sequence[str]], Floats], label: str | None, labelled: Labelled | None
+) -> HeadCalibrations:
+    """Those of a cross-encoder.
+
+    Args:
+        outputs: its logits of n pairs [n, K], with weights as they are published.
+        label: the column of labels; None: scores.
+        labelled: the pairs; None: nothing is calibrated.
 
     Raises:
         ImportRefused: a label of another name.
@@ -93,8 +96,8 @@ def head_calibrations(model: "PairClassifier", storage: Storage, labelled: Label
     if labelled is None:
         return HeadCalibrations()
     pairs = labelled.pairs
-    raw = model.ours([p.a for p in pairs], [p.b for p in pairs], storage)
-    if model.label is None:
+    raw = outputs([p.a for p in pairs], [p.b for p in pairs])
+    if label is None:
         gold = np.array([pair.target for pair in pairs], dtype=np.float64)
         unit = 1 / (1 + np.exp(-raw[:, 0]))
         fit = fit_centred_isotonic(unit, gold, raw_range=RAW_RANGE, target_range=labelled.scale)
@@ -110,5 +113,7 @@ def head_calibrations(model: "PairClassifier", storage: Storage, labelled: Label
     platt = LogisticRegression(C=np.inf).fit(raw, [each == "1" for each in found])
     slope, intercept = float(platt.coef_[0, 0]), float(platt.intercept_[0])
     if slope <= 0:
-        raise ImportRefused(f"{labelled.name}: relevant pairs have the lower scores: are the labels the right way round?")
+        raise ImportRefused(
+            f"{labelled.name}: relevant pairs have the lower scores: are the labels the right way round?"
+        )
     return HeadCalibrations(relevance=Logistic(slope=slope, intercept=intercept))

@@ -2,7 +2,7 @@
 
 import logging
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +15,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from contract.golden import GOLDEN_TEXTS, GoldenPairs
 from contract.manifest import Figure, Manifest, ModelId, Provenance, TrainingData
 from contract.wordpiece import WordPiece
-from training.publishing.imports.bert import PairClassifier, read_bi_encoder, read_cross_encoder
+from training.publishing.imports.bert import read_bi_encoder, read_cross_encoder
 from training.publishing.imports.calibration import calibrate_cosine
 from training.publishing.imports.files import ImportRefused, licence_of, read_modules, read_object
 from training.publishing.imports.model import Facts, Floats, ImportedModel, Labelled
@@ -61,7 +61,6 @@ class Description:
     title: str | None = None
     architecture: str | None = None
     training_data: tuple[TrainingData, ...] = ()
-    settings: dict[str, JsonValue] | None = None
     figures: Callable[[PublishedModel], Sequence[Figure]] | None = None
 
 
@@ -155,7 +154,9 @@ def import_model(
     try:
         TypeAdapter(ModelId).validate_python(model_id)
     except ValidationError as error:
-        raise ImportRefused(f"--id {model_id}: small letters, digits and hyphens, at most 64, a letter first") from error
+        raise ImportRefused(
+            f"--id {model_id}: small letters, digits and hyphens, at most 64, a letter first"
+        ) from error
     target = place_for(models / model_id, version)
     with tempfile.TemporaryDirectory(prefix="import-") as temporary:
         drafts, folder = Path(temporary) / "drafts", Path(temporary) / model_id
@@ -238,9 +239,10 @@ def _assemble(
     parity: Parity | None,
 ) -> Manifest:
     """The manifest of what was written into a folder; `finish` adds what it still lacks."""
-    GoldenPairs(pairs=()).save(folder / GOLDEN)
     name = source.resolve().name
-    calibration = "none: scores are uncalibrated" if labelled is None else f"{labelled.name}, {len(labelled.pairs)} pairs"
+    calibration = (
+        "none: scores are uncalibrated" if labelled is None else f"{labelled.name}, {len(labelled.pairs)} pairs"
+    )
     settings: dict[str, JsonValue] = {
         "imported": name,
         "storage": storage,
@@ -269,24 +271,52 @@ def _assemble(
             )
         )
     uncalibrated = "; its scores are uncalibrated" if labelled is None else ""
-    return Manifest(
-        id=folder.name,
+    return assemble(
+        folder,
+        fields,
         title=said.title or f"{name}: {facts.what}, imported{uncalibrated}",
         architecture=said.architecture or facts.architecture,
-        golden=GOLDEN,
-        files=files_of(folder) | fields.pop("shared"),
-        fingerprint="0" * 64,
         training_data=said.training_data or tuple(data),
-        figures=(),
         provenance=Provenance(
             created=datetime.now(UTC).date(),
-            recipe=settings if said.settings is None else settings | said.settings,
+            recipe=settings,
             commands=(command or f"python -m training import {name} --id {folder.name} --storage {storage}",),
             seed=0,
             environment=environment(),
         ),
-        **fields,
     )
 
 
-__all__ = ["Description", "Imported", "ImportRefused", "PairClassifier", "Parity", "import_model", "read_model"]
+def assemble(
+    folder: Path,
+    fields: Mapping[str, Any],
+    *,
+    title: str,
+    architecture: str,
+    training_data: Sequence[TrainingData],
+    provenance: Provenance,
+) -> Manifest:
+    """The manifest of what was written into a folder, whose name is the model's id; `finish` adds what it still lacks.
+
+    Args:
+        folder: with the files of `write_encoder` or `write_cross_encoder`.
+        fields: what that returned.
+        title: of the model, for people.
+        architecture: its name.
+        training_data: every corpus that moved a weight or a choice.
+        provenance: how to make it again.
+    """
+    GoldenPairs(pairs=()).save(folder / GOLDEN)
+    rest = dict(fields)
+    return Manifest(
+        id=folder.name,
+        title=title,
+        architecture=architecture,
+        golden=GOLDEN,
+        files=files_of(folder) | rest.pop("shared"),
+        fingerprint="0" * 64,
+        training_data=tuple(training_data),
+        figures=(),
+        provenance=provenance,
+        **rest,
+    )

@@ -118,9 +118,7 @@ class ONNXEncoder:
         graph.output.append(helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", self.dim]))
         model.producer_name, model.producer_version = "semblance", ""
         del model.metadata_props[:]
-        helper.set_model_props(
-            model, {"semblance.model": model_id, "semblance.contract": str(CONTRACT_VERSION)}
-        )
+        helper.set_model_props(model, {"semblance.model": model_id, "semblance.contract": str(CONTRACT_VERSION)})
         return model
 
 

@@ -1,4 +1,4 @@
-"""Static embeddings: `StaticEmbedding` of sentence-transformers, and model2vec. A text is the mean of its tokens' rows."""
+"""Static embeddings, where a text is the mean of its tokens' rows: sentence-transformers' own, and model2vec's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -37,5 +37,5 @@ def texts(tokenizer: WordPiece, count: int, longest: int, *, unknown: bool = Tru
             longest_now = text.split()[: max(1, longest // 4)]
             if 1 <= len(tokenizer.encode(" ".join(longest_now), longest + 1).ids) <= longest:
                 found.append(" ".join(longest_now))
-    golden = [text for pair in GOLDEN_TEXTS for text in pair if 1 <= len(tokenizer.encode(text, longest + 1).ids)]
+    golden = [text for pair in GOLDEN_TEXTS for text in pair if len(tokenizer.encode(text, longest + 1).ids) >= 1]
     return found + [text for text in golden if len(tokenizer.encode(text, longest + 1).ids) <= longest]
