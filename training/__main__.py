@@ -13,6 +13,7 @@ from rich.table import Table
 
 from training.publishing.cli import evaluate_model
 from training.publishing.imports.cli import import_model
+from training.publishing.save_as.cli import save_as
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -212,6 +213,7 @@ def evaluate(
 
 app.command("evaluate-model")(evaluate_model)
 app.command("import")(import_model)
+app.command("save-as")(save_as)
 
 
 @app.command()
@@ -341,6 +343,7 @@ def run_cli() -> None:
     from training.corpora.synonyms import WordNetMissing
     from training.publishing.imports.files import ImportRefused
     from training.publishing.parity import ParityError
+    from training.publishing.save_as.static import SaveRefused
     from training.runs.folder import RecipeChangedError, RunMissing
     from training.runs.spaces import SearchError
     from training.sources.source import RecipeError
@@ -358,6 +361,7 @@ def run_cli() -> None:
         SearchError,
         ParityError,
         ImportRefused,
+        SaveRefused,
         WordNetMissing,
         FileExistsError,
         FileNotFoundError,

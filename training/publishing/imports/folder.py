@@ -21,10 +21,10 @@ from training.publishing.imports.files import ImportRefused, licence_of, read_mo
 from training.publishing.imports.model import Facts, Floats, ImportedModel, Labelled
 from training.publishing.imports.onnx_encoder import read_onnx
 from training.publishing.imports.static import read_model2vec, read_static
-from training.publishing.imports.texts import texts
 from training.publishing.parity import ParityError
 from training.publishing.publish import GOLDEN, environment, files_of, finish, place_for
 from training.publishing.runtime import PublishedModel
+from training.publishing.texts import texts
 from training.words.storage import Storage
 
 logger = logging.getLogger(__name__)

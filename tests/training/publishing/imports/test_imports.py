@@ -23,7 +23,7 @@ from training.publishing.parity import ParityError
 from training.publishing.runtime import PublishedModel
 
 pytestmark = [
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1500),
     pytest.mark.filterwarnings("ignore"),  # of the other libraries
 ]
 A = ("the cat sat on the sofa", "A man plays the guitar.", "Dog", "\U0001f600 zz the park, 123 n\u00e4ive")

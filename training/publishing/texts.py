@@ -1,15 +1,15 @@
-"""Texts on which an imported model is held against its library: every kind of word that its vocabulary has."""
+"""Texts on which a model is held against another library: every kind of word that its vocabulary has."""
 
 import numpy as np
 
 from contract.golden import GOLDEN_TEXTS
-from contract.wordpiece import WordPiece
+from contract.wordpiece import AnyTokenizer
 
 _MARKS = (" ", " ", " ", " ", ", ", ". ", "? ", " - ", "'", " \u2014 ", "\n")
 _ODD = ("\U0001f600", "na\u00efve", "\u6771\u4eac", "3,141.59", "don't", "\u00c9COLE", "x" * 120, "\u200b", "a\u0301b")
 
 
-def texts(tokenizer: WordPiece, count: int, longest: int, *, unknown: bool = True, seed: int = 0) -> list[str]:
+def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = True, seed: int = 0) -> list[str]:
     """`count` texts of 1 to `longest` tokens: of the vocabulary's own words and pieces in any case, with marks between.
 
     Args:
@@ -21,7 +21,7 @@ def texts(tokenizer: WordPiece, count: int, longest: int, *, unknown: bool = Tru
     """
     rng = np.random.default_rng(seed)
     entries = [tokenizer.token(i) for i in range(len(tokenizer))]
-    words = [e.removeprefix("##") for e in entries if not (e.startswith("[") and e.endswith("]") and len(e) > 2)]
+    words = [e.removeprefix("##") for e in entries if not (len(e) > 2 and (e[0], e[-1]) in (("[", "]"), ("<", ">")))]
     found = []
     while len(found) < count:
         parts: list[str] = []
