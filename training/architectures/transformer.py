@@ -212,7 +212,8 @@ class _Sequence(NamedTuple):
 def _join(special: tuple[int, int], *sides: tuple[Tensor, Tensor]) -> _Sequence:
     """(ids, lengths) of each sentence -> [CLS] a [SEP] b [SEP], with each sentence's padding where it was.
 
-    `special`: the ids of [CLS] and [SEP]. A position is that in the sequence without padding: attention knows no other order.
+    `special`: the ids of [CLS] and [SEP]. A position is that in the sequence without padding: attention knows no other
+    order.
     """
     cls, sep = special
     _, lengths_a = sides[0]

@@ -71,9 +71,6 @@ def vocabulary_of(ours: Tokenizer) -> Vocabulary:
     made.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(END, "merged_with_previous")]
     )
-    # As tokens of the list too, so that libraries know which is which; a text that spells one is read as words.
-    made.add_special_tokens([PAD, UNKNOWN])
-    made.encode_special_tokens = True
     return Vocabulary(made, np.array(list(entries.values()), dtype=np.int64))
 
 
