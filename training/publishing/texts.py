@@ -22,7 +22,7 @@ def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = 
     rng = np.random.default_rng(seed)
     entries = [tokenizer.token(i) for i in range(len(tokenizer))]
     words = [e.removeprefix("##") for e in entries if not (len(e) > 2 and (e[0], e[-1]) in (("[", "]"), ("<", ">")))]
-    found = []
+    found: list[str] = []
     while len(found) < count:
         parts: list[str] = []
         for word in rng.choice(words, rng.integers(1, min(longest, 60) + 1)):

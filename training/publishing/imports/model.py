@@ -42,8 +42,13 @@ class Facts(NamedTuple):
 class ImportedModel(Protocol):
     """A model read from another library's folder."""
 
-    library: str  # that can answer with the same folder
-    storages: tuple[Storage, ...]  # the first is the default
+    @property
+    def library(self) -> str:
+        """The package that can answer with the same folder."""
+
+    @property
+    def storages(self) -> tuple[Storage, ...]:
+        """How its weights can be stored; the first is the default."""
 
     @property
     def tokenizer(self) -> Path:
