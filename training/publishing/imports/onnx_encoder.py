@@ -22,6 +22,7 @@ from contract.graph import CONTRACT_VERSION, ENCODER, OPSET
 from contract.manifest import Limits
 from contract.wordpiece import WordPiece
 from training.architectures.transformer import Pooling
+from training.publishing.export import rename_values
 from training.publishing.families.siamese import ENCODER as FILE
 from training.publishing.families.words import TOKENIZER
 from training.publishing.imports.bert import pooling_of
@@ -31,7 +32,7 @@ from training.publishing.parity import check_encoder
 from training.publishing.shared_files import share
 from training.words.storage import Storage
 
-_THEIRS = "theirs/"  # before every name of their graph
+_THEIRS = "theirs/"  # before the names of their graph that ours needs
 _IDS, _MASK, _SEGMENTS = "input_ids", "attention_mask", "token_type_ids"
 _LOWEST = float(np.finfo(np.float32).min)
 
@@ -103,7 +104,8 @@ class ONNXEncoder:
     def assembled(self, model_id: str) -> ModelProto:
         """The graph that is published."""
         theirs = _at_our_opset(onnx.load(self.graph), self.graph)
-        model = onnx.compose.add_prefix(theirs, _THEIRS)
+        model, names = theirs, (_IDS, _MASK, _SEGMENTS, "lengths", self.output, *ENCODER.outputs)
+        rename_values(model.graph, {name: _THEIRS + name for name in names})
         special = id_of(self.tokenizer, "[CLS]"), id_of(self.tokenizer, "[SEP]")
         before, constants = _before(special, self.inputs)
         after, more = _after(_THEIRS + self.output, self.pooling, self.normalise)

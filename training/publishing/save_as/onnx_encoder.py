@@ -13,11 +13,12 @@ from contract.graph import ENCODER
 from contract.scoring import Embeddings
 from contract.tensors import load_tensors, tensors_of
 from contract.tokenizer import Tokenizer
+from training.publishing.export import rename_values
 from training.publishing.runtime import PublishedModel
 from training.publishing.save_as.static import SaveRefused
 from training.publishing.save_as.vocabulary import PAD, vocabulary_of
 
-_OURS = "ours/"  # before every name of our graph
+_OURS = "ours/"  # before the names that the other inputs take
 _BATCH = 32
 
 
@@ -39,34 +40,37 @@ def save_onnx(model: PublishedModel, source: Path, folder: Path) -> None:
     for tensor in ours.graph.initializer:
         if tensor.name in (arrays := tensors_of("encoder", load_tensors(source, manifest))):
             tensor.CopyFrom(numpy_helper.from_array(np.asarray(arrays[tensor.name]), tensor.name))
-    built = onnx.compose.add_prefix(ours, _OURS)
-    graph = built.graph
+    graph = ours.graph
     ids, lengths = (_OURS + name for name in ENCODER.inputs)
+    rename_values(graph, dict(zip(ENCODER.inputs, (ids, lengths), strict=True)))
     (output,) = ENCODER.outputs
     node = helper.make_node
-    constants = [numpy_helper.from_array(np.array([1]), "axis"), numpy_helper.from_array(np.array(1), "one")]
+    constants = [
+        numpy_helper.from_array(np.array([1]), "given/axis"),
+        numpy_helper.from_array(np.array(1), "given/one"),
+    ]
     nodes = [
-        node("ReduceSum", ["attention_mask", "axis"], ["counted"], keepdims=0),
-        node("Max", ["counted", "one"], [lengths]),  # a text without a word is read as padding
+        node("ReduceSum", ["attention_mask", "given/axis"], ["given/counted"], keepdims=0),
+        node("Max", ["given/counted", "given/one"], [lengths]),  # a text without a word is read as padding
     ]
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(model.tokenizer, Tokenizer):
         vocabulary = vocabulary_of(model.tokenizer)
         vocabulary.tokenizer.save(str(folder / "tokenizer.json"))
-        constants.append(numpy_helper.from_array(vocabulary.ids, "our_ids"))
-        nodes.append(node("Gather", ["our_ids", "input_ids"], [ids]))
+        constants.append(numpy_helper.from_array(vocabulary.ids, "given/our_ids"))
+        nodes.append(node("Gather", ["given/our_ids", "input_ids"], [ids]))
     else:
         model.tokenizer.save(folder / "tokenizer.json")
         nodes.append(node("Identity", ["input_ids"], [ids]))
-    whole = [*nodes, *graph.node, node("Identity", [_OURS + output], [output])]
+    whole = [*nodes, *graph.node]
     del graph.node[:], graph.input[:], graph.output[:], graph.value_info[:]
     graph.node.extend(whole)
     graph.initializer.extend(constants)
     for name in ("input_ids", "attention_mask"):
         graph.input.append(helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]))
     graph.output.append(helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", manifest.dim]))
-    onnx.checker.check_model(built)
-    (folder / "model.onnx").write_bytes(built.SerializeToString(deterministic=True))
+    onnx.checker.check_model(ours)
+    (folder / "model.onnx").write_bytes(ours.SerializeToString(deterministic=True))
 
 
 def read_onnx(folder: Path, max_tokens: int) -> Callable[[list[str]], Embeddings]:
