@@ -1,5 +1,7 @@
 """Texts on which a model is held against another library: every kind of word that its vocabulary has."""
 
+import itertools
+
 import numpy as np
 
 from contract.golden import GOLDEN_TEXTS
@@ -10,7 +12,8 @@ _ODD = ("\U0001f600", "na\u00efve", "\u6771\u4eac", "3,141.59", "don't", "\u00c9
 
 
 def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = True, seed: int = 0) -> list[str]:
-    """`count` texts of 1 to `longest` tokens: of the vocabulary's own words and pieces in any case, with marks between.
+    """`count` texts of 1 to `longest` tokens, in any case: half of the vocabulary's whole words, half with marks between
+    words and pieces.
 
     Args:
         tokenizer: of the model.
@@ -21,21 +24,25 @@ def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = 
     """
     rng = np.random.default_rng(seed)
     entries = [tokenizer.token(i) for i in range(len(tokenizer))]
-    words = [e.removeprefix("##") for e in entries if not (len(e) > 2 and (e[0], e[-1]) in (("[", "]"), ("<", ">")))]
+    entries = [e for e in entries if not (len(e) > 2 and (e[0], e[-1]) in (("[", "]"), ("<", ">")))]
+    whole = [entry for entry in entries if not entry.startswith("##")]
+    anything = [entry.removeprefix("##") for entry in entries]
     found: list[str] = []
-    while len(found) < count:
+    for tried in itertools.count():
+        if len(found) == count:
+            break
+        plain = tried % 2 == 0
         parts: list[str] = []
-        for word in rng.choice(words, rng.integers(1, min(longest, 60) + 1)):
-            parts += (str(word), str(rng.choice(_MARKS)))
-        if unknown and len(found) % 4 == 0:
+        for word in rng.choice(whole if plain else anything, rng.integers(1, min(longest, 20 if plain else 60) + 1)):
+            parts += (str(word), " " if plain else str(rng.choice(_MARKS)))
+        if unknown and tried % 4 == 1:
             parts.insert(int(rng.integers(len(parts))), f" {rng.choice(_ODD)} ")
         text = "".join(parts)
-        text = (text, text.upper(), text.title())[len(found) % 3]
-        if 1 <= len(tokenizer.encode(text, longest + 1).ids) <= longest:
+        text = (text, text.upper(), text.title())[tried % 3]
+        if _fits(tokenizer, text, longest):
             found.append(text)
-        else:
-            longest_now = text.split()[: max(1, longest // 4)]
-            if 1 <= len(tokenizer.encode(" ".join(longest_now), longest + 1).ids) <= longest:
-                found.append(" ".join(longest_now))
-    golden = [text for pair in GOLDEN_TEXTS for text in pair if len(tokenizer.encode(text, longest + 1).ids) >= 1]
-    return found + [text for text in golden if len(tokenizer.encode(text, longest + 1).ids) <= longest]
+    return found + [text for pair in GOLDEN_TEXTS for text in pair if _fits(tokenizer, text, longest)]
+
+
+def _fits(tokenizer: AnyTokenizer, text: str, longest: int) -> bool:
+    return 1 <= len(tokenizer.encode(text, longest + 1).ids) <= longest
