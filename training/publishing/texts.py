@@ -12,7 +12,7 @@ _ODD = ("\U0001f600", "na\u00efve", "\u6771\u4eac", "3,141.59", "don't", "\u00c9
 
 
 def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = True, seed: int = 0) -> list[str]:
-    """`count` texts of 1 to `longest` tokens, in any case: half of the vocabulary's whole words, half with marks between
+    """`count` texts of 1 to `longest` tokens in any case: half of the vocabulary's whole words, half with marks between
     words and pieces.
 
     Args:
