@@ -67,6 +67,7 @@ def _bert(outputs: int | None, folder: Path, labels: Sequence[str] | None = None
         cls_token="[CLS]",
         sep_token="[SEP]",
         model_max_length=64,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],  # as BERT's own tokenizer
     ).save_pretrained(folder)
     (folder / "given.json").unlink()
 
