@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import groupby
 
-_PLAIN = {
+PLAIN = {
     "\u2018": "'", "\u2019": "'", "\u201a": "'", "\u201b": "'", "\u2032": "'", "\u00b4": "'", "\u02bc": "'",
     "\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"', "\u2033": '"', "\u00ab": '"', "\u00bb": '"',
     "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2015": "-", "\u2212": "-",
@@ -77,8 +77,8 @@ def _before_decomposition(character: str) -> str | None:
     Quotes first, because decomposition turns an acute accent typed as an apostrophe into a space and an accent. Marks
     already here, because decomposition sorts consecutive marks in quadratic time.
     """
-    if character in _PLAIN:
-        return _PLAIN[character]
+    if character in PLAIN:
+        return PLAIN[character]
     decomposed = unicodedata.normalize("NFKD", character)
     if not unicodedata.combining(decomposed[0]):
         return character
@@ -93,8 +93,8 @@ def _before_recomposition(character: str) -> str | None:
 
 def _at_last(character: str) -> str | None:
     """Drops marks that did not combine, such as a voicing mark after a Latin letter."""
-    if character in _PLAIN:
-        return _PLAIN[character]
+    if character in PLAIN:
+        return PLAIN[character]
     return None if unicodedata.category(character) == "Mn" else character
 
 

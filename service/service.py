@@ -19,7 +19,7 @@ from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
 from service.settings import Settings
 
-# The default of /entailment: the first of these among the models. The first knows text of many kinds, the other captions.
+# The default of /entailment: the first of these among the models. It knows text of many kinds, the other captions.
 USUAL_ENTAILMENT = ("pwim-general", "avg-sick")
 USUAL_RERANKER = "minilm"  # the default if it is among the models: best on FAQs, and better than none on answers
 

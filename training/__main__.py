@@ -13,6 +13,8 @@ from rich.table import Table
 
 from training.domains import domain
 from training.publishing.cli import evaluate_model
+from training.publishing.imports.cli import import_model
+from training.publishing.save_as.cli import save_as
 from training.thresholds.cli import threshold
 
 app = typer.Typer(
@@ -227,6 +229,8 @@ def evaluate(
 app.command("evaluate-model")(evaluate_model)
 app.command()(threshold)
 app.command()(domain)
+app.command("import")(import_model)
+app.command("save-as")(save_as)
 
 
 @app.command()
@@ -355,7 +359,9 @@ def run_cli() -> None:
     from training.corpora.catalogue.cli import app as data_app
     from training.corpora.files import CorpusError
     from training.corpora.synonyms import WordNetMissing
+    from training.publishing.imports.files import ImportRefused
     from training.publishing.parity import ParityError
+    from training.publishing.save_as.static import SaveRefused
     from training.runs.folder import RecipeChangedError, RunMissing
     from training.runs.spaces import SearchError
     from training.sources.source import RecipeError
@@ -373,6 +379,8 @@ def run_cli() -> None:
         RecipeChangedError,
         SearchError,
         ParityError,
+        ImportRefused,
+        SaveRefused,
         WordNetMissing,
         ThresholdError,
         SemblanceError,

@@ -20,7 +20,13 @@ from contract.wordpiece import WordPiece
 from service.app import create_app
 from service.settings import Settings
 from tests import toy_wordpiece
-from training.architectures.transformer import BERTConfig, CrossEncoder, CrossEncoderConfig, MiniLM, MiniLMConfig
+from training.architectures.transformer import (
+    BERTConfig,
+    CrossEncoder,
+    CrossEncoderConfig,
+    SentenceBERT,
+    SentenceBERTConfig,
+)
 from training.publishing.families.heads import HeadCalibrations, Heads
 from training.publishing.families.transformer import (
     Blend,
@@ -29,7 +35,7 @@ from training.publishing.families.transformer import (
     write_cross_encoder,
     write_encoder,
 )
-from training.publishing.minilm import assemble
+from training.publishing.imports.folder import assemble
 from training.publishing.publish import finish
 from training.publishing.runtime import PublishedModel
 
@@ -62,8 +68,8 @@ def spread(model: Model) -> Model:
     return model.eval()
 
 
-def encoder() -> MiniLM:
-    return spread(MiniLM(MiniLMConfig(TINY)))
+def encoder() -> SentenceBERT:
+    return spread(SentenceBERT(SentenceBERTConfig(TINY)))
 
 
 def cross(config: CrossEncoderConfig | None = None) -> CrossEncoder:

@@ -1,8 +1,9 @@
-"""A BERT encoder with the weights of all-MiniLM-L6-v2, as a bi-encoder (`MiniLM`) and as a cross-encoder.
+"""A BERT encoder with published weights, as a bi-encoder (`SentenceBERT`; all-MiniLM-L6-v2 is one) and as a
+cross-encoder.
 
 J. Devlin, M.-W. Chang, K. Lee, K. Toutanova, "BERT: Pre-training of Deep Bidirectional Transformers for Language
 Understanding", NAACL 2019; W. Wang et al., "MiniLM", NeurIPS 2020; N. Reimers, I. Gurevych, "Sentence-BERT", EMNLP 2019
-(mean pooling). Layers are normalised after each residual sum, GELU is exact.
+(pooling). Layers are normalised after each residual sum, GELU is exact.
 
 Ids come without special tokens: [CLS] and [SEP] are added here, so that limits, truncation
 and explanations count the words of a text only.
@@ -13,12 +14,14 @@ Shapes: B rows, S tokens of a, T of b, L of the joined sequence, H hidden, A att
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-CLS, SEP = 101, 102  # ids of the special tokens, of every uncased BERT vocabulary
+CLS, SEP = 101, 102  # ids of the special tokens, of every vocabulary that BERT's authors published
+
+Pooling = Literal["mean", "cls", "max"]
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,13 @@ class BERTConfig:
 
 
 @dataclass(frozen=True)
-class MiniLMConfig:
-    """The bi-encoder."""
+class SentenceBERTConfig:
+    """The bi-encoder: without other settings that of all-MiniLM-L6-v2."""
 
-    name: ClassVar[str] = "minilm"
+    name: ClassVar[str] = "sentence_bert"
     bert: BERTConfig = BERTConfig()
+    pooling: Pooling = "mean"  # of the states; cls: the state of [CLS], max: the largest value of each dimension
+    normalise: bool = True  # to length 1
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ class BERT(nn.Module):
         if config.hidden % config.attention_heads:
             raise ValueError(f"{config.attention_heads} attention heads do not divide {config.hidden}")
         self.config = config
+        self.special = (CLS, SEP)  # ids of a vocabulary; that of imported weights may have others
         self.words = nn.Embedding(config.vocabulary, config.hidden)
         self.positions = nn.Embedding(config.positions, config.hidden)
         self.segments = nn.Embedding(2, config.hidden)
@@ -117,10 +123,10 @@ class BERT(nn.Module):
         return x_BLH
 
 
-class MiniLM(nn.Module):
-    """The bi-encoder: the mean of the states of [CLS] a [SEP], brought to length 1."""
+class SentenceBERT(nn.Module):
+    """The bi-encoder: the states of [CLS] a [SEP], pooled and, if it says so, brought to length 1."""
 
-    def __init__(self, config: MiniLMConfig) -> None:
+    def __init__(self, config: SentenceBERTConfig) -> None:
         """Random weights; see `load_weights`."""
         super().__init__()
         self.config = config
@@ -129,9 +135,16 @@ class MiniLM(nn.Module):
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1; with 2 more, no more than the positions) -> embeddings [B, H]."""
-        sequence = _join((input_ids_BT, lengths_B))
-        states_BLH = self.bert(*sequence).float()
-        return nn.functional.normalize(_mean(states_BLH, sequence.real_BL), dim=-1)
+        sequence = _join(self.bert.special, (input_ids_BT, lengths_B))
+        pooled_BH = self._pooled(self.bert(*sequence).float(), sequence.real_BL)
+        return nn.functional.normalize(pooled_BH, dim=-1) if self.config.normalise else pooled_BH
+
+    def _pooled(self, states_BLH: Tensor, real_BL: Tensor) -> Tensor:
+        if self.config.pooling == "cls":
+            return states_BLH[:, 0]
+        if self.config.pooling == "max":
+            return states_BLH.masked_fill(~real_BL[:, :, None], torch.finfo(torch.float32).min).amax(dim=1)
+        return _mean(states_BLH, real_BL)
 
 
 class CrossEncoder(nn.Module):
@@ -162,9 +175,29 @@ class CrossEncoder(nn.Module):
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
     ) -> Tensor:
         """What the heads read, float32 [B, 2 H]."""
-        sequence = _join((input_ids_a_BS, lengths_a_B), (input_ids_b_BT, lengths_b_B))
+        sequence = _join(self.bert.special, (input_ids_a_BS, lengths_a_B), (input_ids_b_BT, lengths_b_B))
         states_BLH = self.bert(*sequence).float()
         return torch.cat([states_BLH[:, 0], _mean(states_BLH, sequence.real_BL)], dim=-1)
+
+
+class ClassifiedPair(CrossEncoder):
+    """A cross-encoder as the Hugging Face library has it (BertForSequenceClassification): each head reads
+    tanh(W h + b) of the state h of [CLS] alone."""
+
+    def __init__(self, config: CrossEncoderConfig) -> None:
+        """Random weights."""
+        super().__init__(config)
+        hidden = config.bert.hidden
+        self.pooler = nn.Linear(hidden, hidden)
+        self.heads = nn.ModuleDict({name: nn.Linear(hidden, outputs) for name, outputs in config.heads.items()})
+        self.heads.apply(_start)
+
+    def features(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """What the heads read, float32 [B, H]."""
+        sequence = _join(self.bert.special, (input_ids_a_BS, lengths_a_B), (input_ids_b_BT, lengths_b_B))
+        return torch.tanh(self.pooler(self.bert(*sequence)[:, 0].float()))
 
 
 class _Sequence(NamedTuple):
@@ -176,20 +209,22 @@ class _Sequence(NamedTuple):
     real_BL: Tensor
 
 
-def _join(*sides: tuple[Tensor, Tensor]) -> _Sequence:
+def _join(special: tuple[int, int], *sides: tuple[Tensor, Tensor]) -> _Sequence:
     """(ids, lengths) of each sentence -> [CLS] a [SEP] b [SEP], with each sentence's padding where it was.
 
-    A position is that in the sequence without padding: attention knows no other order.
+    `special`: the ids of [CLS] and [SEP]. A position is that in the sequence without padding: attention knows no other
+    order.
     """
+    cls, sep = special
     _, lengths_a = sides[0]
     column = torch.zeros_like(lengths_a)[:, None]
-    ids, positions, segments = [column + CLS], [column], [column]
+    ids, positions, segments = [column + cls], [column], [column]
     real = [column == 0]
     next_B1 = column + 1
     for segment, (ids_BT, lengths_B) in enumerate(sides):
         places_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device)[None, :]
         real_BT = places_BT < lengths_B[:, None]
-        ids += ids_BT, column + SEP
+        ids += ids_BT, column + sep
         positions += (next_B1 + places_BT) * real_BT, next_B1 + lengths_B[:, None]
         segments += torch.full_like(ids_BT, segment), column + segment
         real += real_BT, column == 0
@@ -251,17 +286,26 @@ def load_weights(bert: BERT, folder: Path) -> None:
         ValueError: a weight is missing, or has another shape.
         ModuleNotFoundError: the extra `distill` is not installed.
     """
+    found = read_weights(folder / "model.safetensors")
+    fill(bert, found, names_of(bert), folder / "model.safetensors")
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file by name; raises as `load_weights`."""
     try:
         from safetensors.torch import load_file
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("reading published weights needs the extra: pip install -e '.[distill]'") from error
-    path = folder / "model.safetensors"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
-    found = load_file(path)
+    return load_file(path)
+
+
+def fill(module: nn.Module, found: Mapping[str, Tensor], names: Mapping[str, str], path: Path) -> None:
+    """Give a module the tensors `found` in the file `path`, whose `names` are by ours; raises as `load_weights`."""
     weights: dict[str, Tensor] = {}
-    for name, parameter in bert.state_dict().items():
-        theirs = _their_name(name)
+    for name, parameter in module.state_dict().items():
+        theirs = names[name]
         if theirs not in found:
             raise ValueError(f"{path}: there is no {theirs}")
         if found[theirs].shape != parameter.shape:
@@ -269,7 +313,12 @@ def load_weights(bert: BERT, folder: Path) -> None:
                 f"{path}: {theirs} has shape {list(found[theirs].shape)}, expected {list(parameter.shape)}"
             )
         weights[name] = found[theirs].float()
-    bert.load_state_dict(weights)
+    module.load_state_dict(weights)
+
+
+def names_of(bert: BERT, prefix: str = "") -> dict[str, str]:
+    """Our names of the encoder's weights -> those of the Hugging Face library, `prefix` before each."""
+    return {name: prefix + _their_name(name) for name in bert.state_dict()}
 
 
 def _their_name(name: str) -> str:

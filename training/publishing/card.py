@@ -21,6 +21,8 @@ _WITH_ORDER = (
 
 
 _TRANSFORMERS = ("minilm", "cross_encoder")
+_IMPORTED = ("sentence_bert", "bert_pair", "static_mean", "onnx_encoder")
+_SAW_ELSEWHERE = "- Trained elsewhere: what it learnt, and which biases, its authors know."
 _UNKNOWN = "- Words outside the vocabulary are read by their pieces or hashed; their share is reported as `unknown`."
 _UNKNOWN_TO_BERT = (
     "- Words outside the vocabulary are read by their pieces; `unknown` is the share of words that have none, such as "
@@ -47,6 +49,7 @@ _DIRECTED = "- It reads the sentences in their order, question before answer: th
 def write_card(manifest: Manifest, path: Path) -> None:
     """Write the model card in Markdown."""
     parts = [f"# {manifest.id}", f"{manifest.title}.", _summary(manifest), _figures(manifest), _data(manifest)]
+    parts += [_imported(manifest)] if manifest.architecture in _IMPORTED else []
     parts += [_training(manifest), _limits(manifest)]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
@@ -64,6 +67,10 @@ def _summary(manifest: Manifest) -> str:
         how = _HOW[task.comparison] if task.comparison else f"`{task.graph}`, {_expected(task)}"
         scale = f", reported as a rating {task.label_scale[0]:g}..{task.label_scale[1]:g}" if task.label_scale else ""
         calibrated = f", calibrated ({task.calibration.kind.replace('_', ' ')})" if task.calibration else ""
+        if task.calibration is None and task.classes is None:
+            calibrated = (
+                f", uncalibrated: the score is the raw one, {task.raw_range[0]:g}..{task.raw_range[1]:g}, as 0..1"
+            )
         symmetry = "symmetric" if task.symmetric else "not symmetric"
         lines.append(f"- Similarity: {how}{calibrated}{scale}; {symmetry} in its two sentences.")
     if manifest.entailment is not None:
@@ -118,6 +125,8 @@ def _figures(manifest: Manifest) -> str:
         for f in manifest.figures
         if f.metric != "spearman" or len(manifest.figures) < 12  # the long transfer table keeps to Pearson
     ]
+    if not rows:
+        return "## Figures\n\nNone was measured: `python -m training evaluate-model` does."
     head = "| task | corpus | split | metric | value | rows |\n|---|---|---|---|---|---|"
     return (
         "## Figures\n\nOf these very files, through ONNX Runtime. Settings were chosen on development sets; "
@@ -134,6 +143,14 @@ def _data(manifest: Manifest) -> str:
     )
 
 
+def _imported(manifest: Manifest) -> str:
+    recipe = manifest.provenance.recipe
+    notes = recipe.get("notes")
+    lines = [f"- Parity with its own library: {recipe.get('parity')}.", f"- Calibration: {recipe.get('calibration')}."]
+    lines += [f"- {note}" for note in notes] if isinstance(notes, list) else []
+    return "## Import\n\n" + "\n".join(lines)
+
+
 def _training(manifest: Manifest) -> str:
     commands = "\n".join(manifest.provenance.commands)
     versions = ", ".join(f"{name} {value}" for name, value in manifest.provenance.environment.items())
@@ -144,6 +161,10 @@ def _training(manifest: Manifest) -> str:
 
 
 def _limits(manifest: Manifest) -> str:
+    if manifest.architecture in _IMPORTED:
+        cut = f"- Texts over {manifest.limits.max_tokens} tokens are cut, and reported as truncated."
+        together = [_TOGETHER] if manifest.family == "interaction" else []
+        return "## Limits\n\n" + "\n".join([cut, _UNKNOWN_TO_BERT, *together, _SAW_ELSEWHERE])
     return (
         "## Limits\n\n"
         f"- English. Sentences over {manifest.limits.max_tokens} tokens are cut, and reported as truncated.\n"

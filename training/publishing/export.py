@@ -8,7 +8,7 @@ only their names, types and shapes (`contract.tensors`).
 import copy
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import onnx
@@ -162,6 +162,17 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
                 yield from _graphs(attribute.g)
+
+
+def rename_values(graph: GraphProto, names: Mapping[str, str]) -> None:
+    """Give values other names wherever nodes, the bodies of loops too, read or write them, and to initializers."""
+    for each in _graphs(graph):
+        for node in each.node:
+            for values in (node.input, node.output):
+                for i, name in enumerate(values):
+                    values[i] = names.get(name, name)
+        for tensor in each.initializer:
+            tensor.name = names.get(tensor.name, tensor.name)
 
 
 def _merge_equal(graph: GraphProto) -> None:

@@ -40,11 +40,18 @@ class ParityError(Exception):
 
 
 def check_encoder(
-    path: Path, encoder: nn.Module, vocabulary: int, tensors: Mapping[str, Array] | None = None, *, seed: int = 0
+    path: Path,
+    encoder: nn.Module,
+    vocabulary: int,
+    tensors: Mapping[str, Array] | None = None,
+    *,
+    limit: int = 4096,
+    seed: int = 0,
 ) -> float:
     """Compare an ENCODER graph, with its outside tensors, with its module on random batches of different lengths.
 
-    Also: a sentence has the same embedding alone and in a batch, and ids in the padding have no effect.
+    Also: a sentence has the same embedding alone and in a batch, and ids in the padding have no effect. `limit`: most
+    tokens of a sentence.
 
     Returns:
         The largest absolute difference seen.
@@ -56,7 +63,7 @@ def check_encoder(
     rng = np.random.default_rng(seed)
 
     def example(batch: int, longest: int) -> dict[str, Array]:
-        return _sentences(rng, vocabulary, batch, longest)
+        return _sentences(rng, vocabulary, batch, min(longest, limit))
 
     worst = _check_values(path, "encoder", encoder, example, tensors)
     run = _open(path, "encoder", tensors)

@@ -92,7 +92,12 @@ class PublishedModel:
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """n texts -> float32 [n, dim]; siamese models only."""
         assert self.manifest.encoder is not None
-        encoder, ids = self._graphs[self.manifest.encoder], self._ids(texts)
+        return self.embed_ids(self._ids(texts))
+
+    def embed_ids(self, ids: Sequence[tuple[int, ...]]) -> npt.NDArray[np.float32]:
+        """n sentences as token ids -> float32 [n, dim]; siamese models only."""
+        assert self.manifest.encoder is not None
+        encoder = self._graphs[self.manifest.encoder]
         distinct = sorted(dict.fromkeys(ids), key=len)  # each once, and texts of like length together
         rows = np.concatenate([encode(encoder, distinct[s : s + BATCH]) for s in range(0, len(distinct), BATCH)])
         place = {each: i for i, each in enumerate(distinct)}

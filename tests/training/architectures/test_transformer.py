@@ -15,8 +15,8 @@ from training.architectures.transformer import (
     BERTConfig,
     CrossEncoder,
     CrossEncoderConfig,
-    MiniLM,
-    MiniLMConfig,
+    SentenceBERT,
+    SentenceBERTConfig,
     load_weights,
 )
 
@@ -31,9 +31,9 @@ def batch(texts: tuple[str, ...]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(input_ids), torch.from_numpy(lengths)
 
 
-def bi() -> MiniLM:
+def bi() -> SentenceBERT:
     torch.manual_seed(0)
-    return MiniLM(MiniLMConfig(TINY)).eval()
+    return SentenceBERT(SentenceBERTConfig(TINY)).eval()
 
 
 def cross() -> CrossEncoder:
@@ -162,7 +162,7 @@ def test_the_bi_encoder_is_all_minilm_l6_v2(published: Path) -> None:
 
     from contract.wordpiece import WordPiece
 
-    model = MiniLM(MiniLMConfig()).eval()
+    model = SentenceBERT(SentenceBERTConfig()).eval()
     load_weights(model.bert, published)
     tokenizer = WordPiece.load(published / "tokenizer.json")
     ids, lengths = pad([tokenizer.encode(text, 128).ids for text in REAL])

@@ -11,7 +11,7 @@ import copy
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,14 +20,14 @@ from torch import Tensor, nn
 from contract.errors import TokenizerError
 from contract.manifest import FileEntry, Limits, SimilarityTask
 from contract.wordpiece import WordPiece
-from training.architectures.transformer import BERT, CrossEncoder, MiniLM
+from training.architectures.transformer import BERT, CrossEncoder, SentenceBERT
 from training.publishing.export import export_encoder, export_pair
 from training.publishing.families.heads import HeadCalibrations, Heads, task_fields
 from training.publishing.families.siamese import ENCODER, SIMILARITY, STS_SCALE
 from training.publishing.families.words import TOKENIZER, Arrays, OutsideWords, arrays_of
 from training.publishing.parity import check_encoder, check_pair
 from training.publishing.shared_files import share
-from training.words.storage import Int8Embedding
+from training.words.storage import Int8Embedding, Storage
 
 logger = logging.getLogger(__name__)
 
@@ -69,11 +69,28 @@ def quantised(bert: BERT) -> BERT:
     return kept
 
 
+Network = TypeVar("Network", SentenceBERT, CrossEncoder)
+
+
+def stored(model: Network, storage: Storage) -> Network:
+    """A copy of a model as it is published.
+
+    Raises:
+        ValueError: a storage other than int8 and float32.
+    """
+    if storage not in ("int8", "float32"):
+        raise ValueError(f"transformers are stored as int8 or float32, not as {storage}")
+    kept = copy.deepcopy(model).eval()
+    if storage == "int8":
+        kept.bert = quantised(model.bert)
+    return kept
+
+
 @dataclass(frozen=True)
 class Blend:
     """The similarity as a weighted mean of a bi-encoder's cosine (0 where negative) and the cross-encoder's own one."""
 
-    encoder: MiniLM
+    encoder: SentenceBERT
     weight: float  # of the cosine; that of the cross-encoder is 1 - weight
 
 
@@ -96,7 +113,15 @@ class BlendedSimilarity(nn.Module):
         return self.weight * cosine_B1.clamp(min=0.0) + (1.0 - self.weight) * own_B1
 
 
-def write_encoder(model: MiniLM, tokenizer: Path, folder: Path, model_id: str) -> dict[str, Any]:
+def write_encoder(
+    model: SentenceBERT,
+    tokenizer: Path,
+    folder: Path,
+    model_id: str,
+    *,
+    storage: Storage = "int8",
+    max_tokens: int = MAX_TOKENS,
+) -> dict[str, Any]:
     """Export a bi-encoder.
 
     Args:
@@ -104,6 +129,8 @@ def write_encoder(model: MiniLM, tokenizer: Path, folder: Path, model_id: str) -
         tokenizer: the `tokenizer.json` of its vocabulary.
         folder: of the model; its words and tokenizer go among the shared files beside it.
         model_id: what the graph says of itself.
+        storage: of the weights.
+        max_tokens: of a sentence; with 2 more, no more than the positions.
 
     Returns:
         The fields of the manifest that depend on the model; the similarity still lacks its calibration.
@@ -113,18 +140,17 @@ def write_encoder(model: MiniLM, tokenizer: Path, folder: Path, model_id: str) -
         ParityError, GraphMismatchError: the graph does not compute what the model does.
     """
     wordpiece = _tokenizer(tokenizer, model.bert)
-    kept = copy.deepcopy(model).eval()
-    kept.bert = quantised(model.bert)
+    kept = stored(model, storage)
     arrays = _words(kept.bert, "bert.words")
     export_encoder(kept, folder / ENCODER, model_id, list(arrays))
-    difference = check_encoder(folder / ENCODER, kept, len(wordpiece), arrays)
+    difference = check_encoder(folder / ENCODER, kept, len(wordpiece), arrays, limit=max_tokens)
     logger.info("%s/%s equals its module to %.1e", model_id, ENCODER, difference)
     return {
         "family": "siamese",
         "dim": kept.output_dim,
         "encoder": ENCODER,
         "tokenizer": TOKENIZER,
-        "limits": Limits(max_tokens=MAX_TOKENS),
+        "limits": Limits(max_tokens=max_tokens),
         "similarity": SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), label_scale=STS_SCALE, symmetric=True),
         **_write_shared(arrays, wordpiece, folder)._asdict(),
     }
@@ -137,6 +163,9 @@ def write_cross_encoder(
     model_id: str,
     calibrations: HeadCalibrations,
     blend: Blend | None = None,
+    *,
+    storage: Storage = "int8",
+    max_tokens: int = MAX_TOKENS,
 ) -> dict[str, Any]:
     """Export a cross-encoder: `pair.onnx` answers all of its tasks in one run, but for a blended similarity.
 
@@ -149,6 +178,8 @@ def write_cross_encoder(
         model_id: what the graphs say of themselves.
         calibrations: of its heads.
         blend: the bi-encoder for a graph of its own, `similarity.onnx`; None: the head's output is the similarity.
+        storage: of the weights.
+        max_tokens: of each of the two; both, with 3 more, are no more than the positions.
 
     Returns:
         The fields of the manifest that depend on the model; `shared` are the entries of the shared files.
@@ -159,8 +190,7 @@ def write_cross_encoder(
         ParityError, GraphMismatchError: a graph does not compute what the model does.
     """
     wordpiece = _tokenizer(tokenizer, model.bert)
-    kept = copy.deepcopy(model).eval()
-    kept.bert = quantised(model.bert)
+    kept = stored(model, storage)
     arrays = _words(kept.bert, "network.bert.words")
     heads = Heads(kept, calibrations, similarity=blend is None)
     graphs: dict[str, nn.Module] = {PAIR: heads}
@@ -168,12 +198,12 @@ def write_cross_encoder(
         graphs[SIMILARITY] = BlendedSimilarity(kept, _with_words_of(blend, model, kept))
     for name, module in graphs.items():
         export_pair(module, folder / name, model_id, list(arrays))
-        agreement = check_pair(folder / name, module, len(wordpiece), MAX_TOKENS, arrays)
+        agreement = check_pair(folder / name, module, len(wordpiece), max_tokens, arrays)
         logger.info("%s/%s equals its module to %.1e", model_id, name, agreement.difference)
     return {
         "family": "interaction",
         "tokenizer": TOKENIZER,
-        "limits": Limits(max_tokens=MAX_TOKENS),
+        "limits": Limits(max_tokens=max_tokens),
         **task_fields(heads.columns, calibrations, PAIR, SIMILARITY if blend is not None else None),
         **_write_shared(arrays, wordpiece, folder)._asdict(),
     }

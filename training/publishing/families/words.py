@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from contract.manifest import FileEntry
-from contract.tokenizer import Tokenizer
+from contract.wordpiece import AnyTokenizer
 from training.publishing.shared_files import share
 from training.recipes import find
 from training.recipes.recipe import Recipe
@@ -61,7 +61,7 @@ def arrays_of(kept: nn.Module, prefix: str) -> Arrays:
     }
 
 
-def write_words(arrays: Arrays, tokenizer: Tokenizer, folder: Path) -> OutsideWords:
+def write_words(arrays: Arrays, tokenizer: AnyTokenizer, folder: Path) -> OutsideWords:
     """Write the arrays and the tokenizer to the shared files beside a model's folder."""
     tokenizer.save(folder / TOKENIZER)
     tensors = {name: f"{name[name.index('embedding.') :]}.npy" for name in arrays}

@@ -1,0 +1,1 @@
+"""Our models for other libraries: `python -m training save-as`."""

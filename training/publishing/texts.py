@@ -1,0 +1,48 @@
+"""Texts on which a model is held against another library: every kind of word that its vocabulary has."""
+
+import itertools
+
+import numpy as np
+
+from contract.golden import GOLDEN_TEXTS
+from contract.wordpiece import AnyTokenizer
+
+_MARKS = (" ", " ", " ", " ", ", ", ". ", "? ", " - ", "'", " \u2014 ", "\n")
+_ODD = ("\U0001f600", "na\u00efve", "\u6771\u4eac", "3,141.59", "don't", "\u00c9COLE", "x" * 120, "\u200b", "a\u0301b")
+
+
+def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = True, seed: int = 0) -> list[str]:
+    """`count` texts of 1 to `longest` tokens in any case: half of the vocabulary's whole words, half with marks between
+    words and pieces.
+
+    Args:
+        tokenizer: of the model.
+        count: how many.
+        longest: most tokens.
+        unknown: whether some have characters and words outside the vocabulary.
+        seed: of the choice.
+    """
+    rng = np.random.default_rng(seed)
+    entries = [tokenizer.token(i) for i in range(len(tokenizer))]
+    entries = [e for e in entries if not (len(e) > 2 and (e[0], e[-1]) in (("[", "]"), ("<", ">")))]
+    whole = [entry for entry in entries if not entry.startswith("##")]
+    anything = [entry.removeprefix("##") for entry in entries]
+    found: list[str] = []
+    for tried in itertools.count():
+        if len(found) == count:
+            break
+        plain = tried % 2 == 0
+        parts: list[str] = []
+        for word in rng.choice(whole if plain else anything, rng.integers(1, min(longest, 20 if plain else 60) + 1)):
+            parts += (str(word), " " if plain else str(rng.choice(_MARKS)))
+        if unknown and tried % 4 == 1:
+            parts.insert(int(rng.integers(len(parts))), f" {rng.choice(_ODD)} ")
+        text = "".join(parts)
+        text = (text, text.upper(), text.title())[tried % 3]
+        if _fits(tokenizer, text, longest):
+            found.append(text)
+    return found + [text for pair in GOLDEN_TEXTS for text in pair if _fits(tokenizer, text, longest)]
+
+
+def _fits(tokenizer: AnyTokenizer, text: str, longest: int) -> bool:
+    return 1 <= len(tokenizer.encode(text, longest + 1).ids) <= longest
