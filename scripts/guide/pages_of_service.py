@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from contract.manifest import Manifest
 from scripts.guide.pages_of_code import sentence, table
 from service.app import create_app
+from service.service import usual_entailment
 from service.settings import Settings
 
 _LONGEST = 6  # numbers of a list that are shown
@@ -21,7 +22,7 @@ def pages(models: Path) -> dict[str, str]:
     """The pages by name, from a service of the default models and one with labels of its own."""
     defaults = Settings(models_dir=models)
     chosen = dict.fromkeys(
-        (defaults.default_similarity, defaults.default_rank, defaults.default_entailment, "minilm", "sentiment")
+        (defaults.default_similarity, defaults.default_rank, usual_entailment(defaults), "minilm", "sentiment")
     )
     settings = Settings(models_dir=models, models=tuple(chosen))
     with TestClient(create_app(settings)) as client:
