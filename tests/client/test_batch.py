@@ -370,7 +370,7 @@ class Stumbling(AsyncClient):
     async def models(self) -> Any:
         return await self._inner.models()
 
-    async def similarity(self, pairs: Any, *, model: str | None = None) -> Similarities:
+    async def similarity(self, pairs: Any, *, model: str | None = None, task: Any = None) -> Similarities:
         self.asked.append(len(pairs))
         if any(a == self._text for a, _ in pairs):
             raise ServiceFailed(500 if self._code == "inference_failed" else 503, self._code, "it failed")
@@ -463,7 +463,7 @@ class Leaving(AsyncClient):
 
     asked = 0
 
-    async def similarity(self, pairs: Any, *, model: str | None = None) -> Similarities:
+    async def similarity(self, pairs: Any, *, model: str | None = None, task: Any = None) -> Similarities:
         type(self).asked += 1
         if type(self).asked > 2:
             raise NoAnswer("gone")

@@ -66,7 +66,7 @@ class Busy(AsyncClient):
     async def models(self) -> Any:
         return await self._inner.models()
 
-    async def similarity(self, pairs: Any, *, model: str | None = None) -> Similarities:
+    async def similarity(self, pairs: Any, *, model: str | None = None, task: Any = None) -> Similarities:
         self.sizes.append(len(pairs))
         self._under_way += 1
         try:

@@ -79,7 +79,7 @@ def test_composed_and_decomposed_spellings_are_one(text: str) -> None:
 
 def plainly_normalised(text: str) -> str:
     """What `normalise` is to give, step by step and in quadratic time: marks stay until they have been sorted."""
-    plain = str.maketrans(contract_text._PLAIN)
+    plain = str.maketrans(contract_text.PLAIN)
     decomposed = unicodedata.normalize("NFKD", text.translate(plain))
     kept = (c for c in decomposed if unicodedata.category(c) not in {"Mn", "Me", "Cf", "Cs", "Co"} or c in VOICING)
     spaced = "".join(" " if unicodedata.category(c) == "Cc" else c for c in kept)

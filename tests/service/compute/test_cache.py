@@ -80,6 +80,13 @@ async def test_a_model_uses_only_its_tiers() -> None:
     assert set(cache.find(ONE, [(1,), (2,)])) == {(1,)}
 
 
+@pytest.fixture
+def finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What finding a vector costs, as the service has it."""
+    monkeypatch.setattr("service.compute.cache.FINDING_SECONDS", FINDING_SECONDS)
+
+
+@pytest.mark.usefixtures("finding")
 def test_auto_keeps_vectors_that_cost_more_than_finding_them() -> None:
     cache = VectorCache(MUCH, Telemetry(), Remote())
     assert cache.tiers("auto", FINDING_SECONDS, FINDING_SECONDS * 0.9) == Tiers(False, False)
@@ -87,6 +94,7 @@ def test_auto_keeps_vectors_that_cost_more_than_finding_them() -> None:
     assert cache.tiers("redis", FINDING_SECONDS, FINDING_SECONDS * 0.9) == BOTH
 
 
+@pytest.mark.usefixtures("finding")
 @pytest.mark.parametrize(
     ("policy", "cheap", "dear"),
     [

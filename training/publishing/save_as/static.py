@@ -56,8 +56,6 @@ def read_model2vec(folder: Path) -> Callable[[list[str]], Embeddings]:
 
 
 def _save(model: PublishedModel, folder: Path, name: str) -> None:
-    from safetensors.numpy import save_file
-
     manifest = model.manifest
     if not manifest.additive:
         raise SaveRefused(
@@ -66,6 +64,10 @@ def _save(model: PublishedModel, folder: Path, name: str) -> None:
         )
     if not isinstance(model.tokenizer, Tokenizer):
         raise SaveRefused(f"{manifest.id}: its tokenizer is WordPiece already: it came from such a folder")
+    try:
+        from safetensors.numpy import save_file
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("writing weights needs the extra: pip install -e '.[distill]'") from error
     vocabulary = vocabulary_of(model.tokenizer)
     rows = model.embed_ids([(i,) for i in range(1, len(model.tokenizer))])
     rows = np.concatenate([np.zeros_like(rows[:1]), rows])[vocabulary.ids]

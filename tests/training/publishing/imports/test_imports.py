@@ -9,7 +9,6 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
-from safetensors.torch import load_file, save_file
 
 from contract.manifest import Manifest
 from service.app import create_app
@@ -21,6 +20,9 @@ from training.publishing.imports.files import ImportRefused
 from training.publishing.imports.folder import Imported, import_model, read_model
 from training.publishing.parity import ParityError
 from training.publishing.runtime import PublishedModel
+
+safetensors = pytest.importorskip("safetensors.torch", reason="the extra `distill` is not installed")
+load_file, save_file = safetensors.load_file, safetensors.save_file
 
 pytestmark = [
     pytest.mark.timeout(1500),
