@@ -15,7 +15,7 @@ from tests.service.process.test_process import running
 @pytest.fixture(scope="session")
 def url(models: Path) -> Iterator[str]:  # noqa: F811
     """A real service on a port."""
-    with running(models) as (_, address):
+    with running(models, cache="memory") as (_, address):
         yield address
 
 
