@@ -155,7 +155,8 @@ class Settings(BaseSettings):
 
     # what to cache
     cache: CachePolicy = Field(
-        default="auto", description="auto keeps them in memory, and in Redis where that costs less than the model"
+        default="auto",
+        description="auto keeps them in memory, and in Redis, each where that costs less than the model",
     )
     model_cache: Annotated[dict[str, CachePolicy], NoDecode] = Field(
         default={}, description="of single models: MODEL=memory,MODEL=redis (memory too),MODEL=off"
