@@ -1,4 +1,4 @@
-"""Parsers of environment variables: counts, lists of NAME=VALUE, versions, addresses."""
+"""Parsers of environment variables: counts, lists of NAME=VALUE, versions, keys, addresses."""
 
 import re
 from typing import Literal
@@ -53,12 +53,44 @@ def entries_of(value: object, form: str) -> object:
     return {entry[0]: entry[1] for entry in entries}
 
 
-def version_of(value: object, form: str, *words: str) -> object:
-    """A version, or one of `words`; other types are returned as they are.
+def versions_of(value: object, form: str) -> object:
+    """A variable of `MODEL=VERSION` entries as a dict of numbers or `latest`; other types are returned as they are.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it does not have this form.
     """
+    entries = entries_of(value, form)
+    return {name: _version(v, form) for name, v in entries.items()} if isinstance(entries, dict) else entries
+
+
+def versions_also_of(value: object, form: str) -> object:
+    """A variable of `MODEL=VERSION+VERSION` entries as a dict of tuples; other types are returned as they are.
+
+    Raises:
+        ValueError: it does not have this form.
+    """
+    entries = entries_of(value, form)
+    if not isinstance(entries, dict):
+        return entries
+    lists = {name: v.split("+") if isinstance(v, str) else v for name, v in entries.items()}
+    return {name: tuple(_version(part, form, ALL) for part in parts) for name, parts in lists.items()}
+
+
+def keys_of(value: object) -> object:
+    """A variable of `NAME:SHA256` entries as a dict; other types are returned as they are.
+
+    Raises:
+        ValueError: two entries have the same name.
+    """
+    if not isinstance(value, str):
+        return value
+    entries = [entry.strip().partition(":") for entry in value.split(",") if entry.strip()]
+    if len({name for name, _, _ in entries}) != len(entries):
+        raise ValueError("each key has a name of its own")
+    return {name: digest for name, _, digest in entries}
+
+
+def _version(value: object, form: str, *words: str) -> object:
     if not isinstance(value, str) or (value := value.strip()) in (LATEST, *words):
         return value
     if not _NUMBER.fullmatch(value):

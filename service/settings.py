@@ -15,8 +15,8 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from contract.manifest import MOST_MODEL_BYTES, ModelId
+from service import parsing
 from service.errors import SettingsError
-from service.parsing import ALL, Version, entries_of, is_redis_url, number_or_auto, version_of
 
 PREFIX = "SEMBLANCE_"
 CLIENTS_KEY = "SEMBLANCE_API_KEY"
@@ -36,8 +36,8 @@ _FORMS = {
 }
 
 
-_Processes = Annotated[int | Literal["auto"], number_or_auto(64)]
-_Threads = Annotated[int | Literal["auto"], number_or_auto(256)]
+_Processes = Annotated[int | Literal["auto"], parsing.number_or_auto(64)]
+_Threads = Annotated[int | Literal["auto"], parsing.number_or_auto(256)]
 
 
 class Settings(BaseSettings):
@@ -93,7 +93,7 @@ class Settings(BaseSettings):
     model_versions: Annotated[dict[str, int | Literal["latest"]], NoDecode] = Field(
         default={}, description="which version a model's bare id means: ID=2,ID=latest; latest for all others"
     )
-    model_versions_also: Annotated[dict[str, tuple[Version, ...]], NoDecode] = Field(
+    model_versions_also: Annotated[dict[str, tuple[parsing.Version, ...]], NoDecode] = Field(
         default={},
         description="versions to serve beside, as ID@VERSION: ID=1+3,ID=latest,ID=all; each takes its model's memory",
     )
@@ -241,13 +241,12 @@ class Settings(BaseSettings):
     @classmethod
     def _name_by_name(cls, value: object, field: ValidationInfo) -> object:
         form = _FORMS[field.field_name or ""]
-        pairs = entries_of(value, form)
-        if not isinstance(pairs, dict) or "versions" not in (field.field_name or ""):
-            return pairs
-        if field.field_name == "model_versions":
-            return {name: version_of(v, form) for name, v in pairs.items()}
-        lists = {name: v.split("+") if isinstance(v, str) else v for name, v in pairs.items()}
-        return {name: tuple(version_of(part, form, ALL) for part in parts) for name, parts in lists.items()}
+        match field.field_name:
+            case "model_versions":
+                return parsing.versions_of(value, form)
+            case "model_versions_also":
+                return parsing.versions_also_of(value, form)
+        return parsing.entries_of(value, form)
 
     @field_validator("guide")
     @classmethod
@@ -259,10 +258,9 @@ class Settings(BaseSettings):
     @field_validator("redis_url")
     @classmethod
     def _whole_url(cls, url: SecretStr | None) -> SecretStr | None:
-        if url is not None and not is_redis_url(url.get_secret_value()):
-            raise ValueError(
-                "expected redis://host:port/db, rediss://... or unix://path"
-            )  # not quoted: it has a password
+        if url is not None and not parsing.is_redis_url(url.get_secret_value()):
+            # Not quoted: it has a password.
+            raise ValueError("expected redis://host:port/db, rediss://... or unix://path")
         return url
 
     @field_validator("redis_secret")
@@ -275,12 +273,7 @@ class Settings(BaseSettings):
     @field_validator("api_keys", mode="before")
     @classmethod
     def _key_by_key(cls, keys: object) -> object:
-        if not isinstance(keys, str):
-            return keys
-        entries = [entry.strip().partition(":") for entry in keys.split(",") if entry.strip()]
-        if len({name for name, _, _ in entries}) != len(entries):
-            raise ValueError("each key has a name of its own")
-        return {name: digest for name, _, digest in entries}
+        return parsing.keys_of(keys)
 
     @field_validator("api_keys")
     @classmethod

@@ -73,7 +73,7 @@ def _cross(name: str, reaches: str, publication: Publication | None, *, only: tu
         optimiser=OptimiserConfig(
             "adamw", learning_rate=8e-5, heads_learning_rate=8e-4, embedding_learning_rate=None, clip=1.0
         ),
-        schedule=Schedule(epochs=8, batch_size=32, decay="linear", stop_after=6, checkpoint_seconds=240),
+        schedule=Schedule(epochs=8, batch_size=32, decay="linear", checkpoint_seconds=240),
         precision="bfloat16",
         max_tokens=56,
         publication=publication,
