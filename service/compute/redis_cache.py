@@ -116,7 +116,7 @@ class RedisCache:
 
     async def _write_and_read(self) -> Exception | Literal[True]:
         """The error of the write, or True; raises that of the read."""
-        await self._client.ping_all()
+        await self._client.check_nodes()
         pipeline = self._client.redis.pipeline(transaction=False)
         pipeline.set(_PROBES[0], b"1", ex=_PROBE_TTL_SECONDS)
         if self._client.clustered:

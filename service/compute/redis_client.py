@@ -113,10 +113,18 @@ class RedisClient:
             return await self.redis.mget_nonatomic(names)
         return await self.redis.mget(names)
 
-    async def ping_all(self) -> None:
-        """Ask each node of a cluster that has slots, since a request may need any of them; otherwise nothing."""
+    async def check_nodes(self) -> None:
+        """Ask each node of a cluster that has slots whether it serves, since a request may need any; else nothing.
+
+        Raises:
+            ClusterDownError: one of them answers no requests, because it misses others.
+            Exception: as `ask`; one does not answer.
+        """
         if isinstance(self.redis, RedisCluster):
-            await self.redis.ping(target_nodes=RedisCluster.PRIMARIES)
+            told = await self.redis.cluster_info(target_nodes=RedisCluster.PRIMARIES)
+            states = [told] if "cluster_state" in told else told.values()  # of one node, or by node
+            if any(state["cluster_state"] != "ok" for state in states):
+                raise ClusterDownError("a node does not serve")
 
     async def disconnect(self) -> None:
         """Close idle connections: after a restart of Redis each of them would fail once. A cluster is learnt anew."""
