@@ -72,6 +72,19 @@ class SentinelServer(RedisServer):
         return ["redis-server", self._file, "--sentinel", "--port", str(self.port), "--bind", "127.0.0.1"]
 
 
+class TlsSentinel(TlsServer):
+    """A sentinel over TLS, before a master over TLS."""
+
+    def __init__(self, folder: Path, keys: Path, master: RedisServer) -> None:
+        self._file = folder / "sentinel.conf"
+        self._file.write_text(f"sentinel monitor {NAME} 127.0.0.1 {master.port} 1\n")
+        super().__init__(folder, keys, "--tls-replication", "yes")
+
+    def command(self) -> list[str | Path]:
+        name, *rest = super().command()
+        return [name, self._file, "--sentinel", *rest]
+
+
 @pytest.fixture(autouse=True)
 def no_server() -> None:
     if shutil.which("redis-server") is None:
@@ -309,6 +322,17 @@ async def test_tls_with_an_authority_of_ones_own(tmp_path: Path, keys: Path) -> 
         await says(server.url, cannot_be_read("its certificate is not trusted"))
     finally:
         server.kill()
+
+
+async def test_sentinels_over_tls(tmp_path: Path, keys: Path) -> None:
+    (folder := tmp_path / "sentinel").mkdir()
+    servers: list[RedisServer] = [TlsServer(tmp_path, keys)]
+    try:
+        servers.append(TlsSentinel(folder, keys, servers[0]))
+        await are_shared(f"rediss+sentinel://127.0.0.1:{servers[1].port}/{NAME}", authority=keys / "ca.pem")
+    finally:
+        for server in servers:
+            server.kill()
 
 
 async def test_a_cluster_over_tls(tmp_path: Path, keys: Path) -> None:
