@@ -13,7 +13,7 @@ import numpy.typing as npt
 from semblance.async_client import AsyncClient
 from semblance.batch.checkpoint import Files
 from semblance.batch.job import Progress, run_batch
-from semblance.batch.tasks import BadRow, Options, find_model
+from semblance.batch.tasks import BadRow, Options, default_of, find_model
 from semblance.corpus.texts import TEXT, Texts
 from semblance.extras import needs
 
@@ -67,7 +67,7 @@ async def embed(
         BatchError, SemblanceError: as `run_batch`.
     """
     models = await client.models()
-    found = find_model(models, model or models.defaults[ROUTE], "embedding")
+    found = find_model(models, model or default_of(models, ROUTE), "embedding")
     says = output.with_suffix(".json")
     identity = {"texts": _digest(texts.path), "model": found.id, "fingerprint": found.fingerprint}
     files = Files(output)
