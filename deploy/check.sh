@@ -45,7 +45,7 @@ finish() {
     touch "$work/stop"
     [ "$status" = 0 ] || [ "$status" = $NO_DAEMON ] || compose --ansi never logs --tail 20 2>/dev/null || true
     compose unpause >/dev/null 2>&1 || true  # a paused container cannot be stopped
-    compose down --volumes --timeout 5 >/dev/null 2>&1 || true
+    compose --profile watch --profile replicas down --volumes --timeout 5 >/dev/null 2>&1 || true
     [ $stand_ins = no ] || stop_docker "$work"
     rm -rf "$work"
     if [ "$status" = 0 ] && [ $ci = no ] && [ -n "$commit" ] && [ "$(clean_commit)" = "$commit" ]; then
@@ -251,7 +251,7 @@ unset SEMBLANCE_WORKERS API_MEMORY
 compose stop --timeout 20 api >/dev/null 2>&1
 up proxy
 proxy=http://127.0.0.1:$PROXY_PORT
-replica=$(compose ps --quiet replica | head -n 1)
+replica=$(compose --profile replicas ps --quiet replica | head -n 1)
 probe similarity "$proxy" >"$work/again.json"
 cmp "$work/first.json" "$work/again.json" || fail "the answer changed"
 load "$proxy"
