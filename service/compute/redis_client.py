@@ -121,7 +121,7 @@ class RedisClient:
             Exception: as `ask`; one does not answer.
         """
         if isinstance(self.redis, RedisCluster):
-            told = await self.redis.cluster_info(target_nodes=RedisCluster.PRIMARIES)
+            told: Any = await self.redis.cluster_info(target_nodes=RedisCluster.PRIMARIES)
             states = [told] if "cluster_state" in told else told.values()  # of one node, or by node
             if any(state["cluster_state"] != "ok" for state in states):
                 raise ClusterDownError("a node does not serve")

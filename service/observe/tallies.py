@@ -179,7 +179,7 @@ def _add(
     exemplars: Mapping[int, Exemplar] = MappingProxyType({}),
 ) -> None:
     buckets = zip(names, accumulate(counts), map(exemplars.get, range(len(names))), strict=True)
-    family.add_metric(values, list(buckets), total)
+    family.add_metric(values, list(buckets), total)  # type: ignore[arg-type]  # it takes None for no exemplar
 
 
 class Registry(CollectorRegistry):
