@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/stand-ins.sh
 . deploy/record.sh
+. deploy/soon.sh
 
 stand_ins=no ci=no
 for option in "$@"; do
@@ -258,10 +259,9 @@ load "$proxy"
 kill_container "$replica"
 began=$SECONDS
 while [ "$(docker inspect --format '{{.RestartCount}} {{.State.Health.Status}}' "$replica")" != "1 healthy" ]; do
-    [ $((SECONDS - began)) -lt 60 ] || fail "the replica is not healthy after 60 s"
+    [ $((SECONDS - began)) -lt 240 ] || fail "the replica is not healthy after 240 s"
     sleep 0.5
 done
-echo "healthy again after $((SECONDS - began)) s"
-[ $((SECONDS - began)) -lt $REPLICA_SECONDS ] || fail "expected the replica back within $REPLICA_SECONDS s"
+soon_enough $(((SECONDS - began) * 1000)) $REPLICA_SECONDS "the replica that was killed is healthy"
 load_ends
 passed=yes
