@@ -78,7 +78,7 @@ def _one_pair_or_many(value: object) -> tuple[str, str] | list[tuple[str, str]]:
         raise PydanticCustomError("pairs", message) from None
 
 
-_PAIRS = TypeAdapter(Annotated[list[tuple[str, str]], Field(min_length=1, fail_fast=True)])
+_PAIRS = TypeAdapter[list[tuple[str, str]]](Annotated[list[tuple[str, str]], Field(min_length=1, fail_fast=True)])
 OneOrMany = Annotated[str | list[str], PlainValidator(_one_or_many, json_schema_input_type=Text | TextList)]
 Document = Annotated[
     str | Mapping[str, str],

@@ -69,7 +69,7 @@ BODIES: dict[str, tuple[str, bytes, int, str | None, str]] = {
         "/entailment", padded(b'{"premise":"a man","hypotheses":[', b"1", b"]}"), 422, "hypotheses.0", "a valid string",
     ),
     "pairs of another family that are numbers": (
-        "/predict", padded(b'{"inputs":[["a","b"],', b"1", b"]}"), 422, "inputs", "values",
+        "/predict", padded(b'{"inputs":[["a","b"],', b"1", b"]}"), 422, "inputs", "a list of such pairs",
     ),
     "another family's marker": (
         "/similarity",
