@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -106,7 +107,7 @@ def from_texts(path: Path, teacher: PublishedModel, tokenizer: AnyTokenizer, see
         scores = similarity(manifest.similarity, None, vectors[rows_of[:, 0]], vectors[rows_of[:, 1]]).score
         pairs += [Pair(texts[i], texts[j], float(score)) for (i, j), score in zip(rows_of, scores, strict=True)]
         ends.append(len(pairs))
-    parts = Split(*(np.arange(low, high) for low, high in zip(ends, ends[1:], strict=False)))
+    parts = Split(*(np.arange(low, high) for low, high in pairwise(ends)))
     return Material(path.name, digest, "score", pairs, parts, (0.0, 1.0), rows, faults, "line", manifest.id)
 
 
