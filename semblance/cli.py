@@ -25,6 +25,7 @@ from semblance.options import (
     Url,
     client_of,
 )
+from semblance.tuning import SETTINGS, tune
 from semblance.version import version
 
 app = typer.Typer(
@@ -270,6 +271,7 @@ def serve(
 
 
 app.command()(batch)
+app.command(context_settings=SETTINGS)(tune)
 
 
 def _lines(file: TextIO | None, what: str) -> list[str]:

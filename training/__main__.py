@@ -351,8 +351,11 @@ def _seeds(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def run_cli() -> None:
-    """Run the command line; an expected error is one line, not a traceback."""
+def run_cli(arguments: list[str] | None = None, name: str | None = None) -> None:
+    """Run the command line; an expected error is one line, not a traceback.
+
+    `arguments` instead of those of the process, and the `name` that its help shows.
+    """
     import sys
 
     from contract.errors import ContractError
@@ -374,7 +377,7 @@ def run_cli() -> None:
     app.add_typer(data_app, name="data")
     app.command()(analyse)
     try:
-        app()
+        app(arguments, prog_name=name)
     except (
         CorpusError,
         ContractError,
