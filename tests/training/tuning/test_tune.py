@@ -200,9 +200,9 @@ def test_a_transformer_learns_from_a_teacher_without_labels(tmp_path: Path, tune
     teacher = PublishedModel(tmp_path / "models" / "teacher")
     assert pair.target == pytest.approx(teacher.similarity([pair.a], [pair.b]).score[0], abs=1e-6)
     assert "rated by `teacher`" in (done.folder / "README.md").read_text()
+    short = tmp_path / "short.txt"
+    short.write_text("a dog\na cat\na man\n")
     with pytest.raises(PairsError, match="3 different texts, at least 200 are needed"):
-        short = tmp_path / "short.txt"
-        short.write_text("a dog\na cat\na man\n")
         tuned(None, texts=short, teacher="teacher", model_id="other")
 
 

@@ -11,7 +11,6 @@ from contract.golden import GOLDEN_TEXTS
 from contract.golden import TOLERANCE as GOLDEN_TOLERANCE
 from contract.manifest import Explanation, Manifest, SimilarityTask
 from contract.padding import pad
-from contract.tokenizer import Tokenizer
 from contract.wordpiece import AnyTokenizer
 from training.architectures import MGIM, PWIM, MGIMConfig, PWIMConfig
 from training.architectures.models import InteractionModel
@@ -110,7 +109,7 @@ def golden_texts(recipe: Recipe, runs: Path, seed: int, max_tokens: int) -> list
     return [texts for texts in GOLDEN_TEXTS if not hangs_on_rounding(model, table.tokenizer, max_tokens, texts)]
 
 
-def hangs_on_rounding(model: nn.Module, tokenizer: Tokenizer, limit: int, texts: Sequence[str]) -> bool:
+def hangs_on_rounding(model: nn.Module, tokenizer: AnyTokenizer, limit: int, texts: Sequence[str]) -> bool:
     """Whether the score of a pair of texts depends on rounding errors."""
     feeds = {}
     for side, text in zip("ab", texts, strict=True):
