@@ -13,15 +13,17 @@ from training.architectures.models import InteractionModel, output_dim
 from training.architectures.parts.heads import PairHead
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERTConfig
+from training.architectures.word_averaging import WordAveraging
 from training.corpora.own_pairs import Kind
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from training.pairs import Pair
 from training.recipes.recipe import OptimiserConfig, Schedule
-from training.tuning.networks import HEAD_LENGTH, InteractionPair, ScaledHead, SiamesePair
+from training.tuning.networks import HEAD_LENGTH, InteractionPair, MappedAverage, ScaledHead, SiamesePair
 from training.tuning.read_back import Start, TuneRefused
 
 TRAINED_TOKENS = 128  # of a sentence in training; more are cut
+WORD_DROPOUT = 0.1  # of averages
 _LENGTH_PAIRS = 500  # on which the length of embeddings is measured
 
 
@@ -33,7 +35,7 @@ class Plan:
     schedule: Schedule
 
 
-AVERAGING = Plan(OptimiserConfig("adam", 1e-3, 1e-3), Schedule(8, 64, patience=3, decay="linear"))
+AVERAGING = Plan(OptimiserConfig("adam", 1e-3, 3e-4), Schedule(8, 64, patience=3, decay="linear"))
 GALLERY = Plan(OptimiserConfig("adam", 3e-4, None, clip=5.0), Schedule(5, 64, patience=2, decay="linear"))
 INTERACTION = Plan(OptimiserConfig("adam", 2e-4, None, clip=5.0), Schedule(5, 16, patience=2, decay="linear"))
 TRANSFORMER = Plan(OptimiserConfig("adamw", 2e-5, None, clip=1.0), Schedule(3, 32, decay="linear"))
@@ -53,7 +55,8 @@ def plan_for(start: Start, epochs: int | None, rate: float | None) -> Plan:
     schedule = plan.schedule if epochs is None else replace(plan.schedule, epochs=epochs)
     optimiser = plan.optimiser
     if rate is not None:
-        words = None if optimiser.embedding_learning_rate is None else rate
+        words = optimiser.embedding_learning_rate
+        words = None if words is None else words * rate / optimiser.learning_rate
         optimiser = replace(optimiser, learning_rate=rate, embedding_learning_rate=words)
     return Plan(optimiser, schedule)
 
@@ -88,8 +91,9 @@ def module_for(start: Start, kind: Kind, pairs: Sequence[Pair], seed: int) -> nn
         if kind == "entailment":
             raise TuneRefused(f"{manifest.id}: it reads both texts for ratings, and has no output for entailment")
         return InteractionPair(network)
-    if isinstance(start.config, WordAveragingConfig):
+    if isinstance(network, WordAveraging):
         network.embedding = WordEmbedding(_rows(network.embedding))
+        network = MappedAverage(network, WORD_DROPOUT)
     if kind == "entailment":
         head = start.heads.get("entailment")
         return SiamesePair(network, None, _new_head(start, pairs, seed) if head is None else ScaledHead(head))
