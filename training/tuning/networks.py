@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from training.architectures.malstm import manhattan_similarity
 from training.architectures.models import InteractionModel
 from training.architectures.parts.heads import PairHead
-from training.architectures.parts.layers import WordEmbedding, WordNoise
-from training.architectures.word_averaging import WordAveraging
 
 HEAD_LENGTH = 4.0  # mean length of the embeddings that a new head reads; published ones are far shorter
 
@@ -54,33 +52,6 @@ class SiamesePair(nn.Module):
             return manhattan_similarity(a_BD, b_BD)
         answer: Tensor = self.heads["head"](a_BD, b_BD)
         return answer
-
-
-class MappedAverage(nn.Module):
-    """Word averaging and a linear map of its embeddings, which begins as the identity and moves every word alike.
-
-    What is learnt of the words in the pairs so reaches the others too. The map of a mean is the mean of the mapped
-    words: `rows` are those of a plain average that gives the same.
-    """
-
-    def __init__(self, average: WordAveraging, word_dropout: float) -> None:
-        """`word_dropout`: share of the words that are left out in training."""
-        super().__init__()
-        self.average, self.output_dim = average, average.output_dim
-        average.noise = WordNoise(0.0, word_dropout)
-        self.map = nn.Parameter(torch.eye(self.output_dim))
-
-    def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, D]."""
-        embeddings: Tensor = self.average(input_ids_BT, lengths_B) @ self.map
-        return embeddings
-
-    @torch.no_grad()
-    def rows(self) -> Tensor:
-        """Every word's mapped vector [V, D]."""
-        words = self.average.embedding
-        assert isinstance(words, WordEmbedding)
-        return words.weight.detach() @ self.map
 
 
 class ScaledHead(nn.Module):

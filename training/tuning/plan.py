@@ -13,17 +13,16 @@ from training.architectures.models import InteractionModel, output_dim
 from training.architectures.parts.heads import PairHead
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERTConfig
-from training.architectures.word_averaging import WordAveraging
 from training.corpora.own_pairs import Kind
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from training.pairs import Pair
 from training.recipes.recipe import OptimiserConfig, Schedule
-from training.tuning.networks import HEAD_LENGTH, InteractionPair, MappedAverage, ScaledHead, SiamesePair
+from training.tuning.networks import HEAD_LENGTH, InteractionPair, ScaledHead, SiamesePair
 from training.tuning.read_back import Start, TuneRefused
 
 TRAINED_TOKENS = 128  # of a sentence in training; more are cut
-WORD_DROPOUT = 0.1  # of averages
+ENOUGH_PAIRS, FEWEST_EPOCHS = 64_000, 2  # seen by averages in all
 _LENGTH_PAIRS = 500  # on which the length of embeddings is measured
 
 
@@ -35,14 +34,17 @@ class Plan:
     schedule: Schedule
 
 
-AVERAGING = Plan(OptimiserConfig("adam", 1e-3, 3e-4), Schedule(8, 64, patience=3, decay="linear"))
+AVERAGING = Plan(OptimiserConfig("adam", 1e-3, 1e-3), Schedule(10, 64, patience=3, decay="linear"))
 GALLERY = Plan(OptimiserConfig("adam", 3e-4, None, clip=5.0), Schedule(5, 64, patience=2, decay="linear"))
 INTERACTION = Plan(OptimiserConfig("adam", 2e-4, None, clip=5.0), Schedule(5, 16, patience=2, decay="linear"))
 TRANSFORMER = Plan(OptimiserConfig("adamw", 2e-5, None, clip=1.0), Schedule(3, 32, decay="linear"))
 
 
-def plan_for(start: Start, epochs: int | None, rate: float | None) -> Plan:
-    """The settings of a kind of model, with other epochs or another learning rate where they are given."""
+def plan_for(start: Start, pairs: int, epochs: int | None, rate: float | None) -> Plan:
+    """The settings of a kind of model for that many pairs, or with other epochs or another learning rate if given.
+
+    Averages learn in their first thousand steps what they can: more epochs of many pairs fit words to single pairs.
+    """
     match start.config:
         case WordAveragingConfig():
             plan = AVERAGING
@@ -52,11 +54,13 @@ def plan_for(start: Start, epochs: int | None, rate: float | None) -> Plan:
             plan = TRANSFORMER
         case _:
             plan = GALLERY
-    schedule = plan.schedule if epochs is None else replace(plan.schedule, epochs=epochs)
+    most = plan.schedule.epochs
+    if isinstance(start.config, WordAveragingConfig):
+        most = min(most, max(FEWEST_EPOCHS, ENOUGH_PAIRS // pairs))
+    schedule = replace(plan.schedule, epochs=epochs or most)
     optimiser = plan.optimiser
     if rate is not None:
-        words = optimiser.embedding_learning_rate
-        words = None if words is None else words * rate / optimiser.learning_rate
+        words = None if optimiser.embedding_learning_rate is None else rate
         optimiser = replace(optimiser, learning_rate=rate, embedding_learning_rate=words)
     return Plan(optimiser, schedule)
 
@@ -91,9 +95,8 @@ def module_for(start: Start, kind: Kind, pairs: Sequence[Pair], seed: int) -> nn
         if kind == "entailment":
             raise TuneRefused(f"{manifest.id}: it reads both texts for ratings, and has no output for entailment")
         return InteractionPair(network)
-    if isinstance(network, WordAveraging):
+    if isinstance(start.config, WordAveragingConfig):
         network.embedding = WordEmbedding(_rows(network.embedding))
-        network = MappedAverage(network, WORD_DROPOUT)
     if kind == "entailment":
         head = start.heads.get("entailment")
         return SiamesePair(network, None, _new_head(start, pairs, seed) if head is None else ScaledHead(head))

@@ -86,7 +86,7 @@ def tune(wish: Wish) -> Tuned:
     folder = wish.runs / f"tune-{wish.model_id}" / f"seed-{wish.seed}"
     start = read_start(wish.models / wish.start)
     material = _material(wish, start, folder)
-    plan = plan_for(start, wish.epochs, wish.rate)
+    plan = plan_for(start, len(material.parts.train), wish.epochs, wish.rate)
     _record(folder, _settings(wish, start, material, plan))
     refused = _write_refused(folder, material)
     logger.info("%s", _said(material, refused))

@@ -11,10 +11,10 @@ from torch import nn
 from contract.calibration import Calibration
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import EntailmentTask, Limits, Manifest, Provenance, SimilarityTask, TrainingData
-from training.architectures import MGIMConfig, WordAveragingConfig
+from training.architectures import MGIMConfig
 from training.architectures.models import InteractionModel, output_dim
+from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERT
-from training.architectures.word_averaging import WordAveraging
 from training.corpora.own_pairs import Kind
 from training.objectives.supervised import LABELS
 from training.pairs import Pair
@@ -25,7 +25,7 @@ from training.publishing.families.transformer import write_encoder
 from training.publishing.imports.folder import assemble
 from training.publishing.parity import check_head
 from training.publishing.runtime import PublishedModel
-from training.tuning.networks import InteractionPair, MappedAverage, SiamesePair
+from training.tuning.networks import InteractionPair, SiamesePair
 from training.tuning.objective import TuneObjective
 from training.tuning.read_back import Start, TuneRefused
 from training.words.storage import stored
@@ -112,9 +112,10 @@ def _siamese(
             export_head(head, output_dim(encoder), folder / siamese.ENTAILMENT, folder.name)
             check_head(folder / siamese.ENTAILMENT, head, output_dim(encoder))
         return fields
-    trained = isinstance(encoder, MappedAverage)
-    if isinstance(encoder, MappedAverage):
-        encoder = WordAveraging(WordAveragingConfig(), stored(encoder.rows(), start.storage)).eval()
+    words = encoder.embedding
+    trained = isinstance(words, WordEmbedding)
+    if trained:
+        encoder.embedding = stored(words.weight.detach(), start.storage)
     fields = siamese.write_graphs(encoder, heads, start.tokenizer, folder, folder.name, shares=not trained)
     return {"limits": limits, "additive": start.manifest.additive, **fields}
 
