@@ -61,8 +61,8 @@ class Csv:
         with self._path.open("rb") as file:
             records = islice(self._records(file), start + 1, None)
             while found := list(islice(records, size)):
-                rows, lines = [self._row(cells) for cells, _, _ in found], [line for _, _, line in found]
-                yield Chunk(start, rows, found[-1][1], lines=lines)
+                rows = [self._row(cells) for cells, _, _ in found]
+                yield Chunk(start, [*rows], found[-1][1], lines=[line for _, _, line in found])
                 start += len(found)
 
     def _records(self, file: BinaryIO) -> Iterator[tuple[list[str] | Unreadable, int, int]]:

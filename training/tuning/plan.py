@@ -110,8 +110,9 @@ def module_for(start: Start, kind: Kind, pairs: Sequence[Pair], seed: int) -> nn
 
 
 @torch.no_grad()
-def _rows(embedding: nn.Module) -> np.ndarray:
+def _rows(embedding: nn.Module | torch.Tensor) -> np.ndarray:
     """Every row of an embedding in float32 [V, D]."""
+    assert isinstance(embedding, nn.Module)
     size = next(iter([*embedding.buffers(), *embedding.parameters()])).shape[0]
     found: np.ndarray = embedding(torch.arange(size)[None]).squeeze(0).float().numpy()
     return found

@@ -36,6 +36,7 @@ from training.architectures import (
 )
 from training.architectures.models import InteractionModel
 from training.architectures.parts.heads import PairHead
+from training.architectures.parts.layers import width
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.publishing.export import export_encoder, export_pair, graphs_in
 from training.words.storage import Float16Embedding, Int8Embedding, Storage, stored
@@ -129,8 +130,9 @@ def _made(kind: type, settings: Any) -> Any:
 
 def _arrays(folder: Path, manifest: Manifest) -> dict[str, npt.NDArray[np.generic]]:
     """Every initializer of the graph that reads texts, and the tensors outside it."""
-    name = manifest.encoder or (manifest.similarity and manifest.similarity.graph)
-    assert name is not None  # an interaction model without a similarity is of an architecture that was refused
+    name = manifest.encoder or (None if manifest.similarity is None else manifest.similarity.graph)
+    if name is None:
+        raise TuneRefused(f"{manifest.id}: it has no graph that scores pairs")
     graph = onnx.load(folder / name, load_external_data=False).graph
     outside: dict[str, npt.NDArray[np.generic]] = dict(load_tensors(folder, manifest))
     return outside | {
@@ -146,7 +148,7 @@ def _rebuilt(
 ) -> tuple[nn.Module, Storage]:
     """The network around the words as they are stored."""
     words, storage = _words(manifest, arrays)
-    probe_words = stored(torch.randn(_PROBE_WORDS, words.embedding_dim), storage)  # type: ignore[arg-type]
+    probe_words = stored(torch.randn(_PROBE_WORDS, width(words)), storage)
     if isinstance(config, PWIMConfig | MGIMConfig):
         similarity = manifest.similarity
         if similarity is None or similarity.classes is None:
@@ -156,7 +158,7 @@ def _rebuilt(
             InteractionModel(build_interaction(config, each, classes), both_orders=similarity.symmetric)
             for each in (words, probe_words)
         )
-        export = export_pair
+        export: Callable[[nn.Module, Path, str], None] = export_pair
     else:
         model, probe = build_encoder(config, words), build_encoder(config, probe_words)  # type: ignore[assignment]
         export = export_encoder
