@@ -15,7 +15,7 @@ from torch import nn
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import EntailmentTask, Limits, Manifest, Provenance, SimilarityTask
 from tests import toys
-from tests.toy_wordpiece import WORDS, wordpiece_json
+from tests.toy_wordpiece import WORDS, wordpiece, wordpiece_json
 from training.architectures import ArchitectureConfig, MGIMConfig, WordAveragingConfig, build_encoder, build_interaction
 from training.architectures.models import InteractionModel
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
@@ -29,7 +29,7 @@ from training.sources.credits import TEACHER
 from training.words.storage import stored
 
 LIMITS = Limits(max_tokens=toys.MAX_TOKENS)
-BERT = SentenceBERTConfig(BERTConfig(104, hidden=8, layers=1, attention_heads=2, inner=8, positions=20))
+BERT = SentenceBERTConfig(BERTConfig(len(wordpiece()), hidden=8, layers=1, attention_heads=2, inner=8, positions=20))
 
 
 def shaken(module: nn.Module, seed: int = 5) -> nn.Module:
