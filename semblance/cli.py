@@ -11,6 +11,7 @@ from rich.console import Console
 
 from semblance import render
 from semblance.batch.command import batch
+from semblance.corpus.command import dedupe, search
 from semblance.extras import needs
 from semblance.options import (
     ApiKey,
@@ -272,6 +273,8 @@ def serve(
 
 app.command()(batch)
 app.command(context_settings=SETTINGS)(tune)
+app.command()(dedupe)
+app.command()(search)
 
 
 def _lines(file: TextIO | None, what: str) -> list[str]:
