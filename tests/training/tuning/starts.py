@@ -29,7 +29,9 @@ from training.sources.credits import TEACHER
 from training.words.storage import stored
 
 LIMITS = Limits(max_tokens=toys.MAX_TOKENS)
-BERT = SentenceBERTConfig(BERTConfig(len(wordpiece()), hidden=8, layers=1, attention_heads=2, inner=8, positions=20))
+BERT = SentenceBERTConfig(
+    BERTConfig(len(wordpiece()), hidden=40, layers=1, attention_heads=2, inner=40, positions=20)
+)  # smaller weights are folded
 
 
 def shaken(module: nn.Module, seed: int = 5) -> nn.Module:

@@ -132,7 +132,7 @@ def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(tmp_path: Path
 def test_entailment_gets_a_head_where_there_was_none(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
     average(tmp_path)
     path = starts.write(tmp_path / "pairs.jsonl", starts.rows("entailment", 400))
-    done = tuned(path)
+    done = tuned(path, rate=0.02, epochs=12)
     assert done.main == "accuracy"
     assert done.after["accuracy"] > done.before["accuracy"] + 0.05  # the share of the most frequent label
     manifest = Manifest.load(done.folder)
