@@ -104,19 +104,22 @@ def _siamese(
     encoder, limits = model.encoder, start.manifest.limits
     task = "entailment" if kind == "entailment" else "similarity"
     heads = {task: model.heads["head"].folded(temperature)} if model.heads else {}
+    spread = 1 / model.heads["head"].factor if model.heads else 1.0  # type: ignore[operator]
     if isinstance(encoder, SentenceBERT):
         fields = write_encoder(
             encoder, tokenizer, folder, folder.name, storage=start.storage, max_tokens=limits.max_tokens
         )
         for head in heads.values():
             export_head(head, output_dim(encoder), folder / siamese.ENTAILMENT, folder.name)
-            check_head(folder / siamese.ENTAILMENT, head, output_dim(encoder))
+            check_head(folder / siamese.ENTAILMENT, head, output_dim(encoder), spread=spread)
         return fields
     words = encoder.embedding
     trained = isinstance(words, WordEmbedding)
     if trained:
         encoder.embedding = stored(words.weight.detach(), start.storage)
-    fields = siamese.write_graphs(encoder, heads, start.tokenizer, folder, folder.name, shares=not trained)
+    fields = siamese.write_graphs(
+        encoder, heads, start.tokenizer, folder, folder.name, shares=not trained, spread=spread
+    )
     return {"limits": limits, "additive": start.manifest.additive, **fields}
 
 

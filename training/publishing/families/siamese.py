@@ -83,6 +83,7 @@ def write_graphs(
     model_id: str,
     *,
     shares: bool,
+    spread: float = 1.0,
 ) -> dict[str, Any]:
     """Export an encoder, around its words as they are stored, and its heads.
 
@@ -93,6 +94,7 @@ def write_graphs(
         folder: of the model.
         model_id: what the graphs say of themselves.
         shares: words and tokenizer go among the shared files beside the folder.
+        spread: deviation of the embeddings that the heads are compared on.
 
     Returns:
         Manifest fields, without those of the tasks; `shared`: entries of shared files.
@@ -118,7 +120,7 @@ def write_graphs(
     for task, name in (("similarity", SIMILARITY), ("entailment", ENTAILMENT)):
         if task in heads:
             export_head(heads[task], dim, folder / name, model_id)
-            difference = max(difference, check_head(folder / name, heads[task], dim))
+            difference = max(difference, check_head(folder / name, heads[task], dim, spread=spread))
     if SENTIMENT in heads:
         export_classifier(heads[SENTIMENT], dim, folder / CLASSIFICATION, model_id)
         difference = max(difference, check_classifier(folder / CLASSIFICATION, heads[SENTIMENT], dim))
