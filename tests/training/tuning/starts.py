@@ -29,9 +29,9 @@ from training.sources.credits import TEACHER
 from training.words.storage import stored
 
 LIMITS = Limits(max_tokens=toys.MAX_TOKENS)
-# Not smaller: an export folds tensors of up to a thousand numbers into others.
+# Not smaller: an export folds tensors of a few thousand numbers into others.
 BERT = SentenceBERTConfig(
-    BERTConfig(len(wordpiece()), hidden=40, layers=1, attention_heads=2, inner=40, positions=20)
+    BERTConfig(len(wordpiece()), hidden=96, layers=1, attention_heads=2, inner=96, positions=20)
 )  # smaller weights are folded
 
 
