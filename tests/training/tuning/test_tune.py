@@ -129,19 +129,6 @@ def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(tmp_path: Path
     assert (done.folder / "manifest.json").is_file()
 
 
-def test_entailment_gets_a_head_where_there_was_none(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
-    average(tmp_path)
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("entailment", 400))
-    done = tuned(path, rate=0.02, epochs=12)
-    assert done.main == "accuracy"
-    assert done.after["accuracy"] > done.before["accuracy"] + 0.05  # the share of the most frequent label
-    manifest = Manifest.load(done.folder)
-    assert manifest.tasks == ("entailment",)
-    said = PublishedModel(done.folder).entailment(["the dog plays guitar"], ["a man runs"])
-    assert sum(said[0].values()) == pytest.approx(1.0, abs=1e-5)
-    assert "share of the most frequent label" in (done.folder / "README.md").read_text()
-
-
 def test_a_head_of_ratings_moves_to_the_scale_of_the_pairs(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
     head = starts.shaken(PairHead(8, 5, hidden=6))
     assert isinstance(head, PairHead)
