@@ -193,7 +193,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             place = f"inputs.{which}" if one else f"inputs.{{}}.{which}"
             return Texts([pair[which] for pair in pairs], place.format, request.cutting)
 
-        model, answers = await scoring.entail(request.model, side(0), side(1))
+        model, answers, _ = await scoring.entail(request.model, side(0), side(1))
         predictions = [predictions_of(probabilities, request.raw_scores) for probabilities in answers]
         return model, predictions[0] if one else predictions
 
