@@ -48,7 +48,7 @@ def elements(shape: Sequence[int], name: str) -> int:
         InvalidRequest: more than one dimension is larger than 1.
     """
     if sum(size > 1 for size in shape) > 1:
-        raise InvalidRequest(f"a shape of {list(shape)}: expected one dimension of texts", field=name)
+        raise InvalidRequest(f"input {name} has the shape {list(shape)}: expected one dimension of texts", field=name)
     return prod(shape)
 
 
@@ -63,13 +63,13 @@ def texts_of_bytes(values: memoryview, count: int, name: str) -> list[str]:
         start = at + _LENGTH
         at = start + int.from_bytes(values[at:start], "little")
         if start > len(values) or at > len(values):
-            raise InvalidRequest(f"its {len(values)} bytes end within text {i} of {count}", field=name)
+            raise InvalidRequest(f"input {name}: its {len(values)} bytes end within text {i} of {count}", field=name)
         try:
             texts.append(str(values[start:at], "utf-8"))
         except UnicodeDecodeError:
             raise InvalidRequest("the text is not UTF-8", field=f"{name}.{i}") from None
     if at != len(values):
-        raise InvalidRequest(f"{len(values) - at} of its bytes are after its {count} texts", field=name)
+        raise InvalidRequest(f"input {name}: {len(values) - at} of its bytes are after its {count} texts", field=name)
     return texts
 
 

@@ -293,7 +293,8 @@ class Infer:
         if len(a.texts) != len(b.texts) and not (one and len(a.texts) == 1):
             expected = "expected one, or as many" if one else "expected as many"
             raise InvalidRequest(
-                f"{len(a.texts)} texts beside {len(b.texts)} in {form.inputs[1]}: {expected}", field=form.inputs[0]
+                f"{len(a.texts)} texts in {form.inputs[0]} beside {len(b.texts)} in {form.inputs[1]}: {expected}",
+                field=form.inputs[0],
             )
         if form is RANKING and len(a.texts) != 1:
             raise InvalidRequest(f"{len(a.texts)} queries, expected one", field="query")
