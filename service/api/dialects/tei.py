@@ -170,7 +170,7 @@ def operations(scoring: Scoring) -> list[Operation]:
     """The POST requests of this family."""
 
     def known(name: str | None) -> str | None:
-        """The model that is asked for: not a name on Hugging Face's hub, which TEI's clients may send and TEI ignores."""
+        """The model that is asked for. Clients may send a name of the hub, which TEI ignores: ours have no slash."""
         return None if name is not None and "/" in name and name not in scoring.aliases else name
 
     async def tei_rerank(request: TeiRerankRequest) -> tuple[str, list[TeiRank]]:
