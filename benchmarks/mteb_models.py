@@ -4,11 +4,11 @@
     python -m benchmarks.mteb_models minilm --tasks SICK-R STS15 MSRP WikiQA
     python -m benchmarks.mteb_models avg-paraphrase --url http://127.0.0.1:8000
 
-Needs `mteb` (extra `frameworks`) and the corpora (SEMBLANCE_DATA); nothing is fetched. SICK-R, STSBenchmark and STS12 to
-STS16 are mteb's own tasks; MSRP and WikiQA, which mteb has not, are tasks of its own kinds (pair classification,
-reranking). Their rows are those that our figures are of: of SICK the test part (the hub's SICK-R has all three parts), of
-STS Benchmark the development part (`validation`), of a year of STS all sets together. So the figures of SICK-R are not
-those of mteb's leaderboard.
+Needs `mteb` (extra `frameworks`) and the corpora (SEMBLANCE_DATA); nothing is fetched. SICK-R, STSBenchmark and STS12
+to STS16 are mteb's own tasks; MSRP and WikiQA, which mteb has not, are tasks of its own kinds (pair classification,
+reranking). Their rows are those that our figures are of: of SICK the test part (the hub's SICK-R has all three parts),
+of STS Benchmark the development part (`validation`), of a year of STS all sets together. So the figures of SICK-R are
+not those of mteb's leaderboard.
 """
 
 import argparse

@@ -68,7 +68,7 @@ class EmbeddingsRequest(ForeignRequest):
 
     input: OneOrMany
     model: ModelName = None
-    encoding_format: Literal["float", "base64"] = "float"
+    encoding_format: Literal["float", "base64"] | None = Field("float", description="null, as LiteLLM sends it: float")
     dimensions: int | None = Field(None, ge=1, description="the model's own number, if given")
 
 
