@@ -83,7 +83,7 @@ def write(outputs: Iterable[tuple[str, npt.NDArray[Any], bool]]) -> tuple[list[d
     values = []
     for name, array, binary in outputs:
         flat = np.ascontiguousarray(array).reshape(-1)
-        tensor = {"name": name, "datatype": DATATYPES[array.dtype], "shape": list(array.shape)}
+        tensor: dict[str, Any] = {"name": name, "datatype": DATATYPES[array.dtype], "shape": list(array.shape)}
         if binary:
             values.append(flat.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
             tensor["parameters"] = {"binary_data_size": len(values[-1])}
