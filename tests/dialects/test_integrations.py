@@ -56,12 +56,12 @@ def run(library: str, server: Server) -> dict[str, Any]:
     return names
 
 
-def scores_of(server: Server, **more: object) -> list[float]:
-    """Our own scores of the two documents, in their order."""
-    body = {"query": QUERY, "candidates": DOCUMENTS} | more
+def ranked(server: Server, texts: list[str]) -> list[tuple[int, Any]]:
+    """Our own order of these texts: places with scores, best first."""
+    body = {"model": "avg-paraphrase", "query": QUERY, "candidates": texts}
     results = httpx.post(f"{server.url}/rank", json=body).raise_for_status().json()["results"]
-    assert results[0]["index"] == 1  # the guitar
-    return [result["score"] for result in sorted(results, key=lambda result: result["index"])]
+    assert results[0]["score"] > results[1]["score"]  # or else any order would do
+    return [(result["index"], pytest.approx(result["score"], abs=1e-6)) for result in results]
 
 
 def unit(server: Server, *texts: str) -> np.ndarray:
@@ -79,18 +79,17 @@ def test_every_line_of_the_page_is_run_or_replayed() -> None:
 @pytest.mark.filterwarnings("default")
 def test_haystack(server: Server) -> None:
     left = run("Haystack", server)
-    dog, guitar = scores_of(server)
-    assert (left["best"].content, left["best"].score) == (GUITAR, pytest.approx(guitar, abs=1e-6))
-    assert [one.content for one in left["ranked"]] == [GUITAR, DOG]
-    assert [one.score for one in left["ranked"]] == pytest.approx([guitar, dog], abs=1e-6)
+    expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
+    assert (left["best"].content, left["best"].score) == expected[0]
+    assert [(one.content, one.score) for one in left["ranked"]] == expected
 
 
 @pytest.mark.filterwarnings("default")
 def test_llama_index(server: Server) -> None:
     left = run("LlamaIndex", server)
-    dog, guitar = scores_of(server)
-    assert (left["best"].node.text, left["best"].score) == (GUITAR, pytest.approx(guitar, abs=1e-6))
-    assert [one.score for one in left["ranked"]] == pytest.approx([guitar, dog], abs=1e-6)
+    expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
+    assert (left["best"].node.text, left["best"].score) == expected[0]
+    assert [(one.node.text, one.score) for one in left["ranked"]] == expected
     for vector in left["vectors"]:
         np.testing.assert_allclose(vector, unit(server, GUITAR)[0], atol=1e-6)
 
@@ -98,11 +97,10 @@ def test_llama_index(server: Server) -> None:
 @pytest.mark.filterwarnings("default")
 def test_litellm(server: Server) -> None:
     left = run("LiteLLM", server)
-    dog, guitar = scores_of(server)
     assert len(left["ranked"]) == 5
     for name, answer in left["ranked"].items():
         found = [(result["index"], result["relevance_score"]) for result in answer.results]
-        assert found == [(1, pytest.approx(guitar, abs=1e-6)), (0, pytest.approx(dog, abs=1e-6))], name
+        assert found == ranked(server, DOCUMENTS), name
     assert len(left["embedded"]) == 4
     for name, answer in left["embedded"].items():
         vectors = [item["embedding"] for item in answer.data]
@@ -117,32 +115,32 @@ def test_litellm_returns_documents_by_its_infinity_base(server: Server) -> None:
         model="infinity/avg-paraphrase", query=QUERY, documents=DOCUMENTS, return_documents=True, top_n=1,
         api_base=f"{server.url}/infinity", api_key="any",
     )  # fmt: skip
-    assert [result["document"]["text"] for result in answer.results] == [GUITAR]
+    assert [result["document"]["text"] for result in answer.results] == [DOCUMENTS[ranked(server, DOCUMENTS)[0][0]]]
 
 
 @pytest.mark.filterwarnings("default")
 def test_langchain_cohere(server: Server) -> None:
     left = run("langchain-cohere", server)
-    dog, guitar = scores_of(server)
-    assert [one.page_content for one in left["ranked"]] == [GUITAR, DOG]
-    assert [one.metadata["relevance_score"] for one in left["ranked"]] == pytest.approx([guitar, dog], abs=1e-6)
+    found = [(one.page_content, one.metadata["relevance_score"]) for one in left["ranked"]]
+    assert found == [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
     np.testing.assert_allclose(left["vector"], unit(server, GUITAR)[0], atol=1e-6)
 
 
 @pytest.mark.filterwarnings("default")
 def test_txtai(server: Server) -> None:
     left = run("txtai", server)
-    assert left["best"]["text"] == GUITAR
-    asked, found = unit(server, "A man plays a guitar.", GUITAR)
-    assert left["best"]["score"] == pytest.approx(float(asked @ found), abs=1e-5)
+    asked, *found = unit(server, "A man plays a guitar.", *DOCUMENTS)
+    cosines = [float(asked @ each) for each in found]
+    assert left["best"]["text"] == DOCUMENTS[int(np.argmax(cosines))]
+    assert left["best"]["score"] == pytest.approx(max(cosines), abs=1e-5)
 
 
 @pytest.mark.filterwarnings("default")
 def test_rerankers(server: Server) -> None:
     left = run("rerankers", server)
-    dog, guitar = scores_of(server)
-    assert (left["best"].document.text, left["best"].score) == (GUITAR, pytest.approx(guitar, abs=1e-6))
-    assert [one.score for one in left["ranked"].results] == pytest.approx([guitar, dog], abs=1e-6)
+    expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
+    assert (left["best"].document.text, left["best"].score) == expected[0]
+    assert [(one.document.text, one.score) for one in left["ranked"].results] == expected
 
 
 @pytest.mark.filterwarnings("default")
@@ -150,8 +148,8 @@ def test_tritonclient(server: Server) -> None:
     left = run("tritonclient", server)
     client = left["client"]
     try:
-        assert left["scores"].tolist() == pytest.approx(scores_of(server), abs=1e-6)
-        assert left["order"].tolist() == [1, 0]
+        expected = ranked(server, DOCUMENTS)
+        assert [(place, left["scores"][place]) for place in left["order"].tolist()] == expected
         assert "binary_data_size" in left["answer"].get_output("score")["parameters"]  # what it asks for by itself
         assert client.is_server_live()
         assert client.is_model_ready("avg-paraphrase")
@@ -166,8 +164,8 @@ def test_tritonclient(server: Server) -> None:
             assert found.get_response()["id"] == "mine"
             rows = found.as_numpy("embedding")
             assert rows.dtype == np.float32
-            expected = httpx.post(f"{server.url}/embed", json={"sentences": [DOG, "Ein Mann, müde."]}).json()
-            np.testing.assert_allclose(rows, expected["embeddings"], atol=1e-6)
+            own = httpx.post(f"{server.url}/embed", json={"sentences": [DOG, "Ein Mann, müde."]}).json()
+            np.testing.assert_allclose(rows, own["embeddings"], atol=1e-6)
         with pytest.raises(left["triton"].InferenceServerException, match="no model 'nope'"):
             client.infer("nope", [text])
         with pytest.raises(left["triton"].InferenceServerException, match="must not be compressed"):
@@ -186,8 +184,8 @@ def test_open_webui_as_it_asks_and_reads(server: Server) -> None:
     (asked,) = JSON["Open WebUI"]
     answer = posted(server, "/v1/rerank", asked)
     by_place = sorted(answer["results"], key=lambda result: result["index"])  # as its ExternalReranker does
-    assert [result["index"] for result in by_place] == [0, 1]
-    assert by_place[1]["relevance_score"] > by_place[0]["relevance_score"]
+    scores = [result["relevance_score"] for result in by_place]
+    assert list(enumerate(scores)) == sorted(ranked(server, json.loads(asked)["documents"]), key=lambda one: one[0])
 
 
 def test_elasticsearch_as_it_asks_and_reads(server: Server) -> None:
@@ -195,13 +193,13 @@ def test_elasticsearch_as_it_asks_and_reads(server: Server) -> None:
     url = json.loads(setting.partition("\n")[2])["service_settings"]["url"]
     answer = posted(server, url.removeprefix("http://127.0.0.1:8000"), asked)
     texts = json.loads(asked)["texts"]
-    assert [(item["index"], item["text"]) for item in answer] == [(1, texts[1]), (0, texts[0])]
-    assert answer[0]["score"] > answer[1]["score"]
+    expected = ranked(server, texts)
+    assert [(item["index"], item["score"]) for item in answer] == expected
+    assert [item["text"] for item in answer] == [texts[place] for place, _ in expected]
     # Its service `custom`, by the paths of the page.
     body = json.dumps({"model": "avg-paraphrase", "query": QUERY, "documents": texts})
     results = posted(server, "/v1/rerank", body)["results"]
-    assert [result["index"] for result in results] == [1, 0]
-    assert all(isinstance(result["relevance_score"], float) for result in results)
+    assert [(result["index"], result["relevance_score"]) for result in results] == expected
 
 
 def test_opensearch_fills_its_blueprint_in_and_reads_the_answer(server: Server) -> None:
@@ -219,11 +217,9 @@ def test_opensearch_fills_its_blueprint_in_and_reads_the_answer(server: Server) 
     body = Parameters(action["request_body"]).substitute(values)
     answer = posted(server, action["url"].removeprefix("http://127.0.0.1:8000"), body)
     # connector.post_process.cohere.rerank reads these, and puts scores back at the places of the documents.
-    dog, guitar = scores_of(server)
-    assert [(one["index"], one["relevance_score"]) for one in answer["results"]] == [
-        (1, pytest.approx(guitar, abs=1e-6)), (0, pytest.approx(dog, abs=1e-6)),
-    ]  # fmt: skip
-    assert answer["results"][0]["document"] == {"text": GUITAR}
+    expected = ranked(server, DOCUMENTS)
+    assert [(one["index"], one["relevance_score"]) for one in answer["results"]] == expected
+    assert answer["results"][0]["document"] == {"text": DOCUMENTS[expected[0][0]]}
     embedding = json.dumps(
         {"texts": [DOG], "truncate": "END", "model": "avg-paraphrase", "input_type": "search_document"}
     )
