@@ -28,7 +28,7 @@ class CohereEmbedV1Request(ForeignRequest):
     model: ModelName = None
     input_type: str | None = Field(None, description='only "image" is refused: the models here have no prompts')
     embedding_types: _Types | None = None
-    truncate: Literal["NONE", "START", "END"] = "END"
+    truncate: Literal["NONE", "START", "END"] | None = Field("END", description="null, as LangChain sends it: END")
     output_dimension: int | None = Field(None, ge=1, description="the model's own number, if given")
     max_tokens: int | None = Field(None, ge=1, description="cut texts to this many tokens")
 
