@@ -5,7 +5,7 @@ The names of the inputs say what is asked, as the fields of our own routes do: `
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import orjson
 from fastapi.params import Depends
 from fastapi.routing import APIRoute
-from pydantic import ConfigDict, Field, PlainValidator
+from pydantic import ConfigDict, Field, JsonValue, PlainValidator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
@@ -55,11 +55,12 @@ FORMS = (PAIRS, RANKING, ENTAILMENT, EMBEDDING)
 
 def _flat(value: object) -> list[str]:
     """The texts of a list, or of lists in it: the protocol allows both."""
-    found = [inner for item in value for inner in (item if isinstance(item, list) else [item])] if isinstance(
-        value, list
-    ) else [None]  # fmt: skip
-    if not all(isinstance(text, str) for text in found):
-        raise PydanticCustomError("data", "expected a list of texts")
+    found: list[str] = []
+    for item in value if isinstance(value, list) else [None]:
+        for text in item if isinstance(item, list) else [item]:
+            if not isinstance(text, str):
+                raise PydanticCustomError("data", "expected a list of texts")
+            found.append(text)
     return found
 
 
@@ -101,8 +102,10 @@ class OutputName(ForeignRequest):
     parameters: OutputParameters = OutputParameters()
 
 
-def _example(**inputs: list[str]) -> dict[str, object]:
-    tensors = [{"name": k, "datatype": "BYTES", "shape": [len(v)], "data": v} for k, v in inputs.items()]
+def _example(**inputs: list[str]) -> JsonValue:
+    tensors: list[JsonValue] = [
+        {"name": name, "datatype": "BYTES", "shape": [len(texts)], "data": [*texts]} for name, texts in inputs.items()
+    ]
     return {"inputs": tensors}
 
 
@@ -202,6 +205,10 @@ class Infer:
             raise AssertionError("http/edge.py calls Infer itself")
 
         binary = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+        calls: list[tuple[str, Callable[..., Any], str]] = [
+            (PATHS[0], infer, "Compare, order, label or embed texts"),
+            (PATHS[1], infer_version, "The same, by one version of a model"),
+        ]
         return [
             APIRoute(
                 path,
@@ -213,12 +220,7 @@ class Infer:
                 tags=[self._family.name],
                 dependencies=dependencies,
             )
-            for path, call, summary in zip(
-                PATHS,
-                (infer, infer_version),
-                ("Compare, order, label or embed texts", "The same, by one version of a model"),
-                strict=True,
-            )
+            for path, call, summary in calls
         ]
 
     async def _answer(self, name: str, body: Body) -> tuple[str, bytes]:
