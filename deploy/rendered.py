@@ -5,8 +5,11 @@ It ends with 77 where the libraries are not installed (extra `dev`).
 """
 
 import json
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +36,32 @@ def examples() -> dict[str, Values]:
     return {path.name: yaml.safe_load(path.read_text()) for path in sorted(CHART.glob("ci/*-values.yaml"))}
 
 
-def rendered(values: Values, *, name: str = "demo", namespace: str = "prod") -> list[Resource]:
+@contextmanager
+def without_links() -> Iterator[Path]:
+    """The chart with its links followed, as `helm package` does; about each Helm would print a line."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(shutil.copytree(CHART, Path(folder) / "semblance"))
+
+
+def rendered(values: Values, *, name: str = "demo", namespace: str = "prod", cluster: str = "") -> list[Resource]:
     """The resources of a release with these values; values that values.schema.json refuses are an error.
+
+    Args:
+        values: beside the chart's own.
+        name: of the release.
+        namespace: of the release.
+        cluster: address of an API server that `lookup` asks; none without it.
 
     Raises:
         helm_python.HelmError: the values, or a template, are at fault.
     """
-    with helm.Chart.load(CHART) as chart:
+    with without_links() as folder, helm.Chart.load(folder) as chart:
         chart.validate_schema(chart.merge_values(values))
-        files = chart.render(values, name=name, namespace=namespace)
+        if cluster:
+            with helm.Config(kube_apiserver=cluster, namespace=namespace, storage_driver="memory") as config:
+                files = config.render(chart, values, name=name, namespace=namespace)
+        else:
+            files = chart.render(values, name=name, namespace=namespace)
     return [
         document
         for path, text in sorted(files.items())
@@ -59,7 +79,8 @@ def kserve() -> list[Resource]:
 def lint(values: Values) -> list[str]:
     """What `helm lint --strict` has against the chart with these values."""
     warning = 2
-    report = helm.lint(CHART, values, strict=True)
+    with without_links() as folder:
+        report = helm.lint(folder, values, strict=True)
     return [f"{found['path']}: {found['error']}" for found in report["messages"] if found["severity"] >= warning]
 
 

@@ -113,6 +113,10 @@ class Settings(BaseSettings):
     providers: Literal["auto", "cuda", "cpu"] = Field(
         default="auto", description="auto is CUDA where this ONNX Runtime has it, and else the CPU"
     )
+    cuda_device: int = Field(default=0, ge=0, description="number of the GPU that models run on, where there is CUDA")
+    cuda_memory_bytes: int = Field(
+        default=0, ge=0, description="most of the GPU's memory for one graph; 0: no limit (docs/how-to/gpu.md)"
+    )
     workers: _Processes = Field(
         default=1, description="processes that share the port; auto is one for each CPU that this container may use"
     )
