@@ -1,9 +1,10 @@
 #!/bin/sh
-# lock.sh UV PACKAGE [OPTION...]: the three locks anew from pyproject.toml. Pins that still fit stay; --upgrade takes the
+# lock.sh UV PACKAGE [OPTION...]: the four locks anew from pyproject.toml. Pins that still fit stay; --upgrade takes the
 # newest versions. PACKAGE is locked as well. uv asks the package index that this machine is set up with, and names none.
 #
 #   constraints.txt         every version, for tests and training, where torch may be a build of the machine's own
 #   requirements.txt        the service, with the hashes of all files of each release, for the image and `make serve`
+#   requirements-gpu.txt    the service with onnxruntime-gpu and CUDA's libraries, likewise, for `make image GPU=1`
 #   requirements-build.txt  what builds the project, likewise
 set -eu
 uv=$1 package=$2
@@ -14,4 +15,7 @@ compile() {
 echo "$package" | compile pyproject.toml - --all-extras --strip-extras --output-file constraints.txt "$@" >/dev/null
 compile pyproject.toml --extra service --extra tracing --constraints constraints.txt --generate-hashes \
     --output-file requirements.txt "$@" >/dev/null
+# onnxruntime and onnxruntime-gpu are one module in two packages.
+echo "onnxruntime; sys_platform == 'none'" | compile pyproject.toml --extra service --extra tracing --extra gpu \
+    --constraints constraints.txt --overrides - --generate-hashes --output-file requirements-gpu.txt "$@" >/dev/null
 sed -n 's/^requires = \["\(.*\)"\].*/\1/p' pyproject.toml | compile - --generate-hashes --output-file requirements-build.txt >/dev/null

@@ -34,6 +34,7 @@ class Session:
         self._outputs = [tensor.name for tensor in session.get_outputs()]
         self.sizes = sizes  # of the axes the model fixes: dim, outputs
         self.placement = placement_of(session)
+        self.has_cuda = CUDA in session.get_providers()
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         """Run the graph: feeds by tensor name -> its one output."""
@@ -170,12 +171,12 @@ def open_session(
     except Exception as error:  # onnxruntime's own exceptions share no public base class
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {_first_line(error)}") from error
     sizes = check_signature(spec, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
-    if must_use_cuda and CUDA not in (started := session.get_providers()):
+    opened = Session(session, sizes, list(weights.values()))
+    if must_use_cuda and not opened.has_cuda:
         raise ProviderError(
-            f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on "
-            f"{', '.join(map(_short, started))}"
+            f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on {', '.join(opened.placement)}"
         )
-    return Session(session, sizes, list(weights.values()))
+    return opened
 
 
 def _signature(tensors: Sequence[ort.NodeArg]) -> Signature:

@@ -16,7 +16,7 @@ from contract.tensors import load_tensors
 from contract.wordpiece import AnyTokenizer, load_tokenizer
 from service.compute.cache import VectorCache
 from service.compute.pool import Pool
-from service.compute.session import Placement, Session, cuda_options, open_session, provider_order
+from service.compute.session import CPU, CUDA, Placement, Session, cuda_options, open_session, provider_order
 from service.cpus import counts
 from service.errors import ModelError
 from service.models.registry import Model
@@ -82,6 +82,9 @@ class Opener:
             name: _open_graph(manifest.path_of(folder, name), name, manifest, tensors, self._settings, self._providers)
             for name in manifest.graphs
         }
+        if CUDA in self._providers and not any(session.has_cuda for session in sessions.values()):
+            log.warning("CUDA does not start here, so models run on the CPU", extra=fields(model=release.name))
+            self._providers = [CPU]  # one attempt, and its many lines of ONNX Runtime, are enough
         placement = _together(session.placement for session in sessions.values())
         provider = "cuda" if "cuda" in placement else "cpu"
         telemetry = ModelTelemetry(
