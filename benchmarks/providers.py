@@ -3,10 +3,10 @@
     python benchmarks/providers.py                     # about a minute
     python benchmarks/providers.py --models minilm,minilm-cross --batches 1,32,256
 
-Sessions are opened as the service opens them, with its settings (SEMBLANCE_CUDA_DEVICE and the others). A row of a batch
-is a sentence, or a pair for models that read both texts together. Wall time, because a GPU's work is no CPU time of this
-process; medians over rounds, in each of which the providers take turns. Where CUDA does not start the CPU alone is timed,
-and the result says so.
+Sessions are opened as the service opens them, with its settings (SEMBLANCE_CUDA_DEVICE and the others). A row of a
+batch is a sentence, or a pair for models that read both texts together. Wall time, because a GPU's work is no CPU time
+of this process; medians over rounds, in each of which the providers take turns. Where CUDA does not start, the CPU alone
+is timed, and the result says so.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def feeds_of(folder: Path, rows: int) -> Feeds:
     manifest = Manifest.load(folder)
     tokenizer = load_tokenizer(manifest.path_of(folder, manifest.tokenizer))
     a, b = (
-        pad([tokenizer.encode(text, manifest.limits.max_tokens).ids for text in sentences(rows, seed))
+        pad([tokenizer.encode(text, manifest.limits.max_tokens).ids for text in sentences(rows, seed)])
         for seed in (rows, rows + 1)
     )
     if manifest.family == "siamese":

@@ -1,7 +1,7 @@
 """What deploy/chart makes of its values, by Helm's own library, held against Kubernetes' schemas; and deploy/kserve.
 
-`python deploy/rendered.py` checks every file of deploy/chart/ci; deploy/static.sh and tests/deploy/test_chart.py use it.
-It ends with 77 where the libraries are not installed (extra `dev`).
+`python deploy/rendered.py` checks every file of deploy/chart/ci; deploy/static.sh and tests/deploy/test_chart.py use
+this file. It ends with 77 where the libraries are not installed (extra `dev`).
 """
 
 import json
@@ -113,7 +113,7 @@ def faults(resource: Resource) -> Iterator[str]:
 def main() -> int:
     """Check everything; print what is wrong."""
     if MISSING:
-        print(f"SKIPPED: the check of deploy/chart and deploy/kserve. {MISSING}", file=sys.stderr)
+        sys.stderr.write(f"SKIPPED: the check of deploy/chart and deploy/kserve. {MISSING}\n")
         return NOT_INSTALLED
     found = []
     for name, values in examples().items():
@@ -123,7 +123,7 @@ def main() -> int:
         except helm.HelmError as error:
             found.append(f"{name}: {error}")
     found += [f"kserve: {fault}" for resource in kserve() for fault in faults(resource)]
-    print("\n".join(found), end="\n" if found else "")
+    sys.stdout.writelines(f"{fault}\n" for fault in found)
     return 1 if found else 0
 
 

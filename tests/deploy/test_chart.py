@@ -1,4 +1,4 @@
-"""deploy/chart makes what its values ask for, of resources that Kubernetes knows; without Helm's library this is skipped."""
+"""deploy/chart makes what its values ask for, of resources that Kubernetes knows; skipped without Helm's library."""
 
 import json
 import re
