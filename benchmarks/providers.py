@@ -5,8 +5,8 @@
 
 Sessions are opened as the service opens them, with its settings (SEMBLANCE_CUDA_DEVICE and the others). A row of a
 batch is a sentence, or a pair for models that read both texts together. Wall time, because a GPU's work is no CPU time
-of this process; medians over rounds, in each of which the providers take turns. Where CUDA does not start, the CPU alone
-is timed, and the result says so.
+of this process; medians over rounds, in each of which the providers take turns. Where CUDA does not start, the CPU
+alone is timed, and the result says so.
 """
 
 import argparse
