@@ -76,10 +76,14 @@ class Settings(BaseSettings):
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve and open only these: ID,ID; all without it"
     )
-    default_similarity: str = Field(
-        default="avg-paraphrase", description="model of /similarity, /explain and /embed, when none is named"
+    default_similarity: str | None = Field(
+        default=None,
+        description="model of /similarity, /explain and /embed, when none is named; without it avg-paraphrase, where "
+        "that is among the models, else the only one that can",
     )
-    default_rank: str = Field(default="avg-paraphrase", description="model of /rank, when none is named")
+    default_rank: str | None = Field(
+        default=None, description="model of /rank, when none is named; without it as for /similarity"
+    )
     default_rerank: str | None = Field(
         default=None,
         description="second model of /rank, when a request asks for a second stage and names none; "
@@ -88,7 +92,7 @@ class Settings(BaseSettings):
     default_entailment: str | None = Field(
         default=None,
         description="model of /entailment, and of /classify with labels, when none is named; "
-        "without it pwim-general, where that is among the models, else avg-sick",
+        "without it pwim-general, avg-sick, or the only one that can",
     )
     model_versions: Annotated[dict[str, int | Literal["latest"]], NoDecode] = Field(
         default={}, description="which version a model's bare id means: ID=2,ID=latest; latest for all others"
@@ -98,9 +102,7 @@ class Settings(BaseSettings):
         description="versions to serve beside, as ID@VERSION: ID=1+3,ID=latest,ID=all; each takes its model's memory",
     )
     models_poll_seconds: float = Field(
-        default=0,
-        ge=0,
-        description="seconds between looks for new or changed models; 0: none (docs/models.md)",
+        default=0, ge=0, description="seconds between looks for new or changed models; 0: none (docs/models.md)"
     )
     max_model_bytes: int = Field(
         default=MOST_MODEL_BYTES, ge=1, description="of all files of one model; sizes are looked at before contents"
