@@ -309,6 +309,7 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str]) -> Mod
         "labels": list(manifest.classification.labels) if manifest.classification is not None else None,
         "explanations": explanation_names(manifest),
         "provider": model.provider,
+        "placement": dict(model.placement),
         "cache": model.tiers.names,
         "fingerprint": manifest.fingerprint,
         "figures": [cast(FigureInfo, figure.model_dump()) for figure in manifest.figures],
