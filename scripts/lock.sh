@@ -12,6 +12,6 @@ compile() {
     "$uv" pip compile --quiet --python-version 3.11 --python-platform linux --no-annotate --custom-compile-command "make lock" "$@"
 }
 echo "$package" | compile pyproject.toml - --all-extras --strip-extras --output-file constraints.txt "$@" >/dev/null
-compile pyproject.toml --extra service --extra tracing --constraints constraints.txt --generate-hashes \
+compile pyproject.toml --extra server --extra tracing --constraints constraints.txt --generate-hashes \
     --output-file requirements.txt "$@" >/dev/null
 sed -n 's/^requires = \["\(.*\)"\].*/\1/p' pyproject.toml | compile - --generate-hashes --output-file requirements-build.txt >/dev/null

@@ -27,7 +27,7 @@ def open_service(models_dir: str | Path | None = None) -> Any:
     """The application of `service.app`, its models open.
 
     Args:
-        models_dir: instead of SEMBLANCE_MODELS_DIR; other settings come from the environment, except for those that
+        models_dir: instead of SEMBLANCE_MODELS_DIR, or of the usual folder; other settings come from the environment, except for those that
             protect a service against its callers.
 
     Raises:

@@ -9,6 +9,7 @@ from service.compute.cache import VectorCache
 from service.compute.pool import Pool
 from service.compute.redis_cache import RedisCache
 from service.cpus import counts
+from service.folders import where_more_are
 from service.memory import usable_memory
 from service.models.checks import Checks
 from service.models.opener import Opener
@@ -98,7 +99,7 @@ class Service:
         ]
         if settings.default_rerank is not None:
             needs.append(("SEMBLANCE_DEFAULT_RERANK", Need(settings.default_rerank, "similarity")))
-        self.registry = Registry(telemetry)
+        self.registry = Registry(telemetry, where_more_are(settings.models_dir))
         opener = Opener(settings, self.cache, self.pool)
         self.reloader = Reloader(settings, self.registry, opener, telemetry, needs)
         self.reloader.open_all()

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from contract.manifest import MOST_MODEL_BYTES, ModelId
 from service import parsing
 from service.errors import SettingsError
+from service.folders import usual_models
 
 PREFIX = "SEMBLANCE_"
 CLIENTS_KEY = "SEMBLANCE_API_KEY"
@@ -70,8 +71,8 @@ class Settings(BaseSettings):
 
     # what to serve
     models_dir: Path = Field(
-        default=Path("models"),
-        description="model folders; each is verified by checksum and golden pairs at start-up (docs/models.md)",
+        default_factory=usual_models,
+        description="folder of models, each proven at start-up (docs/models.md); `models`, or a wheel's own without one",
     )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve and open only these: ID,ID; all without it"

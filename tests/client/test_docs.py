@@ -82,7 +82,7 @@ def test_every_example_is_run() -> None:
         "README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4, "docs/how-to/own-model.md"
     ]  # fmt: skip
     ours = [page for page, _, block in BLOCKS if re.search(r"^(?:\$ )?semblance ", block, flags=re.MULTILINE)]
-    assert ours == ["docs/client.md", "docs/client.md"]
+    assert ours == ["docs/client.md", "docs/client.md", "docs/packages.md"]  # the last: tests/test_packages.py
 
 
 def test_commands_name_a_python_that_is_there() -> None:
