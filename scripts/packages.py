@@ -1,7 +1,7 @@
 """Builds the source distribution and, from it, the wheel. Needs no network: setuptools is here already.
 
-    python -m scripts.packages build/packages                # with the models that answer when none is named
-    python -m scripts.packages build/packages minilm-cross   # with others
+python -m scripts.packages build/packages                # with the models that answer when none is named
+python -m scripts.packages build/packages minilm-cross   # with others
 """
 
 import shutil

@@ -1,7 +1,7 @@
 """The parts of a running service, opened from its settings."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Literal, Protocol
 
 from service.compute import breaker
@@ -30,6 +30,11 @@ def usual_entailment(settings: Settings) -> str:
     *preferred, last = USUAL_ENTAILMENT
     served = settings.models or tuple(name for name in preferred if (settings.models_dir / name).is_dir())
     return next((name for name in preferred if name in served), last)
+
+
+def usual_reranker(settings: Settings, names: Container[str]) -> str | None:
+    """The default model of the second stage of /rank, among the models of these names."""
+    return settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in names else None)
 
 
 class Backend(Protocol):
@@ -111,7 +116,7 @@ class Service:
     @property
     def reranker(self) -> str | None:
         """The default model of the second stage of /rank."""
-        return self.settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in self.registry else None)
+        return usual_reranker(self.settings, self.registry)
 
     @property
     def classifier(self) -> str | None:

@@ -72,7 +72,7 @@ class Settings(BaseSettings):
     # what to serve
     models_dir: Path = Field(
         default_factory=usual_models,
-        description="folder of models, each proven at start-up (docs/models.md); `models`, or a wheel's own without one",
+        description="folder of models, each proven at start-up (docs/models.md); `models`, else a wheel's own",
     )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve and open only these: ID,ID; all without it"
