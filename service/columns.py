@@ -43,7 +43,7 @@ class Listed(NamedTuple):
 
 
 def listed(settings: Settings) -> dict[str, Listed]:
-    """The models of the folder that the settings name, by their names in requests; opens none.
+    """The models that the settings serve, by id or ID@VERSION, of several versions the usual one first; opens none.
 
     Raises:
         ModelError: no folder, no model, or a folder whose manifest cannot be read.
@@ -51,11 +51,10 @@ def listed(settings: Settings) -> dict[str, Listed]:
     contents = look(settings.models_dir, settings.models)
     for problem in contents.problems.values():
         raise ModelError(problem.reason)
-    names = names_of(contents, settings)
-    if not names:
+    releases = dict.fromkeys(names_of(contents, settings).values())
+    if not releases:
         raise ModelError(f"SEMBLANCE_MODELS_DIR: {settings.models_dir.absolute()} holds no model")
-    found = {release: Manifest.load(release.folder) for release in dict.fromkeys(names.values())}
-    return {name: Listed(each, found[each], contents.versions(each.id)) for name, each in names.items()}
+    return {each.name: Listed(each, Manifest.load(each.folder), contents.versions(each.id)) for each in releases}
 
 
 class Columns:
