@@ -1,18 +1,17 @@
-"""Spark: a scorer as a column expression, by `predict_batch_udf`."""
+"""Spark: a scorer as a column expression, by `pandas_udf`; `predict_batch_udf` has no booleans and no ragged lists."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from semblance.batch.rows import Kind
-from semblance.columns import Column, Scorer
+from semblance.columns import Scorer
 from semblance.extras import needs
 
 with needs("Spark", extra="spark"):
-    from pyspark.ml.functions import predict_batch_udf
+    import pandas as pd
     from pyspark.sql import types as t
+    from pyspark.sql.functions import pandas_udf
 
-ROWS = 1024  # of one call
 _TYPES: Mapping[Kind, Any] = {
     "number": t.DoubleType(),
     "text": t.StringType(),
@@ -23,15 +22,15 @@ _TYPES: Mapping[Kind, Any] = {
 }
 
 
-def as_column(scorer: Scorer, rows: int = ROWS) -> Any:
+def as_column(scorer: Scorer) -> Any:
     """A function of columns that gives a struct: `as_column(scorer)("a", "b")["score"]`.
 
-    Each Python worker opens the model once. `rows` are those of one call.
+    Each Python worker opens the model once. A call has as many rows as spark.sql.execution.arrow.maxRecordsPerBatch.
     """
+
+    def answer(*columns: pd.Series) -> pd.DataFrame:
+        found = scorer(*columns)
+        return pd.DataFrame({name: list(column) for name, column in found.items()})
+
     fields = [t.StructField(name, _TYPES[kind]) for name, kind in scorer.kinds.items()]
-    return predict_batch_udf(partial(_made, scorer), return_type=t.StructType(fields), batch_size=rows)
-
-
-def _made(scorer: Scorer) -> Callable[..., dict[str, Column]]:
-    """What a worker calls."""
-    return scorer
+    return pandas_udf(answer, returnType=t.StructType(fields))
