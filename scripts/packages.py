@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 from contract.manifest import MANIFEST_NAME, Manifest
 from service.folders import PACKAGED
-from service.service import USUAL_ENTAILMENT, USUAL_RERANKER
-from service.settings import Settings
+from service.models.defaults import USUAL
+from service.service import USUAL_RERANKER
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 100_000_000  # of one file, on the Python package index
@@ -25,9 +25,7 @@ _CARD = "README.md"  # of a model; it says under what licence the model is
 
 def usual_models() -> list[str]:
     """The models that answer a request, or its second stage, that names none."""
-    fields = Settings.model_fields
-    names = [fields[f"default_{route}"].default for route in ("similarity", "rank")]
-    return list(dict.fromkeys([*names, USUAL_ENTAILMENT[0], USUAL_RERANKER]))
+    return list(dict.fromkeys([*(names[0] for names in USUAL.values()), USUAL_RERANKER]))
 
 
 def copy_models(names: Iterable[str], models: Path, target: Path) -> None:

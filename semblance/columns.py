@@ -166,16 +166,16 @@ class Folder:
         self._settings = settings = local_settings(models_dir)
         with needs("opening models here", extra="service"):
             from service.columns import listed
+            from service.models.defaults import ROUTES, chosen
             from service.scoring.ranking import RERANK_TOP
-            from service.service import usual_entailment, usual_reranker
+            from service.service import usual_reranker
         self._listed = starting(lambda: listed(settings))
         infos = [_described(name, each) for name, each in self._listed.items()]
-        defaults = {
-            "/similarity": settings.default_similarity,
-            "/rank": settings.default_rank,
-            "/embed": settings.default_similarity,
-            "/entailment": settings.default_entailment or usual_entailment(settings),
-        }
+        defaults: dict[str, str] = {}
+        for route, (setting, capability) in ROUTES.items():
+            able = [info.id for info in infos if capability in info.tasks]
+            if name := getattr(settings, setting) or chosen(capability, list(dict.fromkeys(able))):
+                defaults[route] = name
         limits = {name: getattr(settings, name, settings.request_timeout) for name in LimitsInfo.__dataclass_fields__}
         rerank = RerankInfo(usual_reranker(settings, self._listed), RERANK_TOP)
         self.models = Models(infos, defaults, rerank, LimitsInfo(**limits))

@@ -67,16 +67,14 @@ def client_of(
 
 def async_client_of(
     url: str | None, local: bool, models_dir: Path | None, api_key: str | None, timeout: float
-) -> AsyncClient | None:
-    """The client of a batch, None where the models are opened here.
-
-    It does not retry refusals, because the batch does (see `semblance/batch/pace.py`).
+) -> AsyncClient:
+    """The client of a batch; it does not retry refusals, because the batch does (see `semblance/batch/pace.py`).
 
     Raises:
         BadParameter: the URL or the key is invalid.
     """
     if opens_models(url, local, models_dir):
-        return None
+        return AsyncClient.local(models_dir)
     assert url is not None, "without one the models are opened here"
     try:
         return AsyncClient(url, api_key=api_key, timeout=timeout, retries=Retries(statuses=frozenset()))

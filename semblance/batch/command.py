@@ -27,6 +27,7 @@ from semblance.options import (
     TopK,
     Url,
     async_client_of,
+    opens_models,
 )
 
 
@@ -105,12 +106,14 @@ def batch(
             def watch(done: Progress) -> None:
                 bar.update(shown, completed=done.position, total=done.total, description=f"{done.rows:,} rows")
 
-            asked = async_client_of(url, local, models_dir, api_key, timeout)
-            if engine is not Engine.here and asked is not None:
-                raise typer.BadParameter(
-                    "an engine runs models of a folder: give no --url, or --local", param_hint="--engine"
-                )
-            async with asked or _models_here(models_dir, engine, workers) as client:
+            here = opens_models(url, local, models_dir)
+            if engine is not Engine.here and not here:
+                raise typer.BadParameter("it runs models of a folder: give no --url, or --local", param_hint="--engine")
+            async with (
+                _models_here(models_dir, engine, workers)
+                if here
+                else async_client_of(url, local, models_dir, api_key, timeout)
+            ) as client:
                 return await run_batch(
                     client,
                     source,
