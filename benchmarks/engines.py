@@ -1,7 +1,7 @@
 """Rows a second of the ways to score a file without a service: `python -m benchmarks.engines --rows 50000`.
 
-The same pairs by the same model: columns in one call, a batch on threads, a batch on workers of Ray, DuckDB. The model is
-open and workers are started before the clock runs. Ways whose package is not installed are named and left out.
+The same pairs by the same model: columns in one call, a batch on threads, a batch on workers of Ray, DuckDB. The
+model is open and workers are started before the clock runs. Ways whose package is not installed are left out by name.
 """
 
 import argparse

@@ -1,5 +1,6 @@
 """DuckDB: a scorer as a function of SQL, called with Arrow columns."""
 
+from collections.abc import Callable
 from typing import Any
 
 from semblance.batch.tasks import DEFAULT_COLUMNS
@@ -32,11 +33,13 @@ def register(connection: Any, scorer: Scorer, name: str) -> None:
     def answer(*columns: Any) -> Any:
         return struct_of(scorer(*(column.to_pylist() for column in columns)), scorer.kinds)
 
+    # DuckDB counts the parameters of what it gets.
+    forms: dict[int, Callable[..., Any]] = {1: lambda texts: answer(texts), 2: lambda a, b: answer(a, b)}
     reads = ["VARCHAR[]" if column == "candidates" else "VARCHAR" for column in DEFAULT_COLUMNS[scorer.task]]
     gives = ", ".join(f'"{column}" {_TYPES[kind]}' for column, kind in scorer.kinds.items())
     connection.create_function(
         name,
-        answer,
+        forms[len(reads)],
         [duckdb.sqltype(each) for each in reads],
         duckdb.sqltype(f"STRUCT({gives})"),
         type="arrow",
