@@ -2,7 +2,7 @@
 # A stamp file says that an environment is up to date: pip runs only after pyproject.toml or a lock changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check docs fix setup bench faults reproduce search results lock check-deploy image images sbom clean
+.PHONY: help serve test check docs fix setup bench faults reproduce search results lock packages check-deploy image images sbom clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
@@ -59,6 +59,9 @@ results: .venv/.development  ## analyses/RESULTS.md from the measured figures
 
 lock: .venv/.development  ## the four locks anew where pyproject.toml changed; ARGS=--upgrade takes the newest versions
 	@sh scripts/lock.sh .venv/bin/uv $(TEACHER) $(ARGS)
+
+packages: .venv/.development  ## build/packages: the wheel and the source distribution, with the default models; ARGS=ID names others
+	.venv/bin/python -m scripts.packages build/packages $(ARGS)
 
 check-deploy:  ## build the image, bring the compose file up, ask it, take it down; ARGS=--stand-ins without a registry
 	bash deploy/check.sh $(ARGS)

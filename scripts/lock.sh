@@ -18,7 +18,7 @@ echo "$package" | compile pyproject.toml - --all-extras --strip-extras --output-
 without=$(mktemp)
 trap 'rm -f "$without"' EXIT
 echo 'huggingface-hub; python_version < "3"' >"$without"
-compile pyproject.toml --extra service --extra tracing --constraints constraints.txt --override "$without" --generate-hashes \
+compile pyproject.toml --extra server --extra tracing --constraints constraints.txt --override "$without" --generate-hashes \
     --output-file requirements.txt "$@" >/dev/null
 # onnxruntime and onnxruntime-gpu are one module in two packages.
 echo "onnxruntime; sys_platform == 'none'" >>"$without"

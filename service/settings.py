@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from contract.manifest import MOST_MODEL_BYTES, ModelId
 from service import parsing, redis_url
 from service.errors import SettingsError
+from service.folders import usual_models
 
 PREFIX = "SEMBLANCE_"
 CLIENTS_KEY = "SEMBLANCE_API_KEY"
@@ -69,8 +70,8 @@ class Settings(BaseSettings):
 
     # what to serve
     models_dir: Path = Field(
-        default=Path("models"),
-        description="model folders; each is verified by checksum and golden pairs at start-up (docs/models.md)",
+        default_factory=usual_models,
+        description="folder of models, each proven at start-up (docs/models.md); `models`, else a wheel's own",
     )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve and open only these: ID,ID; all without it"

@@ -43,11 +43,10 @@ from service.schemas import (
 )
 from service.scoring.explaining import explain as explained
 from service.scoring.explaining import explanation_names
+from service.scoring.ranking import RERANK_TOP
 from service.scoring.ranking import rank as ranked
 from service.scoring.scorer import Scorer
 from service.service import Service
-
-RERANK_TOP = 15  # candidates that a second stage orders, unless a request says how many: best on development questions
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "The body is not JSON, or the request not HTTP"},

@@ -134,9 +134,10 @@ class Registry(Mapping[str, Model]):
     the bare id, or `ID@N` for a version that the bare id does not mean.
     """
 
-    def __init__(self, telemetry: Telemetry) -> None:
-        """Start without models; changes are passed to `telemetry`."""
+    def __init__(self, telemetry: Telemetry, more: str = "") -> None:
+        """Start without models; changes are passed to `telemetry`, `more` ends the message that a model is missing."""
         self._telemetry = telemetry
+        self._more = more
         self._names: Mapping[str, Model] = {}
         self._labels: Mapping[str, Model] = {}
         self._versions: Mapping[str, tuple[int, ...]] = {}
@@ -193,7 +194,7 @@ class Registry(Mapping[str, Model]):
             return model
         bare = name.partition(AT)[0]
         if bare == name or bare not in self._names:
-            raise UnknownModel(name, task, list(self), self.able(task), field)
+            raise UnknownModel(name, task, list(self), self.able(task), field, self._more)
         served = [other for other in self._names if other.partition(AT)[0] == bare and other != bare]
         raise UnknownVersion(name, bare, served, self.versions(bare), field)
 
