@@ -62,13 +62,13 @@ def _paper(name: str, data: SickPairs | STSPairs, start: str | None, reaches: st
 
 # With rho .95, as Zeiler (2012) has it, Adadelta moves further: what the text compares is compared with it.
 _ALONE = replace(
-    _paper("malstm-adadelta", SickPairs(), None, "not in the paper; 2 minutes on one core", epochs=60),
+    _paper("malstm-adadelta", SickPairs(), None, "not in the paper; 1 minute on one core", epochs=30),
     objective=ManhattanConfig(entailment=True),  # the machine reads states that were trained on ratings alone
     optimiser=OptimiserConfig("adadelta", learning_rate=1.0, embedding_learning_rate=None, clip=5.0, rho=0.95),
 )
 _LAYERS = replace(_ALONE, name="malstm-two-layers", architecture=replace(MALSTM, layers=2), objective=ManhattanConfig())
 _STS = replace(  # pre-training as long as on SICK
-    _ALONE, name="malstm-adadelta-sts", data=STSPairs(), objective=ManhattanConfig(), schedule=Schedule(24, 32)
+    _ALONE, name="malstm-adadelta-sts", data=STSPairs(), objective=ManhattanConfig(), schedule=Schedule(epochs=12, batch_size=32)
 )
 _PRETRAINED = replace(
     _ALONE, name="malstm-adadelta-pretrained", start=_STS.name, row_scale=1.0, objective=ManhattanConfig()
