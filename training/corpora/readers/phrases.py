@@ -25,6 +25,13 @@ def rated() -> list[Pair]:
 
 
 def lexical() -> list[Pair]:
-    """50,154 pairs of words that PPDB 2.0 XXL calls equivalent, the surest first; ``label`` 1."""
+    """Pairs of words that PPDB 2.0 XXL calls equivalent, the surest first; ``label`` 1.
+
+    50,154 rows; those of which a side is empty are left out.
+    """
     rows = read_rows("PPDB", LEXICAL_FILE, ("tag", "longer", "shorter"))
-    return [Pair(row.text("longer"), row.text("shorter"), label="1", group=row.text("tag")) for row in rows]
+    return [
+        Pair(row.text("longer"), row.text("shorter"), label="1", group=row.text("tag"))
+        for row in rows
+        if row.raw("longer").strip() and row.raw("shorter").strip()
+    ]
