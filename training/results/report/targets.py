@@ -42,11 +42,8 @@ def _pwim(corpus: str, split: str, metric: str, paper: float, *, lower_is_better
 
 
 _WIKIQA = (_pwim("WikiQA", "test", "map", 0.7090), _pwim("WikiQA", "test", "mrr", 0.7234))
-_TRECQA = tuple(
-    _pwim("TrecQA", split, metric, paper)
-    for split in ("raw", "clean")
-    for metric, paper in (("map", 0.7588), ("mrr", 0.8219))
-)
+# The paper's test set has 1,517 pairs: that is the raw one.
+_TRECQA = tuple(_pwim("TrecQA", "raw", metric, paper) for metric, paper in (("map", 0.7588), ("mrr", 0.8219)))
 
 
 def _xxl(corpus: str, split: str, reach: float) -> Target:
