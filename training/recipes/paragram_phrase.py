@@ -29,7 +29,7 @@ from training.recipes.rows import AVERAGE, LAST, TOWARDS_START, SupervisedRow, r
 from training.recipes.word_averaging import MINILM, ROW_SCALE
 from training.sources.labelled import SSTSentences
 from training.sources.rated import SickPairs
-from training.sources.transfer import ParaphrasePairs
+from training.sources.transfer import LexicalPairs, ParaphrasePairs
 
 
 def _transfer(
@@ -189,8 +189,17 @@ def as_features(recipe: Recipe) -> Recipe:
     )
 
 
+LEXICAL = replace(  # Figure 1 on pairs of words
+    TABLE_2[0],
+    name="pp-avg-lexical",
+    reaches="the first pairs of PPDB, in two orders: analyses/data-order",
+    data=LexicalPairs(),
+    schedule=Schedule(epochs=5, batch_size=100),
+)
+
 RECIPES = (
     *TABLE_2,
+    LEXICAL,
     *(sick_both(row) for row in (*TABLE_5, UNIVERSAL_SICK)),
     *(sick_alone(row, task) for row in TABLE_5[-2:] for task in ("similarity", "entailment")),
     *(sentiment(row) for row in (*TABLE_5, UNIVERSAL_SST)),
