@@ -28,7 +28,6 @@ def all_analyses() -> "dict[str, Analysis]":
         neighbours,
         norms,
     )
-
     from training.analyses.coverage import order, rare_words
 
     first = (malstm_space, gate, length, data_amount, norms, neighbours)

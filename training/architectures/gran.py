@@ -71,7 +71,9 @@ class GRAN(nn.Module):
             )
         else:
             values = self.output_dim * (2 if config.variant == 5 else 1)
-            self.gates = nn.ModuleList([_Gate(inputs, hidden, values, bias=config.gate_bias) for _ in range(directions)])
+            self.gates = nn.ModuleList(
+                [_Gate(inputs, hidden, values, bias=config.gate_bias) for _ in range(directions)]
+            )
         self.combination = None
         if config.bidirectional and config.combine == "tanh":
             self.combination = nn.Linear(2 * inputs, inputs)

@@ -69,7 +69,9 @@ class MGIM(nn.Module):
         )
         if config.copied_start:
             self.second.load_state_dict(self.first.state_dict())
-        self.attention = _Attention(hidden, config.attention_start, bilinear=config.bilinear) if config.attention else None
+        self.attention = (
+            _Attention(hidden, config.attention_start, bilinear=config.bilinear) if config.attention else None
+        )
         self.of_b = _matrix(hidden, hidden)  # W^x
         self.of_a = _matrix(hidden, hidden)  # W^r'
         self.difference = _matrix(hidden, hidden) if config.comparison else None
@@ -145,7 +147,12 @@ SHARED = 6  # values of `shared_counts`
 
 
 def shared_counts(
-    ids_a_BS: Tensor, lengths_a_B: Tensor, ids_b_BT: Tensor, lengths_b_B: Tensor, numbers_a_BS: Tensor, numbers_b_BT: Tensor
+    ids_a_BS: Tensor,
+    lengths_a_B: Tensor,
+    ids_b_BT: Tensor,
+    lengths_b_B: Tensor,
+    numbers_a_BS: Tensor,
+    numbers_b_BT: Tensor,
 ) -> Tensor:
     """What two sentences share by the ids of their tokens -> [B, 6], each value in 0..1.
 

@@ -16,7 +16,8 @@ def evaluate_model(
     only: Annotated[str, typer.Option(help="sets whose name contains one of these, separated by commas")] = "",
     out: Annotated[Path | None, typer.Option(help="write the figures there, as JSON")] = None,
     record: Annotated[
-        Path | None, typer.Option(help="folder for a record of the figures, as `analyses/apart`, which the report reads")
+        Path | None,
+        typer.Option(help="folder for a record of the figures, as `analyses/apart`, which the report reads"),
     ] = None,
 ) -> None:
     """Measure any published model folder on the evaluation sets in SEMBLANCE_DATA; writes nothing unless asked."""

@@ -68,7 +68,11 @@ _ALONE = replace(
 )
 _LAYERS = replace(_ALONE, name="malstm-two-layers", architecture=replace(MALSTM, layers=2), objective=ManhattanConfig())
 _STS = replace(
-    _ALONE, name="malstm-adadelta-sts", data=STSPairs(), objective=ManhattanConfig(), schedule=Schedule(epochs=8, batch_size=32)
+    _ALONE,
+    name="malstm-adadelta-sts",
+    data=STSPairs(),
+    objective=ManhattanConfig(),
+    schedule=Schedule(epochs=8, batch_size=32),
 )
 _PRETRAINED = replace(
     _ALONE,

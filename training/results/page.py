@@ -20,7 +20,8 @@ Written by `python -m training results` from the files in `analyses/figures/` an
 command, seed and date of its measurement. All figures go through the exported ONNX graphs and the contract, as the \
 service answers, but those of SST in the papers' tables: they were measured as trained, before labels of sentences had \
 a graph. STS 2013 \
-SMT (licensed text) is not among the sets; PIT-2015 is reported apart. A paper's mean is recomputed over the sets at hand where the \
+SMT (licensed text) is not among the sets; PIT-2015 is reported apart. A paper's mean is recomputed over the sets at \
+hand where the \
 paper prints its figures per set, and marked where it does not.
 
 **The teacher.** Words and ratings come from all-MiniLM-L6-v2, whose own training saw SNLI, MultiNLI, captions of \

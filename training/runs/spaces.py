@@ -134,7 +134,10 @@ SPACES: dict[str, SearchSpace] = {
         SearchSpace("malstm-sick", (Range("optimiser.learning_rate", 1e-4, 5e-3, log=True),), epochs=12),
         SearchSpace(
             "mgim-sick-as-printed",  # the paper's grid
-            (Choice("architecture.hidden", (50, 80, 100, 150, 200)), Choice("architecture.dropout", (0.1, 0.2, 0.3, 0.4))),
+            (
+                Choice("architecture.hidden", (50, 80, 100, 150, 200)),
+                Choice("architecture.dropout", (0.1, 0.2, 0.3, 0.4)),
+            ),
             epochs=8,
         ),
         SearchSpace(

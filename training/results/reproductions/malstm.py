@@ -79,6 +79,5 @@ ADADELTA = PaperTable(
     orders=(
         Order("malstm-adadelta", "malstm-two-layers", R),
         Order("malstm-adadelta", "malstm-both-ways", R),
-        Order("malstm-contaminated", "malstm-adadelta-pretrained", R),
     ),
 )

@@ -5,12 +5,12 @@ from training.results.reproductions.table import Column, Order, PaperFigure, Pap
 
 _SICK = {R: PaperFigure(0.8993), RHO: PaperFigure(0.8151), MSE: PaperFigure(0.2529)}
 _NOTE = (
-    "Both orders averaged but where a row says otherwise; the paper reads one. The words are the distilled table, frozen: "
-    "docs/papers/mgim.md."
+    "Both orders averaged but where a row says otherwise; the paper reads one. The words are the distilled table, "
+    "frozen: docs/papers/mgim.md."
 )
 _BOUND = (
-    "The paper's r and MSE do not belong to one calibrated prediction: ratings of SICK test have a variance of 1.0176, so "
-    "r .8993 allows an MSE of .195, and MSE .2529 is that of r .867."
+    "The paper's r and MSE do not belong to one calibrated prediction: ratings of SICK test have a variance of "
+    "1.0176, so r .8993 allows an MSE of .195, and MSE .2529 is that of r .867."
 )
 
 SICK = PaperTable(
