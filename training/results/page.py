@@ -21,8 +21,7 @@ command, seed and date of its measurement. All figures go through the exported O
 service answers, but those of SST in the papers' tables: they were measured as trained, before labels of sentences had \
 a graph. STS 2013 \
 SMT (licensed text) is not among the sets; PIT-2015 is reported apart. A paper's mean is recomputed over the sets at \
-hand where the \
-paper prints its figures per set, and marked where it does not.
+hand where the paper prints its figures per set, and marked where it does not.
 
 **The teacher.** Words and ratings come from all-MiniLM-L6-v2, whose own training saw SNLI, MultiNLI, captions of \
 Flickr30k and COCO, Quora's questions and others. No figure of ours is free of it, but those of rows with random or \

@@ -1,8 +1,8 @@
 """Score against the amount of training data in two orders (Wieting et al. 2016, section 5.2.1, Figure 1).
 
 The paper takes the first 3,033,753 / 2^k pairs of PPDB XL, in the database's order (the surest first) and shuffled.
-Here they are the first 50,000 / 4^k pairs of words of PPDB 2.0 XXL, and the score is that of STS 2016, the development sets,
-where the paper's is the mean of its 22 test sets. Each smaller set is a part of the larger one, in both.
+Here they are the first 50,000 / 4^k pairs of words of PPDB 2.0 XXL, and the score is that of STS 2016, the development
+sets, where the paper's is the mean of its 22 test sets. Each smaller set is a part of the larger one, in both.
 """
 
 from dataclasses import replace

@@ -83,8 +83,8 @@ def page(data: Data) -> str:
     ]
     return (
         f"Of {data['distinct_words']:,} distinct words of the training sentences {data['common_words']:,} occur "
-        f"{COMMON} times or more (the paper's 37,366 and 7,113). Spearman's rho x 100 between a set's share of rare words and "
-        f"its score over the 75th percentile: {number(100 * data['running'], 1)} for running words, "
+        f"{COMMON} times or more (the paper's 37,366 and 7,113). Spearman's rho x 100 between a set's share of rare "
+        f"words and its score over the 75th percentile: {number(100 * data['running'], 1)} for running words, "
         f"{number(100 * data['distinct'], 1)} for distinct ones; the paper's -45.1, of 22 sets.\n\n"
         + table(("set", "rare, % of running words", "% of distinct words", "r x 100 over the 75th percentile"), rows)
     )
