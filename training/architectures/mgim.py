@@ -79,8 +79,8 @@ class MGIM(nn.Module):
         self.output = _matrix(hidden, outputs)  # W^s
         self.counts = _matrix(SHARED, outputs) if config.shared_words else None
         self.numbers_V: Tensor
-        if config.shared_words:  # filled by `mark_numbers`, and no part of the weights
-            self.register_buffer("numbers_V", torch.zeros(len(embedding.weight)), persistent=False)
+        if config.shared_words:  # replaced by `mark_numbers`, and no part of the weights
+            self.register_buffer("numbers_V", torch.zeros(1), persistent=False)
 
     def mark_numbers(self, has_digit_V: Sequence[bool]) -> None:
         """Say which ids of the vocabulary stand for a number or a piece of one, for `shared_words`."""
