@@ -10,7 +10,7 @@ from contract.measures import to_unit
 from contract.scoring import Similarities, most_likely
 from training.corpora import pairwise, transfer
 from training.corpora.pairwise import Corpus
-from training.corpora.readers import phrases, sick, sst
+from training.corpora.readers import paraphrase, sick, sst
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.objectives.metrics import binary, calibration_error, graded, labelled, ranked
 from training.pairs import Pair
@@ -125,7 +125,7 @@ def split_figures(model: Scorer, pairs: Sequence[Pair]) -> list[Figure]:
 
 def phrase_figures(model: Scorer) -> list[Figure]:
     """Spearman rho of the raw score on PPDB's rated phrase pairs (Wieting et al. 2016, Table 3), and Pearson r."""
-    pairs = phrases.rated()
+    pairs = paraphrase.rated_phrases()
     measured = graded(_raw_scores(model, pairs), _ratings(pairs))
     metrics = ("pearson", "spearman")
     return [_similarity("PPDB phrases", "rated", metric, measured[metric], len(pairs)) for metric in metrics]

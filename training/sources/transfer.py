@@ -18,7 +18,7 @@ from contract.text import split_words
 from training.corpora import mixtures
 from training.corpora.glosses import glosses
 from training.corpora.leakage import without_evaluation_sentences
-from training.corpora.readers import phrases, sts
+from training.corpora.readers import paraphrase, sts
 from training.corpora.synonyms import wordnet_folder
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.teacher_margin import TeacherMarginConfig
@@ -127,7 +127,7 @@ class LexicalPairs(TransferSource[list[Pair]]):
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
         """The pairs, without one that is an evaluation sentence; they need no teacher."""
-        pairs = [pair for pair in without_evaluation_sentences(phrases.lexical()) if _readable(pair)]
+        pairs = [pair for pair in without_evaluation_sentences(paraphrase.lexical()) if _readable(pair)]
         if self.shuffled:
             order = np.random.default_rng(self.seed).permutation(len(pairs))
             pairs = [pairs[i] for i in order]
