@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/stand-ins.sh
 . deploy/record.sh
+. deploy/soon.sh
 
 stand_ins=no ci=no
 for option in "$@"; do
@@ -23,7 +24,8 @@ done
 
 NO_DAEMON=77
 SOON=240  # seconds for daemon and stand-ins; an idle machine needs 90
-MOST_BYTES=190000000  # of the image, without its base and the models; tokenizers brings 39 MB of requirements
+REPLICA_SECONDS=15  # until one that was killed is back and healthy
+MOST_BYTES=170000000  # of the image, without its base and the models
 
 passed=no
 work=$(mktemp -d)
@@ -44,7 +46,7 @@ finish() {
     touch "$work/stop"
     [ "$status" = 0 ] || [ "$status" = $NO_DAEMON ] || compose --ansi never logs --tail 20 2>/dev/null || true
     compose unpause >/dev/null 2>&1 || true  # a paused container cannot be stopped
-    compose down --volumes --timeout 5 >/dev/null 2>&1 || true
+    compose --profile watch --profile replicas down --volumes --timeout 5 >/dev/null 2>&1 || true
     [ $stand_ins = no ] || stop_docker "$work"
     rm -rf "$work"
     if [ "$status" = 0 ] && [ $ci = no ] && [ -n "$commit" ] && [ "$(clean_commit)" = "$commit" ]; then
@@ -71,6 +73,17 @@ keys_in_redis() {
     fail "Redis: expected $1 keys, found $keys"
 }
 
+# kill_container ID: as the system would, so that Docker starts it again; after `docker kill` it would not.
+kill_container() {
+    local pid
+    pid=$(docker inspect --format '{{.State.Pid}}' "$1")
+    if [ $stand_ins = yes ]; then
+        kill -KILL "$pid"
+    else  # the daemon's machine may be another
+        docker run --rm --pid=host --user 0 --entrypoint sh "${PYTHON_IMAGE:-python:3.11-slim}" -c "kill -KILL $pid"
+    fi
+}
+
 # Load that goes on meanwhile: load API..., then load_ends. None of its requests may fail.
 load() {
     rm -f "$work/stop"
@@ -95,10 +108,10 @@ if [ $stand_ins = yes ]; then
 fi
 docker info --format 'docker {{.ServerVersion}}, {{.Driver}}, cgroup v{{.CgroupVersion}}'
 
-API_PORT=$(free_port) NEXT_PORT=$(free_port) PROMETHEUS_PORT=$(free_port)
+API_PORT=$(free_port) NEXT_PORT=$(free_port) PROMETHEUS_PORT=$(free_port) TRACES_PORT=$(free_port) PROXY_PORT=$(free_port)
 SEMBLANCE_API_KEY="check-$RANDOM$RANDOM$RANDOM$RANDOM"
 SEMBLANCE_API_KEYS=check:$(printf %s "$SEMBLANCE_API_KEY" | sha256sum | cut -d ' ' -f 1)
-export API_PORT PROMETHEUS_PORT SEMBLANCE_API_KEY SEMBLANCE_API_KEYS
+export API_PORT PROMETHEUS_PORT TRACES_PORT PROXY_PORT OTEL_EXPORTER_OTLP_ENDPOINT=http://traces:4318 SEMBLANCE_API_KEY SEMBLANCE_API_KEYS
 # A busy machine may keep Redis waiting for 50 ms, and for two seconds nobody would ask it.
 export API_MODELS=$work/models SEMBLANCE_DRAIN_SECONDS=2 SEMBLANCE_REDIS_TIMEOUT_MS=1000
 api=http://127.0.0.1:$API_PORT next=http://127.0.0.1:$NEXT_PORT prometheus=http://127.0.0.1:$PROMETHEUS_PORT
@@ -114,7 +127,8 @@ rest=$((all - base - models))
 echo "semblance:0.1.0: $all bytes: base $base, models $models, all else $rest"
 [ $rest -lt $MOST_BYTES ] || fail "expected less than $MOST_BYTES bytes beside base and models, found $rest"
 
-step "up, with an API key"
+step "up, with an API key, and with a collector of traces"
+up traces
 up
 compose ps --format '{{.Service}}: {{.Status}}'
 
@@ -151,11 +165,13 @@ rm -f "$work/stop"
 watched load "$api" "$work/stop" &
 load=$!
 watched panels "$prometheus" 120
+step "a bucket of latency leads to a trace"
+watched exemplar "$prometheus" "http://127.0.0.1:$TRACES_PORT"
 touch "$work/stop"
 wait "$load"
 if [ $ci = no ]; then
     step "the same without containers, and an alert that reaches a receiver"
-    bash deploy/watch.sh "$api"
+    bash deploy/watch.sh "$api" "http://127.0.0.1:$TRACES_PORT"
 fi
 echo "NOT RUN: the containers of the profile watch (Grafana, Alertmanager)"
 
@@ -230,4 +246,22 @@ compose kill --signal SIGUSR2 api 2>/dev/null
 probe metric "$api" 'semblance_worker_restarts_total{reason="asked"}' 2 240  # each opens all models
 load_ends
 probe latency "$api" "$prometheus"
+
+step "two replicas behind the proxy; one is killed under load"
+unset SEMBLANCE_WORKERS API_MEMORY
+compose stop --timeout 20 api >/dev/null 2>&1
+up proxy
+proxy=http://127.0.0.1:$PROXY_PORT
+replica=$(compose --profile replicas ps --quiet replica | head -n 1)
+probe similarity "$proxy" >"$work/again.json"
+cmp "$work/first.json" "$work/again.json" || fail "the answer changed"
+load "$proxy"
+kill_container "$replica"
+began=$SECONDS
+while [ "$(docker inspect --format '{{.RestartCount}} {{.State.Health.Status}}' "$replica")" != "1 healthy" ]; do
+    [ $((SECONDS - began)) -lt 240 ] || fail "the replica is not healthy after 240 s"
+    sleep 0.5
+done
+soon_enough $(((SECONDS - began) * 1000)) $REPLICA_SECONDS "the replica that was killed is healthy"
+load_ends
 passed=yes

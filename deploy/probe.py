@@ -2,7 +2,7 @@
 
 probe.py refused API | similarity API [SENTENCE [MODEL]] | spread API REQUESTS SENTENCE | readiness API STATUS
          | metric API SERIES VALUE [SECONDS] | reload API MODEL OUTCOME | latency API PROMETHEUS
-         | packages INSTALLED LOCK SBOM
+         | packages INSTALLED LOCK SBOM | served API ROUTE [SECONDS]
 SEMBLANCE_API_KEY, when set, goes along. Nothing but the standard library, since this runs on the host.
 """
 
@@ -92,6 +92,18 @@ def metric(api: str, series: str, expected: str, seconds: str = str(SOON_SECONDS
     return f"{series} {soon(values, [float(expected)], series, float(seconds))[0]}"
 
 
+def served(api: str, route: str, seconds: str = str(SOON_SECONDS)) -> str:
+    """The service comes to have answered requests to a route since it was started."""
+    series = f'semblance_requests_total{{route="{route}",status="200"}}'
+
+    def some() -> bool:
+        text = ask(f"{api}/metrics", key=os.environ.get("SEMBLANCE_API_KEY")).decode()
+        return any(float(line.rpartition(" ")[2]) > 0 for line in text.splitlines() if line.startswith(series))
+
+    soon(some, True, f"{api}: requests to {route}", float(seconds))
+    return f"{api} answers {route}"
+
+
 def readiness(api: str, expected: str) -> str:
     """/health/ready answers 200 and comes to say this."""
     soon(lambda: json.loads(ask(f"{api}/health/ready"))["status"], expected, "/health/ready")
@@ -149,6 +161,7 @@ COMMANDS: dict[str, Callable[..., str]] = {
     "similarity": lambda *of: json.dumps(similarity(*of)),
     "spread": spread,
     "metric": metric,
+    "served": served,
     "readiness": readiness,
     "reload": reload,
     "latency": latency,
@@ -156,11 +169,11 @@ COMMANDS: dict[str, Callable[..., str]] = {
 }
 
 
-def main(arguments: list[str]) -> int:
-    """Run one command of the table above."""
+def main(commands: dict[str, Callable[..., str]], arguments: list[str]) -> int:
+    """Run one command of a table; its answer is a line, or what is wrong is one and the exit code is 1."""
     command, *rest = arguments
     try:
-        answer = COMMANDS[command](*rest)
+        answer = commands[command](*rest)
     except (WrongAnswer, OSError) as error:  # every failure of urllib is an OSError
         sys.stderr.write(f"{error}\n")
         return 1
@@ -169,4 +182,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(COMMANDS, sys.argv[1:]))

@@ -35,7 +35,8 @@ compose_from_trixie() {
     cp "$apt"/unpacked/usr/libexec/docker/cli-plugins/* "$DOCKER_CONFIG/cli-plugins/"
 }
 
-# build_stand_ins WORK: python, redis and prometheus under the tags that the Dockerfile and the compose file name.
+# build_stand_ins WORK: python, redis, prometheus, haproxy and a collector of traces (deploy/spans.py) under the tags that
+# the Dockerfile and the compose file name.
 build_stand_ins() {
     local work=$1 context=$1/stand-in
     mkdir -p "$context/etc/ssl/certs"
@@ -67,6 +68,19 @@ VOLUME /prometheus
 WORKDIR /prometheus
 ENTRYPOINT ["/bin/prometheus"]
 CMD ["--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"]
+DOCKERFILE
+    docker build -q -t haproxy:2.8-alpine - <<'DOCKERFILE'
+FROM standin:raw
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends haproxy wget
+USER haproxy
+ENTRYPOINT ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]
+DOCKERFILE
+    docker build -q -t jaegertracing/all-in-one:1.57 -f- deploy <<'DOCKERFILE'
+FROM haproxy:2.8-alpine
+COPY spans.py /opt/spans.py
+USER nobody
+WORKDIR /opt
+ENTRYPOINT ["python3", "-B", "-c", "from spans import collector; collector('0.0.0.0:4318', '0.0.0.0:16686', '0.0.0.0:14269')"]
 DOCKERFILE
 }
 

@@ -27,6 +27,7 @@ if sh scripts/ensure.sh promtool prometheus "the check of deploy/prometheus.yml,
     holds quietly promtool check rules deploy/prometheus/rules/*.yml
     holds quietly promtool test rules deploy/prometheus/tests/*.yml
 fi
+if command -v haproxy >/dev/null; then holds quietly haproxy -c -f deploy/haproxy.cfg; fi  # with deploy/replicas.sh
 if command -v amtool >/dev/null; then holds quietly amtool check-config deploy/alertmanager.yml; fi  # with deploy/watch.sh
 changed_since_checked
 exit "$status"

@@ -3,7 +3,8 @@
 # a service that answers: every rule is evaluated, every expression of a dashboard has data, and one alert reaches a
 # receiver. Leaves nothing running. What could not be run is said, in lines that begin with NOT RUN.
 #
-#   deploy/watch.sh [API]   without API it starts `python -m service` itself, with PYTHON
+#   deploy/watch.sh [API [TRACES]]   without API it starts `python -m service` itself, with PYTHON; TRACES is where the
+#                                    collector shows the traces of that API
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -42,13 +43,15 @@ told=no
 if sh scripts/ensure.sh prometheus-alertmanager prometheus-alertmanager "an alert that reaches a receiver"; then told=yes; fi
 
 if [ $# = 0 ]; then
-    step "a service"
-    port=$(free_port)
+    step "a service that sends traces to a collector"
+    port=$(free_port) TRACES_PORT=$(free_port)
+    traces=http://127.0.0.1:$TRACES_PORT
+    start collector python3 -B deploy/watched.py collector "127.0.0.1:$TRACES_PORT"
     api=http://127.0.0.1:$port
     SEMBLANCE_PORT=$port SEMBLANCE_MODELS=avg-sick,pwim-sick SEMBLANCE_DEFAULT_SIMILARITY=avg-sick \
-        SEMBLANCE_DEFAULT_RANK=avg-sick start service "${PYTHON:-.venv/bin/python}" -m service
+        SEMBLANCE_DEFAULT_RANK=avg-sick OTEL_EXPORTER_OTLP_ENDPOINT=$traces OTEL_BSP_SCHEDULE_DELAY=500 start service "${PYTHON:-.venv/bin/python}" -m service
 else
-    api=$1
+    api=$1 traces=${2:-}
 fi
 answers "$api/health/ready"
 
@@ -66,7 +69,7 @@ if [ $told = yes ]; then
         --cluster.listen-address= --web.listen-address="127.0.0.1:$ALERTS_PORT"
     answers "http://127.0.0.1:$ALERTS_PORT/-/ready"
 fi
-start prometheus prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/data" \
+start prometheus prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/data" --enable-feature=exemplar-storage \
     --web.listen-address="127.0.0.1:$PROMETHEUS_PORT"
 answers "$prometheus/-/ready"
 start load python3 -B deploy/watched.py load "$api" "$work/stop"
@@ -75,6 +78,12 @@ step "every rule is evaluated"
 watched rules "$prometheus"
 step "every panel has data"
 watched panels "$prometheus" 120
+if [ -n "$traces" ]; then
+    step "a bucket of latency leads to a trace"
+    watched exemplar "$prometheus" "$traces"
+else
+    echo "NOT RUN: traces (no collector was named)"
+fi
 if [ $told = yes ]; then
     step "an alert reaches a receiver"
     watched caught "$work/alerts" SemblanceDown

@@ -5,6 +5,8 @@ watched.py panels PROMETHEUS [SECONDS]   every expression of deploy/grafana come
          | load API STOP                 requests of several kinds, until there is a file STOP
          | receiver PORT FILE            a webhook: each alert that it is sent is a line of FILE
          | caught FILE ALERT [SECONDS]   such a line comes to be there
+         | collector ADDRESS...          takes spans and shows traces, as the compose file's collector does (spans.py)
+         | exemplar PROMETHEUS TRACES    a bucket of latency comes to name a trace that the collector has
 SEMBLANCE_API_KEY, when set, goes along. Nothing but the standard library, since this runs on the host.
 """
 
@@ -23,10 +25,13 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 
-from probe import PAIR, PATIENCE_SECONDS, WrongAnswer, ask, soon
+from probe import PAIR, PATIENCE_SECONDS, WrongAnswer, ask, main, soon
+from spans import collector
 
 HERE = Path(__file__).resolve().parent
 SECONDS_BETWEEN_LOADS = 0.1
+LATENCY = "semblance_request_seconds_bucket"
+EXEMPLARS = 20  # the last ones: the collector may have come later than the first ones
 # What Grafana puts in the place of its variables.
 VARIABLES = {"$__rate_interval": "1m", "$model": ".*"}
 
@@ -82,6 +87,29 @@ def rules(prometheus: str) -> str:
 
     soon(states, dict.fromkeys(named, "ok"), "rules", PATIENCE_SECONDS)
     return f"{len(named)} rules, all evaluated"
+
+
+def exemplar(prometheus: str, traces: str, seconds: str = str(PATIENCE_SECONDS)) -> str:
+    """A trace that a bucket of latency names, asked of the collector as Grafana asks it."""
+    began = time.time()
+
+    def known() -> list[str]:
+        query = {"query": LATENCY, "start": began - 300, "end": time.time()}
+        found = json.loads(ask(f"{prometheus}/api/v1/query_exemplars?{urlencode(query)}"))["data"]
+        ids = [example["labels"]["trace_id"] for series in found for example in series["exemplars"]]
+        return [spans for name in ids[-EXEMPLARS:] if (spans := _spans(traces, name))][:1]
+
+    soon(lambda: bool(known()), True, "an exemplar whose trace the collector has", float(seconds))
+    return f"an exemplar leads to its trace: {known()[0]}"
+
+
+def _spans(traces: str, trace_id: str) -> str:
+    """Names of a trace's spans; empty where the collector has no such trace."""
+    try:
+        (trace,) = json.loads(ask(f"{traces}/api/traces/{trace_id}"))["data"]
+    except HTTPError:
+        return ""
+    return ", ".join(sorted({span["operationName"] for span in trace["spans"]}))
 
 
 def load(api: str, stop: str) -> str:
@@ -152,20 +180,10 @@ COMMANDS: dict[str, Callable[..., str]] = {
     "load": load,
     "receiver": receiver,
     "caught": caught,
+    "collector": collector,
+    "exemplar": exemplar,
 }
 
 
-def main(arguments: list[str]) -> int:
-    """Run one command of the table above."""
-    command, *rest = arguments
-    try:
-        answer = COMMANDS[command](*rest)
-    except (WrongAnswer, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    sys.stdout.write(answer + "\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(COMMANDS, sys.argv[1:]))

@@ -1,10 +1,9 @@
-"""Parsers of environment variables: counts, lists of NAME=VALUE, versions, keys, addresses."""
+"""Parsers of environment variables: counts, lists of NAME=VALUE, versions, keys; and what is said of wrong ones."""
 
 import re
 from typing import Literal
-from urllib.parse import urlsplit
 
-from pydantic import PlainValidator
+from pydantic import PlainValidator, ValidationError
 
 LATEST: Literal["latest"] = "latest"
 ALL: Literal["all"] = "all"
@@ -24,19 +23,6 @@ def number_or_auto(most: int) -> PlainValidator:
         raise ValueError(f"expected a whole number from 1 to {most}, or auto")
 
     return PlainValidator(read)
-
-
-def is_redis_url(url: str) -> bool:
-    """Whether redis-py accepts it; nothing is sent."""
-    # Imported here, because most services have no Redis, and the supervisor uses none.
-    from redis.asyncio.connection import parse_url
-
-    try:
-        parts = urlsplit(url)
-        parse_url(url)
-        return bool(parts.path if parts.scheme == "unix" else parts.hostname)
-    except ValueError:  # not raised again: its message may quote a password
-        return False
 
 
 def entries_of(value: object, form: str) -> object:
@@ -88,6 +74,17 @@ def keys_of(value: object) -> object:
     if len({name for name, _, _ in entries}) != len(entries):
         raise ValueError("each key has a name of its own")
     return {name: digest for name, _, digest in entries}
+
+
+def lines_of(error: ValidationError, prefix: str) -> list[str]:
+    """One line for each variable that does not fit, which begin with `prefix`; without values that may be secret."""
+    lines = []
+    for problem in error.errors(include_url=False):
+        name = prefix + "_".join(map(str, problem["loc"])).upper()
+        secret = any(word in name for word in ("KEY", "URL", "SECRET"))
+        found = "" if secret else f", found {problem['input']!r}"
+        lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}{found}")
+    return lines
 
 
 def _version(value: object, form: str, *words: str) -> object:

@@ -63,6 +63,7 @@ class Service:
                 ttl_seconds=settings.redis_ttl_seconds,
                 dtype=settings.redis_dtype,
                 secret=None if settings.redis_secret is None else settings.redis_secret.get_secret_value(),
+                authority=settings.redis_ca,
             )
             self.backends.append(self.redis)
         self.cache = VectorCache(settings.cache_bytes, telemetry, self.redis)

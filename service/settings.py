@@ -9,13 +9,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from contract.manifest import MOST_MODEL_BYTES, ModelId
-from service import parsing
+from service import parsing, redis_url
 from service.errors import SettingsError
 
 PREFIX = "SEMBLANCE_"
@@ -172,8 +171,11 @@ class Settings(BaseSettings):
     )
     redis_url: SecretStr | None = Field(
         default=None,
-        description="redis://host:6379/0; used as `cache` says, and for the rate limit of several workers. Redis "
-        "failing makes answers slower, never wrong (docs/caching.md)",
+        description="redis://host:6379/0, a cluster or sentinels; used as `cache` says, and for the rate limit of "
+        "several workers. Redis failing makes answers slower, never wrong (docs/caching.md)",
+    )
+    redis_ca: Path | None = Field(
+        default=None, description="certificate authorities to trust with rediss://, in PEM; the system's without it"
     )
     redis_secret: SecretStr | None = Field(
         default=None,
@@ -262,10 +264,17 @@ class Settings(BaseSettings):
     @field_validator("redis_url")
     @classmethod
     def _whole_url(cls, url: SecretStr | None) -> SecretStr | None:
-        if url is not None and not parsing.is_redis_url(url.get_secret_value()):
-            # Not quoted: it has a password.
-            raise ValueError("expected redis://host:port/db, rediss://... or unix://path")
+        if url is not None:
+            redis_url.read(url.get_secret_value())
         return url
+
+    @field_validator("redis_ca")
+    @classmethod
+    def _authority(cls, path: Path | None, others: ValidationInfo) -> Path | None:
+        if path is not None and "redis_url" in others.data:  # else that is told
+            url = others.data["redis_url"]
+            redis_url.check_authority(path, url.get_secret_value() if url is not None else "redis://none")
+        return path
 
     @field_validator("redis_secret")
     @classmethod
@@ -314,10 +323,7 @@ class Settings(BaseSettings):
     @property
     def redis_address(self) -> str | None:
         """The address of Redis without credentials, for the log."""
-        if self.redis_url is None:
-            return None
-        parts = urlsplit(self.redis_url.get_secret_value())
-        return f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        return None if self.redis_url is None else redis_url.read(self.redis_url.get_secret_value()).address
 
     @classmethod
     def from_environment(cls) -> Self:
@@ -329,20 +335,10 @@ class Settings(BaseSettings):
         try:
             return cls()
         except ValidationError as error:
-            raise SettingsError("\n".join(_lines(error))) from None
+            raise SettingsError("\n".join(parsing.lines_of(error, PREFIX))) from None
 
     @classmethod
     def unknown(cls, environment: Iterable[str]) -> list[str]:
         """Variables with our prefix that are not settings, probably misspelt."""
         known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS
         return sorted(name for name in environment if name.upper().startswith(PREFIX) and name.upper() not in known)
-
-
-def _lines(error: ValidationError) -> list[str]:
-    lines = []
-    for problem in error.errors(include_url=False):
-        name = PREFIX + "_".join(map(str, problem["loc"])).upper()
-        secret = any(word in name for word in ("KEY", "URL", "SECRET"))
-        found = "" if secret else f", found {problem['input']!r}"
-        lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}{found}")
-    return lines

@@ -1,5 +1,7 @@
 """The shared tier of the cache: one MGET and one pipeline of SETs a request, in a Redis that may fail at any time.
 
+In a cluster these are one pipeline for each node that has some of the keys.
+
 A key is `semblance:2:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format, the
 vector in little-endian floats, and a seal over the key and these bytes. The seal detects garbage, values cut short,
 vectors of another size, and answers to another request's key. It is a CRC-32, against accidents; with a secret it is a
@@ -16,29 +18,18 @@ import hmac
 import struct
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import (
-    ClusterCrossSlotError,
-    ClusterDownError,
-    MovedError,
-    NoPermissionError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    ResponseError,
-)
+from redis.exceptions import ResponseError
 
 from service.compute.breaker import Breaker
 from service.compute.cache import K, Key, Space, Vector
+from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
 
 MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written
-_CONNECTIONS = 32
 _FORMATS: Mapping[str, tuple[int, np.dtype[Any]]] = {
     "float32": (0x11, np.dtype("<f4")),
     "float16": (0x12, np.dtype("<f2")),
@@ -48,14 +39,6 @@ _CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
 # Keys of a probe, in two hash slots: in cluster mode they cannot be read together, as the keys of a request.
 _PROBES = (b"semblance:probe:0", b"semblance:probe:1")
 _PROBE_TTL_SECONDS = 60  # should it not be deleted
-_REASONS: Mapping[type[Exception], str] = {
-    OutOfMemoryError: "it is full",
-    ReadOnlyError: "it is a read-only replica",
-    ClusterCrossSlotError: "it is in cluster mode",
-    ClusterDownError: "it is in cluster mode",
-    MovedError: "it is in cluster mode",
-    NoPermissionError: "its user may not",
-}
 T = TypeVar("T")
 
 
@@ -72,27 +55,21 @@ class RedisCache:
         ttl_seconds: int,
         dtype: Literal["float32", "float16"] = "float32",
         secret: str | None = None,
+        authority: Path | None = None,
     ) -> None:
-        """Prepare the connection pool; nothing is sent yet.
+        """Prepare the client; nothing is sent yet.
 
         Args:
-            url: with credentials.
+            url: with credentials; forms are in `service/redis_url.py`.
             address: without them, for the log.
             telemetry: counts hits, misses and failures.
             timeout_seconds: of a request.
             ttl_seconds: of a vector.
             dtype: of stored vectors.
             secret: signs vectors, the same in all processes; None: whoever reaches Redis can forge them.
+            authority: certificate authorities to trust over TLS, instead of the system's.
         """
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=_CONNECTIONS,
-            timeout=None,  # `_attempt` has one timer for the pool, connecting and reading together
-            socket_timeout=None,
-            socket_connect_timeout=None,
-            retry=Retry(NoBackoff(), 0),  # the breaker decides when to try again
-        )
-        self._redis = Redis.from_pool(pool)
+        self._client = RedisClient(url, timeout_seconds=timeout_seconds, authority=authority)
         self._telemetry = telemetry
         self._hits, self._misses = telemetry.cache_counters("redis")
         self._timeout = timeout_seconds
@@ -132,28 +109,32 @@ class RedisCache:
             return
         if isinstance(refusal, Exception):
             self._telemetry.redis_failed("error")
-            self._taker.failed(_reason(refusal), began)
+            self._taker.failed(self._client.reason(refusal), began)
         else:
             self._taker.succeeded(began)
         self._set_gauges()
 
     async def _write_and_read(self) -> Exception | Literal[True]:
         """The error of the write, or True; raises that of the read."""
-        pipeline = self._redis.pipeline(transaction=False)
+        await self._client.check_nodes()
+        pipeline = self._client.redis.pipeline(transaction=False)
         pipeline.set(_PROBES[0], b"1", ex=_PROBE_TTL_SECONDS)
-        pipeline.mget(_PROBES)
+        if self._client.clustered:
+            pipeline.get(_PROBES[1])
+        else:
+            pipeline.mget(_PROBES)
         pipeline.delete(_PROBES[0])
         wrote, read, _ = await pipeline.execute(raise_on_error=False)
         if isinstance(read, Exception):
             raise read
-        if not isinstance(read, list) or len(read) != len(_PROBES):
+        if not self._client.clustered and (not isinstance(read, list) or len(read) != len(_PROBES)):
             raise ResponseError("no Redis")
         return wrote if isinstance(wrote, Exception) else True
 
     async def get_many(self, space: Space, keys: Sequence[K]) -> dict[K, Vector]:
         """The vectors that Redis has; none if it does not answer."""
         names = [name_of(space, key) for key in keys]
-        values = await self._attempt(lambda: self._redis.mget(names), self._link)
+        values = await self._attempt(lambda: self._client.mget(names), self._link)
         if values is None:
             return {}
         if not isinstance(values, list) or len(values) != len(keys):  # not a Redis
@@ -187,10 +168,10 @@ class RedisCache:
         """Wait for the writes under way, at most for the timeout, and close the connections."""
         if self._writes:
             await asyncio.wait(self._writes, timeout=self._timeout)
-        await self._redis.aclose()
+        await self._client.aclose()
 
     async def _write(self, space: Space, vectors: Mapping[K, Vector]) -> None:
-        pipeline = self._redis.pipeline(transaction=False)
+        pipeline = self._client.redis.pipeline(transaction=False)
         for key, vector in vectors.items():
             name = name_of(space, key)
             pipeline.set(name, self._encode(name, vector), ex=self._ttl)
@@ -202,26 +183,27 @@ class RedisCache:
         Args:
             command: sends it.
             asked: the breaker for error answers; no answer belongs to that of the connection.
-            anyway: ignore the breakers.
+            anyway: ignore the breakers, and learn a cluster's nodes first.
         """
         if not anyway and not (self._link.allows and asked.allows):
             return None
         link_began, asked_began = self._link.changes, asked.changes
         answer = None
         try:
-            async with asyncio.timeout(self._timeout):
-                answer = await command()
+            if anyway:
+                await self._client.discover()
+            answer = await self._client.ask(command)
         except TimeoutError:
             self._telemetry.redis_failed("timeout")
             self._link.failed(f"no answer within {self._timeout * 1000:.0f} ms", link_began)
-            await self._disconnect()
+            await self._client.disconnect()
         except ResponseError as error:
             self._telemetry.redis_failed("error")
-            asked.failed(_reason(error), asked_began)
+            asked.failed(self._client.reason(error), asked_began)
         except Exception as error:  # of the client, the event loop or the network
             self._telemetry.redis_failed("error")
-            self._link.failed(_reason(error), link_began)
-            await self._disconnect()
+            self._link.failed(self._client.reason(error), link_began)
+            await self._client.disconnect()
         else:
             self._link.succeeded(link_began)
             if asked is not self._link:
@@ -232,11 +214,6 @@ class RedisCache:
     def _set_gauges(self) -> None:
         self._telemetry.redis_up.set(self.up)
         self._telemetry.redis_writable.set(self._link.allows and self._taker.up is True)
-
-    async def _disconnect(self) -> None:
-        """Close idle connections: after a restart of Redis each of them would fail once."""
-        with suppress(Exception):
-            await self._redis.connection_pool.disconnect(inuse_connections=False)
 
     def _encode(self, name: bytes, vector: Vector) -> bytes:
         content = bytes((self._marker,)) + vector.astype(self._dtype).tobytes()
@@ -259,11 +236,6 @@ class RedisCache:
         mac.update(name)
         mac.update(content)
         return mac.digest()
-
-
-def _reason(error: Exception) -> str:
-    """The reason for an error, without Redis' own message, which may contain anything."""
-    return next((words for kind, words in _REASONS.items() if isinstance(error, kind)), type(error).__name__)
 
 
 def name_of(space: Space, key: Key) -> bytes:

@@ -190,9 +190,9 @@ class Edge:
             if connection is not None and connection.left:  # also if the work has not been cancelled
                 answer.status = CLIENT_LEFT
             route = path if path in self._routes else self._route_of(scope)
-            self._telemetry.answered(route, answer.model, answer.status, ended - started, answer.timings)
+            trace_id = None
             if self._tracing is not None and path not in OPEN:
-                self._tracing.record(
+                trace_id = self._tracing.record(
                     headers,
                     answer.timings,
                     method=method,
@@ -203,6 +203,7 @@ class Edge:
                     began=started,
                     ended=ended,
                 )
+            self._telemetry.answered(route, answer.model, answer.status, ended - started, answer.timings, trace_id)
             if self._access_log:
                 caller = {} if answer.caller is None else {"caller": answer.caller}
                 log.info(

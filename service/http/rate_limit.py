@@ -6,24 +6,20 @@ Counts are in this process, or in Redis for several processes together. If Redis
 until it is back, so more requests pass; the log says so.
 """
 
-import asyncio
 import hashlib
 from datetime import timedelta
-from typing import cast
+from pathlib import Path
 
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttled, per_duration
 
 from service.compute.breaker import Breaker
+from service.compute.redis_client import RedisClient
 from service.cpus import counts
 from service.errors import RateLimited
 from service.observe.telemetry import RedisFailure, Telemetry
 from service.settings import RATE, Settings
 
 CALLERS = 100_000  # in memory, some 300 bytes each; the least recently seen is dropped first
-_CONNECTIONS = 32
 _PREFIX = "semblance:rate"
 _NOBODY = ""  # a caller that no request has
 _PERIODS = {"second": timedelta(seconds=1), "minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
@@ -71,12 +67,13 @@ class SharedCounts:
         url: str,
         address: str,
         timeout_seconds: float,
+        authority: Path | None = None,
     ) -> None:
-        """Prepare the connection pool; arguments as for `RateLimit` and `RedisCache`."""
-        pool = {"max_connections": _CONNECTIONS, "timeout": None, "retry": Retry(NoBackoff(), 0)}
-        options = {"CONNECTION_POOL_CLASS": "redis.asyncio.BlockingConnectionPool", "CONNECTION_POOL_KWARGS": pool}
-        self._store = RedisStore(server=url, options=options)
-        self._callers = _counting(rate, self._store, _PREFIX)
+        """Prepare the client; arguments as for `RateLimit` and `RedisCache`."""
+        self._client = RedisClient(url, timeout_seconds=timeout_seconds, authority=authority)
+        store = RedisStore()
+        store._backend._client = self._client.redis  # type: ignore[assignment]  # the library makes its own otherwise
+        self._callers = _counting(rate, store, _PREFIX)
         self._telemetry = telemetry
         self._timeout = timeout_seconds
         self._link = Breaker(
@@ -89,7 +86,7 @@ class SharedCounts:
 
     async def probe(self) -> None:
         """Check whether Redis counts."""
-        await self._count(_NOBODY)
+        await self._count(_NOBODY, probing=True)
 
     @property
     def problems(self) -> list[str]:
@@ -98,16 +95,18 @@ class SharedCounts:
             return []
         return [f"redis does not count requests ({self._link.reason}): each process counts its own"]
 
-    async def _count(self, caller: str) -> RateLimitResult | None:
+    async def _count(self, caller: str, *, probing: bool = False) -> RateLimitResult | None:
         began = self._link.changes
+        # Hashed, so that Redis holds no addresses or names of keys.
+        name = hashlib.blake2b(caller.encode(), digest_size=16).hexdigest()
         try:
-            async with asyncio.timeout(self._timeout):
-                # Hashed, so that Redis holds no addresses or names of keys.
-                result = await self._callers.limit(hashlib.blake2b(caller.encode(), digest_size=16).hexdigest())
+            if probing:
+                await self._client.discover()
+            result = await self._client.ask(lambda: self._callers.limit(name))
         except TimeoutError:
-            self._failed("timeout", f"no answer within {self._timeout * 1000:.0f} ms", began)
+            await self._failed("timeout", f"no answer within {self._timeout * 1000:.0f} ms", began)
         except Exception as error:  # of the client, the event loop or the network
-            self._failed("error", type(error).__name__, began)
+            await self._failed("error", self._client.reason(error), began)
         else:
             self._link.succeeded(began)
             return result
@@ -115,12 +114,12 @@ class SharedCounts:
 
     async def close(self) -> None:
         """Close the connections."""
-        client = cast(Redis, self._store._backend.get_client())  # the library has no way to close a store
-        await client.aclose(close_connection_pool=True)
+        await self._client.aclose()
 
-    def _failed(self, kind: RedisFailure, reason: str, began: int) -> None:
+    async def _failed(self, kind: RedisFailure, reason: str, began: int) -> None:
         self._telemetry.redis_failed(kind)
         self._link.failed(reason, began)
+        await self._client.disconnect()
 
 
 def open_rate_limit(settings: Settings, telemetry: Telemetry) -> RateLimit | None:
@@ -135,6 +134,7 @@ def open_rate_limit(settings: Settings, telemetry: Telemetry) -> RateLimit | Non
             url=settings.redis_url.get_secret_value(),
             address=settings.redis_address or "",
             timeout_seconds=settings.redis_timeout_ms / 1000,
+            authority=settings.redis_ca,
         )
     return RateLimit(settings.rate_limit, telemetry, shared)
 

@@ -5,11 +5,13 @@ fifth of a small request. They have no lock: only the event loop's thread may co
 are collected into the same registry. For other processes they are packed as JSON.
 """
 
+import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy.typing as npt
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 # Name, names of labels, names of buckets (None for a counter), and for each series its labels and numbers.
 Packed = list[Any]
@@ -79,10 +82,11 @@ class CounterFamily(_Family[CounterSeries]):
 class Histogram:
     """One series of a histogram."""
 
-    __slots__ = ("_bounds", "counts", "total")
+    __slots__ = ("_bounds", "counts", "exemplars", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
+        self.exemplars: dict[int, Exemplar] = {}  # of a bucket: the trace of its last value that has one
         self.counts = [0] * (len(bounds) + 1)  # the last one: above all bounds
         self.total = 0.0
 
@@ -90,6 +94,10 @@ class Histogram:
         """Count a value."""
         self.counts[bisect_left(self._bounds, value)] += 1
         self.total += value
+
+    def trace(self, value: float, trace_id: str) -> None:
+        """Remember the trace of a value, which was counted before, with the value's bucket."""
+        self.exemplars[bisect_left(self._bounds, value)] = Exemplar({"trace_id": trace_id}, value, time.time())
 
     def observe_all(self, values: Sequence[float] | npt.NDArray[np.float64]) -> None:
         """Count many values."""
@@ -139,7 +147,7 @@ class HistogramFamily(_Family[Histogram]):
         """For Prometheus: each bucket with all below it."""
         family = HistogramMetricFamily(self._name, self._documentation, labels=self._labels)
         for values, series in self._series.items():
-            _add(family, self._names, values, series.counts, series.total)
+            _add(family, self._names, values, series.counts, series.total, series.exemplars)
         yield family
 
     def packed(self) -> Packed:
@@ -163,9 +171,15 @@ def unpacked(packed: Packed) -> Metric:
 
 
 def _add(
-    family: HistogramMetricFamily, names: Sequence[str], values: Sequence[str], counts: Sequence[int], total: float
+    family: HistogramMetricFamily,
+    names: Sequence[str],
+    values: Sequence[str],
+    counts: Sequence[int],
+    total: float,
+    exemplars: Mapping[int, Exemplar] = MappingProxyType({}),
 ) -> None:
-    family.add_metric(values, list(zip(names, accumulate(counts), strict=True)), total)
+    buckets = zip(names, accumulate(counts), map(exemplars.get, range(len(names))), strict=True)
+    family.add_metric(values, list(buckets), total)  # type: ignore[arg-type]  # it takes None for no exemplar
 
 
 class Registry(CollectorRegistry):

@@ -203,10 +203,15 @@ class Telemetry:
         for status in (*STATUSES, OTHER_STATUS):
             self._answers[route, status] = self._requests.labels(route, status)
 
-    def answered(self, route: str, model: str, status: int, seconds: float, timings: Timings | None) -> None:
-        """Count one answer; `timings` are those of a request that scores."""
+    def answered(
+        self, route: str, model: str, status: int, seconds: float, timings: Timings | None, trace_id: str | None = None
+    ) -> None:
+        """Count one answer; `timings` are those of a request that scores, `trace_id` of one whose trace is sent."""
         model = self._labels.get(model, NO_MODEL)
-        self._latency[route, model].observe(seconds)
+        latency = self._latency[route, model]
+        latency.observe(seconds)
+        if trace_id is not None:
+            latency.trace(seconds, trace_id)
         answers = self._answers.get((route, status))
         (answers or self._answers[route, OTHER_STATUS]).inc()
         if timings is not None and model != NO_MODEL:

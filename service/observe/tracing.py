@@ -53,8 +53,10 @@ class Tracing:
         request_id: str,
         began: float,
         ended: float,
-    ) -> None:
+    ) -> str | None:
         """Make the spans of an answered request; its trace is that of the header `traceparent`, if there is one.
+
+        Returns the trace's id in hexadecimal digits, None where its sampler does not send it.
 
         `route` is from a closed set, `began` and `ended` are times of `perf_counter`.
         """
@@ -81,7 +83,9 @@ class Tracing:
             for phase, phase_began, phase_ended in timings.spans or ():
                 part = self._tracer.start_span(PHASES[phase], within, start_time=at_zero + int(phase_began * 1e9))
                 part.end(at_zero + int(phase_ended * 1e9))
+        recorded = span.is_recording()
         span.end(at_zero + int(ended * 1e9))
+        return self._trace.format_trace_id(span.get_span_context().trace_id) if recorded else None
 
     def close(self) -> None:
         """Send the remaining spans, within the exporter's timeout."""

@@ -36,6 +36,7 @@ TESTS = [
 DASHBOARDS = {path.name: json.loads(path.read_text()) for path in sorted(DEPLOY.glob("grafana/dashboards/*.json"))}
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 PROMETHEUS = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
+SOURCES = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"]
 OF_EACH_TARGET = {"job", "instance"}
 
 
@@ -167,11 +168,23 @@ def test_an_alert_is_tested_firing_and_quiet(name: str) -> None:
 
 
 def test_dashboards_use_the_data_source_of_the_file() -> None:
-    (source,) = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"]
+    source, traces = SOURCES
     assert source["url"] == "http://prometheus:9090"
     sources = [panel["datasource"] for d in DASHBOARDS.values() for panel in d["panels"] if panel["type"] != "row"]
     assert all(of == {"type": source["type"], "uid": source["uid"]} for of in sources)
     assert len({d["uid"] for d in DASHBOARDS.values()}) == len(DASHBOARDS) == 2
+    assert traces["url"] == "http://traces:16686"
+
+
+def test_a_point_of_a_latency_leads_to_its_trace() -> None:
+    source, traces = SOURCES
+    (destination,) = source["jsonData"]["exemplarTraceIdDestinations"]
+    assert destination == {"name": "trace_id", "datasourceUid": traces["uid"]}
+    assert "--enable-feature=exemplar-storage" in COMPOSE["prometheus"]["command"]
+    targets = [t for d in DASHBOARDS.values() for panel in d["panels"] for t in panel.get("targets", [])]
+    asked = [target["expr"] for target in targets if target.get("exemplar")]
+    assert asked  # of buckets themselves: a record has no exemplars
+    assert all(watched.LATENCY in expression for expression in asked)
 
 
 def test_compose_mounts_what_the_files_name() -> None:
@@ -189,6 +202,7 @@ def test_only_the_profile_starts_what_watches() -> None:
     assert {name for name, service in COMPOSE.items() if service.get("profiles") == ["watch"]} == {
         "alertmanager",
         "grafana",
+        "traces",
     }
     assert "profiles" not in COMPOSE["prometheus"]
 
@@ -256,6 +270,24 @@ def test_the_receiver_keeps_what_it_is_sent(tmp_path: Path) -> None:
     alert["status"] = "firing"
     post()
     assert watched.caught(str(file), "A", "5") == "A came: a is down"
+
+
+def test_the_collector_shows_the_traces_that_the_service_sends() -> None:
+    exporters = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    export = pytest.importorskip("opentelemetry.sdk.trace.export")
+    addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    threading.Thread(target=watched.collector, args=addresses, daemon=True).start()
+    inbox, traces = (f"http://{address}" for address in addresses)
+    for url in (inbox, traces):
+        watched.soon(lambda url=url: not _refuses(lambda: watched.ask(f"{url}/")), True, "the collector")
+    provider = sdk.TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(export.SimpleSpanProcessor(exporters.OTLPSpanExporter(f"{inbox}/v1/traces")))
+    with provider.get_tracer("t").start_as_current_span("POST /embed") as outer:
+        provider.get_tracer("t").start_span("tokenise", attributes={"long": "x" * 300}).end()
+    provider.shutdown()
+    assert watched._spans(traces, f"{outer.get_span_context().trace_id:032x}") == "POST /embed, tokenise"
+    assert watched._spans(traces, "0" * 32) == ""
 
 
 def _refuses(post: Any) -> bool:

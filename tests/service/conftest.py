@@ -139,9 +139,7 @@ class RedisServer:
         self.start()
 
     def start(self) -> None:
-        command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder]
-        command += self._options
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + NEEDED_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -152,6 +150,10 @@ class RedisServer:
                 time.sleep(0.01)
         self.kill()
         raise RuntimeError("redis-server does not answer")
+
+    def command(self) -> list[str | Path]:
+        one = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder]
+        return [*one, *self._options]
 
     def client(self) -> redis.Redis:
         return redis.Redis("127.0.0.1", self.port)
@@ -179,7 +181,7 @@ def redis_cluster(tmp_path: Path) -> Iterator[RedisServer]:
     with server.client() as client:
         client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
         deadline = time.monotonic() + NEEDED_SECONDS
-        while "cluster_state:ok" not in str(client.execute_command("CLUSTER INFO")) and time.monotonic() < deadline:
+        while client.execute_command("CLUSTER INFO")["cluster_state"] != "ok" and time.monotonic() < deadline:
             time.sleep(0.01)
     yield server
     server.kill()

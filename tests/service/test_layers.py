@@ -10,6 +10,7 @@ ORDER = (
     "errors",  # raised by every folder
     "schemas",  # types of requests and answers; no code, so that scoring/ and models/ can fill an answer in directly
     "parsing",
+    "redis_url",
     "settings",
     "cpus",  # reads settings
     "memory",

@@ -232,7 +232,7 @@ async def test_an_answer_of_another_shape_is_a_miss(values) -> None:
     async def mget(keys):
         return values
 
-    cache._redis.mget = mget
+    cache._client.redis.mget = mget
     assert await cache.get_many(SPACE, [(1,), (2,)]) == {}
     assert telemetry.registry.get_sample_value("semblance_redis_failures_total", {"kind": "garbage"}) > 0
     await cache.close()

@@ -94,7 +94,12 @@ async def test_a_redis_that_hangs_delays_few_requests(redis_server: RedisServer)
 
 
 async def test_the_service_refuses_by_the_shared_count(serve: Serve, redis_server: RedisServer) -> None:
-    shared = {"rate_limit": "2/hour", "redis_url": redis_server.url, "rate_limit_store": "redis"}
+    shared = {
+        "rate_limit": "2/hour",
+        "redis_url": redis_server.url,
+        "rate_limit_store": "redis",
+        "redis_timeout_ms": 5000,
+    }
     async with serve(**shared) as one, serve(**shared) as two:
         statuses = [
             (await client.post("/similarity", json=GOOD["/similarity"])).status_code for client in (one, two, one, two)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from service.app import create_app
 from service.errors import SettingsError
@@ -49,6 +50,34 @@ async def test_a_request_is_a_span_with_its_phases_inside(models) -> None:
     assert other.name == "GET /v1/models/{model}"
     assert other.parent is None
     assert TEXT not in "".join(span.to_json() for span in exporter.get_finished_spans())
+
+
+async def test_a_bucket_of_latency_names_a_trace_that_is_in_it(models) -> None:
+    exporter = memory.InMemorySpanExporter()
+    app = create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter)))
+    openmetrics = {"accept": "application/openmetrics-text; version=1.0.0"}
+    async with Client(app) as client:
+        await client.post("/embed", json=GOOD["/embed"])
+        (trace,) = {f"{span.context.trace_id:032x}" for span in exporter.get_finished_spans()}
+        page = (await client.get("/metrics", headers=openmetrics)).text
+        plain = (await client.get("/metrics")).text
+    families = {family.name: family for family in text_string_to_metric_families(page)}
+    samples = families["semblance_request_seconds"].samples
+    (marked,) = [sample for sample in samples if sample.exemplar is not None]
+    assert marked.name == "semblance_request_seconds_bucket"
+    assert (marked.labels["route"], marked.exemplar.labels) == ("/embed", {"trace_id": trace})
+    assert marked.exemplar.value <= float(marked.labels["le"])
+    assert "trace_id" not in plain  # only OpenMetrics has exemplars
+
+
+async def test_a_request_that_is_not_sampled_marks_nothing(models) -> None:
+    exporter = memory.InMemorySpanExporter()
+    app = create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter)))
+    unsampled = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-00"
+    async with Client(app) as client:
+        await client.post("/embed", json=GOOD["/embed"], headers={"traceparent": unsampled})
+        page = (await client.get("/metrics", headers={"accept": "application/openmetrics-text"})).text
+    assert "trace_id" not in page
 
 
 async def test_a_failure_of_ours_is_an_error_and_a_clients_is_not(models, caplog) -> None:
