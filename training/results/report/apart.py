@@ -68,8 +68,12 @@ def _rare_words(folder: Path) -> str:
         return ""
     data = json.loads((folder / "data.json").read_text(encoding="utf-8"))
     return (
-        f"**Rare words** (section 5.1; [analysis](rare-words/README.md)): over {len(data['sets'])} sets, Spearman's rho "
-        f"x 100 of `{data['recipes'][0]}` between a set's share of rare words and its score over the shared task's 75th "
-        f"percentile: {100 * data['running']:.1f} for running words, {100 * data['distinct']:.1f} for distinct ones; "
-        "the paper's -45.1, of 22 sets."
+        f"**Rare words** (section 5.1; [analysis](rare-words/README.md)): over {len(data['sets'])} sets, Spearman's "
+        f"rho x 100 of `{data['recipes'][0]}` between a set's share of rare words and its score over the shared task's "
+        f"75th percentile: {100 * data['running']:.1f} for running words, {100 * data['distinct']:.1f} for distinct "
+        "ones; the paper's -45.1, of 22 sets."
     )
+
+
+def _hundred(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
