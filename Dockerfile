@@ -1,5 +1,6 @@
 # The service alone: contract, service, the client's few files, the published models. No torch, no compiler, no pip, no root.
-# Another build of the base, or one pinned by digest, is chosen with --build-arg PYTHON_IMAGE=... (docs/operating.md).
+# Another build of the base, or one pinned by digest, is chosen with --build-arg PYTHON_IMAGE=... (docs/operating.md);
+# --build-arg GPU=1 installs ONNX Runtime for CUDA, with CUDA's libraries (docs/how-to/gpu.md).
 ARG PYTHON_IMAGE=python:3.11-slim
 
 FROM ${PYTHON_IMAGE} AS build
@@ -7,9 +8,11 @@ WORKDIR /src
 RUN python -m venv /opt/build && python -m venv --without-pip /opt/venv
 # Dependencies first: this layer is made anew only when a lock changes. What nothing here imports goes at once: tests,
 # ONNX Runtime's tools for making models, and its second library, which is for programs in C.
-COPY requirements.txt requirements-build.txt ./
+ARG GPU=0
+COPY requirements.txt requirements-gpu.txt requirements-build.txt ./
 RUN /opt/build/bin/python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-build.txt \
-    && /opt/build/bin/python -m pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --require-hashes -r requirements.txt \
+    && if [ "$GPU" = 1 ]; then lock=requirements-gpu.txt; else lock=requirements.txt; fi \
+    && /opt/build/bin/python -m pip --python /opt/venv/bin/python install --no-cache-dir --no-deps --require-hashes -r "$lock" \
     && find /opt/venv \( -path '*/onnxruntime/capi/libonnxruntime.so.*' -o -path '*/onnxruntime/transformers' \
         -o -path '*/onnxruntime/quantization' -o -path '*/onnxruntime/tools' -o -type d -name tests \) \
         -prune -exec rm -rf {} +

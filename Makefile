@@ -2,7 +2,7 @@
 # A stamp file says that an environment is up to date: pip runs only after pyproject.toml or a lock changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check docs fix setup bench faults reproduce search results lock check-deploy sbom clean
+.PHONY: help serve test check docs fix setup bench faults reproduce search results lock packages check-deploy image images sbom clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
@@ -57,11 +57,20 @@ search: .venv/.teacher  ## a recipe's settings by development score: RECIPE=gran
 results: .venv/.development  ## analyses/RESULTS.md from the measured figures
 	.venv/bin/python -m training results
 
-lock: .venv/.development  ## the three locks anew where pyproject.toml changed; ARGS=--upgrade takes the newest versions
+lock: .venv/.development  ## the four locks anew where pyproject.toml changed; ARGS=--upgrade takes the newest versions
 	@sh scripts/lock.sh .venv/bin/uv $(TEACHER) $(ARGS)
+
+packages: .venv/.development  ## build/packages: the wheel and the source distribution, with the default models; ARGS=ID names others
+	.venv/bin/python -m scripts.packages build/packages $(ARGS)
 
 check-deploy:  ## build the image, bring the compose file up, ask it, take it down; ARGS=--stand-ins without a registry
 	bash deploy/check.sh $(ARGS)
+
+image:  ## the image for this machine; GPU=1 with ONNX Runtime for CUDA (needs Docker)
+	docker buildx bake --set '*.platform=' --load $(if $(filter 1,$(GPU)),gpu,image) $(ARGS)
+
+images:  ## the images for amd64 and arm64, and with CUDA for amd64: ARGS='--push' after REPOSITORY=registry/name (needs Docker)
+	docker buildx bake image gpu $(ARGS)
 
 sbom:  ## build/sbom.cdx.json: the Python packages of the image, as CycloneDX (needs Docker)
 	docker buildx build --target sbom --output build --build-arg PYTHON_IMAGE=$(or $(PYTHON_IMAGE),python:3.11-slim) .

@@ -16,9 +16,10 @@ from semblance.extras import needs
 if TYPE_CHECKING:
     from semblance.async_client import AsyncClient
     from semblance.client import Client
+    from semblance.columns import scorer
     from semblance.retries import Retries
 
-__all__ = ["AsyncClient", "Client", "Retries"]
+__all__ = ["AsyncClient", "Client", "Retries", "scorer"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,5 +27,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needs("the client", extra="cli"):
-        from semblance import async_client, client, retries
-    return getattr({"AsyncClient": async_client, "Client": client, "Retries": retries}[name], name)
+        from semblance import async_client, client, columns, retries
+    return getattr({"AsyncClient": async_client, "Client": client, "Retries": retries, "scorer": columns}[name], name)

@@ -26,6 +26,7 @@ from semblance.options import (
     Url,
     client_of,
 )
+from semblance.tuning import SETTINGS, tune
 from semblance.version import version
 
 app = typer.Typer(
@@ -271,6 +272,7 @@ def serve(
 
 
 app.command()(batch)
+app.command(context_settings=SETTINGS)(tune)
 app.command()(dedupe)
 app.command()(search)
 

@@ -3,15 +3,19 @@
 import asyncio
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
 from semblance.errors import CannotStart
 from semblance.extras import needs
 
+T = TypeVar("T")
+
 IN_PROCESS = "http://in-process"
+_HERE = "opening models here, without --url or SEMBLANCE_URL,"
 _GUARDS = ("api_key", "rate_limit")  # prefixes of settings that have no use in a process of one caller
 # Limits that protect callers from each other. In this process there is one caller, so they are set beyond reach.
 _NO_LIMITS = {
@@ -27,25 +31,42 @@ def open_service(models_dir: str | Path | None = None) -> Any:
     """The application of `service.app`, its models open.
 
     Args:
-        models_dir: instead of SEMBLANCE_MODELS_DIR; other settings come from the environment, except for those that
-            protect a service against its callers.
+        models_dir: instead of SEMBLANCE_MODELS_DIR, or of the usual folder; other settings come from the environment,
+            except for those that protect a service against its callers.
 
     Raises:
         MissingExtra: the service's packages are not installed.
         CannotStart: a setting or a model is invalid.
     """
-    with needs("opening models here, without --url or SEMBLANCE_URL,", extra="service"):
+    with needs(_HERE, extra="service"):
         from service.app import create_app
-        from service.errors import StartupError
+    settings = local_settings(models_dir)
+    return starting(lambda: create_app(settings))
+
+
+def local_settings(models_dir: str | Path | None = None) -> Any:
+    """The service's settings for a process of one caller; arguments and errors as for `open_service`."""
+    with needs(_HERE, extra="service"):
         from service.settings import Settings
     changed = {name: f.get_default() for name, f in Settings.model_fields.items() if name.startswith(_GUARDS)}
     changed |= _NO_LIMITS
     if models_dir is not None:
         changed["models_dir"] = Path(models_dir)
+    settings = starting(Settings.from_environment).model_copy(update=changed)
+    _check_folder(settings.models_dir)
+    return settings
+
+
+def starting(open_it: Callable[[], T]) -> T:
+    """What a function of the service opens, its errors translated.
+
+    Raises:
+        CannotStart: a setting or a model is invalid.
+    """
+    from service.errors import StartupError
+
     try:
-        settings = Settings.from_environment().model_copy(update=changed)
-        _check_folder(settings.models_dir)
-        return create_app(settings)
+        return open_it()
     except StartupError as error:
         raise CannotStart("; ".join(str(error).splitlines())) from None
 

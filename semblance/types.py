@@ -231,6 +231,7 @@ class ModelInfo:
     fingerprint: str
     figures: list[FigureInfo]
     domain: list[DomainInfo] | None = None  # None: an older service
+    placement: dict[str, int] | None = None  # nodes of its graphs: {"cuda": 118, "cpu": 4}; None: an older service
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,11 @@ from starlette.responses import Response
 
 from service.api.body import Body
 from service.api.dialects import Dialects
+from service.api.dialects.infer import PATHS
 from service.api.json_endpoint import own_endpoint
 from service.api.routes import operations_routes, scoring_routes
 from service.errors import HttpError, InternalError, RequestError
-from service.http.edge import OPEN, Edge
+from service.http.edge import OPEN, Edge, Tensors
 from service.http.guide import add_guide, is_guide
 from service.http.playground import add_playground, is_playground
 from service.http.rate_limit import open_rate_limit
@@ -108,6 +109,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
         endpoints=dialects.endpoints,
         routes=[*get_paths, "/docs", "/openapi.json"],
         error_format=dialects.error_format,
+        tensors=Tensors(PATHS, dialects.infer.find),
         is_page=is_page,
         rate_limit=rate_limit,
         tracing=tracing,

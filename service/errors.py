@@ -111,9 +111,11 @@ class UnknownModel(RequestError):
 
     status, code = 404, "unknown_model"
 
-    def __init__(self, name: str, task: str, known: Sequence[str], able: Sequence[str], field: str = "model") -> None:
+    def __init__(
+        self, name: str, task: str, known: Sequence[str], able: Sequence[str], field: str = "model", more: str = ""
+    ) -> None:
         super().__init__(
-            f"no model {quote(name)}; known models: {', '.join(known)}; of these, for {task}: {', '.join(able)}",
+            f"no model {quote(name)}; known models: {', '.join(known)}; of these, for {task}: {', '.join(able)}{more}",
             field=field,
         )
 

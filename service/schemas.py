@@ -518,7 +518,8 @@ class ModelInfo(TypedDict):
     rating_scale: tuple[float, float] | None
     labels: Annotated[list[str] | None, Field(description="that POST /classify answers with; null: none of its own")]
     explanations: Annotated[ExplanationNames, Field(description="what POST /explain shows of it")]
-    provider: str
+    provider: Annotated[str, Field(description="cuda where any node of its graphs runs on a GPU, else cpu")]
+    placement: Annotated[dict[str, int], Field(description="nodes of its graphs by where they run: cuda, cpu")]
     cache: Annotated[list[str], Field(description="where vectors are kept: memory, redis; docs/caching.md")]
     fingerprint: str
     figures: list[FigureInfo]

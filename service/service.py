@@ -1,7 +1,7 @@
 """The parts of a running service, opened from its settings."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Literal, Protocol
 
 from service.compute import breaker
@@ -9,6 +9,7 @@ from service.compute.cache import VectorCache
 from service.compute.pool import Pool
 from service.compute.redis_cache import RedisCache
 from service.cpus import counts
+from service.folders import where_more_are
 from service.memory import usable_memory
 from service.models.checks import Checks
 from service.models.defaults import Defaults, needs_of
@@ -21,6 +22,11 @@ from service.schemas import Readiness
 from service.settings import Settings
 
 USUAL_RERANKER = "minilm"  # the default if it is among the models: best on FAQs, and better than none on answers
+
+
+def usual_reranker(settings: Settings, names: Container[str]) -> str | None:
+    """The default model of the second stage of /rank, among the models of these names."""
+    return settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in names else None)
 
 
 class Backend(Protocol):
@@ -76,7 +82,7 @@ class Service:
         telemetry.queue_limit.set(settings.max_queue_seconds)
         telemetry.memory_limit.set(usable_memory())
         telemetry.redis_wanted.set(self.redis is not None)
-        self.registry = Registry(telemetry)
+        self.registry = Registry(telemetry, where_more_are(settings.models_dir))
         opener = Opener(settings, self.cache, self.pool)
         self.reloader = Reloader(settings, self.registry, opener, telemetry, needs_of(settings))
         self.reloader.open_all()
@@ -90,7 +96,7 @@ class Service:
     @property
     def reranker(self) -> str | None:
         """The default model of the second stage of /rank."""
-        return self.settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in self.registry else None)
+        return usual_reranker(self.settings, self.registry)
 
     @property
     def classifier(self) -> str | None:

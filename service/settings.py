@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from contract.manifest import MOST_MODEL_BYTES, ModelId
 from service import parsing, redis_url
 from service.errors import SettingsError
+from service.folders import usual_models
 
 PREFIX = "SEMBLANCE_"
 CLIENTS_KEY = "SEMBLANCE_API_KEY"
@@ -69,8 +70,8 @@ class Settings(BaseSettings):
 
     # what to serve
     models_dir: Path = Field(
-        default=Path("models"),
-        description="model folders; each is verified by checksum and golden pairs at start-up (docs/models.md)",
+        default_factory=usual_models,
+        description="folder of models, each proven at start-up (docs/models.md); `models`, else a wheel's own",
     )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve and open only these: ID,ID; all without it"
@@ -101,9 +102,7 @@ class Settings(BaseSettings):
         description="versions to serve beside, as ID@VERSION: ID=1+3,ID=latest,ID=all; each takes its model's memory",
     )
     models_poll_seconds: float = Field(
-        default=0,
-        ge=0,
-        description="seconds between looks for new or changed models; 0: none (docs/models.md)",
+        default=0, ge=0, description="seconds between looks for new or changed models; 0: none (docs/models.md)"
     )
     max_model_bytes: int = Field(
         default=MOST_MODEL_BYTES, ge=1, description="of all files of one model; sizes are looked at before contents"
@@ -115,6 +114,10 @@ class Settings(BaseSettings):
     # how to run it
     providers: Literal["auto", "cuda", "cpu"] = Field(
         default="auto", description="auto is CUDA where this ONNX Runtime has it, and else the CPU"
+    )
+    cuda_device: int = Field(default=0, ge=0, description="number of the GPU that models run on, where there is CUDA")
+    cuda_memory_bytes: int = Field(
+        default=0, ge=0, description="most of the GPU's memory for one graph; 0: no limit (docs/how-to/gpu.md)"
     )
     workers: _Processes = Field(
         default=1, description="processes that share the port; auto is one for each CPU that this container may use"

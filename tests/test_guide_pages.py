@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -121,21 +122,16 @@ def test_the_menu_names_pages_and_the_site_fetches_nothing() -> None:
     assert written <= set(listed)
 
 
-def test_the_kubernetes_example_fits_the_service() -> None:
-    page = (ROOT / "docs/how-to/kubernetes.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
-    deployment, service = yaml.safe_load_all(text)
-    pod = deployment["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    names = {variable["name"].removeprefix(PREFIX).lower() for variable in container["env"]}
-    assert names <= set(Settings.model_fields)
-    values = {variable["name"]: variable.get("value", "") for variable in container["env"]}
-    models = values["SEMBLANCE_MODELS"].split(",")
-    assert all((ROOT / "models" / model).is_dir() for model in models)
-    drain = float(values["SEMBLANCE_DRAIN_SECONDS"])
-    assert pod["terminationGracePeriodSeconds"] >= drain + Settings.model_fields["shutdown_grace_seconds"].default + 5
-    for probe, path in (("readinessProbe", "/health/ready"), ("livenessProbe", "/health/live")):
-        assert container[probe]["httpGet"]["path"] == path
-    assert service["spec"]["selector"] == deployment["spec"]["template"]["metadata"]["labels"]
-    image = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["api"]["image"]
-    assert container["image"] == image
+def test_the_kubernetes_examples_are_values_of_the_chart() -> None:
+    schema = json.loads((ROOT / "deploy/chart/values.schema.json").read_text())
+    examples: dict[str, dict[str, object]] = {}
+    for name in ("kubernetes", "gpu"):
+        page = (ROOT / f"docs/how-to/{name}.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+        examples |= {f"{name} {number}": yaml.safe_load(text) for number, text in enumerate(blocks)}
+    assert len(examples) >= 4
+    for where, values in examples.items():
+        jsonschema.validate(values, schema)
+        settings = values.get("settings", {})
+        assert isinstance(settings, dict)
+        assert {name for name in settings if name.lower() not in Settings.model_fields} == set(), where

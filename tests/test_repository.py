@@ -25,12 +25,13 @@ def _pins(lock: str) -> dict[str, str]:
 
 PINS = _pins("constraints.txt")
 HASHED = _pins("requirements.txt")
+ON_GPU = _pins("requirements-gpu.txt")
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
-# This file, which must spell them, is the one that is not searched.
+# This file, which must spell them, is the one that is not searched. KServe has one path for models on every machine.
 MACHINE = re.compile(
-    r"(?<![\w.])/(?:work|root|home|Users|mnt)/\w|/opt/(?:wheels|pypi)|\.\./shared"
+    r"(?<![\w.])/(?:(?:work|root|home|Users)/\w|mnt/(?!models\b)\w)|/opt/(?:wheels|pypi)|\.\./shared"
     r"|pypi\.org|pythonhosted\.org|download\.pytorch\.org|registry\.npmjs|index-url|find-links"
 )
 
@@ -61,7 +62,8 @@ def imports(package: str) -> Iterator[tuple[str, str]]:
 def requirements() -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
-    return [Requirement(line) for group in lists for line in group]
+    found = [Requirement(line) for group in lists for line in group]
+    return [requirement for requirement in found if requirement.name != project["name"]]  # an extra made of extras
 
 
 @pytest.mark.parametrize(
@@ -72,13 +74,16 @@ def requirements() -> list[Requirement]:
         ("../", "shared/data"),
         ("https://", "pypi.org/simple"),
         ("--find", "-links x"),
+        ("cd /", "mnt/disk"),
     ],
 )
 def test_the_search_for_machines_finds_them(parts: tuple[str, ...]) -> None:
     assert MACHINE.search("".join(parts))
 
 
-@pytest.mark.parametrize("line", ["WORKDIR /app", "docs/home/x", "benchmarks/work/x", "https://example.org/work/x"])
+@pytest.mark.parametrize(
+    "line", ["WORKDIR /app", "value: /mnt/models", "docs/home/x", "benchmarks/work/x", "https://example.org/work/x"]
+)
 def test_the_search_for_machines_leaves_others_alone(line: str) -> None:
     assert not MACHINE.search(line)
 
@@ -161,8 +166,8 @@ def test_the_image_runs_as_a_user_without_privileges() -> None:
 
 def test_the_lock_with_hashes_is_the_lock() -> None:
     assert HASHED
-    assert {name: PINS.get(name) for name in HASHED} == HASHED
-    for path in (ROOT / "requirements.txt", ROOT / "requirements-build.txt"):
+    assert {name: PINS.get(name) for name in HASHED | ON_GPU} == HASHED | ON_GPU
+    for path in (ROOT / f"requirements{which}.txt" for which in ("", "-gpu", "-build")):
         pins = path.read_text().split("\n\n")[-1].replace("\\\n", "")
         for line in pins.splitlines():
             if not line.startswith("#"):
@@ -175,6 +180,26 @@ def test_the_image_is_installed_by_hash_and_nothing_else() -> None:
         assert "--no-deps" in command
         assert "--require-hashes" in command or command.rstrip().endswith("/opt/wheel/*.whl"), command
     assert "--no-build-isolation" in stage
+
+
+def test_the_image_for_a_gpu_differs_in_onnx_runtime_and_cuda_alone() -> None:
+    assert set(HASHED) - set(ON_GPU) == {"onnxruntime"}
+    assert ON_GPU["onnxruntime-gpu"] == HASHED["onnxruntime"]
+    assert {name for name in set(ON_GPU) - set(HASHED) if not name.startswith("nvidia-")} == {"onnxruntime-gpu"}
+    assert "!requirements-gpu.txt" in (ROOT / ".dockerignore").read_text().splitlines()
+
+
+def test_images_are_built_for_two_architectures_and_named_as_in_compose() -> None:
+    bake = (ROOT / "docker-bake.hcl").read_text()
+    assert 'platforms = ["linux/amd64", "linux/arm64"]' in bake
+    defaults = dict(re.findall(r'variable "(\w+)" \{ default = "([^"]+)" \}', bake))
+    image = COMPOSE["services"]["api"]["image"]
+    assert f"{defaults['REPOSITORY']}:{defaults['VERSION']}" == image
+    assert re.findall(r"^ARG PYTHON_IMAGE=(\S+)$", DOCKERFILE, re.MULTILINE) == [defaults["PYTHON_IMAGE"]]
+    on_gpu = yaml.safe_load((ROOT / "docker-compose.gpu.yml").read_text())["services"]["api"]
+    assert on_gpu["image"] == f"{image}-gpu"
+    assert on_gpu["build"]["args"]["GPU"] == "1"
+    assert '"$GPU" = 1' in DOCKERFILE
 
 
 def test_the_build_backend_is_the_locked_one() -> None:

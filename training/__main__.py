@@ -16,6 +16,7 @@ from training.publishing.cli import evaluate_model
 from training.publishing.imports.cli import import_model
 from training.publishing.save_as.cli import save_as
 from training.thresholds.cli import threshold
+from training.tuning.cli import tune_model
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -229,6 +230,7 @@ def evaluate(
 app.command("evaluate-model")(evaluate_model)
 app.command()(threshold)
 app.command()(domain)
+app.command("tune")(tune_model)
 app.command("import")(import_model)
 app.command("save-as")(save_as)
 
@@ -349,8 +351,11 @@ def _seeds(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def run_cli() -> None:
-    """Run the command line; an expected error is one line, not a traceback."""
+def run_cli(arguments: list[str] | None = None, name: str | None = None) -> None:
+    """Run the command line; an expected error is one line, not a traceback.
+
+    `arguments` instead of those of the process, and the `name` that its help shows.
+    """
     import sys
 
     from contract.errors import ContractError
@@ -358,6 +363,7 @@ def run_cli() -> None:
     from training.analyses.cli import analyse
     from training.corpora.catalogue.cli import app as data_app
     from training.corpora.files import CorpusError
+    from training.corpora.own_pairs import PairsError
     from training.corpora.synonyms import WordNetMissing
     from training.publishing.imports.files import ImportRefused
     from training.publishing.parity import ParityError
@@ -366,11 +372,12 @@ def run_cli() -> None:
     from training.runs.spaces import SearchError
     from training.sources.source import RecipeError
     from training.thresholds.labelled import ThresholdError
+    from training.tuning.read_back import TuneRefused
 
     app.add_typer(data_app, name="data")
     app.command()(analyse)
     try:
-        app()
+        app(arguments, prog_name=name)
     except (
         CorpusError,
         ContractError,
@@ -383,6 +390,8 @@ def run_cli() -> None:
         SaveRefused,
         WordNetMissing,
         ThresholdError,
+        PairsError,
+        TuneRefused,
         SemblanceError,
         FileExistsError,
         FileNotFoundError,

@@ -47,7 +47,13 @@ def settings_page() -> str:
         rows = []
         for name in names:
             field = Settings.model_fields[name]
-            rows.append((f"`{PREFIX}{name.upper()}`", _default(field.default), sentence(field.description or "")))
+            rows.append(
+                (
+                    f"`{PREFIX}{name.upper()}`",
+                    _default(field.get_default(call_default_factory=True)),
+                    sentence(field.description or ""),
+                )
+            )
         parts += [f"## {heading[0].upper()}{heading[1:]}\n", table(("variable", "default", "what"), rows)]
     parts += [
         "## Of others\n",

@@ -2,5 +2,6 @@
 
 From the bottom up: `rows` has the types; `sources` and `stores` read and write JSON Lines and CSV, `parquet` does both
 for Parquet; `formats` selects one by suffix; `tasks` makes requests from rows; `pace` limits how fast they are sent;
-`checkpoint` and `writer` record progress; `job` runs the batch; `command` is the command line.
+`local` asks models without a service, here or on an engine; `checkpoint` and `writer` record progress; `job` runs the
+batch; `command` is the command line.
 """

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from semblance.batch.job import PATIENCE, Progress, run_batch
+from semblance.batch.local import LocalModels
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.exits import SKIPPED
 from semblance.options import (
@@ -26,7 +27,15 @@ from semblance.options import (
     TopK,
     Url,
     async_client_of,
+    opens_models,
 )
+
+
+class Engine(StrEnum):
+    """Where models without a service run."""
+
+    here = "here"
+    ray = "ray"
 
 
 class BatchTask(StrEnum):
@@ -58,6 +67,11 @@ def batch(
     rerank_top: RerankTop = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")] = False,
     concurrency: Annotated[int, typer.Option(min=1, help="requests under way at once")] = 4,
+    engine: Annotated[
+        Engine,
+        typer.Option(help="without a service: threads here, or workers of Ray (RAY_ADDRESS, else on this machine)"),
+    ] = Engine.here,
+    workers: Annotated[int, typer.Option(min=1, help="of an engine: processes, each with the model")] = 2,
     patience: Annotated[
         float, typer.Option(min=0, help="seconds to go on asking a service that refuses everything because it is busy")
     ] = PATIENCE,
@@ -92,14 +106,21 @@ def batch(
             def watch(done: Progress) -> None:
                 bar.update(shown, completed=done.position, total=done.total, description=f"{done.rows:,} rows")
 
-            async with async_client_of(url, local, models_dir, api_key, timeout) as client:
+            here = opens_models(url, local, models_dir)
+            if engine is not Engine.here and not here:
+                raise typer.BadParameter("it runs models of a folder: give no --url, or --local", param_hint="--engine")
+            async with (
+                _models_here(models_dir, engine, workers)
+                if here
+                else async_client_of(url, local, models_dir, api_key, timeout)
+            ) as client:
                 return await run_batch(
                     client,
                     source,
                     output,
                     options,
                     overwrite=overwrite,
-                    concurrency=concurrency,
+                    concurrency=concurrency if engine is Engine.here else max(concurrency, 2 * workers),
                     patience=patience,
                     watch=watch,
                     say=lambda line: errors.print(f"semblance: {line}", markup=False, highlight=False, soft_wrap=True),
@@ -119,3 +140,12 @@ def batch(
         typer.echo(f"{done.rows} rows{skipped}: {output}")
     if done.skipped:
         raise typer.Exit(SKIPPED)
+
+
+def _models_here(models_dir: Path | None, engine: Engine, workers: int) -> LocalModels:
+    if engine is Engine.here:
+        return LocalModels(models_dir)
+    from semblance.engines.ray import RayWorkers
+
+    pool = RayWorkers(workers)
+    return LocalModels(models_dir, pool.run, pool.close)

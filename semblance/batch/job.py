@@ -14,6 +14,7 @@ from typing import Any
 from semblance.async_client import AsyncClient
 from semblance.batch.checkpoint import Checkpoint, Files, load
 from semblance.batch.formats import PARQUET, open_source, open_store
+from semblance.batch.local import LocalModels
 from semblance.batch.pace import Pace, is_busy
 from semblance.batch.rows import Chunk, Row, Source, Unreadable
 from semblance.batch.tasks import BadRow, Options, Task, make_task
@@ -38,12 +39,13 @@ class Progress:
     skipped: int
 
 
+Asked = AsyncClient | LocalModels
 Watch = Callable[[Progress], None]
 Say = Callable[[str], None]
 
 
 async def run_batch(
-    client: AsyncClient,
+    client: Asked,
     source_path: Path,
     output: Path,
     options: Options,
@@ -59,8 +61,8 @@ async def run_batch(
     """Request an answer for every row of a file and write the output; resumes after an interruption.
 
     Args:
-        client: sends the requests. The batch retries what a busy service refuses, at a lower rate, so the client's
-            `Retries` need no `statuses`.
+        client: sends the requests, or opens the models here. The batch retries what a busy service refuses, at a lower
+            rate, so the client's `Retries` need no `statuses`.
         source_path: .jsonl, .ndjson, .csv, .tsv or .parquet.
         output: the same suffixes; may differ from the input's.
         options: task, columns, model.
@@ -117,7 +119,7 @@ def _begin(files: Files, identity: dict[str, Any], overwrite: bool) -> Checkpoin
 
 
 async def _ask_all(
-    client: AsyncClient, source: Source, task: Task, writer: Writer, concurrency: int, pace: Pace, watch: Watch
+    client: Asked, source: Source, task: Task, writer: Writer, concurrency: int, pace: Pace, watch: Watch
 ) -> None:
     size = min(ROWS_AT_ONCE, task.rows_at_once) if task.rows_at_once > 1 else ROWS_OF_SINGLE_REQUESTS
     pace.allow(min(size, task.rows_at_once))
@@ -141,7 +143,7 @@ async def _ask_all(
         await asyncio.gather(*asking, return_exceptions=True)
 
 
-async def _answer(client: AsyncClient, task: Task, chunk: Chunk, pace: Pace) -> Answered:
+async def _answer(client: Asked, task: Task, chunk: Chunk, pace: Pace) -> Answered:
     """The answers to a chunk's rows, with a reason for each row without one."""
     answered = Answered(chunk, {}, {})
     items: list[tuple[int, Any]] = []
@@ -165,7 +167,7 @@ def _free(row: Row, task: Task) -> Row:
     return row
 
 
-async def _models(client: AsyncClient, pace: Pace) -> Models:
+async def _models(client: Asked, pace: Pace) -> Models:
     while True:
         try:
             async with pace.turn(1):
@@ -175,7 +177,7 @@ async def _models(client: AsyncClient, pace: Pace) -> Models:
                 raise
 
 
-async def _ask(client: AsyncClient, task: Task, items: list[tuple[int, Any]], answered: Answered, pace: Pace) -> None:
+async def _ask(client: Asked, task: Task, items: list[tuple[int, Any]], answered: Answered, pace: Pace) -> None:
     """Send the rows in requests as large as the pace allows; bisect a failed request to find the bad rows."""
     waiting = [items] if items else []
     slow = 0  # times that a row alone took longer than the service's time limit
@@ -187,7 +189,8 @@ async def _ask(client: AsyncClient, task: Task, items: list[tuple[int, Any]], an
         alone = len(part) == 1
         try:
             async with pace.turn(len(part)):
-                cells = await task.ask(client, [item for _, item in part])
+                rows = [item for _, item in part]
+                cells = await (client.ask(task, rows) if isinstance(client, LocalModels) else task.ask(client, rows))
         except RequestFailed as error:
             bad = task.blamed(error)
             slow += is_busy(error) and bad is not None and alone

@@ -17,7 +17,7 @@ with needs("Parquet", extra="parquet"):
     import pyarrow.parquet as pq
 
 ROWS_IN_A_GROUP = 65_536
-_TYPES: Mapping[Kind, Any] = {
+TYPES: Mapping[Kind, Any] = {
     "number": pa.float64(),
     "text": pa.string(),
     "flag": pa.bool_(),
@@ -70,7 +70,7 @@ class ParquetStore:
     def __init__(self, schema: Any, adds: Mapping[str, Kind]) -> None:
         """New columns have fixed types; others keep the input's, or get one from their values."""
         self._schema = schema
-        self._adds = pa.schema([pa.field(name, _TYPES[kind]) for name, kind in adds.items()])
+        self._adds = pa.schema([pa.field(name, TYPES[kind]) for name, kind in adds.items()])
 
     def pack(self, chunk: Chunk, kept: Sequence[int], cells: Sequence[Row]) -> bytes:
         """See `Store`."""

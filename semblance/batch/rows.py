@@ -1,6 +1,6 @@
 """The types that every other module of a batch works with: rows, chunks of rows, sources, kinds of output columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -24,12 +24,14 @@ class Chunk:
         rows: None stands for an empty line.
         position: where this chunk ends in the input, in the unit of the source's `total`.
         table: for Parquet, the same rows with all columns in their own types.
+        lines: for CSV, the line of the file on which each row begins, from 1; a row may take several.
     """
 
     before: int
     rows: list[Row | Unreadable | None]
     position: int
     table: Any = None
+    lines: Sequence[int] = ()
 
 
 class Source(Protocol):

@@ -48,7 +48,7 @@ class Csv:
         self.total = path.stat().st_size
         csv.field_size_limit(sys.maxsize)  # the service limits the length of a text
         with path.open("rb") as file:
-            header, _ = next(self._records(file), (Unreadable("there is no header"), 0))
+            header, _, _ = next(self._records(file), (Unreadable("there is no header"), 0, 1))
         if isinstance(header, Unreadable):
             raise BatchError(f"{path}: {header.reason}")
         if twice := sorted({name for name in header if header.count(name) > 1}):
@@ -61,11 +61,12 @@ class Csv:
         with self._path.open("rb") as file:
             records = islice(self._records(file), start + 1, None)
             while found := list(islice(records, size)):
-                yield Chunk(start, [self._row(cells) for cells, _ in found], found[-1][1])
+                rows = [self._row(cells) for cells, _, _ in found]
+                yield Chunk(start, [*rows], found[-1][1], lines=[line for _, _, line in found])
                 start += len(found)
 
-    def _records(self, file: BinaryIO) -> Iterator[tuple[list[str] | Unreadable, int]]:
-        """Each record, and the byte at which it ends."""
+    def _records(self, file: BinaryIO) -> Iterator[tuple[list[str] | Unreadable, int, int]]:
+        """Each record, the byte at which it ends, and the line on which it begins."""
         position = 0
 
         def lines() -> Iterator[str]:
@@ -77,6 +78,7 @@ class Csv:
 
         reader = csv.reader(lines(), delimiter=self._separator)
         while True:
+            line = reader.line_num + 1
             try:
                 cells: list[str] | Unreadable = next(reader)
             except StopIteration:
@@ -86,7 +88,7 @@ class Csv:
             if isinstance(cells, list) and any(map(_RAW_BYTE, cells)):
                 cells = Unreadable("not UTF-8")
             if cells:
-                yield cells, position
+                yield cells, position, line
 
     def _row(self, cells: list[str] | Unreadable) -> Row | Unreadable:
         if isinstance(cells, Unreadable):

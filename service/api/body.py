@@ -17,6 +17,8 @@ from service.errors import InvalidRequest, NotJson, RequestError, TooLarge, quot
 from service.settings import Settings
 
 SMALL_BYTES = 131_072  # read at once, unless there are many keys: pydantic collects an error for each unknown one
+# Binary tensors after JSON (service/api/tensors.py): their media type, and the header with the length of the JSON.
+TENSORS, JSON_LENGTH = b"application/octet-stream", b"inference-header-content-length"
 _FEW_KEYS = 2048
 _BEGINNING_BYTES = 8_192
 _PLACE_BYTES = 16_384  # of a body in which the place of a lone surrogate is looked for, within some 3 ms
@@ -39,12 +41,17 @@ def most_of(settings: Settings) -> Most:
 class Body:
     """The body of a request, parsed once."""
 
-    __slots__ = ("_content", "_problem", "_was_read", "bytes", "is_small", "meant")
+    __slots__ = (
+        "_content", "_problem", "_was_read", "bytes", "is_small", "json_length", "json_of_answer", "meant",
+    )  # fmt: skip
 
     def __init__(self, found: bytes = b"") -> None:
         self.bytes = found
         self.is_small = len(found) <= SMALL_BYTES and found.count(b":") <= _FEW_KEYS
         self.meant: object = None  # the operation that it is meant for, on a path that several share
+        # Bytes of JSON before binary tensors: of the body, as the header says it, and of the answer.
+        self.json_length: bytes | None = None
+        self.json_of_answer: int | None = None
         self._was_read = False
         self._content: Any = None
         self._problem: Broken | TooMuch | None = None

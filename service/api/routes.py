@@ -43,11 +43,10 @@ from service.schemas import (
 )
 from service.scoring.explaining import explain as explained
 from service.scoring.explaining import explanation_names
+from service.scoring.ranking import RERANK_TOP
 from service.scoring.ranking import rank as ranked
 from service.scoring.scorer import Scorer
 from service.service import Service
-
-RERANK_TOP = 15  # candidates that a second stage orders, unless a request says how many: best on development questions
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorResponse, "description": "The body is not JSON, or the request not HTTP"},
@@ -309,6 +308,7 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str]) -> Mod
         "labels": list(manifest.classification.labels) if manifest.classification is not None else None,
         "explanations": explanation_names(manifest),
         "provider": model.provider,
+        "placement": dict(model.placement),
         "cache": model.tiers.names,
         "fingerprint": manifest.fingerprint,
         "figures": [cast(FigureInfo, figure.model_dump()) for figure in manifest.figures],

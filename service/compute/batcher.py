@@ -180,6 +180,14 @@ class Batcher(Generic[K]):
         pieces = self._pieces(keys)
         return self._at_once(pieces, len(keys)) if self._is_direct(pieces) else None
 
+    def in_this_thread(self, keys: Sequence[K]) -> Rows:
+        """The rows of at least one key, in batches within the budget, whatever that takes; in any thread.
+
+        Raises:
+            Exception: whatever the run raises.
+        """
+        return _joined([(piece.places, self._run(piece.keys)) for piece in self._pieces(keys)], len(keys))
+
     async def get(self, keys: Sequence[K]) -> Rows:
         """The rows, computed at once or in batches with other requests' keys. Cancelling drops what has not begun.
 

@@ -1,6 +1,7 @@
 """An ONNX Runtime session, whose signature is checked when it is opened."""
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -32,12 +33,44 @@ class Session:
         self._weights = weights  # the session uses their memory
         self._outputs = [tensor.name for tensor in session.get_outputs()]
         self.sizes = sizes  # of the axes the model fixes: dim, outputs
-        self.provider: str = session.get_providers()[0].removesuffix("ExecutionProvider").lower()
+        self.placement = placement_of(session)
+        self.has_cuda = CUDA in session.get_providers()
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         """Run the graph: feeds by tensor name -> its one output."""
         output: npt.NDArray[np.float32] = self._run(self._outputs, feeds)[0]
         return output
+
+
+Placement = Mapping[str, Counter[str]]  # of graph nodes: provider -> operator -> number
+
+
+def placement_of(session: ort.InferenceSession) -> Placement:
+    """Where ONNX Runtime put a session's nodes, after its optimisations: `cuda` or `cpu`, each with its operators.
+
+    The list of registered providers does not say it: a provider takes the nodes that it has kernels for, and the CPU
+    all others.
+    """
+    found: dict[str, Counter[str]] = {}
+    for part in session.get_provider_graph_assignment_info():
+        operators = found.setdefault(_short(part.ep_name), Counter())
+        operators.update(node.op_type for node in part.get_nodes())
+    return found
+
+
+def cuda_options(device: int, memory_bytes: int) -> dict[str, str]:
+    """Options of the CUDA provider: ONNX Runtime's names and values.
+
+    TensorFloat-32 is off: its products have 10 bits of mantissa, and scores would move in their third digit.
+
+    Args:
+        device: number of the GPU.
+        memory_bytes: most that a session's arena may take; 0 for no limit.
+    """
+    options = {"device_id": str(device), "use_tf32": "0"}
+    if memory_bytes:
+        options |= {"gpu_mem_limit": str(memory_bytes), "arena_extend_strategy": "kSameAsRequested"}
+    return options
 
 
 def provider_order(wanted: Literal["auto", "cuda", "cpu"]) -> list[str]:
@@ -57,6 +90,12 @@ def provider_order(wanted: Literal["auto", "cuda", "cpu"]) -> list[str]:
             "install onnxruntime-gpu, or set auto or cpu"
         )
     return [CPU]
+
+
+@cache
+def _load_cuda() -> None:
+    """Load CUDA's libraries from the packages that the extra `gpu` installs; those of the system need nothing."""
+    ort.preload_dlls(directory="")
 
 
 @cache
@@ -83,6 +122,7 @@ def open_session(
     threads: int,
     must_use_cuda: bool,
     tensors: Mapping[str, Array] | None = None,
+    cuda: Mapping[str, str] | None = None,
 ) -> Session:
     """Open a graph file.
 
@@ -95,6 +135,7 @@ def open_session(
         threads: inside one run.
         must_use_cuda: refuse any other provider.
         tensors: the model's weights outside its graphs; on a CPU the session uses them in place.
+        cuda: options of that provider (`cuda_options`).
 
     Raises:
         ArtifactError: ONNX Runtime cannot read the file, or the tensors do not fit it.
@@ -109,6 +150,7 @@ def open_session(
     _share_memory()
     options.add_session_config_entry("session.use_env_allocators", "1")
     options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")  # weights are never freed
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")  # for placement_of
     options.log_severity_level = 3  # errors
     # ONNX Runtime must load no other weights than those given: this path is not a folder.
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path))
@@ -121,21 +163,28 @@ def open_session(
         if list(providers) == [CPU]:
             for name, value in weights.items():
                 options.add_initializer(name, value)
+    if CUDA in providers:
+        _load_cuda()
+    ordered = [(name, dict(cuda or {}) if name == CUDA else {}) for name in providers]
     try:
-        session = ort.InferenceSession(str(path), sess_options=options, providers=list(providers))
+        session = ort.InferenceSession(str(path), sess_options=options, providers=ordered)
     except Exception as error:  # onnxruntime's own exceptions share no public base class
         raise ArtifactError(f"{path}: onnxruntime cannot open it: {_first_line(error)}") from error
     sizes = check_signature(spec, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
     opened = Session(session, sizes, list(weights.values()))
-    if must_use_cuda and opened.provider != "cuda":
+    if must_use_cuda and not opened.has_cuda:
         raise ProviderError(
-            f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on {opened.provider}"
+            f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on {', '.join(opened.placement)}"
         )
     return opened
 
 
 def _signature(tensors: Sequence[ort.NodeArg]) -> Signature:
     return {tensor.name: (_DTYPES.get(tensor.type, tensor.type), tuple(tensor.shape)) for tensor in tensors}
+
+
+def _short(provider: str) -> str:
+    return provider.removesuffix("ExecutionProvider").lower()
 
 
 def _first_line(error: Exception) -> str:

@@ -5,7 +5,7 @@ from time import perf_counter
 
 from starlette.types import Message, Send
 
-from service.api.body import Body
+from service.api.body import JSON_LENGTH, TENSORS, Body
 from service.api.dialects.family import ErrorFormat
 from service.errors import RequestError
 from service.http.connection import SendWhole
@@ -15,6 +15,7 @@ from service.observe.timings import Timings
 from service.parsing import AT
 
 _LINES = b"content-type: application/json\r\nx-request-id: %%s\r\n%s: %s\r\n" % NOSNIFF
+_TENSOR_LINES = _LINES.replace(b"application/json", TENSORS)
 
 
 class Answer:
@@ -59,7 +60,12 @@ class Answer:
         """Answer 200."""
         self.status = 200
         _, has_versions, version = self.model.partition(AT)
-        await self._whole(payload, ((b"x-model-version", version.encode()),) if has_versions else ())
+        extra = [(b"x-model-version", version.encode())] if has_versions else []
+        if (length := self.question.json_of_answer) is not None:
+            extra.append((JSON_LENGTH, b"%d" % length))
+            await self._whole(payload, extra, _TENSOR_LINES)
+        else:
+            await self._whole(payload, extra)
 
     async def fail(self, error: RequestError, error_format: ErrorFormat) -> None:
         """Answer with an error, unless an answer has begun already."""
@@ -69,9 +75,9 @@ class Answer:
         extra = [(name.encode(), value.encode()) for name, value in error.headers.items()]
         await self._whole(body, extra)
 
-    async def _whole(self, payload: bytes, extra: Iterable[tuple[bytes, bytes]]) -> None:
+    async def _whole(self, payload: bytes, extra: Iterable[tuple[bytes, bytes]], lines: bytes = _LINES) -> None:
         self._started = True
-        lines = _LINES % self._request_id
+        lines %= self._request_id
         for header in extra:
             lines += b"%s: %s\r\n" % header
         if self.timings is not None:

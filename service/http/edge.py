@@ -8,15 +8,15 @@ all other routes.
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.body import Body
+from service.api.body import JSON_LENGTH, TENSORS, Body
 from service.api.dialects.family import ErrorFormat
 from service.api.dialects.open_inference import HEALTH
 from service.api.dialects.operation import Endpoint
@@ -45,6 +45,16 @@ OPEN = frozenset({"/health/live", "/health/ready", *HEALTH})  # without an API k
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 
 
+class Tensors(NamedTuple):
+    """Routes that take tensors: the routes, and path -> (route, endpoint), if it is one of these."""
+
+    routes: Sequence[str]
+    find: Callable[[str], tuple[str, Endpoint] | None]
+
+
+_NO_TENSORS = Tensors((), lambda _: None)
+
+
 class Edge:
     """The ASGI application that the server calls."""
 
@@ -56,6 +66,7 @@ class Edge:
         endpoints: Mapping[str, Endpoint],
         routes: Iterable[str],
         error_format: Callable[[str, Body], ErrorFormat],
+        tensors: Tensors = _NO_TENSORS,
         is_page: Callable[[str], bool] = lambda _: False,
         rate_limit: RateLimit | None = None,
         tracing: Tracing | None = None,
@@ -68,6 +79,7 @@ class Edge:
             endpoints: the POST routes, by path.
             routes: paths of the other routes, for metrics.
             error_format: (path, body, empty until it was read) -> format of errors.
+            tensors: the POST routes that take tensors, with their model in the path.
             is_page: whether requests for a path, other than those to `endpoints`, need no key and count for no limit.
             rate_limit: see `RateLimit`.
             tracing: see `Tracing`.
@@ -80,6 +92,7 @@ class Edge:
         self._is_page = is_page
         self._tracing = tracing
         self._endpoints = endpoints
+        self._tensors = tensors.find
         self._routes = frozenset((*self._endpoints, *routes))
         settings = service.settings
         self._max_body = settings.max_body_bytes
@@ -108,7 +121,7 @@ class Edge:
         self._id_prefix = os.urandom(8).hex().encode()
         self._id_numbers = count()
         telemetry.in_flight.set_function(lambda: self._in_flight)
-        for path in self._endpoints:
+        for path in (*self._endpoints, *tensors.routes):
             telemetry.add_route(path, scores=True)
         for path in (*routes, OTHER_ROUTE):
             telemetry.add_route(path)
@@ -161,8 +174,12 @@ class Edge:
         connection: Connection | None = extensions.get(CONNECTION)
         answer = Answer(send, whole, request_id, started)
         self._in_flight += 1
+        endpoint = tensor_route = None
+        if scope["method"] == "POST":
+            endpoint = self._endpoints.get(path)
+            if endpoint is None and (found := self._tensors(path)) is not None:
+                tensor_route, endpoint = found
         try:
-            endpoint = self._endpoints.get(path) if scope["method"] == "POST" else None
             if endpoint is not None and self.pending() > self._max_in_flight:  # before anything expensive
                 raise Overloaded(f"{self._max_in_flight} requests are being answered", limit=self._max_in_flight)
             is_open = path in OPEN or (endpoint is None and self._is_page(path))
@@ -174,7 +191,7 @@ class Edge:
                     scope = {**scope, "method": "GET"}
                 await self.app(scope, receive, answer.send)
             else:
-                await self._score(endpoint, headers, receive, answer, connection)
+                await self._score(endpoint, headers, receive, answer, connection, tensors=tensor_route is not None)
         except RequestError as error:
             if error.status >= 500:
                 log.error(error.message, exc_info=error.__cause__, extra=fields(code=error.code))
@@ -189,7 +206,7 @@ class Edge:
             ended = perf_counter()
             if connection is not None and connection.left:  # also if the work has not been cancelled
                 answer.status = CLIENT_LEFT
-            route = path if path in self._routes else self._route_of(scope)
+            route = tensor_route or (path if path in self._routes else self._route_of(scope))
             trace_id = None
             if self._tracing is not None and path not in OPEN:
                 trace_id = self._tracing.record(
@@ -225,10 +242,15 @@ class Edge:
         receive: Receive,
         answer: Answer,
         connection: Connection | None,
+        *,
+        tensors: bool,
     ) -> None:
         content_type = headers.get(b"content-type")
         if content_type != b"application/json" and content_type is not None and not _JSON_TYPE(content_type):
-            raise UnsupportedMedia("the body must be application/json")
+            if not tensors:
+                raise UnsupportedMedia("the body must be application/json")
+            if content_type != TENSORS:
+                raise UnsupportedMedia("the body must be application/json or application/octet-stream")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
         answer.timings = timings = Timings(self._tracing is not None)
@@ -239,6 +261,8 @@ class Edge:
                 if connection is not None:
                     connection.when_left(limit.leave)
                 answer.question = body = Body(await self._read(headers, receive))
+                if tensors:
+                    body.json_length = headers.get(JSON_LENGTH)
                 answer.model, payload = await endpoint(body)
         except TimeoutError:
             if body is None:

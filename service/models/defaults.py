@@ -1,7 +1,7 @@
 """Which model answers a route when a request names none."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from service.errors import InvalidRequest
 from service.models.registry import Capability, Need, Registry
@@ -41,7 +41,7 @@ class Defaults(dict[str, str]):
         """Choose, and log the routes without a model."""
         self._registry = registry
         for route, (setting, capability) in ROUTES.items():
-            name = getattr(settings, setting) or chosen(capability, registry)
+            name = getattr(settings, setting) or chosen(capability, registry.able(capability))
             if name is not None and capability in registry[name].capabilities:
                 self[route] = name
             else:
@@ -73,8 +73,7 @@ def needs_of(settings: Settings) -> Iterator[tuple[str, Need]]:
             yield PREFIX + setting.upper(), Need(name, capability)
 
 
-def chosen(capability: Capability, registry: Registry) -> str | None:
-    """The usual model with a capability, or the only one; None where there are several, or none."""
-    able = registry.able(capability)
+def chosen(capability: Capability, able: Sequence[str]) -> str | None:
+    """The usual one of the models with a capability, or the only one; None where there are several, or none."""
     usual = next((name for name in USUAL[capability] if name in able), None)
     return usual or (able[0] if len(able) == 1 else None)

@@ -1,7 +1,8 @@
 """Opens model folders: verifies the manifest, opens the graphs with ONNX Runtime, checks the golden pairs."""
 
 import logging
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from time import perf_counter
 from weakref import WeakValueDictionary
@@ -15,7 +16,7 @@ from contract.tensors import load_tensors
 from contract.wordpiece import AnyTokenizer, load_tokenizer
 from service.compute.cache import VectorCache
 from service.compute.pool import Pool
-from service.compute.session import Session, open_session, provider_order
+from service.compute.session import CPU, CUDA, Placement, Session, cuda_options, open_session, provider_order
 from service.cpus import counts
 from service.errors import ModelError
 from service.models.registry import Model
@@ -81,7 +82,11 @@ class Opener:
             name: _open_graph(manifest.path_of(folder, name), name, manifest, tensors, self._settings, self._providers)
             for name in manifest.graphs
         }
-        provider = next(iter(sessions.values())).provider
+        if CUDA in self._providers and not any(session.has_cuda for session in sessions.values()):
+            log.warning("CUDA does not start here, so models run on the CPU", extra=fields(model=release.name))
+            self._providers = [CPU]  # one attempt, and its many lines of ONNX Runtime, are enough
+        placement = _together(session.placement for session in sessions.values())
+        provider = "cuda" if "cuda" in placement else "cpu"
         telemetry = ModelTelemetry(
             release.name,
             manifest.graphs,
@@ -93,7 +98,7 @@ class Opener:
         scorer = self._scorer(manifest, tokenizer, sessions, telemetry)
         if release.version is not None:
             scorer.number(release.version)
-        model = Model(release, scorer, telemetry, golden, provider)
+        model = Model(release, scorer, telemetry, golden, {each: nodes.total() for each, nodes in placement.items()})
         model.stamps = found
         model.prove(self._settings.model_cache.get(release.id, self._settings.cache))
         log.info(
@@ -107,6 +112,11 @@ class Opener:
                 seconds=round(perf_counter() - started, 3),
             ),
         )
+        if len(placement) > 1:
+            log.info(
+                "a part of the model runs on the CPU",
+                extra=fields(model=release.name, nodes=model.placement, on_cpu=dict(placement["cpu"].most_common())),
+            )
         return model
 
     def verify_again(self, model: Model) -> None:
@@ -128,6 +138,15 @@ class Opener:
         return InteractionScorer(manifest, tokenizer, runs, telemetry, self._pool, self._cache)
 
 
+def _together(placements: Iterable[Placement]) -> Placement:
+    """Where the nodes of all of a model's graphs are."""
+    found: dict[str, Counter[str]] = {}
+    for placement in placements:
+        for provider, operators in placement.items():
+            found.setdefault(provider, Counter()).update(operators)
+    return found
+
+
 def _open_graph(
     path: Path,
     name: str,
@@ -144,6 +163,7 @@ def _open_graph(
         threads=counts(settings).ort_threads,
         must_use_cuda=settings.providers == "cuda",
         tensors=tensors,
+        cuda=cuda_options(settings.cuda_device, settings.cuda_memory_bytes),
     )
     for who_says, axis, size in _wanted_sizes(name, manifest):
         if session.sizes.get(axis) != size:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from contract.golden import TOLERANCE, GoldenPair, GoldenPairs
+from contract.golden import GoldenPair, GoldenPairs, tolerance_on
 from contract.manifest import ScoreTask, Task
 from service.compute.cache import Tiers
 from service.errors import InferenceFailed, ModelError, UnknownModel, UnknownVersion, UnsupportedTask
@@ -30,16 +30,23 @@ class Need(NamedTuple):
 
 
 class Model:
-    """A scorer with its golden pairs, release and provider."""
+    """A scorer with its golden pairs, its release, and where it runs."""
 
     def __init__(
-        self, release: Release, scorer: Scorer, telemetry: ModelTelemetry, golden: GoldenPairs, provider: str
+        self,
+        release: Release,
+        scorer: Scorer,
+        telemetry: ModelTelemetry,
+        golden: GoldenPairs,
+        placement: Mapping[str, int],
     ) -> None:
+        """Take a model that is not yet proven; `placement` has the number of its graphs' nodes on each provider."""
         self.release = release
         self.scorer = scorer
         self.manifest = scorer.manifest
         self.telemetry = telemetry
-        self.provider = provider
+        self.placement = placement
+        self.provider = "cuda" if "cuda" in placement else "cpu"
         self.tiers = Tiers(memory=False, redis=False)  # set by `prove`
         self.capabilities = _capabilities(scorer)
         self.stamps: FileStamps = {}  # of its files, when they were last verified
@@ -108,7 +115,7 @@ class Model:
         except InferenceFailed as error:
             return error.message
         for name, value in published.items():
-            if not abs(found[name] - value) <= TOLERANCE:
+            if not abs(found[name] - value) <= tolerance_on(self.provider):
                 return f"golden pair {pair.a!r} / {pair.b!r}: {name} is {found[name]:.6f}, published {value:.6f}"
         return None
 
@@ -127,9 +134,10 @@ class Registry(Mapping[str, Model]):
     the bare id, or `ID@N` for a version that the bare id does not mean.
     """
 
-    def __init__(self, telemetry: Telemetry) -> None:
-        """Start without models; changes are passed to `telemetry`."""
+    def __init__(self, telemetry: Telemetry, more: str = "") -> None:
+        """Start without models; changes are passed to `telemetry`, `more` ends the message that a model is missing."""
         self._telemetry = telemetry
+        self._more = more
         self._names: Mapping[str, Model] = {}
         self._labels: Mapping[str, Model] = {}
         self._versions: Mapping[str, tuple[int, ...]] = {}
@@ -186,7 +194,7 @@ class Registry(Mapping[str, Model]):
             return model
         bare = name.partition(AT)[0]
         if bare == name or bare not in self._names:
-            raise UnknownModel(name, task, list(self), self.able(task), field)
+            raise UnknownModel(name, task, list(self), self.able(task), field, self._more)
         served = [other for other in self._names if other.partition(AT)[0] == bare and other != bare]
         raise UnknownVersion(name, bare, served, self.versions(bare), field)
 

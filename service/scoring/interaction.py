@@ -68,12 +68,12 @@ class InteractionScorer(Scorer):
         """See `Scorer.similarity_now`."""
         task = self.manifest.score_task(name)
         assert task.graph is not None, "the manifest's own rule for interaction models"
-        return read_similarity(task, raw_scores(task, self._run_pairs(task.graph, self._ordered(as_pairs(a, b), name))))
+        return read_similarity(task, raw_scores(task, self._rows_now(task.graph, self._ordered(as_pairs(a, b), name))))
 
     def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """See `Scorer.entailment_now`."""
         task = self._entailment_task()
-        return entailment(task, self._run_pairs(task.graph, as_pairs(a, b)))
+        return entailment(task, self._rows_now(task.graph, as_pairs(a, b)))
 
     async def matrices(self, a: Encoded, b: Encoded) -> Floats:
         """The model's own explanation of a pair: [matrices, tokens of a, tokens of b]. The model must have one.
@@ -113,6 +113,11 @@ class InteractionScorer(Scorer):
             vectors.measure(pairs, policy)
             tiers = Tiers(tiers.memory or vectors.tiers.memory, tiers.redis or vectors.tiers.redis)
         return tiers, max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
+
+    def _rows_now(self, graph: str, pairs: Sequence[Pair]) -> Floats:
+        """The graph's output for n pairs, each computed once."""
+        place = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+        return self.outputs[graph].batcher.in_this_thread(list(place))[[place[pair] for pair in pairs]]
 
     def _run_pairs(self, graph: str, pairs: Sequence[Pair]) -> Floats:
         ids_a, lengths_a = pad([a for a, _ in pairs])

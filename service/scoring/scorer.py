@@ -239,7 +239,7 @@ class Scorer(ABC):
     def similarity_now(
         self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
     ) -> Similarities:
-        """The same at once, in this thread and without caches: for golden pairs and health checks."""
+        """The same at once, in this thread and without caches: for golden pairs, health checks and columns of files."""
 
     @abstractmethod
     def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:

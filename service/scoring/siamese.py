@@ -113,7 +113,12 @@ class SiameseScorer(Scorer):
 
     def classification_now(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
         """`classify` at once, in this thread and past the cache."""
-        return self._label(np.concatenate([encode(self._encoder, [sentence.ids]) for sentence in sentences]))
+        return self._label(self.embed_now([sentence.ids for sentence in sentences]))
+
+    def embed_now(self, sentences: Sequence[Ids]) -> Embeddings:
+        """`embed` at once, in this thread and past the cache; each sentence is computed once."""
+        place = {ids: i for i, ids in enumerate(dict.fromkeys(sentences))}
+        return self.embeddings.batcher.in_this_thread(list(place))[[place[ids] for ids in sentences]]
 
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """See `Scorer.false_claim`; the claim is that an embedding is the mean of vectors of its tokens."""
@@ -171,7 +176,7 @@ class SiameseScorer(Scorer):
         return classification(task, classify(self._runs[task.graph], embeddings))
 
     def _embeddings_now(self, pairs: Sequence[Pair]) -> tuple[Embeddings, Embeddings]:
-        rows = np.concatenate([encode(self._encoder, [ids]) for ids in _distinct(pairs)])
+        rows = self.embed_now(_distinct(pairs))
         return rows[: -len(pairs)], rows[-len(pairs) :]
 
     def _encode(self, sentences: Sequence[Ids]) -> Embeddings:

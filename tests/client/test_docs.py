@@ -77,12 +77,14 @@ def test_every_example_is_run() -> None:
     """Those in Python and of `semblance` are counted by page, so that a new one is not forgotten here."""
     assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (3, 4, 5)
     python = [page for page, language, _ in BLOCKS if language == "python"]
-    # That of own-model.md: tests/training/publishing/test_own_model.py.
+    # Those of engines.md: test_engines.py; that of own-model.md: tests/training/publishing/test_own_model.py.
     assert python == [
-        "README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4, "docs/how-to/own-model.md"
+        "README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4, *["docs/engines.md"] * 4,
+        "docs/how-to/own-model.md",
     ]  # fmt: skip
     ours = [page for page, _, block in BLOCKS if re.search(r"^(?:\$ )?semblance ", block, flags=re.MULTILINE)]
-    assert ours == ["docs/client.md", "docs/client.md"]
+    # The last two: test_engines.py, tests/test_packages.py.
+    assert ours == ["docs/client.md", "docs/client.md", "docs/engines.md", "docs/packages.md"]
 
 
 def test_commands_name_a_python_that_is_there() -> None:

@@ -51,6 +51,20 @@ def test_a_command_line_without_its_packages_says_what_to_install(package: str) 
     )
 
 
+def test_tuning_without_the_training_half_says_what_to_install() -> None:
+    done = python("from semblance.__main__ import main; sys.argv[1:] = ['tune', 'x.csv']; sys.exit(main())", "torch")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"semblance: tuning needs torch, which is not installed: {install_command('training')}\n"
+
+
+def test_the_options_of_tuning_are_those_of_the_training_half() -> None:
+    pytest.importorskip("torch")
+    done = python("from semblance.__main__ import main; sys.argv[1:] = ['tune', '--help']; sys.exit(main())")
+    assert done.returncode == 0, done.stderr
+    assert "semblance tune" in done.stdout
+    assert "--even-if-worse" in done.stdout
+
+
 def commands(monkeypatch: pytest.MonkeyPatch, *, installed: bool, path: str) -> str:
     def found(name: str) -> str:
         if not installed:
@@ -89,8 +103,11 @@ def test_the_name_is_that_of_the_distribution_everywhere() -> None:
 
 
 def test_imports_go_one_way() -> None:
-    of_client = {name for name, _ in imports("semblance")}
+    of_client = {name for name, where in imports("semblance") if not where.startswith("semblance/tuning.py")}
     assert not of_client & {"torch", "training", "contract", "onnxruntime", "fastapi"}
+    assert {name for name, where in imports("semblance") if where.startswith("semblance/tuning.py")} == {
+        *("typer", "semblance", "training")  # the last only when the command runs
+    }
     for package in ("contract", "service"):  # training reads users' files as the command line does
         assert "semblance" not in {name for name, _ in imports(package)}
 

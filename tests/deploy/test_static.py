@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FILES = ("docker-compose.yml", "Dockerfile", "deploy", "scripts", ".ci")
+FILES = ("docker-compose.yml", "docker-compose.gpu.yml", "docker-bake.hcl", "Dockerfile", "deploy", "scripts", ".ci")
 
 
 @pytest.fixture
@@ -28,6 +28,10 @@ def checkout(tmp_path: Path) -> Path:
         content = yaml.safe_load(path.read_text())
         content["tests"] = [test for test in content["tests"] if test["name"].startswith("SemblanceModelRefused ")]
         path.write_text(yaml.safe_dump(content)) if content["tests"] else path.unlink()
+    # Likewise one example of the chart's values.
+    for path in (tmp_path / "deploy/chart/ci").glob("*.yaml"):
+        if path.name != "hpa-values.yaml":
+            path.unlink()
     # No test installs packages: without promtool its part is skipped, with a line saying so.
     (tmp_path / "scripts/ensure.sh").write_text(
         '#!/bin/sh\ncommand -v "$1" >/dev/null || { echo "SKIPPED: $3"; exit 1; }\n'
@@ -64,12 +68,19 @@ def test_the_files_are_well(checkout: Path) -> None:
             "semblance_models_refused > 1",
             "promtool",
         ),
+        ("docker-compose.gpu.yml", "device_ids:", "device_idz:", "check-jsonschema"),
+        ("deploy/chart/ci/hpa-values.yaml", "maxReplicas:", "maxReplica:", "check-jsonschema"),
+        ("deploy/chart/templates/service.yaml", "targetPort:", "targetPorts:", "kubernetes"),
+        ("deploy/chart/templates/network.yaml", "include", "includes", "kubernetes"),
+        ("deploy/kserve/serving-runtime.yaml", "protocolVersions:", "protocolVersion:", "kubernetes"),
         ("deploy/alertmanager.yml", "receiver: team", "receiver: nobody-knows", "amtool"),
     ],
 )
 def test_a_fault_is_found(checkout: Path, name: str, before: str, after: str, tool: str) -> None:
     if tool in ("promtool", "amtool") and shutil.which(tool) is None:
         pytest.skip(f"no {tool} here (apt-get install prometheus prometheus-alertmanager)")
+    if tool == "kubernetes":
+        pytest.importorskip("helm_python")
     path = checkout / name
     content = path.read_text()
     assert before in content

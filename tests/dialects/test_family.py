@@ -30,6 +30,9 @@ REQUESTS = {
     "LiteLLM infinity": ("/infinity/rerank", {"query": "a man", "documents": ["a dog"]}, JINA),
     "Cohere v1": ("/v1/rerank", {"query": "a man", "documents": ["a dog"]}, JINA | COHERE),
     "Cohere v2": ("/v2/rerank", {"query": "a man", "documents": ["a dog"]}, COHERE),
+    "Cohere v1 embed": ("/v1/embed", {"texts": ["a man"]}, COHERE),
+    "Cohere v2 embed": ("/v2/embed", {"texts": ["a man"]}, COHERE),
+    "LiteLLM infinity embedding": ("/infinity/embeddings", {"input": ["a man"]}, OPENAI),
     "vLLM score": ("/score", {"text_1": "a man", "text_2": "a dog"}, JINA),
     "vLLM v1 score": ("/v1/score", {"text_1": "a man", "text_2": "a dog"}, JINA),
     "OpenAI": ("/v1/embeddings", {"input": "a man"}, OPENAI),
@@ -164,6 +167,9 @@ BY_PATH = {
     "/v1/rerank": JINA | COHERE,
     "/v2/rerank": COHERE,
     "/v1/embeddings": OPENAI,
+    "/infinity/embeddings": OPENAI,
+    "/v1/embed": COHERE,
+    "/v2/embed": COHERE,
 }
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests import fakes
 from tests.service.conftest import Serve, let_in
 
 pytestmark = pytest.mark.anyio
@@ -13,7 +14,7 @@ async def test_the_server(serve: Serve) -> None:
         assert (await client.get("/v2/health/live")).json() == {"live": True}
         ready = await client.get("/v2/health/ready")
     assert server.pop("version")
-    assert server == {"name": "semblance", "extensions": []}
+    assert server == {"name": "semblance", "extensions": ["binary_tensor_data"]}
     assert (ready.status_code, ready.json()) == (200, {"ready": True})
 
 
@@ -31,13 +32,27 @@ async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None
     assert (other.status_code, other.json()) == (200, {"name": "avg-sick", "ready": True})
 
 
-async def test_no_tensors_are_promised_that_infer_does_not_take(serve: Serve) -> None:
+async def test_the_metadata_names_the_tensors_of_an_alias(serve: Serve) -> None:
     async with serve(model_aliases={"stable": "avg-sick"}) as client:
         found = (await client.get("/v2/models/stable")).json()
-        infer = await client.post("/v2/models/stable/infer", json={"inputs": []})
-    assert infer.status_code == 404
-    # So the metadata names no tensors: a client that believed it would send them.
-    assert found == {"name": "avg-sick", "platform": "onnx_onnxv1", "inputs": [], "outputs": []}
+        embeds_only = (await client.get("/v2/models/avg-paraphrase")).json()
+    assert (found["name"], found["platform"]) == ("avg-sick", "onnx_onnxv1")
+    shapes = {tensor["name"]: tensor["shape"] for tensor in found["inputs"]}
+    assert shapes == {
+        "a": [-1], "b": [-1], "query": [1], "candidates": [-1], "premise": [-1], "hypothesis": [-1], "text": [-1],
+    }  # fmt: skip
+    assert {tensor["datatype"] for tensor in found["inputs"]} == {"BYTES"}
+    outputs = {tensor["name"]: (tensor["datatype"], tensor["shape"]) for tensor in found["outputs"]}
+    assert outputs == {
+        "score": ("FP64", [-1]),
+        "raw_score": ("FP64", [-1]),
+        "rating": ("FP64", [-1]),
+        "order": ("INT64", [-1]),
+        "probabilities": ("FP64", [-1, 3]),
+        "embedding": ("FP32", [-1, fakes.DIM]),
+    }
+    assert "premise" not in {tensor["name"] for tensor in embeds_only["inputs"]}
+    assert "probabilities" not in {tensor["name"] for tensor in embeds_only["outputs"]}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +60,9 @@ async def test_no_tensors_are_promised_that_infer_does_not_take(serve: Serve) ->
     [
         ("GET", "/v2/models/nope", 404, "no model 'nope'; known models: avg-paraphrase"),
         ("GET", "/v2/models/nope/ready", 404, "no model 'nope'"),
-        ("POST", "/v2/models/avg-sick/infer", 404, "Not Found"),
+        ("GET", "/v2/models/avg-sick/infer", 405, "Method Not Allowed"),
+        ("POST", "/v2/models/avg-sick/infer/", 404, "Not Found"),
+        ("POST", "/v2/models/avg-sick/versions/infer", 405, "Method Not Allowed"),
         ("POST", "/v2/health/live", 405, "Method Not Allowed"),
     ],
 )

@@ -246,3 +246,19 @@ async def test_text_classification_labels_a_pair(serve: Serve) -> None:
         best = await answer(client, "/", {"inputs": PAIRS[0], "parameters": {"top_k": 1}})
         assert best == [found[0][:1]]  # type: ignore[index]
         assert isinstance((await answer(client, "/", {"inputs": QUERY}))[0], list)  # type: ignore[index]
+
+
+async def test_a_name_on_the_hub_is_ignored_as_tei_does_unless_it_is_an_alias(serve: Serve) -> None:
+    asks = {
+        "/rerank": {"query": "a man", "texts": ["a dog", "a man"]},
+        "/embed": {"inputs": "a man"},
+        "/similarity": {"inputs": {"source_sentence": "a man", "sentences": ["a dog"]}},
+    }
+    async with serve(model_aliases={"mine/reranker": "avg-sick"}) as client:
+        for path, body in asks.items():
+            usual = await client.post(path, json=body)
+            hub = await client.post(path, json=body | {"model": "BAAI/bge-reranker-base"})
+            assert (hub.status_code, hub.json()) == (200, usual.json())
+            alias = await client.post(path, json=body | {"model": "mine/reranker"})
+            assert alias.json() == (await client.post(path, json=body | {"model": "avg-sick"})).json()
+            assert (await client.post(path, json=body | {"model": "bge-reranker-base"})).status_code == 404

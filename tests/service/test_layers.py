@@ -11,6 +11,7 @@ ORDER = (
     "schemas",  # types of requests and answers; no code, so that scoring/ and models/ can fill an answer in directly
     "parsing",
     "redis_url",
+    "folders",
     "settings",
     "cpus",  # reads settings
     "memory",
@@ -19,6 +20,7 @@ ORDER = (
     "scoring",
     "models",
     "service",  # opens what compute/, models/ and observe/ hold, for the routes; knows nothing of HTTP
+    "columns",  # one model on columns of texts, beside the routes
     "api",
     "http",  # calls the routes of api/ itself
     "app",  # joins service, api/ and http/

@@ -25,6 +25,7 @@ ORDER = (
     "results",
     "analyses",
     "thresholds",
+    "tuning",
     "__main__",
 )
 MOST_FILES = 15

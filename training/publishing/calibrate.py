@@ -5,8 +5,9 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 
-from contract.calibration import MAX_KNOTS, CentredIsotonic, LocalLinear
+from contract.calibration import MAX_KNOTS, CentredIsotonic, LocalLinear, Logistic
 
 Floats = npt.NDArray[np.float64]
 BINS = 256  # binned training points of a local-linear fit
@@ -52,6 +53,30 @@ def fit_temperature(log_probabilities: Floats, gold: npt.NDArray[np.integer]) ->
 
     best = minimize_scalar(loss, bounds=(-np.log(20), np.log(20)), method="bounded", options={"xatol": 1e-3})
     return round(float(np.exp(best.x)), 4)
+
+
+def fit_platt(raw: Floats, right: npt.NDArray[np.bool_]) -> Logistic:
+    """The logistic function of raw scores [n] that gives the probability of being right [n].
+
+    Platt (1999), "Probabilistic Outputs for Support Vector Machines", section 2.2: the targets are (m + 1) / (m + 2)
+    for the m right ones and 1 / (k + 2) for the k others, so that labels that a score parts without a mistake give no
+    infinite slope.
+
+    Raises:
+        ValueError: only one label, or the right ones do not have the higher scores.
+    """
+    if right.all() or not right.any():
+        raise ValueError(f"all {len(right)} labels are {int(right[0])}: nothing to calibrate on")
+    counts = int(right.sum()), int((~right).sum())
+    target = np.where(right, (counts[0] + 1) / (counts[0] + 2), 1 / (counts[1] + 2))
+    centre, spread = float(raw.mean()), float(raw.std()) or 1.0  # the solver wants values of one size
+    both = np.tile((raw - centre) / spread, 2)[:, None]
+    labels, weights = np.repeat([1, 0], len(raw)), np.concatenate([target, 1 - target])
+    fit = LogisticRegression(C=np.inf).fit(both, labels, sample_weight=weights)
+    slope = float(fit.coef_[0, 0]) / spread
+    if slope <= 0:
+        raise ValueError("pairs with the label 1 do not have the higher scores")
+    return Logistic(slope=slope, intercept=float(fit.intercept_[0]) - slope * centre)
 
 
 def fit_local_linear(raw: Floats, target: Floats, *, target_range: tuple[float, float]) -> LocalLinear:

@@ -49,7 +49,8 @@ _DIRECTED = "- It reads the sentences in their order, question before answer: th
 def write_card(manifest: Manifest, path: Path) -> None:
     """Write the model card in Markdown."""
     parts = [f"# {manifest.id}", f"{manifest.title}.", _summary(manifest), _figures(manifest), _data(manifest)]
-    parts += [_imported(manifest)] if manifest.architecture in _IMPORTED else []
+    parts += [_imported(manifest)] if "parity" in manifest.provenance.recipe else []
+    parts += [_tuned(manifest)] if "tuned" in manifest.provenance.recipe else []
     parts += [_training(manifest), _limits(manifest)]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
@@ -149,6 +150,29 @@ def _imported(manifest: Manifest) -> str:
     lines = [f"- Parity with its own library: {recipe.get('parity')}.", f"- Calibration: {recipe.get('calibration')}."]
     lines += [f"- {note}" for note in notes] if isinstance(notes, list) else []
     return "## Import\n\n" + "\n".join(lines)
+
+
+def _tuned(manifest: Manifest) -> str:
+    """What a model was tuned from and on, and both models' figures."""
+    tuned = manifest.provenance.recipe["tuned"]
+    assert isinstance(tuned, dict)
+    counts, held_out = tuned["counts"], tuned["held_out"]
+    assert isinstance(counts, dict)
+    assert isinstance(held_out, dict)
+    rated = f" Its pairs are near neighbours, rated by `{tuned['teacher']}`." if tuned.get("teacher") else ""
+    rows = []
+    for name, both in held_out.items():
+        assert isinstance(both, dict)
+        before = "" if both["start"] is None else f"{both['start']:.4f}"
+        rows.append(f"| {name.replace('_', ' ')} | {before} | {both['tuned']:.4f} |")
+    known = manifest.similarity is not None or "entailment" in str(tuned.get("start_tasks"))
+    note = "" if known else "\n\nThe start has no entailment: its accuracy is the share of the most frequent label."
+    head = f"| held out: {counts['held_out']} pairs | `{tuned['from']}` | tuned |\n|---|---|---|"
+    return (
+        f"## Tuning\n\nFrom `{tuned['from']}` on {tuned['name']}: {counts['rows']} rows, {counts['left_out']} of them "
+        f"left out; {counts['train']} pairs to train on, {counts['dev']} for the choice of the epoch and the "
+        f"calibration. No sentence is in two parts.{rated}\n\n{head}\n" + "\n".join(rows) + note
+    )
 
 
 def _training(manifest: Manifest) -> str:

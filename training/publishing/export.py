@@ -136,7 +136,7 @@ def _export(
 def _clean(model: onnx.ModelProto, spec: GraphSpec, model_id: str) -> None:
     """Remove the exporter's metadata (it contains local source paths) and name the outputs' axes."""
     del model.metadata_props[:]
-    for graph in _graphs(model.graph):
+    for graph in graphs_in(model.graph):
         for owner in (graph, *graph.node, *graph.input, *graph.output, *graph.value_info, *graph.initializer):
             del owner.metadata_props[:]
             owner.doc_string = ""
@@ -155,18 +155,18 @@ def _clean(model: onnx.ModelProto, spec: GraphSpec, model_id: str) -> None:
         entry.key, entry.value = key, content
 
 
-def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+def graphs_in(graph: GraphProto) -> Iterator[GraphProto]:
     """A graph and the bodies of its loops."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
-                yield from _graphs(attribute.g)
+                yield from graphs_in(attribute.g)
 
 
 def rename_values(graph: GraphProto, names: Mapping[str, str]) -> None:
     """Give values other names wherever nodes, the bodies of loops too, read or write them, and to initializers."""
-    for each in _graphs(graph):
+    for each in graphs_in(graph):
         for node in each.node:
             for values in (node.input, node.output):
                 for i, name in enumerate(values):
@@ -187,7 +187,7 @@ def _merge_equal(graph: GraphProto) -> None:
         name, tensor.name = tensor.name, ""
         renamed[name] = first.setdefault(tensor.SerializeToString(deterministic=True), name)
         tensor.name = name
-    for inner in _graphs(graph):
+    for inner in graphs_in(graph):
         for node in inner.node:
             for i, name in enumerate(node.input):
                 node.input[i] = renamed.get(name, name)
@@ -195,7 +195,7 @@ def _merge_equal(graph: GraphProto) -> None:
 
 def _drop_unused(graph: GraphProto) -> None:
     """Remove unused initializers; ONNX Runtime would warn about each."""
-    read = {name for each in _graphs(graph) for node in each.node for name in node.input}
+    read = {name for each in graphs_in(graph) for node in each.node for name in node.input}
     kept = [tensor for tensor in graph.initializer if tensor.name in read]
     del graph.initializer[:]
     graph.initializer.extend(kept)

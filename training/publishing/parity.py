@@ -109,12 +109,15 @@ def _sentences(rng: np.random.Generator, vocabulary: int, batch: int, longest: i
     return {"input_ids": ids, "lengths": lengths}
 
 
-def check_head(path: Path, head: nn.Module, dim: int, *, seed: int = 0) -> float:
-    """Compare a HEAD graph with its module on random embeddings; returns and raises as `check_encoder`."""
+def check_head(path: Path, head: nn.Module, dim: int, *, spread: float = 1.0, seed: int = 0) -> float:
+    """Compare a HEAD graph with its module on random embeddings; returns and raises as `check_encoder`.
+
+    `spread`: deviation of their values; that of the embeddings the head was trained on, if they are far shorter.
+    """
     rng = np.random.default_rng(seed)
 
     def example(batch: int, _: int) -> dict[str, Array]:
-        draw = rng.standard_normal((2, batch, dim)).astype(np.float32)
+        draw = (spread * rng.standard_normal((2, batch, dim))).astype(np.float32)
         return {"embedding_a": draw[0], "embedding_b": draw[1]}
 
     return _check_values(path, "head", head, example)

@@ -1,23 +1,19 @@
 """Files of labelled pairs, and a model's score of each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from contract.manifest import Manifest
-from semblance.batch.formats import open_source
-from semblance.batch.rows import Row, Unreadable
+from training.corpora.own_pairs import PairsError, read_own
 from training.publishing.runtime import PublishedModel
 
 Scored = Literal["similarity", "paraphrase", "relevance", "entailment"]  # tasks that give a pair one number
 TASKS: tuple[Scored, ...] = get_args(Scored)
 COLUMNS = ("a", "b", "label")
-LABELS: dict[object, bool] = {0: False, 1: True, "0": False, "1": True}  # JSON's true and false equal 1 and 0
-_CHUNK = 1000  # rows read at a time
-_FAULTS = 5  # shown of a file
 
 
 class ThresholdError(ValueError):
@@ -41,56 +37,19 @@ def read_pairs(path: Path, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
 
     Raises:
         BatchError: the file cannot be opened, or its suffix is unknown.
-        ThresholdError: faults, each with its row; or no pair with one of the labels.
+        ThresholdError: faults, each with its line; or no pair with one of the labels.
     """
-    if len(columns) != len(COLUMNS):
-        raise ThresholdError(f"expected three columns (two texts and the label), found {len(columns)}")
-    source = open_source(path, list(columns))
-    if source.columns is not None and (absent := [name for name in columns if name not in source.columns]):
-        raise ThresholdError(f"{path}: no column {absent[0]!r}; there are {', '.join(map(repr, source.columns))}")
-    found: list[tuple[str, str, bool]] = []
-    faults: list[str] = []
-    for number, row in _rows(path, source.chunks(0, _CHUNK)):
-        read = _read(row, columns)
-        if isinstance(read, str):
-            faults.append(f"row {number}: {read}")
-        else:
-            found.append(read)
-    if faults:
-        more = f"; and {len(faults) - _FAULTS:,} more rows" if len(faults) > _FAULTS else ""
-        raise ThresholdError(f"{path}: {'; '.join(faults[:_FAULTS])}{more}")
-    labels = np.array([label for _, _, label in found], dtype=bool)
+    try:
+        read = read_own(path, columns, kind="label")
+    except PairsError as error:
+        raise ThresholdError(str(error)) from None
+    if read.faults:
+        raise ThresholdError(f"{path}: {read.said(read.faults)}")
+    labels = np.array([pair.label == "1" for pair in read.pairs], dtype=bool)
     for label, count in ((1, int(labels.sum())), (0, int((~labels).sum()))):
         if not count:
             raise ThresholdError(f"{path}: no pair has the label {label}; a threshold needs pairs of both labels")
-    return LabelledPairs([a for a, _, _ in found], [b for _, b, _ in found], labels)
-
-
-def _rows(path: Path, chunks: Iterator[Any]) -> Iterator[tuple[int, Row | Unreadable]]:
-    """Each row with its number, from 1, as `semblance batch` counts."""
-    for chunk in chunks:
-        for place, row in enumerate(chunk.rows, chunk.before + 1):
-            if row is not None:
-                yield place, row
-
-
-def _read(row: Row | Unreadable, columns: Sequence[str]) -> tuple[str, str, bool] | str:
-    """The pair of a row, or what is wrong with it."""
-    if isinstance(row, Unreadable):
-        return row.reason
-    for name in columns:
-        if row.get(name) is None:
-            return f"{name}: there is none"
-    *texts, label = (row[name] for name in columns)
-    for name, text in zip(columns, texts, strict=False):
-        if not isinstance(text, str):
-            return f"{name}: expected text, found {type(text).__name__}"
-        if not text.strip():
-            return f"{name}: the text has no visible character"
-    wanted = label.strip() if isinstance(label, str) else label
-    if not isinstance(wanted, str | int | float) or wanted not in LABELS:
-        return f"{columns[-1]}: expected 0 or 1, found {label!r}"
-    return texts[0], texts[1], LABELS[wanted]
+    return LabelledPairs([pair.a for pair in read.pairs], [pair.b for pair in read.pairs], labels)
 
 
 def task_of(manifest: Manifest, task: Scored) -> Scored:

@@ -18,6 +18,7 @@ from service.api.body import Body
 from service.api.dialects import cohere, hugging_face, jina, open_inference, openai, tei
 from service.api.dialects.documentation import add_operation, show_examples
 from service.api.dialects.family import ErrorFormat, own_error
+from service.api.dialects.infer import PATHS, Infer
 from service.api.dialects.operation import Choice, Endpoint, Operation
 from service.api.dialects.scoring import Scoring
 from service.api.json_endpoint import JsonEndpoint
@@ -47,8 +48,9 @@ class Dialects:
         self._operations = [operation for operations in by_path.values() for operation in operations]
         self._choices = {path: Choice(operations, ours.get(path)) for path, operations in by_path.items()}
         self.endpoints: dict[str, Endpoint] = {**ours, **self._choices}
+        self.infer = Infer(scoring, open_inference.OPEN_INFERENCE)
         self.router = APIRouter()
-        for path in by_path.keys() - ours.keys():
+        for path in (*(by_path.keys() - ours.keys()), *PATHS):
             self.router.add_route(path, _called_by_edge, ["POST"], include_in_schema=False)
         getting = [family.routes(scoring) for family in (tei, openai, open_inference)]
         for router in getting:
@@ -67,9 +69,9 @@ class Dialects:
     def describe(self, app: FastAPI, dependencies: Sequence[Depends]) -> dict[str, Any]:
         """The OpenAPI document of `app` with the POST requests of all families; slow."""
         described = FastAPI.openapi(app)
-        for operation in self._operations:
-            routes = [operation.route(dependencies)]
-            add_operation(described, get_openapi(title=app.title, version=app.version, routes=routes))
+        routes = [operation.route(dependencies) for operation in self._operations]
+        for route in (*routes, *self.infer.documented(dependencies)):
+            add_operation(described, get_openapi(title=app.title, version=app.version, routes=[route]))
         show_examples(described, self._named_in_paths())
         return described
 

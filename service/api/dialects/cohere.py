@@ -1,4 +1,4 @@
-"""Cohere: `/v1/rerank` and `/v2/rerank`, as `cohere.Client` and `cohere.ClientV2` post to them.
+"""Cohere: `rerank` and `embed` of `/v1` and `/v2`, as `cohere.Client` and `cohere.ClientV2` post to them.
 
 Jina's and vLLM's clients post to `/v1/rerank` too; its answers and errors hold the fields of all three.
 """
@@ -7,6 +7,14 @@ from collections.abc import Mapping
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.api.dialects.embedding import (
+    CohereEmbedV1Request,
+    CohereEmbedV2Request,
+    EmbedByTypeResponse,
+    EmbedFloatsResponse,
+    embed_v1,
+    embed_v2,
+)
 from service.api.dialects.family import Family, full_message
 from service.api.dialects.jina import JINA, JinaError
 from service.api.dialects.operation import Operation
@@ -49,7 +57,15 @@ def operations(scoring: Scoring) -> list[Operation]:
     async def rerank_v2(request: RerankRequest) -> tuple[str, RerankResponse]:
         return await rerank(scoring, request, "2")
 
+    async def embed_texts_v1(request: CohereEmbedV1Request) -> tuple[str, EmbedFloatsResponse | EmbedByTypeResponse]:
+        return await embed_v1(scoring, request)
+
+    async def embed_texts_v2(request: CohereEmbedV2Request) -> tuple[str, EmbedByTypeResponse]:
+        return await embed_v2(scoring, request)
+
     return [
         Operation("/v1/rerank", rerank_v1, COHERE_OR_JINA, "Order documents", most=scoring.most),
         Operation("/v2/rerank", rerank_v2, COHERE, "Order documents", most=scoring.most),
+        Operation("/v1/embed", embed_texts_v1, COHERE, "Embed texts", most=scoring.most),
+        Operation("/v2/embed", embed_texts_v2, COHERE, "Embed texts", most=scoring.most),
     ]

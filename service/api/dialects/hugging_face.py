@@ -77,7 +77,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         else:
             premise, hypothesis = request.inputs
             texts = (Texts.of("inputs.0", premise), Texts.of("inputs.1", hypothesis))
-            model, (probabilities,) = await scoring.entail(request.model, *texts)
+            model, (probabilities,), _ = await scoring.entail(request.model, *texts)
         return model, [predictions_of(probabilities)[: request.parameters.top_k]]
 
     async def zero_shot(request: ZeroShotRequest) -> tuple[str, list[TeiPrediction]]:

@@ -1,6 +1,6 @@
 """Open Inference Protocol (KServe, Triton): health, readiness and metadata of models, for probes and routers.
 
-`infer` is not offered: the protocol's tensors do not fit our answers.
+`infer` is in `infer.py`.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.api.dialects.family import Family, full_message
+from service.api.dialects.infer import Tensor, inputs_of, outputs_of
 from service.api.dialects.scoring import Scoring
 from service.errors import InvalidRequest, RequestError, TooLarge
 from service.parsing import AT
@@ -58,22 +59,17 @@ class ModelReady(TypedDict):
     ready: bool
 
 
-class Tensor(TypedDict):
-    """An input or output."""
-
-    name: str
-    datatype: Literal["BYTES", "FP32", "FP64"]
-    shape: Annotated[list[int], Field(description="-1 where it varies")]
-
-
 class ModelMetadata(TypedDict):
     """A model."""
 
     name: str
     versions: NotRequired[Annotated[list[str], Field(description="those served here, where the model has versions")]]
     platform: Literal["onnx_onnxv1"]
-    inputs: Annotated[list[Tensor], Field(description="none: `infer` is not answered here")]
-    outputs: Annotated[list[Tensor], Field(description="none, likewise; GET /models says what a model gives")]
+    inputs: Annotated[
+        list[Tensor],
+        Field(description="a and b, query and candidates, premise and hypothesis, or text: a request has one of these"),
+    ]
+    outputs: Annotated[list[Tensor], Field(description="each is of some of these requests")]
 
 
 def routes(scoring: Scoring) -> APIRouter:
@@ -83,7 +79,7 @@ def routes(scoring: Scoring) -> APIRouter:
 
     @router.get("/v2", summary="What serves here")
     async def server_metadata(request: Request) -> ServerMetadata:
-        return {"name": "semblance", "version": request.app.version, "extensions": []}
+        return {"name": "semblance", "version": request.app.version, "extensions": ["binary_tensor_data"]}
 
     @router.get(live, summary="Does the process answer?")
     async def server_live() -> ServerLive:
@@ -103,8 +99,8 @@ def routes(scoring: Scoring) -> APIRouter:
         answer: ModelMetadata = {
             "name": found.manifest.id,
             "platform": "onnx_onnxv1",
-            "inputs": [],
-            "outputs": [],
+            "inputs": inputs_of(found),
+            "outputs": outputs_of(found),
         }
         releases = [model.release for model in scoring.service.registry.values()]
         if versions := sorted(r.version for r in releases if r.id == found.manifest.id and r.version is not None):

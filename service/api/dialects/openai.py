@@ -68,7 +68,7 @@ class EmbeddingsRequest(ForeignRequest):
 
     input: OneOrMany
     model: ModelName = None
-    encoding_format: Literal["float", "base64"] = "float"
+    encoding_format: Literal["float", "base64"] | None = Field("float", description="null, as LiteLLM sends it: float")
     dimensions: int | None = Field(None, ge=1, description="the model's own number, if given")
 
 
@@ -108,7 +108,7 @@ class ModelList(TypedDict):
 
 
 def operations(scoring: Scoring) -> list[Operation]:
-    """The POST request of this family."""
+    """The POST requests of this family."""
 
     async def embeddings(request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
         if isinstance(request.input, list):
@@ -131,7 +131,9 @@ def operations(scoring: Scoring) -> list[Operation]:
             response["warnings"] = found.warnings
         return found.name, response
 
-    return [Operation("/v1/embeddings", embeddings, OPENAI, "Embed texts", most=scoring.most)]
+    # LiteLLM's `infinity/` has one base for `/rerank`, whose answer differs from Jina's, and for `/embeddings`.
+    paths = ("/v1/embeddings", "/infinity/embeddings")
+    return [Operation(path, embeddings, OPENAI, "Embed texts", most=scoring.most) for path in paths]
 
 
 def routes(scoring: Scoring) -> APIRouter:

@@ -96,6 +96,8 @@ class Comparison(NamedTuple):
     model: str
     name: str  # of the model, with its version where it has one
     scores: list[float]  # of each pair
+    raw: list[float]
+    ratings: list[float] | None
     order: list[int]  # positions of the pairs, best first; of equal ones the earlier first
     tokens: int
     warnings: list[str]
@@ -167,10 +169,14 @@ class Scoring:
         answer = await scorer.similarity(left, right, task)
         order: list[int] = np.argsort(-np.array(answer.raw), kind="stable").tolist()
         scores = answer.raw if raw else answer.score
-        return Comparison(scorer.id, scorer.name, scores, order, reading.tokens, reading.warnings)
+        return Comparison(
+            scorer.id, scorer.name, scores, answer.raw, answer.rating, order, reading.tokens, reading.warnings
+        )
 
-    async def entail(self, model: str | None, premises: Texts, hypotheses: Texts) -> tuple[str, list[dict[str, float]]]:
-        """Label pairs: the name of the model, and the probabilities of each pair.
+    async def entail(
+        self, model: str | None, premises: Texts, hypotheses: Texts
+    ) -> tuple[str, list[dict[str, float]], list[str]]:
+        """Label pairs: the name of the model, the probabilities of each pair, and a warning for each text that was cut.
 
         Raises:
             RequestError: as `compare`.
@@ -178,7 +184,7 @@ class Scoring:
         scorer = self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
         reading = await self._read(scorer, premises, hypotheses)
         answers, _ = await scorer.entailment(*reading.groups)
-        return scorer.name, answers
+        return scorer.name, answers, reading.warnings
 
     async def label(self, model: str | None, field: str, text: str) -> tuple[str, dict[str, float]]:
         """Label a text with a model's own labels: the model that answered, with its version, and the probabilities.

@@ -169,11 +169,15 @@ class TeiInfo(TypedDict):
 def operations(scoring: Scoring) -> list[Operation]:
     """The POST requests of this family."""
 
+    def known(name: str | None) -> str | None:
+        """The model that is asked for. Clients may send a name of the hub, which TEI ignores: ours have no slash."""
+        return None if name is not None and "/" in name and name not in scoring.aliases else name
+
     async def tei_rerank(request: TeiRerankRequest) -> tuple[str, list[TeiRank]]:
         scoring.limits.check_count("texts", len(request.texts), "max_candidates")
         found = await scoring.compare(
             "/rank",
-            request.model,
+            known(request.model),
             Texts.of("query", request.query, request.cutting),
             Texts.of("texts", request.texts, request.cutting),
             raw=request.raw_scores,
@@ -193,7 +197,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             place = f"inputs.{which}" if one else f"inputs.{{}}.{which}"
             return Texts([pair[which] for pair in pairs], place.format, request.cutting)
 
-        model, answers = await scoring.entail(request.model, side(0), side(1))
+        model, answers, _ = await scoring.entail(known(request.model), side(0), side(1))
         predictions = [predictions_of(probabilities, request.raw_scores) for probabilities in answers]
         return model, predictions[0] if one else predictions
 
@@ -202,7 +206,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         if isinstance(request.inputs, list):
             scoring.limits.check_count("inputs", len(request.inputs), "max_sentences")
         found = await scoring.embed(
-            request.model,
+            known(request.model),
             Texts.of("inputs", request.inputs, request.cutting),
             unit=request.normalize,
             dimensions=request.dimensions,
@@ -215,7 +219,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         scoring.limits.check_count("inputs.sentences", len(inputs.sentences), "max_pairs")
         found = await scoring.compare(
             "/similarity",
-            request.model or request.parameters.model,
+            known(request.model or request.parameters.model),
             Texts.of("inputs.source_sentence", inputs.source_sentence, cutting),
             Texts.of("inputs.sentences", inputs.sentences, cutting),
         )

@@ -11,7 +11,7 @@ from tests import fakes
 from tests.service.conftest import Serve
 
 MODELS = Path(__file__).parents[3] / "models"
-NEEDS_VERSIONS = {"/v2/models/{model}/versions/{version}", "/v2/models/{model}/versions/{version}/ready"}
+NEEDS_VERSIONS = {f"/v2/models/{{model}}/versions/{{version}}{what}" for what in ("", "/ready", "/infer")}
 
 
 @pytest.mark.artifacts
@@ -46,6 +46,10 @@ async def test_a_version_that_is_served_is_the_example(tmp_path: Path, serve: Se
     async with serve(models_dir=tmp_path) as client:
         paths = (await client.get("/openapi.json")).json()["paths"]
         for path in NEEDS_VERSIONS:
-            names = {parameter["name"]: parameter["example"] for parameter in paths[path]["get"]["parameters"]}
+            ((method, operation),) = paths[path].items()
+            names = {parameter["name"]: parameter["example"] for parameter in operation["parameters"]}
             assert names == {"model": "avg-paraphrase", "version": "3"}
-            assert (await client.get(path.format(**names))).status_code == 200
+            content = operation.get("requestBody", {"content": {"application/json": {}}})["content"]["application/json"]
+            for example in content.get("examples", {"": {"value": None}}).values():
+                response = await client.request(method, path.format(**names), json=example["value"])
+                assert response.status_code == 200

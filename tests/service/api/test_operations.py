@@ -34,6 +34,8 @@ async def test_models_says_what_is_served(serve: Serve, models) -> None:
     cosine = described["avg-paraphrase"]
     assert cosine["fingerprint"] == Manifest.load(models / "avg-paraphrase").fingerprint
     assert cosine["provider"] == "cpu"
+    assert list(cosine["placement"]) == ["cpu"]
+    assert cosine["placement"]["cpu"] > 1
     assert (cosine["dim"], cosine["max_tokens"], cosine["rating_scale"]) == (fakes.DIM, fakes.MAX_TOKENS, None)
     assert cosine["default_for"] == ["/similarity", "/rank", "/embed", "/explain"]
     assert [model["explanations"] for model in described.values()] == [
@@ -354,5 +356,8 @@ async def test_every_post_route_is_called_by_the_door(serve: Serve) -> None:
     async with serve() as client:
         paths = (await client.get("/openapi.json")).json()["paths"]
         posted = {path for path, methods in paths.items() if "post" in methods}
-        assert set(client.app._endpoints) == posted - {"/models/reload"}  # which scores nothing
+        named = {path for path in posted if "{model}" in path}  # the model is in the path: found by its form
+        assert set(client.app._endpoints) == posted - named - {"/models/reload"}  # which scores nothing
+        found = {client.app._tensors(path.format(model="avg-sick", version="1"))[0] for path in named}
+        assert found == named == {f"/v2/models/{{model}}{part}/infer" for part in ("", "/versions/{version}")}
     assert set(GOOD) <= set(client.app._endpoints)

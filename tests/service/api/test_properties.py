@@ -492,6 +492,10 @@ def test_any_text_is_answered_or_its_field_is_named(model: Model, texts: list[st
             assert response.status_code == 200, (path, response.text)
 
 
+def _tensors(**inputs: list[str]) -> dict[str, object]:
+    return {"inputs": [{"name": k, "datatype": "BYTES", "shape": [len(v)], "data": v} for k, v in inputs.items()]}
+
+
 # What other services' clients send, and in what words of a message the place of a text is found again.
 DIALECTS: dict[str, list[tuple[Any, list[str]]]] = {
     "/rerank": [
@@ -533,6 +537,21 @@ DIALECTS: dict[str, list[tuple[Any, list[str]]]] = {
     "/v1/embeddings": [
         (lambda t: {"input": t[0]}, ["input"]),
         (lambda t: {"input": t, "encoding_format": "base64"}, ["input.0", "input.1", "input.2", "input.3"]),
+    ],
+    "/v1/embed": [(lambda t: {"texts": t}, ["texts.0", "texts.1", "texts.2", "texts.3"])],
+    "/v2/embed": [
+        (
+            lambda t: {"inputs": [{"content": [{"type": "text", "text": text}]} for text in t]},
+            [f"inputs.{i}.content.0.text" for i in range(4)],
+        )
+    ],
+    "/v2/models/avg-paraphrase/infer": [
+        (lambda t: _tensors(a=t[:2], b=t[2:]), ["a.0", "a.1", "b.0", "b.1"]),
+        (
+            lambda t: _tensors(query=t[:1], candidates=t[1:]),
+            ["query.0", "candidates.0", "candidates.1", "candidates.2"],
+        ),
+        (lambda t: _tensors(text=t), ["text.0", "text.1", "text.2", "text.3"]),
     ],
 }
 

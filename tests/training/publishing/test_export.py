@@ -19,7 +19,6 @@ from training.architectures.parts.heads import SentenceHead
 from training.architectures.pwim import PWIM, PWIMConfig
 from training.publishing.export import (
     _clean,
-    _graphs,
     _leave_outside,
     _merge_equal,
     export_classifier,
@@ -27,6 +26,7 @@ from training.publishing.export import (
     export_explanation,
     export_head,
     export_pair,
+    graphs_in,
 )
 from training.publishing.runtime import open_graph
 from training.words.storage import Int8Embedding
@@ -168,7 +168,7 @@ def test_a_graph_without_its_words_is_not_opened(exported: Path) -> None:
         open_graph(exported / "pair.onnx", "pair")
 
 
-def test_both_graphs_of_a_model_call_their_words_alike_and_hold_none_of_them(exported: Path) -> None:
+def test_bothgraphs_in_of_a_model_call_their_words_alike_and_hold_none_of_them(exported: Path) -> None:
     for name in ("pair", "explanation"):
         outside = [t for t in opened(exported / f"{name}.onnx").graph.initializer if t.external_data]
         assert {t.name: (tuple(t.dims), t.raw_data) for t in outside} == {
@@ -183,10 +183,10 @@ def test_what_is_not_in_the_graph_cannot_be_left_outside(exported: Path) -> None
 
 def test_every_initializer_is_read(exported: Path) -> None:
     for name in NAMES:
-        for graph in _graphs(opened(exported / f"{name}.onnx").graph):
-            read = {each for inner in _graphs(graph) for node in inner.node for each in node.input}
+        for graph in graphs_in(opened(exported / f"{name}.onnx").graph):
+            read = {each for inner in graphs_in(graph) for node in inner.node for each in node.input}
             assert {tensor.name for tensor in graph.initializer} <= read
-    assert len(list(_graphs(opened(exported / "explanation.onnx").graph))) == 2  # the loop was looked into
+    assert len(list(graphs_in(opened(exported / "explanation.onnx").graph))) == 2  # the loop was looked into
 
 
 def test_equal_initializers_become_one_and_others_stay() -> None:

@@ -73,15 +73,15 @@ def test_other_names_of_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "fault"),
     [
-        (("a dog", "a cat", 2), "row 9: label: expected 0 or 1, found 2"),
-        (("a dog", "a cat", "yes"), "row 9: label: expected 0 or 1, found 'yes'"),
-        (("a dog", "a cat", [1]), "row 9: label: expected 0 or 1, found [1]"),
-        (("a dog", "a cat", None), "row 9: label: there is none"),
-        (("a dog", " ", 1), "row 9: b: the text has no visible character"),
-        ((7, "a cat", 1), "row 9: a: expected text, found int"),
+        (("a dog", "a cat", 2), "line 9: label: expected 0 or 1, found 2"),
+        (("a dog", "a cat", "yes"), "line 9: label: expected 0 or 1, found 'yes'"),
+        (("a dog", "a cat", [1]), "line 9: label: expected 0 or 1, found [1]"),
+        (("a dog", "a cat", None), "line 9: label: there is none"),
+        (("a dog", " ", 1), "line 9: b: the text has no visible character"),
+        ((7, "a cat", 1), "line 9: a: expected text, found int"),
     ],
 )
-def test_a_fault_names_row_and_column(tmp_path: Path, row: tuple[object, ...], fault: str) -> None:
+def test_a_fault_names_line_and_column(tmp_path: Path, row: tuple[object, ...], fault: str) -> None:
     path = write(tmp_path / "pairs.jsonl", [*rows(), row])
     with pytest.raises(ThresholdError) as error:
         read_pairs(path)
@@ -90,7 +90,7 @@ def test_a_fault_names_row_and_column(tmp_path: Path, row: tuple[object, ...], f
 
 def test_faults_of_many_rows_are_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "pairs.csv", [("a dog", "a cat", "no")] * 8)
-    with pytest.raises(ThresholdError, match=r"row 5: .*; and 3 more rows$"):
+    with pytest.raises(ThresholdError, match=r"line 6: .*; and 3 more rows$"):
         read_pairs(path)
 
 

@@ -2,14 +2,17 @@
 
 import copy
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from contract.calibration import Calibration
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import ClassificationTask, EntailmentTask, Manifest, SimilarityTask
+from contract.wordpiece import AnyTokenizer
 from training.architectures import GRAN, ProjectionConfig, WordAveragingConfig
 from training.architectures.models import SiameseModel, output_dim
 from training.corpora.readers import sick, sts
@@ -60,32 +63,7 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
         table = shrink(table, publication.keep_words, recipe.data.vocabulary())
     encoder = copy.deepcopy(model.encoder)
     encoder.embedding = embedding(table, publication.storage, factor)
-    arrays = arrays_of(encoder.embedding, "embedding") if shares else {}
-    export_encoder(encoder, folder / ENCODER, publication.model_id, list(arrays))
-    difference = check_encoder(folder / ENCODER, encoder, len(table.tokenizer), arrays)
-    tokens = TOKENS if isinstance(encoder, GRAN) and encoder.has_token_parts else None
-    if tokens is not None:
-        export_tokens(encoder, folder / tokens, publication.model_id, list(arrays))
-        difference = max(difference, check_tokens(folder / tokens, encoder, len(table.tokenizer), arrays))
-    if shares:  # frozen words, which other models may share
-        words = write_words(arrays, table.tokenizer, folder)
-    else:
-        table.tokenizer.save(folder / TOKENIZER)
-        words = OutsideWords({}, {})
-    dim = output_dim(model.encoder)  # an encoder may project to another width than that of the words
-    for task, name in (("similarity", SIMILARITY), ("entailment", ENTAILMENT)):
-        if task in model.heads:
-            export_head(model.heads[task], dim, folder / name, publication.model_id)
-            difference = max(difference, check_head(folder / name, model.heads[task], dim))
-    if SENTIMENT in model.heads:
-        export_classifier(model.heads[SENTIMENT], dim, folder / CLASSIFICATION, publication.model_id)
-        difference = max(difference, check_classifier(folder / CLASSIFICATION, model.heads[SENTIMENT], dim))
-    logger.info("%s: graphs equal their modules to %.1e", publication.model_id, difference)
     return {
-        "family": "siamese",
-        "dim": dim,
-        "encoder": ENCODER,
-        "tokenizer": TOKENIZER,
         "max_tokens": publication.max_tokens,
         "similarity": _similarity_task(recipe, model),
         "entailment": EntailmentTask(graph=ENTAILMENT, labels=LABELS) if "entailment" in model.heads else None,
@@ -93,6 +71,65 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
         if SENTIMENT in model.heads
         else None,
         "additive": isinstance(recipe.architecture, WordAveragingConfig | ProjectionConfig),
+        **write_graphs(encoder, model.heads, table.tokenizer, folder, publication.model_id, shares=shares),
+    }
+
+
+def write_graphs(
+    encoder: nn.Module,
+    heads: Mapping[str, nn.Module] | nn.ModuleDict,
+    tokenizer: AnyTokenizer,
+    folder: Path,
+    model_id: str,
+    *,
+    shares: bool,
+    spread: float = 1.0,
+) -> dict[str, Any]:
+    """Export an encoder, around its words as they are stored, and its heads.
+
+    Args:
+        encoder: of single sentences.
+        heads: by task; others than similarity, entailment and sentiment are not served.
+        tokenizer: of its words.
+        folder: of the model.
+        model_id: what the graphs say of themselves.
+        shares: words and tokenizer go among the shared files beside the folder.
+        spread: deviation of the embeddings that the heads are compared on.
+
+    Returns:
+        Manifest fields, without those of the tasks; `shared`: entries of shared files.
+
+    Raises:
+        ParityError, GraphMismatchError: an exported graph differs from its module.
+    """
+    kept = encoder.embedding
+    assert isinstance(kept, nn.Module)
+    arrays = arrays_of(kept, "embedding") if shares else {}
+    export_encoder(encoder, folder / ENCODER, model_id, list(arrays))
+    difference = check_encoder(folder / ENCODER, encoder, len(tokenizer), arrays)
+    tokens = TOKENS if isinstance(encoder, GRAN) and encoder.has_token_parts else None
+    if tokens is not None:
+        export_tokens(encoder, folder / tokens, model_id, list(arrays))
+        difference = max(difference, check_tokens(folder / tokens, encoder, len(tokenizer), arrays))
+    if shares:  # frozen words, which other models may share
+        words = write_words(arrays, tokenizer, folder)
+    else:
+        tokenizer.save(folder / TOKENIZER)
+        words = OutsideWords({}, {})
+    dim = output_dim(encoder)  # an encoder may project to another width than that of the words
+    for task, name in (("similarity", SIMILARITY), ("entailment", ENTAILMENT)):
+        if task in heads:
+            export_head(heads[task], dim, folder / name, model_id)
+            difference = max(difference, check_head(folder / name, heads[task], dim, spread=spread))
+    if SENTIMENT in heads:
+        export_classifier(heads[SENTIMENT], dim, folder / CLASSIFICATION, model_id)
+        difference = max(difference, check_classifier(folder / CLASSIFICATION, heads[SENTIMENT], dim))
+    logger.info("%s: graphs equal their modules to %.1e", model_id, difference)
+    return {
+        "family": "siamese",
+        "dim": dim,
+        "encoder": ENCODER,
+        "tokenizer": TOKENIZER,
         "token_embeddings": tokens,
         **words._asdict(),
     }

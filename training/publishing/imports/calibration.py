@@ -1,7 +1,5 @@
 """Labelled pairs of a user, and what is fitted on them."""
 
-import csv
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from contract.calibration import Logistic
 from contract.manifest import Manifest
+from training.corpora.own_pairs import PairsError, read_own
 from training.objectives.supervised import LABELS
-from training.pairs import Pair
 from training.publishing.calibrate import fit_centred_isotonic, fit_temperature
 from training.publishing.families.heads import RAW_RANGE, HeadCalibrations
 from training.publishing.imports.files import ImportRefused
@@ -22,50 +20,28 @@ FEWEST = 20  # pairs; with fewer a curve follows single answers
 
 
 def read_labelled(path: Path, label: str | None, scale: tuple[float, float] | None = None) -> Labelled:
-    """Read a CSV file (or TSV, by its name) with a header and the columns a, b and score, or a, b and label.
+    """Read a file (CSV, TSV, JSON Lines or Parquet) with the columns a, b and score, or a, b and label.
 
     Args:
-        path: the file, UTF-8.
+        path: the file.
         label: the column of labels; None: scores are read.
         scale: lowest and highest score there can be; None: those in the file.
 
     Raises:
-        ImportRefused: a missing column, an empty text, a score that is no number or beyond the scale, too few rows;
-            names the line.
+        BatchError: the file cannot be opened, or its suffix is unknown.
+        ImportRefused: a missing column, an empty text, a score that is no number or beyond the scale, a label that is
+            none, too few rows; names the line.
     """
-    column = label or "score"
-    pairs: list[Pair] = []
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
-            if missing := {"a", "b", column} - set(rows.fieldnames or ()):
-                raise ImportRefused(f"{path}: no column {', '.join(sorted(missing))}; expected a, b, {column}")
-            for row in rows:
-                where = f"{path}: line {rows.line_num}"
-                a, b, value = (row[name] or "" for name in ("a", "b", column))
-                if not a.strip() or not b.strip():
-                    raise ImportRefused(f"{where}: {'a' if not a.strip() else 'b'} is empty")
-                pairs.append(Pair(a, b, label=value.strip()) if label else Pair(a, b, _number(value, scale, where)))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ImportRefused(f"{path}: cannot be read as CSV: {error}") from error
-    if len(pairs) < FEWEST:
-        raise ImportRefused(f"{path}: {len(pairs)} pairs, at least {FEWEST} are needed")
-    scores = [pair.target for pair in pairs if pair.target is not None] or [0.0, 1.0]
-    low, high = scale or (min(scores), max(scores))
-    if low >= high:
-        raise ImportRefused(f"{path}: all scores are {low:g}")
-    return Labelled(pairs, (low, high), path.name)
-
-
-def _number(value: str, scale: tuple[float, float] | None, where: str) -> float:
-    try:
-        score = float(value)
-    except ValueError:
-        raise ImportRefused(f"{where}: score {value!r} is no number") from None
-    if not math.isfinite(score) or (scale is not None and not scale[0] <= score <= scale[1]):
-        limits = "" if scale is None else f" within {scale[0]:g} to {scale[1]:g}"
-        raise ImportRefused(f"{where}: score {value!r} is no number{limits}")
-    return score
+        columns = ("a", "b", label or "score")
+        read = read_own(path, columns, kind=None if label else "score", scale=None if label else scale)
+    except PairsError as error:
+        raise ImportRefused(str(error)) from None
+    if read.faults:
+        raise ImportRefused(f"{path}: {read.said(read.faults)}")
+    if len(read.pairs) < FEWEST:
+        raise ImportRefused(f"{path}: {len(read.pairs)} pairs, at least {FEWEST} are needed")
+    return Labelled(read.pairs, read.scale, path.name)
 
 
 def calibrate_cosine(folder: Path, manifest: Manifest, labelled: Labelled) -> Manifest:

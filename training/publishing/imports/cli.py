@@ -22,7 +22,7 @@ def import_model(
         Storage | None, typer.Option(help="of the weights [default: int8; of an ONNX encoder as they are]")
     ] = None,
     calibrate: Annotated[
-        Path | None, typer.Option(help="CSV or TSV with columns a, b and score (or label: docs/own-model.md)")
+        Path | None, typer.Option(help="labelled pairs: columns a, b and score (or label: docs/own-model.md)")
     ] = None,
     scale: Annotated[
         tuple[float, float] | None, typer.Option(help="lowest and highest score there can be [default: in the file]")

@@ -195,10 +195,10 @@ def test_labelled_pairs_calibrate_every_kind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("a,c,score\n", "no column b; expected a, b, score"),
-        ("a,b,score\nthe cat,,3\n", "line 2: b is empty"),
-        ("a,b,score\nthe cat,a dog,three\n", "line 2: score 'three' is no number"),
-        ("a,b,score\nthe cat,a dog,9\n", "line 2: score '9' is no number within 0 to 5"),
+        ("a,c,score\n", "no column 'b'; there are 'a', 'c', 'score'"),
+        ("a,b,score\nthe cat,,3\n", "line 2: b: the text has no visible character"),
+        ("a,b,score\nthe cat,a dog,three\n", "line 2: score: 'three' is no number"),
+        ("a,b,score\nthe cat,a dog,9\n", "line 2: score: '9' is no number from 0 to 5"),
         ("a,b,score\nthe cat,a dog,3\n", "1 pairs, at least 20 are needed"),
     ],
 )

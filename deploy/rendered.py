@@ -1,0 +1,131 @@
+"""What deploy/chart makes of its values, by Helm's own library, held against Kubernetes' schemas; and deploy/kserve.
+
+`python deploy/rendered.py` checks every file of deploy/chart/ci; deploy/static.sh and tests/deploy/test_chart.py use
+this file. It ends with 77 where the libraries are not installed (extra `dev`).
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DEPLOY = Path(__file__).resolve().parent
+CHART = DEPLOY / "chart"
+NOT_INSTALLED = 77
+Values = dict[str, Any]
+Resource = dict[str, Any]
+
+try:
+    import helm_python as helm
+    import jsonschema
+    import kubernetes_validate
+except ImportError as missing:  # told by main; tests skip
+    MISSING: str | None = str(missing)
+else:
+    MISSING = None
+
+
+def examples() -> dict[str, Values]:
+    """The values of deploy/chart/ci by the name of their file."""
+    return {path.name: yaml.safe_load(path.read_text()) for path in sorted(CHART.glob("ci/*-values.yaml"))}
+
+
+@contextmanager
+def without_links() -> Iterator[Path]:
+    """The chart with its links followed, as `helm package` does; about each Helm would print a line."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(shutil.copytree(CHART, Path(folder) / "semblance"))
+
+
+def rendered(values: Values, *, name: str = "demo", namespace: str = "prod", cluster: str = "") -> list[Resource]:
+    """The resources of a release with these values; values that values.schema.json refuses are an error.
+
+    Args:
+        values: beside the chart's own.
+        name: of the release.
+        namespace: of the release.
+        cluster: address of an API server that `lookup` asks; none without it.
+
+    Raises:
+        helm_python.HelmError: the values, or a template, are at fault.
+    """
+    with without_links() as folder, helm.Chart.load(folder) as chart:
+        chart.validate_schema(chart.merge_values(values))
+        if cluster:
+            with helm.Config(kube_apiserver=cluster, namespace=namespace, storage_driver="memory") as config:
+                files = config.render(chart, values, name=name, namespace=namespace)
+        else:
+            files = chart.render(values, name=name, namespace=namespace)
+    return [
+        document
+        for path, text in sorted(files.items())
+        if path.endswith(".yaml")
+        for document in yaml.safe_load_all(text)
+        if document
+    ]
+
+
+def kserve() -> list[Resource]:
+    """The resources of deploy/kserve."""
+    return [each for path in sorted(DEPLOY.glob("kserve/*.yaml")) for each in yaml.safe_load_all(path.read_text())]
+
+
+def lint(values: Values) -> list[str]:
+    """What `helm lint --strict` has against the chart with these values."""
+    warning = 2
+    with without_links() as folder:
+        report = helm.lint(folder, values, strict=True)
+    return [f"{found['path']}: {found['error']}" for found in report["messages"] if found["severity"] >= warning]
+
+
+def kubernetes_versions() -> tuple[str, str]:
+    """The oldest version that the chart allows, and the newest whose schemas are installed."""
+    oldest = yaml.safe_load((CHART / "Chart.yaml").read_text())["kubeVersion"]
+    return oldest.removeprefix(">=").rpartition(".")[0], kubernetes_validate.latest_version()
+
+
+def faults(resource: Resource) -> Iterator[str]:
+    """What is wrong with a resource: fields that its kind does not have, or has with another type."""
+    name = f"{resource['kind']}/{resource['metadata']['name']}"
+    custom = json.loads((DEPLOY / "kubernetes.schemas.json").read_text())
+    if (schema := custom.get(resource["kind"])) is not None:
+        checker = jsonschema.Draft7Validator({**schema, "definitions": custom["definitions"]})
+        yield from (f"{name}: {error.json_path}: {error.message}" for error in checker.iter_errors(resource))
+        if resource["kind"] == "ClusterServingRuntime":
+            pod = {key: resource["spec"][key] for key in ("containers", "volumes")}
+            yield from faults({"apiVersion": "v1", "kind": "Pod", "metadata": resource["metadata"], "spec": pod})
+        return
+    for version in kubernetes_versions():
+        try:
+            kubernetes_validate.validate(resource, version, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            yield f"{name}: Kubernetes {version}: {'.'.join(map(str, error.path))}: {error.message}"
+        except kubernetes_validate.SchemaNotFoundError as error:
+            yield f"{name}: {error.message}"
+
+
+def main() -> int:
+    """Check everything; print what is wrong."""
+    if MISSING:
+        sys.stderr.write(f"SKIPPED: the check of deploy/chart and deploy/kserve. {MISSING}\n")
+        return NOT_INSTALLED
+    found = []
+    for name, values in examples().items():
+        found += [f"{name}: {fault}" for fault in lint(values)]
+        try:
+            found += [f"{name}: {fault}" for resource in rendered(values) for fault in faults(resource)]
+        except helm.HelmError as error:
+            found.append(f"{name}: {error}")
+    found += [f"kserve: {fault}" for resource in kserve() for fault in faults(resource)]
+    sys.stdout.writelines(f"{fault}\n" for fault in found)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

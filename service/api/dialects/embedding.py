@@ -1,0 +1,179 @@
+"""Cohere's `embed`: the requests of v1 and v2, and their answers."""
+
+import base64
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
+
+from service.api.dialects.fields import ForeignRequest, ModelName
+from service.api.dialects.reranking import ApiVersion, Tokens
+from service.api.dialects.scoring import Cutting, Embedded, Scoring, Texts
+from service.errors import InvalidRequest
+from service.observe.logs import REQUEST_ID
+from service.schemas import Text, TextList
+
+EmbeddingType = Literal["float", "base64"]
+_Types = Annotated[list[EmbeddingType], Field(min_length=1, max_length=2, fail_fast=True)]
+
+
+class CohereEmbedV1Request(ForeignRequest):
+    """Texts to embed."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"texts": ["A man plays a guitar."], "input_type": "search_document"}]}
+    )
+
+    texts: TextList | None = None
+    model: ModelName = None
+    input_type: str | None = Field(None, description='only "image" is refused: the models here have no prompts')
+    embedding_types: _Types | None = None
+    truncate: Literal["NONE", "START", "END"] | None = Field("END", description="null, as LangChain sends it: END")
+    output_dimension: int | None = Field(None, ge=1, description="the model's own number, if given")
+    max_tokens: int | None = Field(None, ge=1, description="cut texts to this many tokens")
+
+    def read(self) -> Texts:
+        """The texts, and how they may be cut.
+
+        Raises:
+            InvalidRequest: there are none, or images instead.
+        """
+        if self.input_type == "image":
+            raise InvalidRequest("images are not supported, send texts", field="input_type")
+        if self.texts is None:
+            raise InvalidRequest("expected at least one text", field="texts")
+        return Texts.of("texts", self.texts, self._cutting())
+
+    def _cutting(self) -> Cutting:
+        return Cutting(self.truncate != "NONE", keep_end=self.truncate == "START", tokens=self.max_tokens)
+
+
+class ContentPart(ForeignRequest):
+    """A part of what is to be embedded."""
+
+    type: Literal["text"]
+    text: Text
+
+
+class EmbedInput(ForeignRequest):
+    """A text to embed, in parts."""
+
+    content: list[ContentPart] = Field(min_length=1, fail_fast=True, description="one part, of type text")
+
+
+class CohereEmbedV2Request(CohereEmbedV1Request):
+    """Texts to embed, as `texts` or as `inputs`."""
+
+    inputs: list[EmbedInput] | None = Field(None, min_length=1, fail_fast=True)
+
+    def read(self) -> Texts:
+        """The texts of `texts`, or else of `inputs`; raises as in version 1, or if an input has several parts."""
+        if self.inputs is None:
+            return super().read()
+        if self.texts is not None:
+            raise InvalidRequest("expected either texts or inputs", field="inputs")
+        for i, each in enumerate(self.inputs):
+            if len(each.content) != 1:
+                raise InvalidRequest("expected one part, a text", field=f"inputs.{i}.content")
+        return Texts([each.content[0].text for each in self.inputs], "inputs.{}.content.0.text".format, self._cutting())
+
+
+class ByType(TypedDict):
+    """Embeddings of length 1 of all texts, in each type that was asked for."""
+
+    float: NotRequired[list[list[float]]]
+    base64: NotRequired[Annotated[list[str], Field(description="little-endian float32")]]
+
+
+class BilledTokens(TypedDict):
+    """As Cohere would count; nothing is billed here."""
+
+    input_tokens: int
+
+
+class EmbedMeta(TypedDict):
+    """Cohere's metadata."""
+
+    api_version: ApiVersion
+    billed_units: BilledTokens
+    tokens: Tokens
+    warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
+
+
+class EmbedFloatsResponse(TypedDict):
+    """Version 1 without `embedding_types`: an embedding for each text, in the order of the request."""
+
+    response_type: Literal["embeddings_floats"]
+    id: str
+    embeddings: list[list[float]]
+    texts: list[str]
+    meta: EmbedMeta
+
+
+class EmbedByTypeResponse(TypedDict):
+    """Embeddings by type, each list in the order of the request."""
+
+    response_type: Literal["embeddings_by_type"]
+    id: str
+    embeddings: ByType
+    texts: list[str]
+    meta: EmbedMeta
+
+
+async def embed_v1(
+    scoring: Scoring, request: CohereEmbedV1Request
+) -> tuple[str, EmbedFloatsResponse | EmbedByTypeResponse]:
+    """Embed texts: the model that answered, and the answer.
+
+    Raises:
+        RequestError: no texts, or too many; a type that is not offered; and what `Scoring.embed` raises.
+    """
+    texts = request.read()
+    found = await _embed(scoring, request, texts)
+    if request.embedding_types is not None:
+        return found.name, _by_type(found, texts, request.embedding_types, "1")
+    return found.name, {
+        "response_type": "embeddings_floats",
+        "id": REQUEST_ID.get(),
+        "embeddings": found.embeddings.tolist(),
+        "texts": list(texts.texts),
+        "meta": _meta(found, "1"),
+    }
+
+
+async def embed_v2(scoring: Scoring, request: CohereEmbedV2Request) -> tuple[str, EmbedByTypeResponse]:
+    """Embed texts; returns and raises as `embed_v1`, and gives numbers where no type is asked for."""
+    texts = request.read()
+    found = await _embed(scoring, request, texts)
+    return found.name, _by_type(found, texts, request.embedding_types or ["float"], "2")
+
+
+async def _embed(scoring: Scoring, request: CohereEmbedV1Request, texts: Texts) -> Embedded:
+    scoring.limits.check_count(texts.where(0).partition(".")[0], len(texts.texts), "max_sentences")
+    return await scoring.embed(request.model, texts, unit=True, dimensions=request.output_dimension)
+
+
+def _by_type(found: Embedded, texts: Texts, types: list[EmbeddingType], version: str) -> EmbedByTypeResponse:
+    embeddings: ByType = {}
+    if "float" in types:
+        embeddings["float"] = found.embeddings.tolist()
+    if "base64" in types:
+        embeddings["base64"] = [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
+    return {
+        "response_type": "embeddings_by_type",
+        "id": REQUEST_ID.get(),
+        "embeddings": embeddings,
+        "texts": list(texts.texts),
+        "meta": _meta(found, version),
+    }
+
+
+def _meta(found: Embedded, version: str) -> EmbedMeta:
+    meta: EmbedMeta = {
+        "api_version": {"version": version},
+        "billed_units": {"input_tokens": found.tokens},
+        "tokens": {"input_tokens": found.tokens, "output_tokens": 0},
+    }
+    if found.warnings:
+        meta["warnings"] = found.warnings
+    return meta

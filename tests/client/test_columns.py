@@ -1,0 +1,148 @@
+"""`semblance.scorer`: columns of texts in, columns of answers out, in this process or in another."""
+
+import asyncio
+import pickle
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contract.manifest import Limits, Manifest
+from semblance import Client, columns, scorer
+from semblance.batch.local import LocalModels
+from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
+from semblance.errors import BatchError, CannotStart, InvalidRequest
+
+A = ["a man plays guitar", "the dog runs", "a cat sleeps", "a man plays guitar"]
+B = ["a woman plays flute", "a dog runs in the park", "the man", "a dog"]
+
+
+@pytest.fixture
+def client(models: Path) -> Any:
+    with Client.local(models) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("model", ["avg-paraphrase", "avg-sick", "pair-sick"])
+def test_scores_are_those_of_the_service(models: Path, client: Client, model: str) -> None:
+    found = scorer(model, models_dir=models)(A, B)
+    expected = client.similarity(list(zip(A, B, strict=True)), model=model).results
+    for name in ("score", "raw_score", "rating"):
+        if name in found:
+            np.testing.assert_allclose(found[name], [getattr(each, name) for each in expected], atol=1e-6)
+    assert ("rating" in found) == (expected[0].rating is not None)
+    assert found["unknown"].tolist() == [max(each.unknown) for each in expected]
+    assert found["truncated"].tolist() == [any(each.truncated) for each in expected]
+
+
+def test_labels_and_embeddings_are_those_of_the_service(models: Path, client: Client) -> None:
+    found = scorer("pair-sick", "entailment", models_dir=models)(A, B)
+    expected = client.entailment(list(zip(A, B, strict=True)), model="pair-sick").results
+    assert found["label"].tolist() == [each.label for each in expected]
+    np.testing.assert_allclose(found["neutral"], [each.probabilities.neutral for each in expected], atol=1e-6)
+    found = scorer(None, "embed", models_dir=models)(A)
+    np.testing.assert_allclose(found["embedding"], client.embed(A).embeddings, atol=1e-6)
+
+
+@pytest.mark.parametrize("second", [None, "pair-sick"])
+def test_rankings_are_those_of_the_service(models: Path, client: Client, second: str | None) -> None:
+    top = 2 if second else None
+    rank = scorer("avg-paraphrase", "rank", models_dir=models, top_k=3, rerank_model=second, rerank_top=top)
+    found = rank(A[:2], [B, B[1:]])
+    for row, candidates in enumerate((B, B[1:])):
+        expected = client.rank(A[row], candidates, top_k=3, rerank_model=second, rerank_top=top).results
+        assert found["ranking"][row] == [each.index for each in expected]
+        np.testing.assert_allclose(found["scores"][row], [each.score for each in expected], atol=1e-6)
+
+
+def test_the_columns_are_those_of_a_batch(models: Path) -> None:
+    listed = asyncio.run(LocalModels(models).models())
+    for task in ("similarity", "entailment", "rank", "embed"):
+        made = make_task(Options(task, DEFAULT_COLUMNS[task]), listed)  # type: ignore[arg-type]
+        asked = scorer(None, task, models_dir=models)  # type: ignore[arg-type]
+        assert dict(asked.kinds) == dict(made.adds)
+        given = [[B] * len(A) if name == "candidates" else A for name in DEFAULT_COLUMNS[task]]  # type: ignore[index]
+        assert list(asked(*given)) == list(made.adds)
+
+
+@pytest.mark.parametrize("bad", [None, float("nan"), "", " \n", "\u200b", 3, "x" * 100_001])
+def test_a_bad_text_is_an_error_or_null(models: Path, bad: object) -> None:
+    given = [A[0], bad, A[2]]
+    with pytest.raises(InvalidRequest) as caught:
+        scorer(models_dir=models)(B[:3], given)
+    assert caught.value.field == "pairs.1.b"
+    found = scorer(models_dir=models, nulls=True)(B[:3], given)
+    assert np.isnan(found["score"]).tolist() == [False, True, False]
+    whole = scorer(models_dir=models)([B[0], B[2]], [A[0], A[2]])
+    assert found["score"][[0, 2]].tolist() == whole["score"].tolist()
+    embedded = scorer(None, "embed", models_dir=models, nulls=True)([A[0], bad])["embedding"]
+    assert np.isnan(embedded[1]).all()
+    assert not np.isnan(embedded[0]).any()
+    labelled = scorer("pair-sick", "entailment", models_dir=models, nulls=True)([A[0]], [bad])
+    assert labelled["label"].tolist() == [None]
+    ranked = scorer(None, "rank", models_dir=models, nulls=True)([A[0]] * 3, [B, [B[0], bad], []])
+    assert [each is None for each in ranked["ranking"]] == [False, True, True]
+
+
+def test_no_rows_are_no_rows(models: Path) -> None:
+    assert {name: len(column) for name, column in scorer(models_dir=models)([], []).items()} == {
+        "score": 0, "raw_score": 0, "truncated": 0, "unknown": 0
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=r"similarity reads 2 columns of one length \(a, b\), got 1, 2"):
+        scorer(models_dir=models)(A[:1], B[:2])
+
+
+def test_a_scorer_is_a_few_names_and_opens_once(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+    really = columns._open
+    monkeypatch.setattr(columns, "_OPENED", {})
+    monkeypatch.setattr(columns, "_open", lambda source: (opened.append(source), really(source))[1])
+    first = scorer(models_dir=models)
+    packed = pickle.dumps(first)
+    assert len(packed) < 1500
+    assert opened == []
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda each: each(A, B)["score"].tolist(), [first, pickle.loads(packed)] * 4))
+    assert found == found[:1] * 8
+    assert opened == [first.model]
+
+
+def test_another_process_gives_the_same_answer(models: Path, tmp_path: Path) -> None:
+    asked = scorer("pair-sick", models_dir=models)
+    (tmp_path / "scorer").write_bytes(pickle.dumps(asked))
+    code = (
+        "import pickle, sys; from pathlib import Path\n"
+        f"found = pickle.loads(Path(sys.argv[1]).read_bytes())({A!r}, {B!r})\n"
+        "print(found['score'].tolist())"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "scorer")]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{asked(A, B)['score'].tolist()}\n"
+
+
+def test_a_worker_refuses_another_model(models: Path, tmp_path: Path) -> None:
+    """One with the same name and place, that was replaced after the scorer was made."""
+    there = tmp_path / "models"
+    shutil.copytree(models, there)
+    asked = scorer("pair-sick", models_dir=there)
+    manifest = Manifest.load(there / "pair-sick")
+    shorter = manifest.model_copy(update={"limits": Limits(max_tokens=manifest.limits.max_tokens - 1)})
+    shorter.model_copy(update={"fingerprint": shorter.expected_fingerprint()}).save(there / "pair-sick")
+    with pytest.raises(CannotStart, match="all workers must read the same models"):
+        asked(A, B)
+
+
+def test_what_cannot_be_chosen_is_said(models: Path, tmp_path: Path) -> None:
+    with pytest.raises(BatchError, match="model 'nobody' is not served; for this: avg-paraphrase"):
+        scorer("nobody", models_dir=models)
+    with pytest.raises(BatchError, match="model 'avg-paraphrase' has no entailment"):
+        scorer("avg-paraphrase", "entailment", models_dir=models)
+    with pytest.raises(CannotStart, match="no folder of models at"):
+        scorer(models_dir=tmp_path / "nowhere")
+    with pytest.raises(CannotStart, match="holds no model"):
+        scorer(models_dir=tmp_path)

@@ -1,0 +1,209 @@
+"""The adapters of engines, each on local workers; skipped, with a line saying so, without its package."""
+
+import asyncio
+import contextlib
+import csv
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semblance import scorer
+from semblance.batch.job import run_batch
+from semblance.batch.local import LocalModels
+from semblance.batch.tasks import DEFAULT_COLUMNS, Options
+from tests.client.conftest import Run
+
+ROOT = Path(__file__).parents[2]
+WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa".split()  # noqa: SIM905
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+PAGE = (ROOT / "docs/engines.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", PAGE, flags=re.DOTALL)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """5,000 pairs, one of them bad."""
+    chosen = random.Random(0)
+    path = tmp_path / "pairs.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "a", "b"])
+        for i in range(5000):
+            texts = [" ".join(chosen.choices(WORDS, k=chosen.randint(1, 8))) for _ in "ab"]
+            writer.writerow([i, *(["", "a"] if i == 1234 else texts)])
+    return path
+
+
+@pytest.fixture
+def alone(pairs: Path, models: Path, semblance: Run) -> Path:
+    """What one machine makes of them."""
+    output = pairs.with_name("alone.jsonl")
+    assert semblance("batch", pairs, output, "--models-dir", models).code == 4
+    return output
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    module = pytest.importorskip("ray", reason="no ray: the extra `ray` is not installed")
+    yield module
+    module.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ray_with_a_killed_worker_writes_the_file_of_one_machine(
+    ray: Any, alone: Path, pairs: Path, models: Path
+) -> None:
+    from semblance.engines.ray import RayWorkers
+
+    workers = RayWorkers(2)
+    killed: list[int] = []
+    output = pairs.with_name("ray.jsonl")
+
+    def kill_one(progress: Any) -> None:
+        if progress.rows > 1000 and not killed:
+            killed.append(ray.get(workers.actors[0].process.remote()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    async def run() -> Any:
+        async with LocalModels(models, workers.run, workers.close) as asked:
+            options = Options("similarity", DEFAULT_COLUMNS["similarity"])
+            return await run_batch(asked, pairs, output, options, concurrency=4, watch=kill_one)
+
+    done = asyncio.run(run())
+    assert killed
+    assert (done.rows, done.skipped) == (5000, 1)
+    assert output.read_bytes() == alone.read_bytes()
+    assert [json.loads(line)["id"] for line in output.open()] == [str(i) for i in range(5000) if i != 1234]
+    errors = [path.with_name(f"{path.name}.errors.jsonl").read_text() for path in (output, alone)]
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ray_by_the_command_line(ray: Any, alone: Path, pairs: Path, models: Path, semblance: Run) -> None:
+    ray.shutdown()
+    output = pairs.with_name("out.jsonl")
+    found = semblance("batch", pairs, output, "--models-dir", models, "--engine", "ray", "--workers", 1)
+    assert (found.code, found.out.splitlines()[-1].partition(":")[0]) == (4, alone_says(output))
+    assert output.read_bytes() == alone.read_bytes()
+    refused = semblance("batch", pairs, output, "--engine", "ray", "--url", "http://127.0.0.1:1")
+    assert refused.code == 2
+    assert "runs models of a folder" in " ".join(refused.err.split())
+
+
+def alone_says(output: Path) -> str:
+    return f"5000 rows, 1 skipped (see {output}.errors.jsonl)"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ray_data(ray: Any, models: Path) -> None:
+    from semblance.engines.ray import ScoreBatches
+
+    if not ray.is_initialized():
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ask = scorer(models_dir=models, nulls=True)
+    given = [{"id": i, "a": "a man plays guitar", "b": WORDS[i]} for i in range(8)]
+    dataset = ray.data.from_items([*given, {"id": 8, "a": None, "b": "a"}])
+    found = dataset.map_batches(ScoreBatches, fn_constructor_args=[ask], concurrency=1, batch_size=4).take_all()
+    found.sort(key=lambda row: row["id"])
+    expected = ask([row["a"] for row in given], [row["b"] for row in given])["score"]
+    assert [row["score"] for row in found[:8]] == pytest.approx(expected.tolist(), abs=1e-6)
+    assert found[8]["score"] != found[8]["score"]
+
+
+def test_duckdb(models: Path) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="no duckdb: the extra `duckdb` is not installed")
+    from semblance.engines.duckdb import register
+
+    with contextlib.closing(duckdb.connect()) as connection:
+        register(connection, scorer(models_dir=models, nulls=True), "similarity")
+        register(connection, scorer("pair-sick", "entailment", models_dir=models), "entailment")
+        register(connection, scorer(None, "embed", models_dir=models), "embed")
+        register(connection, scorer(None, "rank", models_dir=models, top_k=1), "ranking")
+        connection.execute(
+            "CREATE TABLE pairs AS SELECT * FROM (VALUES ('a man', 'a dog'), ('a man', NULL)) AS _(a, b)"
+        )
+        found = connection.execute("SELECT similarity(a, b).score FROM pairs").fetchall()
+        expected = scorer(models_dir=models)(["a man"], ["a dog"])["score"].tolist()
+        assert found == [(pytest.approx(expected[0]),), (None,)]
+        assert connection.execute("SELECT similarity(a, b) FROM pairs").fetchall()[1] == (None,)
+        (label,) = connection.execute("SELECT entailment('a man', 'a dog').label").fetchone()  # type: ignore[misc]
+        assert label in ("entailment", "neutral", "contradiction")
+        (dim,) = connection.execute("SELECT len(embed('a man').embedding)").fetchone()  # type: ignore[misc]
+        assert dim == scorer(None, "embed", models_dir=models)(["a man"])["embedding"].shape[1]
+        best = connection.execute("SELECT ranking('a dog', ['a man', 'a dog']).ranking").fetchone()
+        assert best == ([1],)
+        many = connection.execute(
+            "SELECT sum(similarity('a man', 'a dog ' || i).score), count(*) FROM range(5000) _(i)"
+        )
+        assert many.fetchone()[1] == 5000  # type: ignore[index]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = pytest.importorskip("pyspark.sql", reason="no pyspark: the extra `spark` is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("no java, which Spark runs on")
+    from semblance.engines.spark import as_column
+
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    ask = scorer(models_dir=models, nulls=True)
+    settings = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": "2"}
+    builder = sql.SparkSession.builder.master("local[2]").appName("semblance")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    try:
+        given = [(i, "a man plays guitar", WORDS[i]) for i in range(8)] + [(8, "a man", None)]
+        frame = spark.createDataFrame(given, "id int, a string, b string").repartition(2)
+        rows = frame.withColumn("answer", as_column(ask)("a", "b")).orderBy("id").select("answer.*").collect()
+        expected = ask([a for _, a, _ in given], [b for _, _, b in given])["score"].tolist()
+        assert [row.score for row in rows[:8]] == pytest.approx(expected[:8], abs=1e-6)
+        assert rows[8].score is None or rows[8].score != rows[8].score
+        vectors = frame.select(as_column(scorer(None, "embed", models_dir=models))("a").alias("e")).select(
+            "e.embedding"
+        )
+        dim = scorer(None, "embed", models_dir=models)(["a man"])["embedding"].shape[1]
+        assert all(len(row.embedding) == dim for row in vectors.collect())
+    finally:
+        spark.stop()
+
+
+@pytest.mark.artifacts
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("code", "printed"), EXAMPLES, ids=["scorer", "ray", "spark", "duckdb"])
+def test_an_example_of_the_page_runs(
+    code: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = re.findall(r"^(?:from|import) (\w+)", code)[0]
+    module = pytest.importorskip(package, reason=f"no {package}: its extra is not installed")
+    if package == "pyspark" and shutil.which("java") is None:
+        pytest.skip("no java, which Spark runs on")
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    left: dict[str, Any] = {}
+    try:
+        exec(compile(code, "example", "exec"), left)
+    finally:
+        if package == "ray":
+            module.shutdown()
+        if "spark" in left:
+            left["spark"].stop()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == {"ray": "2", "pyspark": "2", "duckdb": "True"}.get(package, printed.strip())

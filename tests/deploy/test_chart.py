@@ -1,0 +1,454 @@
+"""deploy/chart makes what its values ask for, of resources that Kubernetes knows; skipped without Helm's library."""
+
+import json
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from functools import cache
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from service.settings import PREFIX, Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "chart"
+sys.path.append(str(DEPLOY))
+import rendered as chart  # noqa: E402  # beside deploy/check.sh, in no package
+
+needs_helm = pytest.mark.skipif(chart.MISSING is not None, reason=f"no Helm: {chart.MISSING} (extra dev)")
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
+Resource = dict[str, Any]
+
+
+@cache
+def _made(values: str, name: str) -> str:
+    return json.dumps(chart.rendered(json.loads(values), name=name))
+
+
+def made(values: dict[str, Any], name: str = "demo") -> list[Resource]:
+    """The resources of a release; a test may change them."""
+    found: list[Resource] = json.loads(_made(json.dumps(values), name))
+    return found
+
+
+def of_kind(kind: str, values: dict[str, Any] | None = None, name: str = "demo") -> Resource:
+    """The one resource of this kind."""
+    (found,) = [each for each in made(values or {}, name) if each["kind"] == kind]
+    return found
+
+
+def kinds(values: dict[str, Any]) -> list[str]:
+    return sorted(each["kind"] for each in made(values))
+
+
+def pod(values: dict[str, Any] | None = None) -> Resource:
+    return of_kind("Deployment", values)["spec"]["template"]["spec"]
+
+
+def container(values: dict[str, Any] | None = None) -> Resource:
+    (found,) = pod(values)["containers"]
+    return found
+
+
+def environment(values: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container(values)["env"]}
+
+
+# Without Helm.
+
+
+def test_the_schema_lists_the_values_and_no_others() -> None:
+    def compare(values: dict[str, Any], schema: dict[str, Any], where: str) -> None:
+        if "properties" not in schema:
+            return
+        assert schema["additionalProperties"] is False, where
+        assert set(schema["properties"]) - {"global"} == set(values), where
+        for name, inside in schema["properties"].items():
+            if isinstance(values.get(name), dict) and "requests" not in values[name]:
+                compare(values[name], inside, f"{where}.{name}")
+
+    compare(VALUES, json.loads((CHART / "values.schema.json").read_text()), "values")
+
+
+def test_the_schema_refuses_settings_that_have_values_of_their_own() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    refused = set(schema["properties"]["settings"]["propertyNames"]["not"]["enum"])
+    assert refused <= {name.upper() for name in Settings.model_fields}
+    template = (CHART / "templates/deployment.yaml").read_text()
+    assert set(re.findall(r"SEMBLANCE_([A-Z_]+)[,\s]", template)) <= refused
+
+
+def test_the_chart_and_the_image_have_one_version() -> None:
+    meta = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    image = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["api"]["image"]
+    assert f"{VALUES['image']['repository']}:{meta['appVersion']}" == image
+    runtimes = [each["spec"] for each in chart.kserve() if each["kind"] == "ClusterServingRuntime"]
+    assert [each["image"] for spec in runtimes for each in spec["containers"]] == [image]
+
+
+def test_examples_name_settings_and_models_of_the_service() -> None:
+    settings = {name for values in chart.examples().values() for name in values.get("settings", {})}
+    assert len(settings) > 5
+    assert {name for name in settings if name.lower() not in Settings.model_fields} == set()
+    for each in chart.kserve():
+        if each["kind"] == "InferenceService":
+            variables = {one["name"]: one["value"] for one in each["spec"]["predictor"]["model"]["env"]}
+            assert {name.removeprefix(PREFIX).lower() for name in variables} <= set(Settings.model_fields)
+            for model in variables.get("SEMBLANCE_MODELS", "minilm").split(","):
+                assert (ROOT / "models" / model).is_dir()
+
+
+def test_kserve_finds_the_container_and_asks_protocol_v2() -> None:
+    runtime, *services = sorted(chart.kserve(), key=lambda each: each["kind"])
+    (only,) = runtime["spec"]["containers"]
+    assert only["name"] == "kserve-container"
+    (port,) = only["ports"]
+    assert {"name": "SEMBLANCE_PORT", "value": str(port["containerPort"])} in only["env"]
+    assert {only[probe]["httpGet"]["path"] for probe in ("startupProbe", "readinessProbe", "livenessProbe")} == {
+        "/v2/health/ready",
+        "/v2/health/live",
+    }
+    formats = {each["name"] for each in runtime["spec"]["supportedModelFormats"]}
+    for service in services:
+        model = service["spec"]["predictor"]["model"]
+        assert model["runtime"] == runtime["metadata"]["name"]
+        assert model["modelFormat"]["name"] in formats
+        assert model["protocolVersion"] in runtime["spec"]["protocolVersions"]
+
+
+# With Helm.
+
+
+@needs_helm
+@pytest.mark.parametrize("name", chart.examples())
+def test_an_example_lints_and_makes_what_kubernetes_knows(name: str) -> None:
+    values = chart.examples()[name]
+    assert chart.lint(values) == []
+    assert [fault for resource in made(values) for fault in chart.faults(resource)] == []
+
+
+@needs_helm
+def test_kserve_files_are_what_kserve_and_kubernetes_know() -> None:
+    assert [fault for resource in chart.kserve() for fault in chart.faults(resource)] == []
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("Deployment", ("spec", "replica"), 2),
+        ("Deployment", ("spec", "template", "spec", "containers", 0, "readinessProbe", "periodSecond"), 2),
+        ("Deployment", ("spec", "template", "spec", "terminationGracePeriodSeconds"), "25"),
+        ("NetworkPolicy", ("spec", "egress", 0, "port"), []),
+        ("PodDisruptionBudget", ("spec", "maxUnavailabel"), 1),
+        ("ServiceMonitor", ("spec", "endpoints", 0, "bearer"), "x"),
+        ("PrometheusRule", ("spec", "groups", 0, "rules", 0, "four"), "1m"),
+    ],
+)
+def test_a_fault_in_a_resource_is_found(kind: str, path: tuple[str | int, ...], value: Any) -> None:
+    resource = of_kind(kind, chart.examples()["guarded-values.yaml"])
+    assert list(chart.faults(resource)) == []
+    inside: Any = resource
+    for step in path[:-1]:
+        inside = inside[step]
+    inside[path[-1]] = value
+    found = list(chart.faults(resource))
+    assert found
+    assert str(path[-1]) in found[0] or str(value) in found[0]
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"replicaCount": 3}, "replicaCount"),
+        ({"replicas": "3"}, "replicas"),
+        ({"models": {"source": "bucket"}}, "source"),
+        ({"models": {"source": "volume"}}, r"models\.volume: expected a volume source"),
+        ({"models": {"source": "initContainer"}}, r"models\.initContainer\.image: expected an image"),
+        ({"settings": {"API_KEYS": "x"}}, "API_KEYS"),
+        ({"settings": {"max_pairs": 1}}, "max_pairs"),
+        ({"redis": {"url": "redis://user:password@redis"}}, "url"),
+        ({"autoscaling": {"kind": "keda"}}, r"autoscaling\.prometheusAddress: expected an address"),
+        ({"autoscaling": {"kind": "hpa", "minReplicas": 9}}, "expected at most maxReplicas, 8, found 9"),
+        (
+            {"apiKeys": {"existingSecret": "keys"}, "monitoring": {"serviceMonitor": {"enabled": True}}},
+            r"serviceMonitor\.bearerSecret: expected the name of a secret",
+        ),
+    ],
+)
+def test_values_that_are_wrong_are_refused(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(chart.helm.HelmError, match=said):
+        chart.rendered(values)
+
+
+@needs_helm
+def test_what_is_made_without_being_asked() -> None:
+    assert kinds({}) == ["Deployment", "NetworkPolicy", "Pod", "PodDisruptionBudget", "Service"]
+    assert kinds(chart.examples()["guarded-values.yaml"]) == [
+        *["ConfigMap", "Deployment", "NetworkPolicy", "Pod", "PodDisruptionBudget"],
+        *["PrometheusRule", "Service", "ServiceMonitor"],
+    ]
+
+
+@needs_helm
+@pytest.mark.parametrize("name", chart.examples())
+def test_every_container_is_confined(name: str) -> None:
+    resources = made(chart.examples()[name])
+    specs = [each["spec"]["template"]["spec"] for each in resources if each["kind"] == "Deployment"]
+    specs += [each["spec"] for each in resources if each["kind"] == "Pod"]
+    assert len(specs) == 2
+    for spec in specs:
+        assert spec["automountServiceAccountToken"] is False
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for each in [*spec.get("initContainers", []), *spec["containers"]]:
+            assert each["securityContext"] == {
+                "readOnlyRootFilesystem": True,
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert each["resources"]["limits"]["memory"]
+
+
+@needs_helm
+@pytest.mark.parametrize("name", chart.examples())
+def test_variables_are_settings_and_the_service_takes_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = chart.examples()[name]
+    variables = {name: value for name, value in environment(values).items() if isinstance(value, str)}
+    assert Settings.unknown(environment(values)) == []
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    settings = Settings.from_environment()
+    wanted = values.get("settings", {})
+    assert {key: getattr(settings, key.lower()) for key in wanted} == wanted
+
+
+@needs_helm
+def test_selectors_find_the_pods_and_only_those() -> None:
+    resources = made(chart.examples()["guarded-values.yaml"])
+    by_kind = {each["kind"]: each for each in resources}
+    labels = by_kind["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    test_labels = by_kind["Pod"]["metadata"]["labels"]
+    for selector in (
+        by_kind["Deployment"]["spec"]["selector"]["matchLabels"],
+        by_kind["Service"]["spec"]["selector"],
+        by_kind["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+        by_kind["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
+    ):
+        assert selector.items() <= labels.items()
+        assert not selector.items() <= test_labels.items()
+    monitor = by_kind["ServiceMonitor"]["spec"]
+    assert monitor["selector"]["matchLabels"].items() <= by_kind["Service"]["metadata"]["labels"].items()
+    assert monitor["endpoints"][0]["port"] == by_kind["Service"]["spec"]["ports"][0]["name"]
+    # The rules ask for this job.
+    assert by_kind["Service"]["metadata"]["labels"][monitor["jobLabel"]] == "semblance"
+
+
+@needs_helm
+def test_a_pod_has_the_time_that_ending_takes() -> None:
+    values = {"shutdown": {"preStopSeconds": 7, "drainSeconds": 11, "graceSeconds": 13}}
+    spec = pod(values)
+    assert spec["terminationGracePeriodSeconds"] == 7 + 11 + 13 + 5
+    assert "sleep(7)" in spec["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][-1]
+    assert environment(values)["SEMBLANCE_DRAIN_SECONDS"] == "11"
+    assert environment(values)["SEMBLANCE_SHUTDOWN_GRACE_SECONDS"] == "13"
+
+
+@needs_helm
+def test_probes_ask_health_and_starting_may_take_long() -> None:
+    values = {"probes": {"startSeconds": 301}}
+    probes = {name: container(values)[f"{name}Probe"] for name in ("startup", "readiness", "liveness")}
+    assert {name: probe["httpGet"]["path"] for name, probe in probes.items()} == {
+        "startup": "/health/ready",
+        "readiness": "/health/ready",
+        "liveness": "/health/live",
+    }
+    assert probes["startup"]["failureThreshold"] * probes["startup"]["periodSeconds"] >= 301
+
+
+@needs_helm
+def test_models_of_the_image_a_volume_or_an_init_container() -> None:
+    assert "SEMBLANCE_MODELS_DIR" not in environment()
+    assert [each["name"] for each in pod()["volumes"]] == ["tmp"]
+    volume = chart.examples()["keda-values.yaml"]
+    mount = {"name": "models", "mountPath": "/models", "readOnly": True}
+    assert environment(volume)["SEMBLANCE_MODELS_DIR"] == "/models"
+    assert container(volume)["volumeMounts"][1] == {**mount, "subPath": "published"}
+    assert pod(volume)["volumes"][1]["persistentVolumeClaim"]["claimName"] == "models"
+    brought = chart.examples()["gpu-values.yaml"]
+    assert container(brought)["volumeMounts"][1] == mount
+    (first,) = pod(brought)["initContainers"]
+    assert {"name": "models", "mountPath": "/models"} in first["volumeMounts"]
+    assert pod(brought)["volumes"][1] == {"name": "models", "emptyDir": {"sizeLimit": "2Gi"}}
+
+
+@needs_helm
+def test_a_gpu_is_reserved_and_required() -> None:
+    values = {"gpu": {"enabled": True, "count": 2}}
+    assert container(values)["resources"]["limits"] == {**VALUES["resources"]["limits"], "nvidia.com/gpu": 2}
+    assert environment(values)["SEMBLANCE_PROVIDERS"] == "cuda"
+    assert container(values)["image"].endswith("-gpu")
+    assert "SEMBLANCE_PROVIDERS" not in environment()
+
+
+@needs_helm
+def test_an_image_by_digest() -> None:
+    digest = f"sha256:{'0a' * 32}"
+    assert container({"image": {"repository": "r.example/s", "digest": digest}})["image"] == f"r.example/s@{digest}"
+
+
+@needs_helm
+def test_secrets_come_from_secrets() -> None:
+    values = chart.examples()["guarded-values.yaml"]
+    assert environment(values)["SEMBLANCE_API_KEYS"] == {"secretKeyRef": {"name": "semblance-keys", "key": "api-keys"}}
+    assert environment(values)["SEMBLANCE_REDIS_URL"]["secretKeyRef"] == {"name": "semblance-redis", "key": "url"}
+    assert environment(values)["SEMBLANCE_REDIS_SECRET"]["secretKeyRef"]["key"] == "signing"
+    assert "Secret" not in kinds(values)
+
+
+@needs_helm
+def test_the_queue_scales_the_pods() -> None:
+    values = chart.examples()["hpa-values.yaml"]
+    scaler = of_kind("HorizontalPodAutoscaler", values)["spec"]
+    assert (scaler["minReplicas"], scaler["maxReplicas"]) == (2, 10)
+    queue, cpu = scaler["metrics"]
+    assert queue["pods"] == {
+        "metric": {"name": "semblance_queue_seconds"},
+        "target": {"type": "AverageValue", "averageValue": "250m"},
+    }
+    assert cpu["resource"]["target"]["averageUtilization"] == 80
+    keda = of_kind("ScaledObject", chart.examples()["keda-values.yaml"])["spec"]
+    (trigger,) = keda["triggers"]
+    assert trigger["metadata"]["query"] == 'sum(semblance_queue_seconds{namespace="prod", service="demo-semblance"})'
+    assert trigger["metadata"]["threshold"] == "0.25"
+    for name in ("hpa-values.yaml", "keda-values.yaml"):
+        deployment = of_kind("Deployment", chart.examples()[name])
+        assert "replicas" not in deployment["spec"], "Helm and the scaler would change it in turns"
+        target = of_kind("HorizontalPodAutoscaler" if "hpa" in name else "ScaledObject", chart.examples()[name])
+        assert target["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+
+
+@needs_helm
+def test_rules_and_dashboards_are_those_of_compose() -> None:
+    values = chart.examples()["guarded-values.yaml"]
+    files = sorted(DEPLOY.glob("prometheus/rules/*.yml"))
+    groups = [group for path in files for group in yaml.safe_load(path.read_text())["groups"]]
+    assert of_kind("PrometheusRule", values)["spec"]["groups"] == groups
+    dashboards = {f"semblance-{path.name}": path.read_text() for path in DEPLOY.glob("grafana/dashboards/*.json")}
+    assert of_kind("ConfigMap", values)["data"] == dashboards
+
+
+@needs_helm
+def test_the_network_lets_in_whom_the_values_name_and_out_to_redis() -> None:
+    policy = of_kind("NetworkPolicy")["spec"]
+    assert policy["ingress"][0]["from"] == [{"podSelector": {}}]
+    assert policy["egress"] == []
+    guarded = of_kind("NetworkPolicy", chart.examples()["guarded-values.yaml"])["spec"]
+    peers = [peer["namespaceSelector"]["matchLabels"] for peer in guarded["ingress"][0]["from"]]
+    assert [peer["kubernetes.io/metadata.name"] for peer in peers] == ["web", "monitoring"]
+    ports = [port["port"] for rule in guarded["egress"] for port in rule["ports"]]
+    assert ports == [53, 53, 6379, 4318]
+
+
+@needs_helm
+def test_names_fit_kubernetes_and_the_release() -> None:
+    assert of_kind("Service", name="semblance")["metadata"]["name"] == "semblance"
+    long = of_kind("Service", name="a" * 53)["metadata"]["name"]
+    assert len(long) <= 63
+
+
+# How the pods are replaced.
+
+
+def update(values: dict[str, Any], cluster: str = "") -> str:
+    resources = chart.rendered(values, cluster=cluster) if cluster else made(values)
+    (strategy,) = [each["spec"]["strategy"] for each in resources if each["kind"] == "Deployment"]
+    assert ("rollingUpdate" in strategy) == (strategy["type"] == "RollingUpdate")
+    return str(strategy["type"])
+
+
+def answers(values: dict[str, Any]) -> str:
+    return str(of_kind("Deployment", values)["metadata"]["annotations"]["semblance/answers"])
+
+
+CHANGES = [
+    ({"models": {"defaultSimilarity": "minilm"}}, "Recreate"),
+    ({"models": {"defaultEntailment": "minilm-cross"}}, "Recreate"),
+    ({"models": {"revision": "2"}}, "Recreate"),
+    ({"settings": {"MODEL_VERSIONS": "minilm=2"}}, "Recreate"),
+    ({"settings": {"MAX_PAIRS": 9}}, "RollingUpdate"),
+    ({"image": {"tag": "0.2.0"}, "replicas": 5}, "RollingUpdate"),
+    ({"models": {"serve": ["minilm"]}}, "RollingUpdate"),
+    ({"models": {"defaultSimilarity": "minilm"}, "update": {"type": "RollingUpdate"}}, "RollingUpdate"),
+    ({"update": {"type": "Recreate"}}, "Recreate"),
+]
+
+
+@needs_helm
+@pytest.mark.parametrize(("values", "expected"), CHANGES)
+def test_pods_of_two_default_models_are_never_side_by_side(values: dict[str, Any], expected: str) -> None:
+    update_values = {"before": answers({}), **values.get("update", {})}
+    assert update({**values, "update": update_values}) == expected
+
+
+@needs_helm
+def test_a_first_release_replaces_nothing() -> None:
+    assert update({}) == update({"models": {"defaultSimilarity": "minilm"}}) == "RollingUpdate"
+
+
+class _Cluster(BaseHTTPRequestHandler):
+    """As much of an API server as `lookup` asks for."""
+
+    live: Resource
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        resource = {"name": "deployments", "singularName": "deployment", "namespaced": True, "kind": "Deployment"}
+        known = {
+            "/apis/apps/v1": {
+                "kind": "APIResourceList",
+                "apiVersion": "v1",
+                "groupVersion": "apps/v1",
+                "resources": [{**resource, "verbs": ["get"]}],
+            },
+            "/apis/apps/v1/namespaces/prod/deployments/demo-semblance": self.live,
+        }
+        found = known.get(path)
+        absent = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
+        body = json.dumps(found or absent).encode()
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def cluster() -> Iterator[str]:
+    """An API server whose namespace has the release with the chart's own values."""
+    _Cluster.live = of_kind("Deployment")
+    server = HTTPServer(("127.0.0.1", 0), _Cluster)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@needs_helm
+def test_an_upgrade_asks_the_cluster_what_answered_before(cluster: str) -> None:
+    assert update({}, cluster) == "RollingUpdate"
+    assert update({"models": {"defaultSimilarity": "minilm"}}, cluster) == "Recreate"
+    _Cluster.live = {}
+    assert update({"models": {"defaultSimilarity": "minilm"}}, cluster) == "RollingUpdate"

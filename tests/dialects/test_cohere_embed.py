@@ -1,0 +1,84 @@
+"""Cohere's `embed`, version 1 and 2."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from tests import fakes
+from tests.service.conftest import Serve
+
+pytestmark = pytest.mark.anyio
+TEXTS = ["a man", "a dog sleeps"]
+
+
+async def test_the_embeddings_are_ours_divided_by_their_lengths(serve: Serve) -> None:
+    async with serve() as client:
+        rows = np.array((await client.post("/embed", json={"sentences": TEXTS})).json()["embeddings"])
+        expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        first = (await client.post("/v1/embed", json={"texts": TEXTS})).json()
+        typed = (await client.post("/v1/embed", json={"texts": TEXTS, "embedding_types": ["base64", "float"]})).json()
+        second = (await client.post("/v2/embed", json={"texts": TEXTS, "input_type": "search_query"})).json()
+        inputs = [{"content": [{"type": "text", "text": text}]} for text in TEXTS]
+        parts = (await client.post("/v2/embed", json={"inputs": inputs})).json()
+    assert (first["response_type"], second["response_type"]) == ("embeddings_floats", "embeddings_by_type")
+    decoded = [np.frombuffer(base64.b64decode(one), "<f4") for one in typed["embeddings"]["base64"]]
+    for found in (first["embeddings"], typed["embeddings"]["float"], decoded, second["embeddings"]["float"]):
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert parts["embeddings"] == second["embeddings"]
+    assert set(second["embeddings"]) == {"float"}
+    assert first["texts"] == second["texts"] == parts["texts"] == TEXTS
+    assert second["meta"]["api_version"] == {"version": "2"}
+    assert second["meta"]["billed_units"] == {"input_tokens": 5}
+
+
+async def test_long_texts_are_cut_or_refused_as_truncate_says(serve: Serve) -> None:
+    body = {"texts": ["a man", "dog " * (fakes.MAX_TOKENS + 1)]}
+    async with serve() as client:
+        cut = await client.post("/v2/embed", json=body | {"truncate": None})
+        few = await client.post("/v2/embed", json={"texts": ["a dog sleeps"], "max_tokens": 2})
+        refused = [await client.post("/v1/embed", json=body | {"truncate": how}) for how in ("NONE", "START")]
+    (warning,) = cut.json()["meta"]["warnings"]
+    assert warning == f"texts.1: only its first {fakes.MAX_TOKENS} tokens were read"
+    assert few.json()["meta"]["billed_units"] == {"input_tokens": 2}
+    assert [response.status_code for response in refused] == [400, 400]
+    assert all(response.json()["message"].startswith("texts.1: ") for response in refused)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "texts: expected at least one text"),
+        ({"texts": []}, "texts"),
+        ({"texts": ["x", " "]}, "texts.1: the text has no visible character"),
+        ({"texts": ["x"] * 257}, "257 texts, the limit is 256 (SEMBLANCE_MAX_SENTENCES)"),
+        ({"texts": ["x"], "embedding_types": ["int8"]}, "embedding_types.0"),
+        ({"texts": ["x"], "input_type": "image"}, "input_type: images are not supported"),
+        ({"texts": ["x"], "output_dimension": 3}, "has 8 dimensions, and no others"),
+        ({"texts": ["x"], "model": "pair-sick"}, "pair-sick has no embedding"),
+        ({"images": ["data:image/png;base64,AA"]}, "texts: expected at least one text"),
+    ],
+)
+async def test_what_does_not_fit_is_refused(serve: Serve, body: dict[str, object], words: str) -> None:
+    async with serve() as client:
+        for path in ("/v1/embed", "/v2/embed"):
+            response = await client.post(path, json=body)
+            assert response.status_code == 400
+            assert words in response.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ([], "inputs"),
+        ([{"content": [{"type": "text", "text": "x"}] * 2}], "inputs.0.content: expected one part, a text"),
+        ([{"content": [{"type": "image_url", "image_url": {"url": "x"}}]}], "inputs.0.content.0.type"),
+        ([{"content": [{"type": "text", "text": " "}]}], "inputs.0.content.0.text: the text has no visible character"),
+    ],
+)
+async def test_inputs_are_texts(serve: Serve, inputs: list[object], words: str) -> None:
+    async with serve() as client:
+        response = await client.post("/v2/embed", json={"inputs": inputs})
+        both = await client.post("/v2/embed", json={"inputs": inputs, "texts": ["x"]})
+    assert response.status_code == both.status_code == 400
+    assert words in response.json()["message"]

@@ -1,0 +1,227 @@
+"""The unmodified libraries, by the lines of `docs/integrations.md`, on a real port; what cannot be run is replayed."""
+
+import importlib
+import json
+import re
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.dialects.conftest import Server
+
+pytestmark = pytest.mark.clients
+DOCS = (Path(__file__).parents[2] / "docs/integrations.md").read_text(encoding="utf-8")
+PYTHON = dict(re.findall(r"^### ([\w-]+)\n\n```python\n(.*?)^```$", DOCS, flags=re.DOTALL | re.MULTILINE))
+JSON = {
+    title: re.findall(r"^```json\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE)
+    for title, section in re.findall(r"^### ([\w ]+)\n(.*?)(?=^##|\Z)", DOCS, flags=re.DOTALL | re.MULTILINE)
+}
+QUERY = "Who plays the guitar?"
+DOG, GUITAR = DOCUMENTS = ["A dog sleeps on the sofa.", "A man is playing a guitar."]
+NEEDED = {
+    "Haystack": ("haystack", "haystack_integrations.components.rankers.jina"),
+    "LlamaIndex": ("llama_index.core", "llama_index.postprocessor.tei_rerank"),
+    "LiteLLM": ("litellm",),
+    "langchain-cohere": ("langchain_cohere",),
+    "txtai": ("txtai",),
+    "rerankers": ("rerankers",),
+    "tritonclient": ("tritonclient.http",),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No reports to the makers of these libraries, and nothing from the hub."""
+    for name in ("HAYSTACK_TELEMETRY_ENABLED", "LITELLM_TELEMETRY"):
+        monkeypatch.setenv(name, "False")
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "LITELLM_LOCAL_MODEL_COST_MAP"):
+        monkeypatch.setenv(name, "True")
+
+
+def run(library: str, server: Server) -> dict[str, Any]:
+    """Run the documented lines, word for word but for the port; what they leave."""
+    for module in NEEDED[library]:
+        try:
+            importlib.import_module(module)
+        except ImportError as missing:
+            pytest.skip(f"no {module} ({missing}): the extra that docs/integrations.md names is not installed")
+    code = PYTHON[library].replace("127.0.0.1:8000", server.url.removeprefix("http://"))
+    assert server.url.removeprefix("http://") in code
+    names: dict[str, Any] = {}
+    exec(compile(code, f"docs/integrations.md, {library}", "exec"), names)
+    return names
+
+
+def ranked(server: Server, texts: list[str]) -> list[tuple[int, Any]]:
+    """Our own order of these texts: places with scores, best first."""
+    body = {"model": "avg-paraphrase", "query": QUERY, "candidates": texts}
+    results = httpx.post(f"{server.url}/rank", json=body).raise_for_status().json()["results"]
+    assert results[0]["score"] > results[1]["score"]  # or else any order would do
+    return [(result["index"], pytest.approx(result["score"], abs=1e-6)) for result in results]
+
+
+def unit(server: Server, *texts: str) -> np.ndarray:
+    """Our own embeddings, divided by their lengths."""
+    answer = httpx.post(f"{server.url}/embed", json={"sentences": texts}).raise_for_status().json()
+    rows = np.array(answer["embeddings"])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_every_line_of_the_page_is_run_or_replayed() -> None:
+    assert PYTHON.keys() == NEEDED.keys()
+    assert {title for title, blocks in JSON.items() if blocks} == {"Open WebUI", "Elasticsearch", "OpenSearch"}
+
+
+@pytest.mark.filterwarnings("default")
+def test_haystack(server: Server) -> None:
+    left = run("Haystack", server)
+    expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
+    assert (left["best"].content, left["best"].score) == expected[0]
+    assert [(one.content, one.score) for one in left["ranked"]] == expected
+
+
+@pytest.mark.filterwarnings("default")
+def test_llama_index(server: Server) -> None:
+    left = run("LlamaIndex", server)
+    expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
+    assert (left["best"].node.text, left["best"].score) == expected[0]
+    assert [(one.node.text, one.score) for one in left["ranked"]] == expected
+    for vector in left["vectors"]:
+        np.testing.assert_allclose(vector, unit(server, GUITAR)[0], atol=1e-6)
+
+
+@pytest.mark.filterwarnings("default")
+def test_litellm(server: Server) -> None:
+    left = run("LiteLLM", server)
+    assert len(left["ranked"]) == 5
+    for name, answer in left["ranked"].items():
+        found = [(result["index"], result["relevance_score"]) for result in answer.results]
+        assert found == ranked(server, DOCUMENTS), name
+    assert len(left["embedded"]) == 4
+    for name, answer in left["embedded"].items():
+        vectors = [item["embedding"] for item in answer.data]
+        np.testing.assert_allclose(vectors, unit(server, DOG, GUITAR), atol=1e-6, err_msg=name)
+        assert answer.usage.prompt_tokens > 0, name
+
+
+@pytest.mark.filterwarnings("default")
+def test_litellm_returns_documents_by_its_infinity_base(server: Server) -> None:
+    litellm = pytest.importorskip("litellm", reason="no litellm: the extra `frameworks` is not installed")
+    answer = litellm.rerank(
+        model="infinity/avg-paraphrase", query=QUERY, documents=DOCUMENTS, return_documents=True, top_n=1,
+        api_base=f"{server.url}/infinity", api_key="any",
+    )  # fmt: skip
+    assert [result["document"]["text"] for result in answer.results] == [DOCUMENTS[ranked(server, DOCUMENTS)[0][0]]]
+
+
+@pytest.mark.filterwarnings("default")
+def test_langchain_cohere(server: Server) -> None:
+    left = run("langchain-cohere", server)
+    found = [(one.page_content, one.metadata["relevance_score"]) for one in left["ranked"]]
+    assert found == [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
+    np.testing.assert_allclose(left["vector"], unit(server, GUITAR)[0], atol=1e-6)
+
+
+@pytest.mark.filterwarnings("default")
+def test_txtai(server: Server) -> None:
+    left = run("txtai", server)
+    asked, *found = unit(server, "A man plays a guitar.", *DOCUMENTS)
+    cosines = [float(asked @ each) for each in found]
+    assert left["best"]["text"] == DOCUMENTS[int(np.argmax(cosines))]
+    assert left["best"]["score"] == pytest.approx(max(cosines), abs=1e-5)
+
+
+@pytest.mark.filterwarnings("default")
+def test_rerankers(server: Server) -> None:
+    left = run("rerankers", server)
+    expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
+    assert (left["best"].document.text, left["best"].score) == expected[0]
+    assert [(one.document.text, one.score) for one in left["ranked"].results] == expected
+
+
+@pytest.mark.filterwarnings("default")
+def test_tritonclient(server: Server) -> None:
+    left = run("tritonclient", server)
+    client = left["client"]
+    try:
+        expected = ranked(server, DOCUMENTS)
+        assert [(place, left["scores"][place]) for place in left["order"].tolist()] == expected
+        assert "binary_data_size" in left["answer"].get_output("score")["parameters"]  # what it asks for by itself
+        assert client.is_server_live()
+        assert client.is_model_ready("avg-paraphrase")
+        metadata = client.get_model_metadata("avg-paraphrase")
+        assert {"a", "b", "query", "candidates", "text"} <= {each["name"] for each in metadata["inputs"]}
+        triton = left["triton"]
+        text = triton.InferInput("text", [2, 1], "BYTES")
+        for binary in (True, False):
+            text.set_data_from_numpy(np.array([[DOG], ["Ein Mann, müde."]], dtype=object), binary_data=binary)
+            wanted = [triton.InferRequestedOutput("embedding", binary_data=binary)]
+            found = client.infer("avg-paraphrase", [text], outputs=wanted, request_id="mine")
+            assert found.get_response()["id"] == "mine"
+            rows = found.as_numpy("embedding")
+            assert rows.dtype == np.float32
+            own = httpx.post(f"{server.url}/embed", json={"sentences": [DOG, "Ein Mann, müde."]}).json()
+            np.testing.assert_allclose(rows, own["embeddings"], atol=1e-6)
+        with pytest.raises(left["triton"].InferenceServerException, match="no model 'nope'"):
+            client.infer("nope", [text])
+        with pytest.raises(left["triton"].InferenceServerException, match="must not be compressed"):
+            client.infer("avg-paraphrase", [text], request_compression_algorithm="gzip")
+    finally:
+        client.close()
+
+
+def posted(server: Server, path: str, body: str) -> Any:
+    """What is answered to a request of the page, with the headers of a client that sends a key."""
+    headers = {"content-type": "application/json", "authorization": "Bearer any"}
+    return httpx.post(server.url + path, content=body, headers=headers).raise_for_status().json()
+
+
+def test_open_webui_as_it_asks_and_reads(server: Server) -> None:
+    (asked,) = JSON["Open WebUI"]
+    answer = posted(server, "/v1/rerank", asked)
+    by_place = sorted(answer["results"], key=lambda result: result["index"])  # as its ExternalReranker does
+    scores = [result["relevance_score"] for result in by_place]
+    assert list(enumerate(scores)) == sorted(ranked(server, json.loads(asked)["documents"]), key=lambda one: one[0])
+
+
+def test_elasticsearch_as_it_asks_and_reads(server: Server) -> None:
+    setting, asked = JSON["Elasticsearch"]
+    url = json.loads(setting.partition("\n")[2])["service_settings"]["url"]
+    answer = posted(server, url.removeprefix("http://127.0.0.1:8000"), asked)
+    texts = json.loads(asked)["texts"]
+    expected = ranked(server, texts)
+    assert [(item["index"], item["score"]) for item in answer] == expected
+    assert [item["text"] for item in answer] == [texts[place] for place, _ in expected]
+    # Its service `custom`, by the paths of the page.
+    body = json.dumps({"model": "avg-paraphrase", "query": QUERY, "documents": texts})
+    results = posted(server, "/v1/rerank", body)["results"]
+    assert [(result["index"], result["relevance_score"]) for result in results] == expected
+
+
+def test_opensearch_fills_its_blueprint_in_and_reads_the_answer(server: Server) -> None:
+    (setting,) = JSON["OpenSearch"]
+    connector = json.loads(setting.partition("\n")[2])
+    (action,) = connector["actions"]
+
+    class Parameters(Template):
+        idpattern = r"[a-z_.]+"
+
+    given = connector["parameters"] | {"query": QUERY, "documents": json.dumps(DOCUMENTS)}
+    values = {
+        f"parameters.{name}": json.dumps(value) if isinstance(value, bool) else value for name, value in given.items()
+    }
+    body = Parameters(action["request_body"]).substitute(values)
+    answer = posted(server, action["url"].removeprefix("http://127.0.0.1:8000"), body)
+    # connector.post_process.cohere.rerank reads these, and puts scores back at the places of the documents.
+    expected = ranked(server, DOCUMENTS)
+    assert [(one["index"], one["relevance_score"]) for one in answer["results"]] == expected
+    assert answer["results"][0]["document"] == {"text": DOCUMENTS[expected[0][0]]}
+    embedding = json.dumps(
+        {"texts": [DOG], "truncate": "END", "model": "avg-paraphrase", "input_type": "search_document"}
+    )
+    embedded = posted(server, "/v1/embed", embedding)
+    np.testing.assert_allclose(embedded["embeddings"], unit(server, DOG), atol=1e-6)

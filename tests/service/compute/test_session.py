@@ -1,0 +1,105 @@
+"""What a session says of where it runs, and what it asks of CUDA, as far as a CPU can show it."""
+
+import logging
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import onnxruntime as ort
+import pytest
+
+from contract.golden import tolerance_on
+from contract.graph import ENCODER
+from service.app import create_app
+from service.compute.session import CPU, CUDA, cuda_options, open_session, placement_of
+from service.service import Service
+from service.settings import Settings
+
+
+def parts(*found: tuple[str, list[str]]) -> SimpleNamespace:
+    """A session whose nodes ONNX Runtime assigned like this."""
+    subgraphs = [
+        SimpleNamespace(ep_name=name, get_nodes=lambda ops=ops: [SimpleNamespace(op_type=each) for each in ops])
+        for name, ops in found
+    ]
+    return SimpleNamespace(get_provider_graph_assignment_info=lambda: subgraphs)
+
+
+def test_nodes_are_counted_where_they_run() -> None:
+    session = parts((CPU, ["Shape"]), (CUDA, ["MatMul", "Gather"]), (CPU, ["Gather"]), (CUDA, ["MatMul"]))
+    assert placement_of(session) == {"cpu": {"Shape": 1, "Gather": 1}, "cuda": {"MatMul": 2, "Gather": 1}}
+
+
+def test_onnx_runtime_tells_where_nodes_run(models: Path) -> None:
+    session = open_session(models / "avg-paraphrase" / "encoder.onnx", ENCODER, [CPU], threads=1, must_use_cuda=False)
+    assert list(session.placement) == ["cpu"]
+    assert session.placement["cpu"]["Gather"] >= 1
+    assert not session.has_cuda
+
+
+def test_tf32_is_off_and_a_limit_is_passed_on() -> None:
+    assert cuda_options(0, 0) == {"device_id": "0", "use_tf32": "0"}
+    limited = cuda_options(2, 1 << 30)
+    assert limited["device_id"] == "2"
+    assert limited["gpu_mem_limit"] == "1073741824"
+    assert limited["use_tf32"] == "0"
+
+
+class Cuda:
+    """An ONNX Runtime that has CUDA but finds no device: what it is asked for, with a session on the CPU instead."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[Any] = []
+        self.loaded = 0
+        self._open = ort.InferenceSession
+        monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CUDA, CPU])
+        monkeypatch.setattr("onnxruntime.InferenceSession", self._session)
+        monkeypatch.setattr("service.compute.session._load_cuda", self._load)
+
+    def _load(self) -> None:
+        self.loaded += 1
+
+    def _session(self, path: str, sess_options: Any, providers: Any) -> Any:
+        self.asked.append(providers)
+        return self._open(path, sess_options=sess_options, providers=[each for each in providers if each[0] != CUDA])
+
+
+def test_settings_reach_cuda(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = Cuda(monkeypatch)
+    create_app(Settings(models_dir=models, cuda_device=3, cuda_memory_bytes=4096))
+    assert cuda.asked[0] == [(CUDA, cuda_options(3, 4096)), (CPU, {})]
+    assert cuda.loaded >= 1
+
+
+def test_cuda_that_does_not_start_is_told_once(
+    models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cuda = Cuda(monkeypatch)
+    with caplog.at_level(logging.WARNING):
+        create_app(Settings(models_dir=models))
+    told = [record for record in caplog.records if "CUDA does not start here" in record.message]
+    assert len(told) == 1
+    # The first model's graphs were tried; later ones open on the CPU, where they share their weights.
+    tried = [CUDA in dict(providers) for providers in cuda.asked]
+    assert tried == sorted(tried, reverse=True)
+    assert not tried[-1]
+
+
+def test_a_model_says_what_fell_back(
+    models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    split = {"cuda": Counter(MatMul=5), "cpu": Counter(Shape=2, Gather=1)}
+    monkeypatch.setattr("service.compute.session.placement_of", lambda _: split)
+    with caplog.at_level(logging.INFO):
+        service = Service(Settings(models_dir=models, models=("avg-paraphrase", "avg-sick")))
+    model = service.registry["avg-paraphrase"]
+    assert model.provider == "cuda"
+    assert model.placement == {"cuda": 5, "cpu": 3}
+    told = [record for record in caplog.records if "a part of the model runs on the CPU" in record.message]
+    assert told[0].__dict__["fields"]["on_cpu"] == {"Shape": 2, "Gather": 1}
+    assert len(told) == 2
+
+
+def test_answers_may_move_on_cuda_by_rounding_alone() -> None:
+    assert tolerance_on("cpu") <= tolerance_on("cuda") < 1e-3

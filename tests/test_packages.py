@@ -1,0 +1,165 @@
+"""The wheel and the source distribution: what is in them, and that an empty environment answers with them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from contract.manifest import Manifest
+from scripts.packages import MOST_BYTES, build, copy_models, usual_models
+from semblance.version import DISTRIBUTION
+from service.service import Service
+from service.settings import Settings
+from tests.service.conftest import free_port
+
+ROOT = Path(__file__).resolve().parent.parent
+PREFIX = "service/published/"
+WIDE = 300.0  # seconds: compressing takes ten of one CPU, and the machine may do much else
+
+pytestmark = [pytest.mark.artifacts, pytest.mark.slow, pytest.mark.timeout(4 * WIDE)]
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    source, wheel = build(tmp_path_factory.mktemp("packages"))
+    return source, wheel
+
+
+class Installed(NamedTuple):
+    """An environment with the wheel alone; what the wheel needs is found in the environment of the tests."""
+
+    folder: Path
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(timeout=WIDE, check=False, **self.options(*command))
+
+    def options(self, *command: str) -> dict[str, object]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SEMBLANCE_", "PYTHON"))}
+        program = [str(self.folder / "bin" / command[0]), *command[1:]]
+        return {
+            "args": program,
+            "cwd": self.folder,
+            "env": kept,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "text": True,
+        }
+
+
+@pytest.fixture(scope="module")
+def installed(packages: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "-q"]
+    subprocess.run([*command, str(packages[1])], check=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return Installed(folder)
+
+
+@pytest.fixture(scope="module")
+def url(installed: Installed) -> Iterator[str]:
+    """`semblance serve`, from a folder without models."""
+    port = free_port()
+    process = subprocess.Popen(**installed.options("semblance", "serve", "--port", str(port)))  # type: ignore[call-overload]
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if str(port) in line:
+                break
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_models_are_those_that_answer_when_none_is_named() -> None:
+    service = Service(Settings(models_dir=ROOT / "models", models=tuple(usual_models())))
+    try:
+        assert {*service.defaults.values(), service.reranker} == set(usual_models())
+    finally:
+        service.pool.close()
+
+
+def test_both_packages_hold_the_code_and_the_usual_models_alone(packages: tuple[Path, Path]) -> None:
+    source, wheel = packages
+    with zipfile.ZipFile(wheel) as archive:
+        in_wheel = {name: info.file_size for name, info in zip(archive.namelist(), archive.infolist(), strict=True)}
+    with tarfile.open(source) as archive:
+        in_source = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    code = {name for name in in_wheel if not name.startswith(f"{DISTRIBUTION.replace('-', '_')}-")}
+    assert {name.partition("/")[0] for name in code} == {"contract", "semblance", "service", "training"}
+    assert code <= in_source
+    assert in_source - code <= {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"} | {
+        name for name in in_source if ".egg-info/" in name
+    }
+    assert not [name for name in in_wheel if re.search(r"__pycache__|\.pyc$|(^|/)tests?/|\.cache", name)]
+    expected = set()
+    for name in usual_models():
+        manifest = Manifest.load(ROOT / "models" / name)
+        expected |= {f"{name}/manifest.json", f"{name}/README.md"}
+        for file, entry in manifest.files.items():
+            path = manifest.path_of(ROOT / "models" / name, file).relative_to(ROOT / "models").as_posix()
+            expected.add(path)
+            assert in_wheel[PREFIX + path] == entry.bytes
+    assert {name.removeprefix(PREFIX) for name in code if name.startswith(PREFIX)} == expected
+    assert "service/playground/page.html" in code
+    assert max(path.stat().st_size for path in packages) < MOST_BYTES
+
+
+def test_what_pip_reads_offers_the_service(packages: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(packages[1]) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
+        metadata = archive.read(name).decode()
+        (scripts,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+        assert "semblance = semblance.__main__:main" in archive.read(scripts).decode()
+    assert f"Name: {DISTRIBUTION}\n" in metadata
+    of_service = re.findall(r"^Requires-Dist: (\S+?); extra == .service.$", metadata, flags=re.MULTILINE)
+    assert of_service == [f"{DISTRIBUTION}[cli,server]"]
+
+
+def test_an_empty_environment_answers(url: str, installed: Installed) -> None:
+    pairs = [{"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}]
+    found = httpx.post(f"{url}/similarity", json={"pairs": pairs}, timeout=WIDE).json()
+    assert (found["model"], round(found["results"][0]["score"], 2)) == ("avg-paraphrase", 0.39)
+    facts = [{"premise": "Two dogs run through the snow.", "hypothesis": "Two animals are outdoors."}]
+    found = httpx.post(f"{url}/entailment", json={"pairs": facts}, timeout=WIDE).json()
+    assert (found["model"], found["results"][0]["label"]) == ("pwim-general", "entailment")
+    ranking = {"query": "How do I reset my password?", "candidates": ["We open at nine.", "Choose a new password."]}
+    found = httpx.post(f"{url}/rank", json={**ranking, "rerank_top": 2}, timeout=WIDE).json()
+    assert (found["rerank_model"], found["results"][0]["index"]) == ("minilm", 1)
+    assert httpx.get(url).text.startswith("<!doctype html>")
+    listed = installed.run("semblance", "models", "--json", "--url", url)
+    assert listed.stderr == ""
+    assert [model["id"] for model in json.loads(listed.stdout)["models"]] == sorted(usual_models())
+
+
+def test_a_model_that_did_not_come_along_is_said_to_be_elsewhere(installed: Installed) -> None:
+    done = installed.run("semblance", "score", "a man", "a dog", "--model", "minilm-cross")
+    assert done.returncode == 1
+    assert "no model 'minilm-cross'; known models: avg-paraphrase, minilm, pwim-general" in done.stderr
+    assert "more are in models/ of its source" in done.stderr
+
+
+def test_models_in_the_folder_come_before_those_of_the_wheel(installed: Installed) -> None:
+    """A folder called models with something else in it does not."""
+    here = installed.folder / "models"
+    code = "from service.settings import Settings; print(Settings().models_dir)"
+    (here / "of-another-kind").mkdir(parents=True)
+    assert installed.run("python", "-c", code).stdout.strip().endswith("service/published")
+    copy_models(["avg-sick"], ROOT / "models", here)
+    try:
+        assert installed.run("python", "-c", code).stdout.strip() == "models"
+    finally:
+        (here / "avg-sick" / "manifest.json").unlink()
