@@ -28,9 +28,10 @@ def all_analyses() -> "dict[str, Analysis]":
         neighbours,
         norms,
     )
+    from training.analyses.coverage import order, rare_words
 
     first = (malstm_space, gate, length, data_amount, norms, neighbours)
-    modules = (*first, disagreements, negatives, curves, interactions, ensembles)
+    modules = (*first, disagreements, negatives, curves, interactions, ensembles, order, rare_words)
     return {module.ANALYSIS.name: module.ANALYSIS for module in modules}
 
 

@@ -36,6 +36,7 @@ class GRANConfig:
     combine: Literal["sum", "tanh"] = "sum"  # the two directions: added, or through a tanh layer
     output_gate: bool = True  # of the LSTM
     hidden: int | None = None  # of the LSTM; None: as wide as the word vectors, as in the paper
+    gate_bias: float = 0.0  # start of the gates' biases; at 3 a gate begins at .95, the whole nearly as averaging
     tags: TagChoice = "none"
     dropout: float = 0.0
     word_dropout: float = 0.0
@@ -65,10 +66,14 @@ class GRAN(nn.Module):
         self.lstm = LSTM(inputs, hidden, output_gate=config.output_gate, bidirectional=config.bidirectional)
         directions = 2 if config.bidirectional else 1
         if config.variant in (3, 4):
-            self.gates = nn.ModuleList([_GatedSum(inputs, hidden, looks_back=config.variant == 4)])
+            self.gates = nn.ModuleList(
+                [_GatedSum(inputs, hidden, looks_back=config.variant == 4, bias=config.gate_bias)]
+            )
         else:
             values = self.output_dim * (2 if config.variant == 5 else 1)
-            self.gates = nn.ModuleList([_Gate(inputs, hidden, values) for _ in range(directions)])
+            self.gates = nn.ModuleList(
+                [_Gate(inputs, hidden, values, bias=config.gate_bias) for _ in range(directions)]
+            )
         self.combination = None
         if config.bidirectional and config.combine == "tanh":
             self.combination = nn.Linear(2 * inputs, inputs)
@@ -145,9 +150,9 @@ class GRAN(nn.Module):
 class _Gate(nn.Module):
     """sigmoid(Wx x_t + Wh h_t + b), of one gate or of two side by side."""
 
-    def __init__(self, inputs: int, hidden: int, outputs: int) -> None:
+    def __init__(self, inputs: int, hidden: int, outputs: int, *, bias: float) -> None:
         super().__init__()
-        self.words = _gaussian(nn.Linear(inputs, outputs))
+        self.words = _gaussian(nn.Linear(inputs, outputs), bias)
         self.states = _gaussian(nn.Linear(hidden, outputs, bias=False))
 
     def forward(self, x_BTD: Tensor, h_BTH: Tensor) -> Tensor:
@@ -161,10 +166,10 @@ class _GatedSum(nn.Module):
     on x_t, forget gate on a_{t-1}.
     """
 
-    def __init__(self, inputs: int, hidden: int, *, looks_back: bool) -> None:
+    def __init__(self, inputs: int, hidden: int, *, looks_back: bool, bias: float) -> None:
         super().__init__()
         self.inputs = inputs
-        self.words = _gaussian(nn.Linear(inputs, 2 * inputs))
+        self.words = _gaussian(nn.Linear(inputs, 2 * inputs), bias)
         self.states = _gaussian(nn.Linear(hidden, 2 * inputs, bias=False))
         self.sums = _gaussian(nn.Linear(inputs, 2 * inputs, bias=False)) if looks_back else None
 
@@ -219,8 +224,8 @@ class _GatedSum(nn.Module):
         return sums_BTKD.squeeze(2), last_BKD.squeeze(1)
 
 
-def _gaussian(layer: nn.Linear) -> nn.Linear:
+def _gaussian(layer: nn.Linear, bias: float = 0.0) -> nn.Linear:
     nn.init.normal_(layer.weight, std=0.1)
     if layer.bias is not None:
-        nn.init.zeros_(layer.bias)
+        nn.init.constant_(layer.bias, bias)
     return layer

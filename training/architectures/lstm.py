@@ -33,6 +33,8 @@ class LSTMConfig:
     peepholes: bool = True
     hidden: int | None = None  # None: as wide as the word vectors, as in the papers
     forget_bias: float = 0.0
+    layers: int = 1  # LSTMs one above the other, each reading the (combined) states of the one below
+    scale: float = 1.0  # the embedding is multiplied by it: a head wants larger values than states below 1 give it
     tags: TagChoice = "none"
     dropout: float = 0.0
     word_dropout: float = 0.0
@@ -42,22 +44,22 @@ class LSTMEncoder(nn.Module):
     """Last or mean state of an LSTM with peepholes."""
 
     def __init__(self, config: LSTMConfig, embedding: nn.Module) -> None:
-        """Wrap the embedding of words."""
+        """Wrap the embedding of words.
+
+        Raises:
+            ValueError: fewer than one layer.
+        """
         super().__init__()
+        if config.layers < 1:
+            raise ValueError(f"layers: at least 1, got {config.layers}")
         inputs = width(embedding)
         self.output_dim = config.hidden or inputs
         self.embedding = embedding
         self.tags = Tags(inputs, config.tags)
         self.noise = WordNoise(config.dropout, config.word_dropout)
-        self.lstm = LSTM(
-            inputs,
-            self.output_dim,
-            peepholes=config.peepholes,
-            output_gate=config.output_gate,
-            bidirectional=config.bidirectional,
-            forget_bias=config.forget_bias,
-        )
-        self.pooling = config.pooling
+        self.lstm = self._layer(config, inputs)
+        self.above = nn.ModuleList([self._layer(config, self.output_dim) for _ in range(config.layers - 1)])
+        self.pooling, self.scale = config.pooling, config.scale
         self.combination = None
         if config.bidirectional and config.combine == "tanh":
             self.combination = nn.Linear(2 * self.output_dim, self.output_dim)
@@ -68,9 +70,24 @@ class LSTMEncoder(nn.Module):
         """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, H]."""
         words_BTD, lengths_B = self.tags(self.embedding(input_ids_BT), lengths_B)
         states_BTKH, last_BKH = self.lstm(self.noise(words_BTD), lengths_B)
+        for layer in self.above:
+            below_BTH = at_real_tokens(self._combine, lengths_B, states_BTKH.flatten(2))
+            states_BTKH, last_BKH = layer(below_BTH, lengths_B)
         if self.pooling == "last":
-            return self._combine(last_BKH.flatten(1))
-        return masked_mean(at_real_tokens(self._combine, lengths_B, states_BTKH.flatten(2)), lengths_B)
+            embedding_BH = self._combine(last_BKH.flatten(1))
+        else:
+            embedding_BH = masked_mean(at_real_tokens(self._combine, lengths_B, states_BTKH.flatten(2)), lengths_B)
+        return embedding_BH if self.scale == 1.0 else self.scale * embedding_BH
+
+    def _layer(self, config: LSTMConfig, inputs: int) -> LSTM:
+        return LSTM(
+            inputs,
+            self.output_dim,
+            peepholes=config.peepholes,
+            output_gate=config.output_gate,
+            bidirectional=config.bidirectional,
+            forget_bias=config.forget_bias,
+        )
 
     def _combine(self, states_KH: Tensor) -> Tensor:
         """States [..., K * H] of the directions -> [..., H]."""

@@ -13,6 +13,7 @@ X. Li, C. Yao, Q. Zhang, G. Zhang, "Semantic Similarity Modeling Based on Multi-
 Shapes: B pairs, S tokens of a, T of b, D word dimensions, H hidden, K outputs; states have their directions in between.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -38,6 +39,9 @@ class MGIMConfig:
     copied_start: bool = False  # the second BiLSTM starts as a copy of the first (not in the paper)
     forget_bias: float = 1.0  # start of the forget gates' biases; not given in the paper
     limit: int | None = None  # tokens of a sentence, the paper's L; None: all
+    bilinear: bool = False  # alpha_t = softmax(Y W h_t), without the tanh and w of eqs. 7 and 8 (not in the paper)
+    attention_start: float = 1.0  # W^y, W^h and w start so many times as large: tanh is nearly linear at small values
+    shared_words: bool = False  # counts of shared words and numbers beside spr in eq. 11 (not in the paper)
 
 
 class MGIM(nn.Module):
@@ -65,12 +69,22 @@ class MGIM(nn.Module):
         )
         if config.copied_start:
             self.second.load_state_dict(self.first.state_dict())
-        self.attention = _Attention(hidden) if config.attention else None
+        self.attention = (
+            _Attention(hidden, config.attention_start, bilinear=config.bilinear) if config.attention else None
+        )
         self.of_b = _matrix(hidden, hidden)  # W^x
         self.of_a = _matrix(hidden, hidden)  # W^r'
         self.difference = _matrix(hidden, hidden) if config.comparison else None
         self.product = _matrix(hidden, hidden) if config.comparison else None
         self.output = _matrix(hidden, outputs)  # W^s
+        self.counts = _matrix(SHARED, outputs) if config.shared_words else None
+        self.numbers_V: Tensor
+        if config.shared_words:  # replaced by `mark_numbers`, and no part of the weights
+            self.register_buffer("numbers_V", torch.zeros(1), persistent=False)
+
+    def mark_numbers(self, has_digit_V: Sequence[bool]) -> None:
+        """Say which ids of the vocabulary stand for a number or a piece of one, for `shared_words`."""
+        self.numbers_V = torch.tensor(has_digit_V, dtype=torch.float32, device=self.output.weight.device)
 
     def forward(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
@@ -87,7 +101,12 @@ class MGIM(nn.Module):
         if self.difference is not None and self.product is not None:
             inside_BH = inside_BH + self.difference((h_BH - r_BH).abs()) + self.product(h_BH * r_BH)
         spr_BH = self.dropout(torch.tanh(inside_BH))
-        return torch.log_softmax(self.output(spr_BH), dim=-1)
+        scores_BK = self.output(spr_BH)
+        if self.counts is not None:
+            is_number = self.numbers_V[input_ids_a_BS], self.numbers_V[input_ids_b_BT]
+            found = shared_counts(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B, *is_number)
+            scores_BK = scores_BK + self.counts(found)
+        return torch.log_softmax(scores_BK, dim=-1)
 
     def matrices(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
@@ -124,14 +143,47 @@ class MGIM(nn.Module):
         return last_BKH.sum(1) if self.config.first_word else _at_last_word(states_BTKH.sum(2), lengths_B)
 
 
-class _Attention(nn.Module):
-    """Word-by-word attention of section 3.3."""
+SHARED = 6  # values of `shared_counts`
 
-    def __init__(self, hidden: int) -> None:
+
+def shared_counts(
+    ids_a_BS: Tensor,
+    lengths_a_B: Tensor,
+    ids_b_BT: Tensor,
+    lengths_b_B: Tensor,
+    numbers_a_BS: Tensor,
+    numbers_b_BT: Tensor,
+) -> Tensor:
+    """What two sentences share by the ids of their tokens -> [B, 6], each value in 0..1.
+
+    The share of a's tokens that b has, that of b's that a has; 1 where a (where b) has a number that the other lacks; 1
+    where both have a number; the difference in length over the longer length. `numbers_...`: 1 where a token is of a
+    number. Z. Kozareva and A. Montoyo (2006), whom the paper compares with, classify by such counts.
+    """
+    real_a_BS, real_b_BT = mask(lengths_a_B, ids_a_BS.shape[1]), mask(lengths_b_B, ids_b_BT.shape[1])
+    same_BST = (ids_a_BS[:, :, None] == ids_b_BT[:, None, :]).float() * real_a_BS[:, :, None] * real_b_BT[:, None, :]
+    counts, any_number = [], []
+    for real, numbers, along in ((real_a_BS, numbers_a_BS, 2), (real_b_BT, numbers_b_BT, 1)):
+        found = same_BST.amax(along)
+        counts += [found.sum(1) / real.sum(1), (real * numbers * (1 - found)).amax(1)]
+        any_number.append((real * numbers).amax(1))
+    longer = torch.maximum(lengths_a_B, lengths_b_B).float()
+    apart = (lengths_a_B - lengths_b_B).abs().float() / longer
+    return torch.stack([*counts, any_number[0] * any_number[1], apart], dim=1)
+
+
+class _Attention(nn.Module):
+    """Word-by-word attention of section 3.3, or bilinear attention in its place."""
+
+    def __init__(self, hidden: int, start: float, *, bilinear: bool) -> None:
         super().__init__()
-        self.on_a = _matrix(hidden, hidden)  # W^y
+        self.on_a = None if bilinear else _matrix(hidden, hidden)  # W^y
         self.on_b = _matrix(hidden, hidden)  # W^h
-        self.score = _matrix(hidden, 1)  # w
+        self.score = None if bilinear else _matrix(hidden, 1)  # w
+        with torch.no_grad():
+            for layer in (self.on_a, self.on_b, self.score):
+                if layer is not None:
+                    layer.weight.mul_(start)
         self.carry = _matrix(hidden, hidden)  # W^r
 
     def forward(self, y_BSH: Tensor, lengths_a_B: Tensor, h_BTH: Tensor, lengths_b_B: Tensor) -> Tensor:
@@ -148,8 +200,11 @@ class _Attention(nn.Module):
 
     def weights(self, y_BSH: Tensor, lengths_a_B: Tensor, h_BTH: Tensor) -> Tensor:
         """alpha [B, T, S] of all words of b at once: they do not depend on r. Zero on the padding of a."""
-        inside_BTSH = self.on_a(y_BSH)[:, None] + self.on_b(h_BTH)[:, :, None]
-        scores_BTS = self.score(torch.tanh(inside_BTSH)).squeeze(3)
+        if self.on_a is None or self.score is None:
+            scores_BTS = torch.bmm(self.on_b(h_BTH), y_BSH.transpose(1, 2))
+        else:
+            inside_BTSH = self.on_a(y_BSH)[:, None] + self.on_b(h_BTH)[:, :, None]
+            scores_BTS = self.score(torch.tanh(inside_BTSH)).squeeze(3)
         padding_BS = mask(lengths_a_B, y_BSH.shape[1]) == 0
         return torch.softmax(scores_BTS.masked_fill(padding_BS[:, None], -torch.inf), dim=2)
 

@@ -15,8 +15,13 @@ def evaluate_model(
     folder: Annotated[Path, typer.Argument(help="a model folder, as models/avg-sick")],
     only: Annotated[str, typer.Option(help="sets whose name contains one of these, separated by commas")] = "",
     out: Annotated[Path | None, typer.Option(help="write the figures there, as JSON")] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="folder for a record of the figures, as `analyses/apart`, which the report reads"),
+    ] = None,
 ) -> None:
     """Measure any published model folder on the evaluation sets in SEMBLANCE_DATA; writes nothing unless asked."""
+    from training.publishing.apart import recorded
     from training.publishing.evaluate import evaluate_model as measure
 
     console = Console()
@@ -35,6 +40,8 @@ def evaluate_model(
             json.dumps([f.model_dump(mode="json") for f in found.figures], indent=1) + "\n", encoding="utf-8"
         )
         console.print(f"wrote {out}")
+    if record is not None and found.figures:
+        console.print(f"wrote {recorded(folder, only, found.figures).save(record)}")
     if not found.figures:
         console.print("[red]error:[/red] nothing was measured")
         raise typer.Exit(1)

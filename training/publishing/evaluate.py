@@ -9,7 +9,14 @@ from contract.manifest import Figure
 from training.corpora.files import CorpusMissing
 from training.corpora.readers import sst, sts
 from training.publishing.runtime import PublishedModel
-from training.sources.figures import Scorer, pairwise_figures, sentiment_figures, sick_figures, transfer_set_figures
+from training.sources.figures import (
+    Scorer,
+    pairwise_figures,
+    phrase_figures,
+    sentiment_figures,
+    sick_figures,
+    transfer_set_figures,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +61,8 @@ def evaluate_model(folder: Path, only: Sequence[str] = ()) -> Evaluation:
 def evaluation_sets(model: Scorer) -> Iterator[tuple[str, Callable[[], list[Figure]]]]:
     """Every set that fits the model's tasks: its name and a function that measures it.
 
-    Relatedness: STS 2012 to 2016 and PIT-2015 by the raw score; SICK by the rating where the model rates 1..5. Answers:
+    Relatedness: STS 2012 to 2016 and PIT-2015 by the raw score; SICK by the rating where the model rates 1..5. Phrases:
+    PPDB's rated pairs, by models that embed each text alone. Answers:
     WikiQA and TrecQA, ranked by the raw score. Paraphrases: MSRP, where the raw score is a probability. Entailment:
     SICK. Labels of sentences: SST, where they are its own.
     """
@@ -72,6 +80,8 @@ def evaluation_sets(model: Scorer) -> Iterator[tuple[str, Callable[[], list[Figu
     names = [f"{year}/{name}" for year, sets in sts.SETS.items() if year.endswith("test") for name in sets]
     for name in [*names, "pit2015-test"]:
         yield f"sts-{name}" if "/" in name else name, lambda name=name: transfer_set_figures(model, name)  # type: ignore[misc]
+    if model.manifest.family == "siamese":
+        yield "ppdb-phrases", lambda: phrase_figures(model)
     yield "wikiqa", lambda: pairwise_figures(model, "wikiqa")
     yield "trecqa", lambda: pairwise_figures(model, "trecqa")
     if task.raw_range == (0.0, 1.0) and task.label_scale is None:

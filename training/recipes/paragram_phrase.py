@@ -9,6 +9,7 @@ the paper's 300. Supervised: settings of `training.recipes.rows`.
 """
 
 from dataclasses import replace
+from typing import Literal
 
 from training.architectures import (
     ArchitectureConfig,
@@ -28,7 +29,7 @@ from training.recipes.rows import AVERAGE, LAST, TOWARDS_START, SupervisedRow, r
 from training.recipes.word_averaging import MINILM, ROW_SCALE
 from training.sources.labelled import SSTSentences
 from training.sources.rated import SickPairs
-from training.sources.transfer import ParaphrasePairs
+from training.sources.transfer import LexicalPairs, ParaphrasePairs
 
 
 def _transfer(
@@ -156,6 +157,19 @@ def sick_both(row: SupervisedRow) -> Recipe:
     return replace(row_recipe(f"pp-sick-{row.name}", row, SickPairs()), objective=objective)
 
 
+def sick_alone(row: SupervisedRow, task: Literal["similarity", "entailment"]) -> Recipe:
+    """A recurrent row on one task of SICK, as in the paper, and longer: 20 epochs, forget gates that start open."""
+    assert isinstance(row.architecture, LSTMConfig)
+    classes = SupervisedConfig.classes if task == "similarity" else None
+    weight = 1.0 if task == "entailment" else 0.0
+    return replace(
+        row_recipe(f"pp-sick-{row.name}-{task}", row, SickPairs()),
+        architecture=replace(row.architecture, forget_bias=1.0, scale=4.0),
+        objective=SupervisedConfig(classes=classes, entailment_weight=weight, regulariser=L2),
+        schedule=Schedule(epochs=20, batch_size=25, patience=5),
+    )
+
+
 def sentiment(row: SupervisedRow) -> Recipe:
     """A row of the 2016 paper on SST."""
     objective = SentimentConfig(regulariser=L2 if row.start is None else TOWARDS_START)
@@ -175,9 +189,19 @@ def as_features(recipe: Recipe) -> Recipe:
     )
 
 
+LEXICAL = replace(  # Figure 1 on pairs of words
+    TABLE_2[0],
+    name="pp-avg-lexical",
+    reaches="the first pairs of PPDB, in two orders: analyses/data-order",
+    data=LexicalPairs(),
+    schedule=Schedule(epochs=5, batch_size=100),
+)
+
 RECIPES = (
     *TABLE_2,
+    LEXICAL,
     *(sick_both(row) for row in (*TABLE_5, UNIVERSAL_SICK)),
+    *(sick_alone(row, task) for row in TABLE_5[-2:] for task in ("similarity", "entailment")),
     *(sentiment(row) for row in (*TABLE_5, UNIVERSAL_SST)),
     *(wide_projection(width) for width in (1200, 2400)),
     *(as_features(make(row)) for row in TABLE_6 for make in (sick_both, sentiment)),

@@ -30,6 +30,7 @@ class OptimiserConfig:
     embedding_learning_rate: float | None = 1e-3  # None: the words stay frozen
     clip: float | None = None  # largest global gradient norm
     heads_learning_rate: float | None = None  # of the module `heads`; None: as the rest of the composition
+    rho: float = 0.9  # of Adadelta: how slowly its running means forget; Zeiler (2012) uses .95
     heads_only: bool = False  # the whole encoder, words and composition, stays frozen: its vectors are mere features
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from training.publishing.figures import FigureFile
 from training.results.report import models
+from training.results.report.apart import apart
 from training.results.report.reproduced import all_orders, reproduced, typical_spreads
 from training.results.report.searches import searches
 from training.results.report.summary import summary
@@ -19,8 +20,8 @@ Written by `python -m training results` from the files in `analyses/figures/` an
 command, seed and date of its measurement. All figures go through the exported ONNX graphs and the contract, as the \
 service answers, but those of SST in the papers' tables: they were measured as trained, before labels of sentences had \
 a graph. STS 2013 \
-SMT (licensed text) and PIT-2015 are not among the sets. A paper's mean is recomputed over the sets at hand where the \
-paper prints its figures per set, and marked where it does not.
+SMT (licensed text) is not among the sets; PIT-2015 is reported apart. A paper's mean is recomputed over the sets at \
+hand where the paper prints its figures per set, and marked where it does not.
 
 **The teacher.** Words and ratings come from all-MiniLM-L6-v2, whose own training saw SNLI, MultiNLI, captions of \
 Flickr30k and COCO, Quora's questions and others. No figure of ours is free of it, but those of rows with random or \
@@ -63,6 +64,8 @@ def write_report(figures: Path, out: Path, tables: Path, records: Path) -> None:
         searches(records),
         "## Transfer: Pearson r of the cosine on every set",
         models.transfer(files),
+        "## Reported apart: tweets and phrases",
+        apart(out.parent / "apart"),
         "## SICK, supervised",
         models.supervised(files),
         "## Where each column comes from",

@@ -6,8 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.distributed as dist
+from torch import nn
 
+from contract.tokenizer import Tokenizer
 from training.architectures import (
+    MGIM,
     CrossEncoderConfig,
     MGIMConfig,
     PWIMConfig,
@@ -94,7 +97,15 @@ def build_interaction_model(recipe: Recipe, table: WordTable, seed: int) -> Inte
     torch.manual_seed(seed)
     rows = random_rows(table, seed) if recipe.random_start else table.rows
     network = build_interaction(recipe.architecture, WordEmbedding(rows), len(recipe.objective.classes))
+    mark_numbers(network, table.tokenizer)
     return InteractionModel(network, both_orders=recipe.objective.both_orders)
+
+
+def mark_numbers(network: nn.Module, tokenizer: Tokenizer) -> None:
+    """Tell an MGIM that counts shared numbers which ids of the vocabulary have a digit."""
+    if isinstance(network, MGIM) and network.config.shared_words:
+        words = [tokenizer.token(i) for i in range(len(tokenizer))]  # a bucket of unknown words is "<bucket 7>"
+        network.mark_numbers([not word.startswith("<") and any(c.isdigit() for c in word) for word in words])
 
 
 def random_rows(table: WordTable, seed: int) -> npt.NDArray[np.float32]:

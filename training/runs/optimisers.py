@@ -37,7 +37,8 @@ def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimize
     others = {name: p for name, p in model.named_parameters() if id(p) not in word_ids and p.requires_grad}
     optimisers: list[Optimizer] = []
     if others:
-        optimisers.append(_KINDS[config.name](_groups(others, config), lr=config.learning_rate))
+        more = {"rho": config.rho} if config.name == "adadelta" else {}
+        optimisers.append(_KINDS[config.name](_groups(others, config), lr=config.learning_rate, **more))
     if words and config.embedding_learning_rate is not None and not config.heads_only:
         sparse = any(m.sparse for m in model.modules() if isinstance(m, WordEmbedding))
         if config.name == "adagrad":

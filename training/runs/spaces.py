@@ -132,6 +132,24 @@ SPACES: dict[str, SearchSpace] = {
         ),
         SearchSpace("malstm-teacher", (_RATE, _WORD_RATE, Range("row_scale", 0.5, 8.0, log=True)), epochs=3),
         SearchSpace("malstm-sick", (Range("optimiser.learning_rate", 1e-4, 5e-3, log=True),), epochs=12),
+        SearchSpace(
+            "mgim-sick-as-printed",  # the paper's grid
+            (
+                Choice("architecture.hidden", (50, 80, 100, 150, 200)),
+                Choice("architecture.dropout", (0.1, 0.2, 0.3, 0.4)),
+            ),
+            epochs=8,
+        ),
+        SearchSpace(
+            "pp-sick-lstm-similarity",
+            (
+                _RATE,
+                _WORD_RATE,
+                Choice("architecture.forget_bias", (0.0, 1.0, 2.0)),
+                Choice("architecture.scale", (1.0, 4.0, 10.0)),
+            ),
+            epochs=5,
+        ),
         SearchSpace("pwim-sick-glove", (Range("architecture.word_scale", 0.1, 2.0, log=True),), epochs=6),
     )
 }

@@ -10,7 +10,7 @@ from contract.measures import to_unit
 from contract.scoring import Similarities, most_likely
 from training.corpora import pairwise, transfer
 from training.corpora.pairwise import Corpus
-from training.corpora.readers import sick, sst
+from training.corpora.readers import paraphrase, sick, sst
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.objectives.metrics import binary, calibration_error, graded, labelled, ranked
 from training.pairs import Pair
@@ -121,6 +121,14 @@ def split_figures(model: Scorer, pairs: Sequence[Pair]) -> list[Figure]:
     figures = [_similarity(corpus, "test", metric, value, len(pairs)) for metric, value in graded(rating, gold).items()]
     sets = [graded(rating[groups == name], gold[groups == name])["pearson"] for name in np.unique(groups)]
     return [*figures, _similarity(corpus, "mean of sets", "pearson", float(np.mean(sets)), len(sets))]
+
+
+def phrase_figures(model: Scorer) -> list[Figure]:
+    """Spearman rho of the raw score on PPDB's rated phrase pairs (Wieting et al. 2016, Table 3), and Pearson r."""
+    pairs = paraphrase.rated_phrases()
+    measured = graded(_raw_scores(model, pairs), _ratings(pairs))
+    metrics = ("pearson", "spearman")
+    return [_similarity("PPDB phrases", "rated", metric, measured[metric], len(pairs)) for metric in metrics]
 
 
 def rated_figures(model: Scorer, corpus: str, pairs: Sequence[Pair]) -> list[Figure]:

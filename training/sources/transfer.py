@@ -17,7 +17,8 @@ from contract.manifest import Figure, TrainingData
 from contract.text import split_words
 from training.corpora import mixtures
 from training.corpora.glosses import glosses
-from training.corpora.readers import sts
+from training.corpora.leakage import without_evaluation_sentences
+from training.corpora.readers import paraphrase, sts
 from training.corpora.synonyms import wordnet_folder
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.teacher_margin import TeacherMarginConfig
@@ -112,6 +113,38 @@ class ParaphrasePairs(TransferSource[list[Pair]]):
     def limited(self, items: int) -> Self:
         """The same with at most `items` pairs."""
         return replace(self, limit=items if self.limit is None else min(self.limit, items))
+
+
+@dataclass(frozen=True)
+class LexicalPairs(TransferSource[list[Pair]]):
+    """Pairs of words of PPDB, the kind of pair at hand that the papers' phrase pairs were taken from."""
+
+    limit: int | None = None  # the first ones of the order
+    shuffled: bool = False  # False: as PPDB has them, the surest first
+    seed: int = 0  # of the shuffled order, of which a smaller limit is a part
+
+    feeds: ClassVar = (MarginConfig,)
+
+    def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
+        """The pairs, without one that is an evaluation sentence; they need no teacher."""
+        pairs = [pair for pair in without_evaluation_sentences(paraphrase.lexical()) if _readable(pair)]
+        if self.shuffled:
+            order = np.random.default_rng(self.seed).permutation(len(pairs))
+            pairs = [pairs[i] for i in order]
+        return pairs[: self.limit]
+
+    def trained_on(self) -> Iterable[TrainingData]:
+        """PPDB."""
+        yield entry("ppdb", "pairs of words of the margin loss", len(self.train()))
+
+    def limited(self, items: int) -> Self:
+        """The same with at most `items` pairs."""
+        return replace(self, limit=items if self.limit is None else min(self.limit, items))
+
+
+def _readable(pair: Pair) -> bool:
+    """Whether both sides hold a word."""
+    return bool(split_words(pair.a)) and bool(split_words(pair.b))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What analyses compute, on toy models and values small enough to work out by hand."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +22,13 @@ from training.analyses import (
     norms,
 )
 from training.analyses.analysis import AnalysisError, rounded
+from training.analyses.coverage import order, rare_words
 from training.analyses.trained import Trained, averaging, cosines, vectors
 from training.architectures import ArchitectureConfig, GRANConfig, WordAveragingConfig
+from training.corpora import transfer
 from training.pairs import Pair
 from training.recipes import find
-from training.sources.transfer import ParaphrasePairs
+from training.sources.transfer import LexicalPairs, ParaphrasePairs
 
 
 def trained(config: ArchitectureConfig | None = None) -> Trained:
@@ -220,3 +223,34 @@ def test_the_best_unit_is_the_one_whose_variance_lies_between_groups() -> None:
 
 def test_values_are_rounded_all_the_way_down() -> None:
     assert rounded({"a": [0.1234567, {"b": (2.0000001, 3)}]}) == {"a": [0.12346, {"b": [2.0, 3]}]}
+
+
+def test_an_order_of_pairs_is_a_recipe_of_its_own_with_batches_that_fit() -> None:
+    recipe = find("pp-avg-lexical")
+    few = order.variant(recipe, 48, shuffled=True)
+    assert (few.name, few.data) == ("pp-avg-lexical-48-random", LexicalPairs(48, shuffled=True))
+    assert few.schedule.batch_size == 4
+    assert order.variant(recipe, 50_000, shuffled=False).schedule.batch_size == recipe.schedule.batch_size
+    with pytest.raises(AnalysisError, match="'gran-avg' does not train on pairs of words"):
+        order.variant(find("gran-avg"), 48, shuffled=False)
+
+
+def test_the_page_of_orders_counts_the_sizes_at_which_chance_is_ahead() -> None:
+    points = [
+        {"order": name, "pairs": pairs, "pearson": r}
+        for name, row in (("ordered", (0.5, 0.7)), ("random", (0.6, 0.6)))
+        for pairs, r in zip((10, 100), row, strict=True)
+    ]
+    said = order.page({"points": points, "epochs": 5, "untrained": 0.4})
+    assert "they are at 1 of 2 sizes" in said
+    assert "| 10 | 50.00 | 60.00 | +10.00 |" in said
+
+
+def test_the_share_of_rare_words_is_of_running_and_of_distinct_words() -> None:
+    counts = Counter({"the": 100, "dog": 99})
+    pairs = [Pair("the the dog", "the cat")]
+    assert rare_words.rare_share(pairs, counts) == (pytest.approx(2 / 5), pytest.approx(2 / 3))
+
+
+def test_every_set_that_is_scored_has_the_shared_tasks_percentile() -> None:
+    assert set(rare_words.SYSTEMS) == {*transfer.NAMES, "pit2015-test"}

@@ -112,3 +112,14 @@ def test_what_cannot_be_built_is_refused() -> None:
     for config in (GRANConfig(bidirectional=True), GRANConfig(variant=2), GRANConfig(tags="sos")):
         with pytest.raises(ValueError, match="the gate is analysed on a one-directional GRAN"):
             encoder(config).gate_values(IDS, LENGTHS)
+
+
+@pytest.mark.parametrize("variant", [1, 3, 4])
+def test_gates_start_open_where_they_are_told_to(variant: int) -> None:
+    torch.manual_seed(0)
+    wide = GRAN(GRANConfig(variant, gate_bias=30.0), WordEmbedding(ROWS))
+    average = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
+    assert torch.allclose(wide(IDS, LENGTHS), average(IDS, LENGTHS), atol=1e-5)
+    torch.manual_seed(0)
+    shut = GRAN(GRANConfig(variant), WordEmbedding(ROWS))
+    assert not torch.allclose(shut(IDS, LENGTHS), average(IDS, LENGTHS), atol=1e-2)

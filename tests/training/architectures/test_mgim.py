@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from contract.padding import pad
 from tests import toys
-from training.architectures.mgim import MGIM, MGIMConfig
+from training.architectures.mgim import MGIM, MGIMConfig, shared_counts
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.parts.recurrent import LSTM
@@ -32,6 +32,7 @@ VARIANTS = (
     replace(PRINTED, comparison=True),
     replace(PRINTED, first_word=True),
     replace(PRINTED, limit=4),
+    replace(PRINTED, attention_start=5.0),
 )
 
 
@@ -303,3 +304,56 @@ def test_the_graph_of_its_attention_is_equal_too(tmp_path: Path) -> None:
     net = network(PRINTED)
     export_explanation(net, path, "toy")
     assert check_explanation(path, net, len(toys.table().rows), LONGEST).near_ties == 0
+
+
+def test_bilinear_attention_is_the_softmax_of_y_w_h() -> None:
+    net = network(replace(PRINTED, bilinear=True))
+    assert net.attention is not None
+    y, h = torch.randn(1, 4, 5), torch.randn(1, 3, 5)
+    with torch.no_grad():
+        expected = torch.softmax(h[0] @ net.attention.on_b.weight.T @ y[0].T, dim=1)
+        assert torch.allclose(net.attention.weights(y, torch.tensor([4]), h)[0], expected, atol=1e-6)
+
+
+def test_a_larger_start_of_the_attention_is_as_many_times_larger() -> None:
+    torch.manual_seed(0)
+    small = MGIM(PRINTED, WordEmbedding(toys.table().rows), 2)
+    torch.manual_seed(0)
+    large = MGIM(replace(PRINTED, attention_start=5.0), WordEmbedding(toys.table().rows), 2)
+    for name in ("on_a", "on_b", "score"):
+        assert torch.equal(getattr(large.attention, name).weight, 5.0 * getattr(small.attention, name).weight)
+    assert torch.equal(large.attention.carry.weight, small.attention.carry.weight)
+
+
+def test_shared_words_and_numbers_are_counted_on_real_tokens_only() -> None:
+    a, b = torch.tensor([[3, 4, 9, 0]]), torch.tensor([[4, 8, 0, 0, 0]])
+    numbers = torch.zeros(10)
+    numbers[9] = 1.0
+    found = shared_counts(a, torch.tensor([3]), b, torch.tensor([2]), numbers[a], numbers[b])
+    # 1 of 3 tokens of a stands in b, 1 of 2 of b in a; a's number is missing in b; only a has one; lengths 3 and 2
+    assert found[0].tolist() == pytest.approx([1 / 3, 1.0, 1 / 2, 0.0, 0.0, 1 / 3])
+    both = torch.tensor([[3, 9]])
+    same = shared_counts(both, torch.tensor([2]), both, torch.tensor([2]), numbers[both], numbers[both])
+    assert same[0].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
+
+
+def test_counts_move_the_answer_and_are_no_weights() -> None:
+    net = network(replace(PRINTED, shared_words=True))
+    arguments = tensors(PAIRS)
+    with torch.no_grad():
+        answers = []
+        for marked in (False, True):
+            net.mark_numbers([marked] * len(toys.table().rows))
+            answers.append(net(*arguments))
+        assert not torch.allclose(*answers, atol=1e-3)
+    assert "numbers_V" not in net.state_dict()
+    assert "numbers_V" not in dict(network(PRINTED).named_buffers())
+
+
+def test_the_graph_counts_shared_words_too(tmp_path: Path) -> None:
+    net = network(replace(PRINTED, shared_words=True, bilinear=True))
+    vocabulary = len(toys.table().rows)
+    net.mark_numbers([i % 3 == 0 for i in range(vocabulary)])
+    model = InteractionModel(net, both_orders=True)
+    export_pair(model, tmp_path / "pair.onnx", "toy")
+    assert check_pair(tmp_path / "pair.onnx", model, vocabulary, LONGEST).near_ties == 0

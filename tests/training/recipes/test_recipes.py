@@ -23,7 +23,7 @@ from training.recipes.recipe import Recipe
 from training.runs.build import build_interaction_model, build_model
 from training.runs.provenance import commands_for
 from training.sources.tables import PretrainedEncoder
-from training.sources.transfer import ParaphrasePairs
+from training.sources.transfer import LexicalPairs, ParaphrasePairs
 
 PAPERS = [  # the transfer runs; pp-projection-1200 and -2400 are the starts of features
     name
@@ -58,8 +58,11 @@ def margin(recipe: Recipe) -> MarginConfig:
 
 
 def test_the_papers_encoders_are_compared_on_the_same_pairs_from_the_same_words() -> None:
-    assert len(PAPERS) == 7 + 24  # one of them ours: gran-1-slow
-    for recipe in map(find, PAPERS):
+    lexical = [name for name in PAPERS if name.endswith("-lexical")]
+    assert len(lexical) == 1 + 3  # Figure 1 of 2016, Table 1 of 2017
+    assert {type(find(name).data) for name in lexical} == {LexicalPairs}
+    assert len(PAPERS) - len(lexical) == 7 + 26  # two of them ours: gran-1-slow, gran-1-open
+    for recipe in map(find, sorted(set(PAPERS) - set(lexical))):
         assert recipe.data == ParaphrasePairs(limit=160_000)
         assert recipe.table.name == "minilm-256"
         assert recipe.start is None

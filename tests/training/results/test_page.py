@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from contract.manifest import Figure
+from training.publishing.apart import ApartFile
 from training.publishing.figures import FigureFile
 from training.results.page import write_report
 from training.results.report.targets import Target
@@ -88,3 +89,30 @@ def test_the_report_opens_with_every_model_once_mean_and_spread_over_its_seeds(t
         "| `avg-sick` | int8 | 1, 2 | 87.0 ± 1.4 | 85.0 ± 0.0 |",
         "| `other` | int8 | 1 | 70.0 | 85.0 |",
     ]
+
+
+def test_tweets_and_phrases_stand_apart_with_the_papers_figures(tmp_path: Path) -> None:
+    sick_figures(0.8).save(tmp_path)
+    for model, r in (("dan", 0.4), ("minilm", 0.5)):
+        figures = [Figure(task="similarity", corpus="PIT2015", split="test", metric="pearson", value=r, rows=838)]
+        if model == "dan":
+            phrases = {"corpus": "PPDB phrases", "split": "rated", "metric": "spearman"}
+            figures.append(Figure(task="similarity", value=0.55, rows=26_456, **phrases))
+        record = ApartFile(
+            model=model, fingerprint="0" * 64, command="c", measured=date(2026, 1, 2), figures=tuple(figures)
+        )
+        record.save(tmp_path / "apart")
+    write_report(tmp_path, tmp_path / "RESULTS.md", tmp_path / "tables", tmp_path / "searches")
+    text = (tmp_path / "RESULTS.md").read_text()
+    first, second = (line for line in text.splitlines() if line.startswith(("| `dan`", "| `minilm`")))
+    assert first == "| `minilm` | 50.0 |  |  |  | 2026-01-02 |"
+    assert second == "| `dan` | 40.0 | 53.7 (DAN) | 55.0 | 60.9 | 2026-01-02 |"
+
+
+def test_a_run_whose_training_holds_test_pairs_is_the_best_of_nothing(tmp_path: Path) -> None:
+    sick_figures(0.8).save(tmp_path)
+    sick_figures(0.99).model_copy(update={"recipe": "malstm-contaminated"}).save(tmp_path)
+    write_report(tmp_path, tmp_path / "RESULTS.md", tmp_path / "tables", tmp_path / "searches")
+    best = [line for line in (tmp_path / "RESULTS.md").read_text().splitlines() if line.startswith("| best supervised")]
+    assert len(best) == 3
+    assert not any("contaminated" in line for line in best)

@@ -1,4 +1,4 @@
-"""Sentence paraphrases: Quora, Twitter-URL (automatic and labelled), simplification and Bible versions.
+"""Paraphrases: Quora, Twitter-URL (automatic and labelled), simplification, Bible versions, phrases and words of PPDB.
 
 Only the train parts are read: the published test parts overlap them (Quora by 13,798 pairs).
 """
@@ -19,6 +19,8 @@ TWITTER_URL_FILES = {
 TWITTER_LABELLED_FILE = "twitter-url-labelled/train.tsv.gz"
 SIMPLIFICATION_FILE = "simplification/complex-simple-pairs.tsv.gz"
 BIBLE_FILE = "bible-versions/bible-pairs.tsv.gz"
+PHRASES_FILE = "ppdb-human-ratings/ppdb-sample.tsv"
+LEXICAL_FILE = "ppdb-lexical/ppdb-2.0-xxl-lexical-equivalence.tsv"
 
 SIMPLIFICATION_SOURCES = ("turkcorpus", "turkcorpus-simplewiki", "asset", "wikisplit", "wikilarge", "wikismall")
 
@@ -68,6 +70,36 @@ def bible() -> list[Pair]:
         )
         for row in rows
         if row.choice("split", ("train", "dev", "test")) == "train"
+    ]
+
+
+def rated_phrases() -> list[Pair]:
+    """The 26,456 pairs of Pavlick et al. (2015), on which Wieting et al. (2016) tuned: ``target`` 1..5.
+
+    ``group`` is the phrases' part of speech in the database, such as ``[NP]``.
+    """
+    rows = read_rows("PPDB ratings", PHRASES_FILE, ("mean_score", "syntactic_tag", "phrase_a", "phrase_b", "ratings"))
+    return [
+        Pair(
+            row.text("phrase_a"),
+            row.text("phrase_b"),
+            row.number("mean_score", 1, 5),
+            group=row.text("syntactic_tag"),
+        )
+        for row in rows
+    ]
+
+
+def lexical() -> list[Pair]:
+    """Pairs of words that PPDB 2.0 XXL calls equivalent, the surest first; ``label`` 1.
+
+    50,154 rows; those of which a side is empty are left out.
+    """
+    rows = read_rows("PPDB", LEXICAL_FILE, ("tag", "longer", "shorter"))
+    return [
+        Pair(row.text("longer"), row.text("shorter"), label="1", group=row.text("tag"))
+        for row in rows
+        if row.raw("longer").strip() and row.raw("shorter").strip()
     ]
 
 

@@ -19,7 +19,7 @@ from training.publishing.export import export_explanation, export_pair
 from training.publishing.families.words import TOKENIZER, arrays_of, embedding, unscaled, write_words
 from training.publishing.parity import check_explanation, check_pair, moved_by_rounding
 from training.recipes.recipe import Publication, Recipe
-from training.runs.build import load_interaction_run
+from training.runs.build import load_interaction_run, mark_numbers
 from training.words.storage import shrink
 
 logger = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
         words = shrink(words, publication.keep_words, [])
     assert isinstance(model.network, PWIM | MGIM)
     model.network.embedding = embedding(words, publication.storage, factor)
+    mark_numbers(model.network, words.tokenizer)  # of a shorter vocabulary perhaps
     limit = recipe.architecture.limit or publication.max_tokens
     explains = not isinstance(recipe.architecture, MGIMConfig) or recipe.architecture.attention
     classes = recipe.objective.classes

@@ -42,11 +42,8 @@ def _pwim(corpus: str, split: str, metric: str, paper: float, *, lower_is_better
 
 
 _WIKIQA = (_pwim("WikiQA", "test", "map", 0.7090), _pwim("WikiQA", "test", "mrr", 0.7234))
-_TRECQA = tuple(
-    _pwim("TrecQA", split, metric, paper)
-    for split in ("raw", "clean")
-    for metric, paper in (("map", 0.7588), ("mrr", 0.8219))
-)
+# The paper's test set has 1,517 pairs: that is the raw one.
+_TRECQA = tuple(_pwim("TrecQA", "raw", metric, paper) for metric, paper in (("map", 0.7588), ("mrr", 0.8219)))
 
 
 def _xxl(corpus: str, split: str, reach: float) -> Target:
@@ -113,6 +110,9 @@ BEST: tuple[tuple[str, Callable[[FigureFile], bool], Target], ...] = (
 )
 
 
+CONTAMINATED = ("malstm-contaminated",)  # its pre-training has test pairs: it is the best of nothing
+
+
 def targets(files: Sequence[FigureFile]) -> str:
     """The section: one line a target, first of named models, then of the best there are."""
     rows = []
@@ -121,10 +121,11 @@ def targets(files: Sequence[FigureFile]) -> str:
             value = file.value(target.corpus, target.split, target.metric)
             if value is not None:
                 rows.append(_line(file.label, target, value))
+    clean = [file for file in files if file.recipe not in CONTAMINATED]
     for kind, fits, target in BEST:
         title = f"best {kind} encoder"
         where = (target.corpus, target.split, target.metric)
-        measured = [(value, file) for file in files if fits(file) and (value := file.value(*where)) is not None]
+        measured = [(value, file) for file in clean if fits(file) and (value := file.value(*where)) is not None]
         if measured:
             choose = min if target.lower_is_better else max
             value, file = choose(measured, key=lambda pair: pair[0])

@@ -19,6 +19,7 @@ TABLES: dict[str, PaperTable] = {
         gran_supervised.TABLE_8,
         malstm.SICK,
         malstm.ABLATIONS,
+        malstm.ADADELTA,
         pwim.SICK,
         pwim.ABLATIONS,
         pwim.STS,

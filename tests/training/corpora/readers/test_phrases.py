@@ -1,0 +1,33 @@
+import pytest
+
+from training.corpora.files import CorpusError
+from training.corpora.readers import paraphrase
+from training.pairs import Pair
+from training.sources.transfer import LexicalPairs
+
+HEADER = ("mean_score", "syntactic_tag", "phrase_a", "phrase_b", "ratings")
+WORDS = [("[NN]", "percent", "%"), ("[NN]", "colour", "color"), ("[NN]", "", "x"), ("[JJ]", "big", "large")]
+
+
+def test_rated_phrases_keep_their_mean_rating_and_their_part_of_speech(write):
+    write(paraphrase.PHRASES_FILE, HEADER, ("4.5", "[NP]", "this video", "the movie", "4.0,5.0"))
+    assert paraphrase.rated_phrases() == [Pair("this video", "the movie", 4.5, group="[NP]")]
+    write(paraphrase.PHRASES_FILE, HEADER, ("6", "[NP]", "a", "b", "6.0"))
+    with pytest.raises(CorpusError, match="a number from 1 to 5 in column mean_score"):
+        paraphrase.rated_phrases()
+
+
+def test_pairs_of_words_come_in_the_order_of_the_database_without_empty_sides(write):
+    write(paraphrase.LEXICAL_FILE, ("tag", "longer", "shorter"), *WORDS)
+    assert [pair.a for pair in paraphrase.lexical()] == ["percent", "colour", "big"]
+
+
+def test_a_smaller_sample_is_a_part_of_the_larger_one_in_both_orders(write):
+    write(
+        paraphrase.LEXICAL_FILE, ("tag", "longer", "shorter"), *(("[NN]", f"word{i}", f"other{i}") for i in range(40))
+    )
+    for shuffled in (False, True):
+        some, more = (LexicalPairs(limit, shuffled).train() for limit in (5, 20))
+        assert more[:5] == some
+    assert LexicalPairs(5).train() != LexicalPairs(5, shuffled=True).train()
+    assert LexicalPairs(20).limited(7).limit == 7

@@ -1,0 +1,1 @@
+"""Analyses of what the training data cover: how many pairs, in which order, which words."""

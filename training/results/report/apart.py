@@ -1,0 +1,79 @@
+"""Figures that stand in no mean: tweets of PIT-2015, and PPDB's rated phrases (Wieting et al. 2016, Table 3)."""
+
+import json
+from pathlib import Path
+
+from training.publishing.apart import ApartFile
+from training.results.report.markdown import number, table
+
+# Printed for Twitter (Pearson r x 100; Tables 2 and 4 of the 2016 paper, Table 4 of the 2017 paper) and for the phrases
+# of Pavlick et al. (Spearman's rho x 100; the oracle column, because there the paper chose by them), by our model.
+TWEETS: dict[str, tuple[float, str]] = {
+    "avg-paraphrase": (52.9, "PP; XXL 52.4"),
+    "projection": (52.8, "projection"),
+    "dan": (53.7, "DAN"),
+    "rnn": (45.1, "RNN"),
+    "irnn": (52.9, "iRNN"),
+    "lstm-no-output-gate": (47.6, "LSTM, no output gate"),
+    "lstm": (36.1, "LSTM, output gate"),
+    "lstm-avg": (52.1, "LSTM-AVG, 2017"),
+    "gran": (50.2, "GRAN, 2017"),
+}
+PHRASES: dict[str, float] = {
+    "avg-paraphrase": 60.3,
+    "projection": 61.0,
+    "dan": 60.9,
+    "rnn": 60.5,
+    "irnn": 60.3,
+    "lstm-no-output-gate": 61.6,
+    "lstm": 61.5,
+}
+_INTRO = (
+    "Published models, as they are served (`python -m training evaluate-model models/<id> --only pit2015,ppdb-phrases "
+    "--record analyses/apart`), in no mean above. **PIT-2015 test**: 838 pairs of tweets without the debatable ones, "
+    "Pearson r x 100 of the raw score; no sentence of it is in a training part (`training/corpora/leakage.py`). **PPDB "
+    "phrases**: the 26,456 pairs that people rated, Spearman's rho x 100, of models that embed each text alone. The "
+    "paper's models were trained on PPDB and chosen by these phrases, whose scores are close together (60.3 to 61.6; "
+    "PARAGRAM-SL999 55.3, GloVe 44.8); ours saw no phrase of it and were not chosen by it. Annotated-PPDB, the table's "
+    "third column, is not to be had."
+)
+
+
+def apart(folder: Path) -> str:
+    """One line a model, best on tweets first."""
+    files = [ApartFile.load(path) for path in sorted(folder.glob("*.json"))]
+    if not files:
+        return "None measured yet."
+    rows = []
+    for file in sorted(files, key=lambda each: -(each.value("PIT2015", "test", "pearson") or 0.0)):
+        tweets, phrases = file.value("PIT2015", "test", "pearson"), file.value("PPDB phrases", "rated", "spearman")
+        papers, which = TWEETS.get(file.model, (None, ""))
+        rows.append(
+            (
+                f"`{file.model}`",
+                _hundred(tweets),
+                "" if papers is None else f"{papers:.1f} ({which})",
+                _hundred(phrases),
+                number(PHRASES.get(file.model), 1),
+                str(file.measured),
+            )
+        )
+    head = ("model", "PIT-2015 r", "paper", "PPDB phrases rho", "paper", "on")
+    return "\n\n".join(filter(None, (_INTRO, table(head, rows), _rare_words(folder.parent / "rare-words"))))
+
+
+def _rare_words(folder: Path) -> str:
+    """The correlation of section 5.1, where that analysis was made."""
+    if not (folder / "data.json").is_file():
+        return ""
+    data = json.loads((folder / "data.json").read_text(encoding="utf-8"))
+    return (
+        f"**Rare words** (section 5.1; [analysis](rare-words/README.md)): over {len(data['sets'])} sets, Spearman's "
+        f"rho x 100 of `{data['recipes'][0]}` between a set's share of rare words and its score over the shared task's "
+        f"75th percentile: {100 * data['running']:.1f} for running words, {100 * data['distinct']:.1f} for distinct "
+        "ones; the paper's -45.1, of 22 sets."
+    )
+
+
+def _hundred(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
