@@ -66,7 +66,9 @@ def on_ray(model: str, pairs: Pairs, folder: Path) -> float:
 
 def in_duckdb(model: str, pairs: Pairs, folder: Path) -> float:
     """A query over a Parquet file."""
-    from semblance.engines.duckdb import duckdb, register
+    import duckdb
+
+    from semblance.engines.duckdb import register
 
     connection = duckdb.connect()
     register(connection, scorer(model), "similarity")

@@ -281,7 +281,7 @@ def _as_figures(manifest: Manifest, material: Material, after: Mapping[str, floa
     task = "entailment" if manifest.similarity is None else "similarity"
     rows = len(material.parts.held_out)
     return [
-        Figure(task=task, corpus=material.name, split="held-out", metric=metric, value=value, rows=rows)  # type: ignore[arg-type]
+        Figure(task=task, corpus=material.name, split="held-out", metric=metric, value=value, rows=rows)
         for metric, value in after.items()
     ]
 

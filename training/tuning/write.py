@@ -25,7 +25,7 @@ from training.publishing.families.transformer import write_encoder
 from training.publishing.imports.folder import assemble
 from training.publishing.parity import check_head
 from training.publishing.runtime import PublishedModel
-from training.tuning.networks import InteractionPair, SiamesePair
+from training.tuning.networks import InteractionPair, ScaledHead, SiamesePair
 from training.tuning.objective import TuneObjective
 from training.tuning.read_back import Start, TuneRefused
 from training.words.storage import stored
@@ -103,19 +103,21 @@ def _siamese(
 ) -> dict[str, Any]:
     encoder, limits = model.encoder, start.manifest.limits
     task = "entailment" if kind == "entailment" else "similarity"
-    heads = {task: model.heads["head"].folded(temperature)} if model.heads else {}
-    spread = 1 / model.heads["head"].factor if model.heads else 1.0  # type: ignore[operator]
+    head = model.heads["head"] if model.heads else None
+    assert head is None or isinstance(head, ScaledHead)
+    heads: dict[str, nn.Module] = {} if head is None else {task: head.folded(temperature)}
+    spread = 1.0 if head is None else 1 / head.factor
     if isinstance(encoder, SentenceBERT):
         fields = write_encoder(
             encoder, tokenizer, folder, folder.name, storage=start.storage, max_tokens=limits.max_tokens
         )
-        for head in heads.values():
-            export_head(head, output_dim(encoder), folder / siamese.ENTAILMENT, folder.name)
-            check_head(folder / siamese.ENTAILMENT, head, output_dim(encoder), spread=spread)
+        for folded in heads.values():
+            export_head(folded, output_dim(encoder), folder / siamese.ENTAILMENT, folder.name)
+            check_head(folder / siamese.ENTAILMENT, folded, output_dim(encoder), spread=spread)
         return fields
     words = encoder.embedding
     trained = isinstance(words, WordEmbedding)
-    if trained:
+    if isinstance(words, WordEmbedding):
         encoder.embedding = stored(words.weight.detach(), start.storage)
     fields = siamese.write_graphs(
         encoder, heads, start.tokenizer, folder, folder.name, shares=not trained, spread=spread

@@ -28,14 +28,17 @@ from training.tuning.tune import Tuned, Wish, tune
 
 QUICK = Plan(OptimiserConfig("adam", 0.05, 0.2), Schedule(6, 16, decay="linear"))
 FROZEN = replace(QUICK, optimiser=OptimiserConfig("adam", 0.05, None, clip=5.0))
+INTERACTION = Plan(OptimiserConfig("adam", 0.01, None, clip=5.0), Schedule(12, 16, decay="linear"))
+TRANSFORMER = Plan(OptimiserConfig("adamw", 2e-3, None, clip=1.0), Schedule(10, 16, decay="linear"))
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A toy learns in a second what a real model takes minutes for."""
     monkeypatch.setattr(plan, "AVERAGING", QUICK)
-    for name in ("GALLERY", "INTERACTION", "TRANSFORMER"):
-        monkeypatch.setattr(plan, name, FROZEN)
+    monkeypatch.setattr(plan, "GALLERY", FROZEN)
+    monkeypatch.setattr(plan, "INTERACTION", INTERACTION)
+    monkeypatch.setattr(plan, "TRANSFORMER", TRANSFORMER)
 
 
 @pytest.fixture
@@ -158,10 +161,11 @@ def test_a_recurrent_encoder_keeps_its_words(tmp_path: Path, tuned: Callable[...
 
 
 def test_an_interaction_model_learns_to_rank(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
-    starts.interaction_model(tmp_path / "models", "toy", MGIMConfig(hidden=6, attention=False))
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("ranking", 400))
+    starts.interaction_model(tmp_path / "models", "toy", MGIMConfig(hidden=12))
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("ranking", 800))
     done = tuned(path)
     assert done.main == "map"
+    assert done.after["map"] > done.before["map"] + 0.1
     assert set(done.after) == set(done.before) == {"map", "mrr"}
     task = Manifest.load(done.folder).similarity
     assert task is not None
@@ -169,6 +173,16 @@ def test_an_interaction_model_learns_to_rank(tmp_path: Path, tuned: Callable[...
     path = starts.write(tmp_path / "nli.jsonl", starts.rows("entailment", 300))
     with pytest.raises(TuneRefused, match="has no output for entailment"):
         tuned(path, model_id="other")
+
+
+def test_a_new_head_learns_entailment(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    average(tmp_path)
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("entailment", 300))
+    done = tuned(path)
+    assert done.main == "accuracy"
+    assert done.after["accuracy"] > done.before["accuracy"] + 0.1
+    manifest = Manifest.load(done.folder)
+    assert (manifest.similarity, manifest.tasks) == (None, ("entailment",))
 
 
 def test_a_transformer_learns_from_a_teacher_without_labels(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
