@@ -137,7 +137,10 @@ RECIPES = (
         "minilm-cross",
         "see analyses/RESULTS.md",
         Publication(
-            "minilm-cross", "MiniLM cross-encoder: similarity, entailment, paraphrase, relevance", max_tokens=128
+            "minilm-cross",
+            "MiniLM cross-encoder: similarity, entailment, paraphrase, relevance",
+            max_tokens=128,
+            blend=True,
         ),
     ),
     _cross(

@@ -55,6 +55,7 @@ class Publication:
     storage: Storage = "int8"  # of the word table
     max_tokens: int = 512
     keep_words: int | None = None  # publish only the most frequent words; the others go to the fallback
+    blend: bool = False  # of a cross-encoder: its similarity is a mean with the cosine of the encoder it started from
 
 
 @dataclass(frozen=True)

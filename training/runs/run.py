@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from training.architectures import CrossEncoder
 from training.architectures.models import SiameseModel
 from training.objectives.manhattan import ManhattanObjective
 from training.objectives.parts.batches import Sentences
@@ -22,7 +23,7 @@ from training.runs.folder import WEIGHTS_NAME, record_recipe, run_folder
 from training.runs.loop import Result, Watch, train
 from training.runs.malstm_finish import finish
 from training.runs.tables import load_table
-from training.runs.tasks import TOKENIZER_NAME, started_heads, tasks_objective, tokenizer_for
+from training.runs.tasks import START_NAME, TOKENIZER_NAME, started_heads, tasks_objective, tokenizer_for
 from training.sources.rated import supervised_pairs
 from training.sources.source import needed
 from training.words.tables import WordTable
@@ -84,6 +85,8 @@ def _run_tasks(
     objective = tasks_objective(recipe, model, tokenizer, runs, teacher, seed)
     record_recipe(folder, recipe, seed)
     tokenizer.save(folder / TOKENIZER_NAME)
+    if isinstance(model, CrossEncoder):
+        torch.save(model.bert.state_dict(), folder / START_NAME)
     result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed, watch=watch)
     torch.save(model.state_dict(), folder / WEIGHTS_NAME)
     return result

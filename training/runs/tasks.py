@@ -8,16 +8,17 @@ from contract.tokenizer import Tokenizer
 from contract.wordpiece import WordPiece
 from training.architectures import CrossEncoder, CrossEncoderConfig, PairWithHeads, PWIMTasksConfig, build_heads
 from training.architectures.parts.layers import WordEmbedding
-from training.architectures.transformer import load_weights
+from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
 from training.objectives.tasks import Encodes, TasksConfig, TasksObjective
 from training.recipes.recipe import Recipe
-from training.runs.folder import weights_of
+from training.runs.folder import RunMissing, run_folder, weights_of
 from training.runs.ratings import load_ratings
 from training.runs.tables import load_table
 from training.sources.source import needed
 from training.sources.tables import PretrainedEncoder
 from training.sources.tasks import TaskPairs
 
+START_NAME = "start.pt"  # the weights that a cross-encoder started from
 TOKENIZER_NAME = "tokenizer.json"  # in the folder of the run, as in the folder of the weights it starts from
 
 
@@ -76,6 +77,21 @@ def load_heads(recipe: Recipe, runs: Path, seed: int) -> PairWithHeads:
     weights = weights_of(recipe, runs, seed)
     model = _untrained(recipe, runs, seed)
     model.load_state_dict(torch.load(weights, weights_only=True, map_location="cpu"))
+    return model.eval()
+
+
+def load_start(recipe: Recipe, runs: Path, seed: int) -> SentenceBERT:
+    """The bi-encoder that a cross-encoder's run started from.
+
+    Raises:
+        RunMissing: the run did not keep it.
+    """
+    assert isinstance(recipe.architecture, CrossEncoderConfig)
+    path = run_folder(runs, recipe, seed) / START_NAME
+    if not path.is_file():
+        raise RunMissing(f"{path} is not there: run `python -m training train {recipe.name} --seed {seed}` anew")
+    model = SentenceBERT(SentenceBERTConfig(recipe.architecture.bert))
+    model.bert.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
     return model.eval()
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from contract.golden import GOLDEN_TEXTS
 from contract.manifest import Explanation, Limits, Manifest
 from training.architectures import CrossEncoder, PWIMTasks
 from training.publishing.export import export_explanation, export_pair
+from training.publishing.families.blending import fit_blend
 from training.publishing.families.heads import HeadCalibrations, Heads, calibrated, served_heads, task_fields
 from training.publishing.families.interaction import EXPLANATION, PAIR, hangs_on_rounding
 from training.publishing.families.transformer import write_cross_encoder
@@ -17,7 +19,7 @@ from training.publishing.parity import check_explanation, check_pair
 from training.recipes.recipe import Publication, Recipe
 from training.runs.folder import run_folder
 from training.runs.tables import load_table
-from training.runs.tasks import TOKENIZER_NAME, load_heads, tokenizer_for
+from training.runs.tasks import TOKENIZER_NAME, load_heads, load_start, tokenizer_for
 from training.words.tables import WordTable
 
 logger = logging.getLogger(__name__)
@@ -38,15 +40,19 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
         files that lie among the shared ones.
 
     Raises:
-        RunMissing: it was not trained.
+        RunMissing: it was not trained, or the encoder that it started from is gone.
         CorpusError: a development part is missing or malformed.
         ParityError, GraphMismatchError: the export does not compute what was trained.
     """
     model = served_heads(load_heads(recipe, runs, seed))
     run = run_folder(runs, recipe, seed)
     if isinstance(model, CrossEncoder):
-        calibrations = calibrated(model, tokenizer_for(recipe, runs, run), publication.max_tokens)
-        fields = write_cross_encoder(model, run / TOKENIZER_NAME, folder, publication.model_id, calibrations)
+        tokenizer, limit = tokenizer_for(recipe, runs, run), publication.max_tokens
+        calibrations, blend = calibrated(model, tokenizer, limit), None
+        if publication.blend:
+            blend, similarity = fit_blend(model, load_start(recipe, runs, seed), tokenizer, limit)
+            calibrations = replace(calibrations, similarity=similarity)
+        fields = write_cross_encoder(model, run / TOKENIZER_NAME, folder, publication.model_id, calibrations, blend)
     else:
         words = load_table(recipe.table, runs)
         model.embedding = embedding(words, publication.storage, 1.0)
