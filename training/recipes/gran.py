@@ -85,11 +85,11 @@ TABLE_1_AND_2 = (
 )
 # Table 1's other row: phrase pairs of PPDB, here its pairs of words, a third of the pairs and a tenth of the words.
 PHRASES = tuple(
-    replace(_transfer(name, architecture, paper, epochs=7, **more), data=LexicalPairs(shuffled=True))
-    for name, architecture, paper, more in (
-        ("gran-avg-lexical", WordAveragingConfig(), 67.7, {"margin": 0.6}),
-        ("gran-lstm-lexical", LSTMConfig(), 54.2, {}),
-        ("gran-lstm-avg-lexical", _MEAN, 64.2, {}),
+    replace(recipe, data=LexicalPairs(shuffled=True))
+    for recipe in (
+        _transfer("gran-avg-lexical", WordAveragingConfig(), 67.7, margin=0.6, epochs=7),
+        _transfer("gran-lstm-lexical", LSTMConfig(), 54.2, epochs=7),
+        _transfer("gran-lstm-avg-lexical", _MEAN, 64.2, epochs=7),
     )
 )
 _QUIET = _gran("gran-1-quiet", GRANConfig(), 68.9, epochs=2)
@@ -105,7 +105,7 @@ TABLE_3 = (
         optimiser=OptimiserConfig("adam", learning_rate=2e-4, embedding_learning_rate=3e-3),
     ),
     _QUIET,  # negatives are chosen without dropout, as in the release
-    replace(_QUIET, name="gran-1-open", architecture=replace(_QUIET.architecture, gate_bias=3.0)),
+    replace(_QUIET, name="gran-1-open", architecture=GRANConfig(gate_bias=3.0)),
     _gran("gran-2", GRANConfig(variant=2), 68.1),  # the gate is on the LSTM's states
     _gran("gran-3", GRANConfig(variant=3), 67.2),  # a gated running sum
     _gran("gran-4", GRANConfig(variant=4), 68.1),  # a gated running sum that its gates see
