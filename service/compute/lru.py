@@ -85,11 +85,14 @@ class LruCache(Generic[H, V]):
             return
         entries, size = self._entries, self._size
         for key, value in values:
-            if key not in entries:
+            known = len(entries)
+            entries.setdefault(key, value)  # one look-up: hashing a key of many token ids takes long
+            if len(entries) > known:
                 needed = size(key, value)
                 if needed <= LARGEST_ENTRY_BYTES:
-                    entries[key] = value
                     self.held += needed
+                else:
+                    del entries[key]
         self._memory.make_room()
 
     def forget(self, needed: int) -> None:

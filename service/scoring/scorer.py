@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, repeat
 from sys import getsizeof
 from time import perf_counter
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar, cast
 from weakref import WeakMethod
 
 import numpy as np
@@ -82,7 +82,7 @@ class Scorer(ABC):
         self._symmetric = frozenset(name for name in scored if manifest.score_task(name).symmetric)
         self._token = tokenizer.token
         self._most_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
-        self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
+        self._tokenise = partial(tokenizer.encode_all, max_tokens=manifest.limits.max_tokens)
         self._memory = cache.memory
         self._lru = cache.memory.lru(_encoded_bytes)
         self._telemetry = telemetry
@@ -140,7 +140,7 @@ class Scorer(ABC):
 
     async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], share: float) -> list[Encoded]:
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
-        chars = list(map(self._chars, new))
+        chars = self._costs(new)
         if sum(chars) <= _FEW_CHARS:
             began = perf_counter()
             sentences = self.tokenise(new)
@@ -150,7 +150,7 @@ class Scorer(ABC):
                 (seconds, partial(self.tokenise, new[part]))
                 for seconds, part in _turns([each * self._per_char.reading for each in chars])
             ]
-            scored = sum(min(_weight(text), self._most_chars) for text in new)
+            scored = sum(min(each, self._most_chars) for each in map(_weight, new))
             in_all = (sum(chars) * self._per_char.reading + scored * self._per_char.scoring) / share
             sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
         found = dict(zip(new, sentences, strict=True))
@@ -159,7 +159,14 @@ class Scorer(ABC):
 
     def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> token ids, at once."""
-        return list(map(self._tokenise, texts))
+        return self._tokenise(texts)
+
+    def _costs(self, texts: Sequence[str]) -> Sequence[float]:
+        """`_chars` of each text; at once where all are in ASCII and within the limit, as most are."""
+        lengths = list(map(len, texts))
+        if max(lengths) <= self._most_chars and "".join(texts).isascii():
+            return lengths
+        return list(map(self._chars, texts))
 
     def _chars(self, text: str) -> float:
         """Expected cost of reading, in characters of ASCII within the model's limit, as `_per_char` is measured."""
@@ -199,17 +206,19 @@ class Scorer(ABC):
     async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> Scores:
         """Scores from the cache; the missing ones are computed and added."""
         cache, computed = self._scores[name], _NOTHING
-        kept = cache.find(pairs)
-        fresh: dict[Pair, Score] = {}
-        if None in kept:
-            new = list(dict.fromkeys(pair for pair, score in zip(pairs, kept, strict=True) if score is None))
+        scores = cache.find(pairs)
+        if places := [i for i, score in enumerate(scores) if score is None]:
+            # By position: a pair that a request repeats is compared twice, which costs less than finding it.
+            new = [pairs[i] for i in places]
             answer, computed = await self._similarity(new, name, cached=True)
             of_new: Iterable[float | None] = repeat(None) if answer.rating is None else answer.rating.tolist()
-            fresh.update(zip(new, map(Score, answer.raw_score.tolist(), of_new, answer.score.tolist()), strict=True))
-            cache.keep(fresh.items())
-        scores = [score or fresh[pair] for pair, score in zip(pairs, kept, strict=True)]
-        rated = [each.rating for each in scores if each.rating is not None]  # all have one, or none
-        return Scores([each.raw for each in scores], rated or None, [each.score for each in scores], computed)
+            fresh = list(map(Score, answer.raw_score.tolist(), of_new, answer.score.tolist()))
+            for i, score in zip(places, fresh, strict=True):
+                scores[i] = score
+            cache.keep(zip(new, fresh, strict=True))
+        raw, ratings, calibrated = zip(*cast(list[Score], scores), strict=True)
+        rated = None if ratings[0] is None else list(ratings)  # all have one, or none
+        return Scores(list(raw), rated, list(calibrated), computed)
 
     @abstractmethod
     async def _similarity(
