@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks import closed_loop, workloads  # noqa: E402 - the repository is not installed as a package
 from benchmarks.apps import LIMITS, UVICORN, alone  # noqa: E402
+from benchmarks.report import table  # noqa: E402
 from benchmarks.servers import SERVICE, RedisServer, Server, free_port  # noqa: E402
 from benchmarks.targets import DEFAULT  # noqa: E402
 
@@ -120,7 +121,8 @@ def main() -> None:
                     taken.setdefault((name, each), []).append(used)
                 if name == "64 new pairs":
                     taken.setdefault((name, "floor"), []).append(floor())
-    print("| load | before, us | now, us | now : before | before : reference | now : reference |\n|---|---|---|---|---|---|")
+    head = ["load", "before, us", "now, us", "now : before", "before : reference", "now : reference"]
+    lines = []
     for name in rows:
         before, now = taken[name, BEFORE], taken[name, NOW]
         reference = taken.get((name, ECHO)) or taken.get((name, "floor"))
@@ -130,7 +132,8 @@ def main() -> None:
             of = _inverse if (name, ECHO) in taken else _ratio
             what = "of the echo" if (name, ECHO) in taken else "times the floor"
             cells += [f"{of(before, reference):.3f} {what}", f"{of(now, reference):.3f}"]
-        print(f"| {name} | {' | '.join([*cells, '', ''][:5])} |")
+        lines.append([name, *cells, "", ""][:6])
+    print("\n".join(table(head, lines)))
 
 
 def _ratio(ours: list[float], theirs: list[float]) -> float:

@@ -79,6 +79,18 @@ class LruCache(Generic[H, V]):
             found.append(value)
         return found
 
+    def get(self, key: H) -> V | None:
+        """The value of a key, or None."""
+        value = self._entries.get(key)
+        if value is not None:
+            self._entries.move_to_end(key)
+        return value
+
+    def discard(self, key: H) -> None:
+        """Drop the entry of a key, if there is one."""
+        if (value := self._entries.pop(key, None)) is not None:
+            self.held -= self._size(key, value)
+
     def keep(self, values: Iterable[tuple[H, V]]) -> None:
         """Add entries; a known key keeps its value, and very large entries are not kept."""
         if not self._memory.most:
