@@ -39,6 +39,8 @@ class JsonEndpoint:
         self.most = most
         self._read = Reader(request, most)
         self._repeats = repeats
+        # The answer to a body that is kept whole, and the name of its model; None for a route that keeps none.
+        self.known = None if repeats is None else repeats.find
 
     async def __call__(self, body: Body) -> tuple[str, bytes]:
         """Answer a body.
