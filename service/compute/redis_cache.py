@@ -1,5 +1,4 @@
-"""The shared tier of the cache: an MGET for all requests of one turn of the event loop, and a pipeline of SETs for each
-request, in a Redis that may fail at any time.
+"""The shared tier of the cache: one MGET and one pipeline of SETs a request, in a Redis that may fail at any time.
 
 A key is `semblance:2:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format, the
 vector in little-endian floats, and a seal over the key and these bytes. The seal detects garbage, values cut short,
@@ -35,7 +34,7 @@ from redis.exceptions import (
 )
 
 from service.compute.breaker import Breaker
-from service.compute.cache import REMOTE_MOST, K, Key, Space, Vector
+from service.compute.cache import K, Key, Space, Vector
 from service.observe.telemetry import Telemetry
 
 MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written
@@ -58,16 +57,6 @@ _REASONS: Mapping[type[Exception], str] = {
     NoPermissionError: "its user may not",
 }
 T = TypeVar("T")
-
-
-class _LookUp:
-    """Names that several requests look up together."""
-
-    __slots__ = ("names", "task")
-
-    def __init__(self) -> None:
-        self.names: list[bytes] = []
-        self.task: asyncio.Task[list[object] | None]
 
 
 class RedisCache:
@@ -119,7 +108,6 @@ class RedisCache:
         self._link = Breaker("redis answers", "redis does not answer; vectors are computed instead", address)
         # A full Redis, or a read-only replica, can be read and refuses writes.
         self._taker = Breaker("redis takes vectors", "redis refuses to keep vectors", address)
-        self._gathering: _LookUp | None = None  # look-up that requests of this turn of the event loop join
         self._writes: set[asyncio.Task[None]] = set()
 
     @property
@@ -165,17 +153,12 @@ class RedisCache:
     async def get_many(self, space: Space, keys: Sequence[K]) -> dict[K, Vector]:
         """The vectors that Redis has; none if it does not answer."""
         names = [name_of(space, key) for key in keys]
-        if not self._link.allows:
+        values = await self._attempt(lambda: self._redis.mget(names), self._link)
+        if values is None:
             return {}
-        if self._gathering is None or len(self._gathering.names) + len(names) > REMOTE_MOST:
-            self._gathering = _LookUp()
-            self._gathering.task = asyncio.get_running_loop().create_task(self._look_up(self._gathering))
-        look_up, start = self._gathering, len(self._gathering.names)
-        look_up.names += names
-        answer = await asyncio.shield(look_up.task)  # others wait for it too
-        if answer is None:
+        if not isinstance(values, list) or len(values) != len(keys):  # not a Redis
+            self._telemetry.redis_failed("garbage")
             return {}
-        values = answer[start : start + len(names)]
         found: dict[K, Vector] = {}
         for key, name, value in zip(keys, names, values, strict=True):
             if value is None:
@@ -188,18 +171,6 @@ class RedisCache:
         self._hits.inc(len(found))
         self._misses.inc(len(keys) - len(found))
         return found
-
-    async def _look_up(self, asked: "_LookUp") -> list[object] | None:
-        """The values of all names gathered until this task begins, in the event loop's next turn; None without any."""
-        if self._gathering is asked:
-            self._gathering = None
-        values = await self._attempt(lambda: self._redis.mget(asked.names), self._link)
-        if values is None:
-            return None
-        if not isinstance(values, list) or len(values) != len(asked.names):  # not a Redis
-            self._telemetry.redis_failed("garbage")
-            return None
-        return values
 
     def put_many(self, space: Space, vectors: Mapping[K, Vector]) -> None:
         """Write vectors in the background."""

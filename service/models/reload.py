@@ -97,6 +97,10 @@ class Reloader:
         trim_allocator()  # opening a graph copies its external weights for a moment
         self._telemetry.reload_success.set_to_current_time()
 
+    def keep(self, needs: Iterable[tuple[str, Need]]) -> None:
+        """Further names that no reload removes."""
+        self._needs += needs
+
     def start(self) -> None:
         """Begin to poll the folder, if the settings say so, and to accept `soon`."""
         self._loop = asyncio.get_running_loop()

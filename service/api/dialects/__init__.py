@@ -79,7 +79,7 @@ class Dialects:
         for release in releases:
             if release.version is not None:
                 return {"model": release.id, "version": str(release.version)}
-        return {"model": self._service.defaults["/similarity"]}
+        return {"model": self._service.defaults.get("/similarity", releases[0].id)}
 
 
 async def _called_by_edge(_: Request) -> Response:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
@@ -71,13 +71,14 @@ def _one_text_or_pair(value: object) -> str | tuple[str, str]:
 def _one_pair_or_many(value: object) -> tuple[str, str] | list[tuple[str, str]]:
     if pair := _pair(value):
         return pair
-    if isinstance(value, list) and value:
-        pairs = [pair for item in value if (pair := _pair(item))]
-        if len(pairs) == len(value):
-            return pairs
-    raise PydanticCustomError("pairs", "expected a pair of texts [premise, hypothesis], or a list of such pairs")
+    try:
+        return _PAIRS.validate_python(value)
+    except ValidationError:
+        message = "expected a pair of texts [premise, hypothesis], or a list of such pairs"
+        raise PydanticCustomError("pairs", message) from None
 
 
+_PAIRS = TypeAdapter[list[tuple[str, str]]](Annotated[list[tuple[str, str]], Field(min_length=1, fail_fast=True)])
 OneOrMany = Annotated[str | list[str], PlainValidator(_one_or_many, json_schema_input_type=Text | TextList)]
 Document = Annotated[
     str | Mapping[str, str],

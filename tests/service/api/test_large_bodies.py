@@ -10,11 +10,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import BaseModel
 from pydantic_core import from_json
 
 from service.api.body import Body, Reader, most_of
+from service.api.dialects.fields import ForeignRequest
 from service.api.pieces import PIECE_BYTES, read_in_pieces
-from service.schemas import RankRequest
+from service.schemas import OwnRequest, RankRequest
 from tests.service.api.test_bad_input import error_of, refused
 from tests.service.conftest import Client, Serve, let_in
 from tests.service.process.test_process import running
@@ -59,6 +61,15 @@ BODIES: dict[str, tuple[str, bytes, int, str | None, str]] = {
             {"query": "a", "documents": [{"t": "x" * 100_000}], "rank_fields": ["t"] * 50_000}
         ).encode(),
         400, "rank_fields", "16",
+    ),
+    "labels that are numbers": (
+        "/classify", padded(b'{"text":"a man","labels":[', b"1", b"]}"), 422, "labels.0", "a valid string",
+    ),
+    "hypotheses that are numbers": (
+        "/entailment", padded(b'{"premise":"a man","hypotheses":[', b"1", b"]}"), 422, "hypotheses.0", "a valid string",
+    ),
+    "pairs of another family that are numbers": (
+        "/predict", padded(b'{"inputs":[["a","b"],', b"1", b"]}"), 422, "inputs", "a list of such pairs",
     ),
     "another family's marker": (
         "/similarity",
@@ -166,6 +177,51 @@ async def test_no_bad_body_keeps_the_event_loop_busy(serve: Serve, name: str) ->
             response = await passed_on(client, path, body)
     assert response.status_code == status
     assert turns.longest < 0.1  # 0.017 at most; before, 0.4 to 65
+
+
+def lists_that_collect_every_error(schema: object, path: str = "") -> Iterator[str]:
+    """The lists in a schema of pydantic that go on after the first bad item."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "list" and not schema.get("fail_fast"):
+            yield path
+        for key, value in schema.items():
+            if key in ("json_schema_input_schema", "serialization"):  # not what validates
+                continue
+            yield from lists_that_collect_every_error(value, f"{path}.{key}" if isinstance(value, dict) else path)
+    elif isinstance(schema, list | tuple):
+        for value in schema:
+            yield from lists_that_collect_every_error(value, path)
+
+
+def requests_of(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for request in base.__subclasses__():
+        yield request
+        yield from requests_of(request)
+
+
+@pytest.mark.parametrize(
+    "request_type", [*requests_of(OwnRequest), *requests_of(ForeignRequest)], ids=lambda each: each.__name__
+)
+def test_every_list_of_a_request_ends_at_its_first_bad_item(request_type: type[BaseModel]) -> None:
+    """65,000 bad labels in a body that is read at once took a quarter of a second."""
+    assert list(lists_that_collect_every_error(request_type.__pydantic_core_schema__)) == []
+
+
+@pytest.mark.anyio
+async def test_a_lone_surrogate_is_looked_for_in_short_bodies_only(serve: Serve) -> None:
+    def body(padding: int) -> bytes:
+        return b'{"query":"a","candidates":["' + b"x" * padding + rb'","\ud800"]}'
+
+    async with serve() as client:
+        for padding, field in ((1000, "candidates.1"), (20_000, None), (60_000, None)):
+            status, error = await refused(client, "/rank", content=body(padding), headers=JSON)
+            assert (status, error["code"], error["field"]) == (422, "invalid_request", field)
+            assert "a lone surrogate is not a character" in str(error["message"])
+        for second in (rb"\udc00", rb"\ud800\u0041", rb"\ud800x"):
+            status, error = await refused(
+                client, "/rank", content=body(20_000).replace(rb"\ud800", second), headers=JSON
+            )
+            assert (status, error["message"]) == (422, "the body: a lone surrogate is not a character"), second
 
 
 @pytest.mark.anyio

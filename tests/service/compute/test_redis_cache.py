@@ -238,35 +238,6 @@ async def test_an_answer_of_another_shape_is_a_miss(values) -> None:
     await cache.close()
 
 
-async def test_requests_of_one_turn_share_a_look_up() -> None:
-    telemetry = Telemetry()
-    cache = RedisCache("redis://127.0.0.1:1", "", telemetry, timeout_seconds=1, ttl_seconds=1)
-    vectors = {(i,): np.full((1, SPACE.dim), i, np.float32) for i in range(1, 9)}
-    stored = {name_of(SPACE, ids): vector for ids, vector in vectors.items()}
-    asked: list[int] = []
-
-    async def mget(names):
-        asked.append(len(names))
-        await asyncio.sleep(0.01)
-        return [cache._encode(name, stored[name]) if name in stored else None for name in names]
-
-    cache._redis.mget = mget
-    keys = [[(1,), (99,), (2,)], [(3,)], [(98,)], [(1,), (4,)]]
-    tasks = [asyncio.create_task(cache.get_many(SPACE, each)) for each in keys]
-    left = asyncio.create_task(cache.get_many(SPACE, [(5,)]))
-    await asyncio.sleep(0.005)
-    left.cancel()  # the others get their answers
-    found = await asyncio.gather(*tasks)
-    assert asked == [8]
-    for wanted, have in zip(keys, found, strict=True):
-        assert have.keys() == vectors.keys() & set(wanted)
-        assert all((have[ids] == vectors[ids]).all() for ids in have)
-    many = [[(100 * n + i,) for i in range(1, 61)] for n in range(10)]  # more than are looked up at once
-    await asyncio.gather(*(cache.get_many(SPACE, each) for each in many))
-    assert asked[1:] == [480, 120]
-    await cache.close()
-
-
 async def test_the_timeout_is_for_the_whole_exchange(serve: Serve, plain: bytes) -> None:
     """Connecting alone takes several answers; each of them comes within the time-out, all of them do not."""
     async with (

@@ -19,6 +19,7 @@ from contract.wordpiece import load_tokenizer
 from service.app import create_app
 from service.compute.session import CPU, open_session, provider_order
 from service.errors import ModelError, ProviderError, StartupError
+from service.models.defaults import NoDefault
 from service.models.opener import Opener
 from service.service import Service
 from service.settings import Settings
@@ -505,7 +506,7 @@ def test_only_the_models_named_are_opened_and_a_broken_other_one_is_none_of_ours
     (own / "broken" / "manifest.json").write_text("{}")
     with pytest.raises(StartupError, match="broken"):
         Service(Settings(models_dir=own))
-    wanted = {Settings().default_similarity, "avg-sick"}
+    wanted = {"avg-paraphrase", "avg-sick"}
     service = Service(Settings(models_dir=own, models=",".join(wanted)))
     assert set(service.registry) == wanted
     with pytest.raises(StartupError, match="SEMBLANCE_MODELS is 'absent', which is not among the models"):
@@ -532,3 +533,31 @@ def test_entailment_is_answered_by_the_general_model_where_there_is_one(own) -> 
     assert Service(only).defaults["/entailment"] == "avg-sick"
     named = Settings(models_dir=own, default_entailment="avg-sick")
     assert Service(named).defaults["/entailment"] == "avg-sick"
+
+
+def test_own_models_alone_need_no_settings(own, caplog) -> None:
+    service = Service(Settings(models_dir=own, models="avg-sick"))
+    assert service.defaults == dict.fromkeys(("/similarity", "/rank", "/entailment", "/embed", "/explain"), "avg-sick")
+    without = Service(Settings(models_dir=own, models="avg-paraphrase"))
+    assert "/entailment" not in without.defaults
+    assert "no default model of /entailment; models that can: none" in caplog.text
+    with pytest.raises(NoDefault, match="there is no default model of /entailment; models that can: none"):
+        without.defaults["/entailment"]
+
+
+def test_of_several_own_models_none_is_preferred(own) -> None:
+    shutil.copytree(own / "avg-sick", own / "mine")
+    manifest = json.loads((own / "mine" / "manifest.json").read_text())
+    (own / "mine" / "manifest.json").write_text(json.dumps({**manifest, "id": "mine"}))
+    service = Service(Settings(models_dir=own, models="avg-sick,mine"))
+    assert service.defaults == {"/entailment": "avg-sick"}
+    with pytest.raises(NoDefault, match="models that can: avg-sick, mine"):
+        service.defaults["/similarity"]
+    named = Settings(models_dir=own, models="avg-sick,mine", default_similarity="mine", default_rank="avg-sick")
+    assert Service(named).defaults == {
+        "/similarity": "mine",
+        "/rank": "avg-sick",
+        "/entailment": "avg-sick",
+        "/embed": "mine",
+        "/explain": "mine",
+    }

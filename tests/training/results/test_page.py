@@ -64,6 +64,12 @@ def test_an_error_is_to_stay_below_its_target_and_a_strict_one_is_to_be_beaten()
     assert (accuracy.reached(0.8531), accuracy.reached(0.853), accuracy.reached(0.85)) == (True, False, False)
 
 
+def test_every_measured_figure_records_the_settings_of_its_recipe() -> None:
+    files = sorted((Path(__file__).parents[3] / "analyses/figures").glob("*.json"))
+    assert len(files) > 200
+    assert [path.name for path in files if not FigureFile.load(path).settings] == []
+
+
 def test_without_figures_the_report_says_how_to_get_some(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="python -m training evaluate"):
         write_report(tmp_path, tmp_path / "RESULTS.md", tmp_path / "tables", tmp_path / "searches")

@@ -1,0 +1,113 @@
+"""Near-duplicates of a file: each row gets the first row of its cluster."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from semblance.async_client import AsyncClient
+from semblance.batch.job import Say
+from semblance.batch.rows import Kind
+from semblance.corpus.clusters import cluster
+from semblance.corpus.neighbours import QUERIES_AT_ONCE, Near, Neighbours
+from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
+from semblance.corpus.work import Asking, Output, Step, forget, opened, place, read
+
+
+@dataclass(frozen=True)
+class Deduped:
+    """What was found."""
+
+    rows: int
+    texts: int  # distinct ones
+    clusters: int
+    skipped: int
+    model: str
+    exact: bool
+    recall: float  # of near pairs, on a sample
+
+
+async def dedupe(
+    client: AsyncClient,
+    path: Path,
+    output: Path,
+    column: str,
+    asking: Asking,
+    *,
+    least: float,
+    only_first: bool = False,
+    prefix: str = "",
+    exact: bool | None = None,
+    step: Step = lambda what, share: None,
+    say: Say = lambda _: None,
+) -> Deduped:
+    """Write a file with each row's cluster: two texts are joined if the cosine of their embeddings is at least `least`,
+    and so are texts that are joined to the same one.
+
+    Args:
+        client: embeds the texts.
+        path: .jsonl, .ndjson, .csv, .tsv or .parquet.
+        output: one of these too. New columns: `cluster`, the number of the cluster's first row, from 1; `cluster_size`,
+            in rows; `cosine` with that first row.
+        column: of the texts.
+        asking: see there.
+        least: cosine.
+        only_first: write only the first row of each cluster.
+        prefix: of the new columns.
+        exact: compare all pairs; None: up to 100,000 distinct texts.
+        step: told what is being done.
+        say: told what the user should know.
+
+    Raises:
+        BatchError, SemblanceError: see `place`, `opened` and `read`.
+    """
+    beside = place(path, output, asking)
+    source = opened(path, column, _adds(prefix))
+    corpus = await read(client, source, column, beside, asking, step, say)
+    values, texts = corpus.vectors.values, corpus.texts
+    written = Output(output, corpus.source, _adds(prefix))
+    step("indexing", 0.0)
+    near = Neighbours(values, exact=exact)
+
+    def found() -> Iterator[Near]:
+        for part, pairs in enumerate(near.above(values, least)):
+            step(f"comparing {len(values):,} texts", part * QUERIES_AT_ONCE / len(values))
+            yield pairs
+
+    first = cluster(found(), len(values))
+    recall = near.recall_above(least)
+    cosines = np.minimum(np.einsum("nd,nd->n", values, values[first]), 1.0)
+    # From vectors to texts to rows.
+    leader = np.full(len(texts.first_row) + 1, NO_TEXT, dtype=np.int64)  # the last is that of rows without a text
+    leader[corpus.vectors.texts] = np.asarray(texts.first_row)[corpus.vectors.texts[first]]
+    closeness = np.zeros(len(leader), dtype=np.float32)
+    closeness[corpus.vectors.texts] = cosines
+    of_row = np.asarray(texts.of_row, dtype=np.int64)
+    leaders = leader[of_row]
+    sizes = np.bincount(leaders[leaders >= 0], minlength=len(of_row))
+    for chunk in corpus.source.chunks(0, ROWS_AT_ONCE):
+        cells: dict[int, dict[str, object]] = {}
+        bad = {}
+        for at in range(len(chunk.rows)):
+            row = chunk.before + at
+            if (lead := int(leaders[row])) < 0:
+                if (reason := corpus.why_not(row)) is not None:
+                    bad[at] = reason
+            elif not only_first or lead == row:
+                values_of = (lead + 1, int(sizes[lead]), round(float(closeness[of_row[row]]), 6))
+                cells[at] = dict(zip(_adds(prefix), values_of, strict=True))
+        written.write(chunk, cells, bad)
+        step("writing", (chunk.before + len(chunk.rows)) / len(of_row))
+    written.finish()
+    if asking.keep is None:
+        forget(beside)
+    clusters = int((sizes > 0).sum())
+    return Deduped(
+        len(of_row), len(texts.first_row), clusters, written.skipped, corpus.vectors.model, near.exact, recall
+    )
+
+
+def _adds(prefix: str) -> dict[str, Kind]:
+    names: dict[str, Kind] = {"cluster": "place", "cluster_size": "place", "cosine": "number"}
+    return {f"{prefix}{name}": kind for name, kind in names.items()}

@@ -1,0 +1,124 @@
+"""The texts of one file that are nearest to each text of another."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from semblance.async_client import AsyncClient
+from semblance.batch.job import Say
+from semblance.batch.rows import Chunk, Kind
+from semblance.corpus.neighbours import Neighbours
+from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
+from semblance.corpus.work import Asking, Output, Step, forget, opened, place, read
+from semblance.errors import BatchError
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What was found."""
+
+    queries: int
+    rows: int  # of the corpus
+    texts: int  # distinct ones of the corpus
+    skipped: int  # queries
+    left_out: int  # rows of the corpus without a text that can be embedded
+    model: str
+    exact: bool
+    recall: float  # of the nearest, on a sample
+
+
+async def search(
+    client: AsyncClient,
+    corpus_path: Path,
+    queries_path: Path,
+    output: Path,
+    columns: tuple[str, str],
+    asking: Asking,
+    *,
+    count: int,
+    least: float = -1.0,
+    prefix: str = "",
+    exact: bool | None = None,
+    step: Step = lambda what, share: None,
+    say: Say = lambda _: None,
+) -> Searched:
+    """Write, for each query, its nearest texts of the corpus: one row of the output for each.
+
+    Args:
+        client: embeds the texts.
+        corpus_path: .jsonl, .ndjson, .csv, .tsv or .parquet.
+        queries_path: likewise.
+        output: one of these too: the columns of the query, and new ones: `rank` from 1; `row`, the number of the first
+            row of the corpus with that text, from 1; `match`, the text; `cosine`.
+        columns: of the corpus' texts, and of the queries.
+        asking: see there.
+        count: most texts of a query.
+        least: cosine of those given.
+        prefix: of the new columns.
+        exact: compare all; None: up to 100,000 distinct texts.
+        step: told what is being done.
+        say: told what the user should know.
+
+    Raises:
+        BatchError, SemblanceError: see `place`, `opened` and `read`.
+    """
+    beside = place(corpus_path, output, asking)
+    beside_queries = output.with_name(f"{output.name}.queries")
+    if output.resolve() == queries_path.resolve():
+        raise BatchError(f"{output} is the input too: name another output")
+    sources = opened(corpus_path, columns[0]), opened(queries_path, columns[1], _adds(prefix))
+    corpus = await read(client, sources[0], columns[0], beside, asking, step, say)
+    queries = await read(client, sources[1], columns[1], beside_queries, asking, step, say)
+    written = Output(output, queries.source, _adds(prefix), typed=False)
+    step("indexing", 0.0)
+    near = Neighbours(corpus.vectors.values, exact=exact)
+    step("searching", 0.0)
+    parts = list(near.best(queries.vectors.values, count))
+    rows, cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
+    recall = near.recall_of_best(queries.vectors.values, min(count, len(corpus.vectors.values)))
+    numbers = corpus.vectors.texts
+    text_of = corpus.texts.read(numbers[np.unique(rows[cosines >= least])].tolist())
+    vector_of = np.full(len(queries.texts.first_row) + 1, NO_TEXT, dtype=np.int64)
+    vector_of[queries.vectors.texts] = np.arange(len(queries.vectors.texts))
+    first_row = np.asarray(corpus.texts.first_row)[numbers]
+    total = 0
+    for chunk in queries.source.chunks(0, ROWS_AT_ONCE):
+        hits: list[dict[str, object]] = []
+        repeated = []
+        bad = {}
+        for at, cells in enumerate(chunk.rows):
+            total += 1
+            query = chunk.before + at
+            if (vector := int(vector_of[queries.texts.of_row[query]])) < 0:
+                if (reason := queries.why_not(query)) is not None:
+                    bad[at] = reason
+                continue
+            for rank, (row, cosine) in enumerate(zip(rows[vector].tolist(), cosines[vector].tolist(), strict=True), 1):
+                if row >= 0 and cosine >= least:
+                    values = (rank, int(first_row[row]) + 1, text_of[int(numbers[row])], round(min(cosine, 1.0), 6))
+                    hits.append(dict(zip(_adds(prefix), values, strict=True)))
+                    repeated.append(cells)
+        written.write(chunk, {}, bad)
+        written.write(Chunk(chunk.before, repeated, chunk.position), dict(enumerate(hits)), {})
+        step("writing", chunk.position / max(1, queries.source.total))
+    written.finish()
+    forget(beside_queries)
+    if asking.keep is None:
+        forget(beside)
+    left_out = sum(corpus.why_not(row) is not None for row in range(len(corpus.texts.of_row)))
+    return Searched(
+        total,
+        len(corpus.texts.of_row),
+        len(corpus.texts.first_row),
+        written.skipped,
+        left_out,
+        corpus.vectors.model,
+        near.exact,
+        recall,
+    )
+
+
+def _adds(prefix: str) -> dict[str, Kind]:
+    names: dict[str, Kind] = {"rank": "place", "row": "place", "match": "text", "cosine": "number"}
+    return {f"{prefix}{name}": kind for name, kind in names.items()}

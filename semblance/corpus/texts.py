@@ -1,0 +1,100 @@
+"""The distinct texts of a file's column, and which row has which."""
+
+import json
+from array import array
+from collections.abc import Collection, Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+from semblance.batch.formats import open_source
+from semblance.batch.rows import Source, Unreadable
+from semblance.batch.tasks import BadRow
+from semblance.errors import BatchError
+
+ROWS_AT_ONCE = 4096
+NO_TEXT = -1
+TEXT = "text"  # the column of the file of distinct texts
+
+
+class Texts:
+    """Distinct texts in the order in which they appear, in a file of JSON Lines.
+
+    Attributes:
+        path: of that file; its one column is `text`.
+        of_row: for each row of the input the number of its text; -1 for rows without one.
+        first_row: for each text the first row that has it, from 0.
+        bad: row, from 0 -> why it has no text.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Nothing yet."""
+        self.path = path
+        self.of_row = array("q")
+        self.first_row = array("q")
+        self.bad: dict[int, BadRow] = {}
+
+    def read(self, numbers: Collection[int]) -> dict[int, str]:
+        """Some of the texts by number."""
+        wanted = set(numbers)
+        with self.path.open(encoding="utf-8") as file:
+            return {number: json.loads(line)[TEXT] for number, line in enumerate(file) if number in wanted}
+
+
+def source_of(path: Path, column: str) -> Source:
+    """The input, which must have this column where its columns are known before its rows.
+
+    Raises:
+        BatchError: it cannot be read, or has no such column.
+        MissingExtra: Parquet, and pyarrow is not installed.
+    """
+    source = open_source(path)
+    if source.columns is not None and column not in source.columns:
+        known = ", ".join(map(repr, source.columns))
+        raise BatchError(f"{path}: there is no column {column!r}, but {known}; --column names another")
+    return source
+
+
+def collect(source: Source, column: str, path: Path) -> Texts:
+    """Write the distinct texts of a column to `path`; texts that differ in outer white space only are the same.
+
+    Raises:
+        BatchError: no row has a text.
+    """
+    found = Texts(path)
+    numbers: dict[bytes, int] = {}  # by digest: the texts themselves stay on disk
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row, text in _rows(source, column):
+            if isinstance(text, BadRow):
+                found.bad[row] = text
+            if not isinstance(text, str):
+                found.of_row.append(NO_TEXT)
+                continue
+            key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            number = numbers.setdefault(key, len(numbers))
+            if number == len(found.first_row):
+                found.first_row.append(row)
+                file.write(json.dumps({TEXT: text}) + "\n")
+            found.of_row.append(number)
+    if not numbers:
+        raise BatchError(f"no row has a text in the column {column!r}")
+    return found
+
+
+def _rows(source: Source, column: str) -> Iterator[tuple[int, str | BadRow | None]]:
+    """Each row's number and its text; None for an empty line."""
+    for chunk in source.chunks(0, ROWS_AT_ONCE):
+        for row, cells in enumerate(chunk.rows, chunk.before):
+            if cells is None:
+                yield row, None
+            elif isinstance(cells, Unreadable):
+                yield row, BadRow("unreadable", cells.reason)
+            else:
+                yield row, _text(cells.get(column), column)
+
+
+def _text(value: object, column: str) -> str | BadRow:
+    if value is None:
+        return BadRow("missing", "there is none", column)
+    if not isinstance(value, str):
+        return BadRow("not_text", f"expected text, found {type(value).__name__}", column)
+    return value.strip() or BadRow("empty_text", "the text has no visible character", column)

@@ -1,0 +1,132 @@
+"""Embeddings of the distinct texts, as unit vectors; an interrupted run goes on where it stopped."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from semblance.async_client import AsyncClient
+from semblance.batch.checkpoint import Files
+from semblance.batch.job import Progress, run_batch
+from semblance.batch.tasks import BadRow, Options, default_of, find_model
+from semblance.corpus.texts import TEXT, Texts
+from semblance.extras import needs
+
+with needs("searching a file", extra="search"):
+    import pyarrow.parquet as pq
+
+Matrix = npt.NDArray[np.float32]
+ROUTE = "/embed"
+ROWS_AT_ONCE = 16_384
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Unit vectors of texts.
+
+    Attributes:
+        values: float32 [n, D].
+        texts: int64 [n], the number of each vector's text, rising.
+        model: id of the model.
+        bad: number of a text -> why it has no vector.
+    """
+
+    values: Matrix
+    texts: npt.NDArray[np.int64]
+    model: str
+    bad: Mapping[int, BadRow]
+
+
+async def embed(
+    client: AsyncClient,
+    texts: Texts,
+    output: Path,
+    *,
+    model: str | None,
+    overwrite: bool,
+    concurrency: int,
+    patience: float,
+    watch: Callable[[Progress], None],
+    say: Callable[[str], None],
+) -> Vectors:
+    """Embed the texts into a Parquet file, or read that file if it is of these texts and this model.
+
+    Args:
+        client: asks the service; see `run_batch` for this and the arguments not named here.
+        texts: to embed.
+        output: a path that ends in `.parquet`; beside it lies a `.json` that says what it is of.
+        model: who embeds; None: the default of `/embed`.
+        overwrite: embed again, and forget an interrupted run.
+
+    Raises:
+        BatchError, SemblanceError: as `run_batch`.
+    """
+    models = await client.models()
+    found = find_model(models, model or default_of(models, ROUTE), "embedding")
+    says = output.with_suffix(".json")
+    identity = {"texts": _digest(texts.path), "model": found.id, "fingerprint": found.fingerprint}
+    files = Files(output)
+    if overwrite or not output.exists() or _read(says) != identity:
+        if not files.checkpoint.exists():
+            files.output.unlink(missing_ok=True)
+            files.errors.unlink(missing_ok=True)
+        says.unlink(missing_ok=True)
+        await run_batch(
+            client,
+            texts.path,
+            output,
+            Options("embed", (TEXT,), model=found.name, prefix=""),
+            overwrite=overwrite,
+            concurrency=concurrency,
+            patience=patience,
+            watch=watch,
+            say=say,
+        )
+        says.write_text(json.dumps(identity), encoding="utf-8")
+    bad = (
+        {
+            line["row"] - 1: BadRow(line["code"], line["reason"])
+            for line in (map(json.loads, files.errors.read_text(encoding="utf-8").splitlines()))
+        }
+        if files.errors.exists()
+        else {}
+    )
+    numbers = np.setdiff1d(np.arange(len(texts.first_row), dtype=np.int64), np.fromiter(bad, np.int64, len(bad)))
+    return Vectors(_unit_vectors(output, len(numbers), found.dim or 0), numbers, found.id, bad)
+
+
+def remove(output: Path) -> None:
+    """Remove the file and those beside it."""
+    files = Files(output)
+    for path in (output, output.with_suffix(".json"), files.errors, files.partial, files.checkpoint):
+        path.unlink(missing_ok=True)
+
+
+def _unit_vectors(path: Path, rows: int, dim: int) -> Matrix:
+    values = np.empty((rows, dim), dtype=np.float32)
+    at = 0
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=["embedding"]):
+            part = batch.column(0).flatten().to_numpy().reshape(batch.num_rows, dim)
+            values[at : at + len(part)] = part
+            at += len(part)
+    # A text of words that no model knows may have the vector 0: it is near to nothing.
+    values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), np.float32(1e-12))
+    return values
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None

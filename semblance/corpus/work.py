@@ -1,0 +1,153 @@
+"""What both commands do first: a file's distinct texts, their vectors, and messages about progress."""
+
+from collections.abc import Callable, Collection
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from semblance.async_client import AsyncClient
+from semblance.batch.checkpoint import Checkpoint, Files
+from semblance.batch.formats import open_store
+from semblance.batch.job import PATIENCE, Progress, Say
+from semblance.batch.rows import Chunk, Kind, Source
+from semblance.batch.tasks import BadRow
+from semblance.batch.writer import Answered, Writer
+from semblance.corpus import vectors
+from semblance.corpus.texts import Texts, collect, source_of
+from semblance.corpus.vectors import Vectors
+from semblance.errors import BatchError
+
+Step = Callable[[str, float], None]  # what is being done, and which share of it is done
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How texts are embedded.
+
+    Attributes:
+        model: None: the default of `/embed`.
+        concurrency: requests in flight.
+        patience: seconds after which to give up on a busy service.
+        overwrite: begin again, and replace the output.
+        keep: folder in which vectors stay for the next time; None: they are removed at the end.
+    """
+
+    model: str | None = None
+    concurrency: int = 4
+    patience: float = PATIENCE
+    overwrite: bool = False
+    keep: Path | None = None
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A file whose texts have vectors."""
+
+    source: Source
+    texts: Texts
+    vectors: Vectors
+
+    def why_not(self, row: int) -> BadRow | None:
+        """Why a row, from 0, has no vector; None where it has one, or is an empty line."""
+        return self.texts.bad.get(row) or self.vectors.bad.get(self.texts.of_row[row])
+
+
+def opened(path: Path, column: str, adds: Collection[str] = ()) -> Source:
+    """The input, which has this column and none of the new ones, where its columns are known before its rows.
+
+    Raises:
+        BatchError: it cannot be read, lacks the column, or has a new one.
+        MissingExtra: Parquet, and pyarrow is not installed.
+    """
+    source = source_of(path, column)
+    if taken := sorted(set(adds) & set(source.columns or ())):
+        raise BatchError(f"{path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
+    return source
+
+
+async def read(
+    client: AsyncClient, source: Source, column: str, beside: Path, asking: Asking, step: Step, say: Say
+) -> Corpus:
+    """Embed the distinct texts of a column; working files have names that begin with `beside`.
+
+    Raises:
+        BatchError: the rows or the model do not fit.
+        SemblanceError: the service does not answer; what was embedded is kept for the next time.
+    """
+    step("reading", 0.0)
+    texts = collect(source, column, beside.with_name(f"{beside.name}.texts.jsonl"))
+
+    def watch(done: Progress) -> None:
+        step(f"embedding {done.rows:,} of {len(texts.first_row):,} texts", done.position / max(1, done.total))
+
+    found = await vectors.embed(
+        client,
+        texts,
+        beside.with_name(f"{beside.name}.vectors.parquet"),
+        model=asking.model,
+        overwrite=asking.overwrite,
+        concurrency=asking.concurrency,
+        patience=asking.patience,
+        watch=watch,
+        say=say,
+    )
+    return Corpus(source, texts, found)
+
+
+def place(path: Path, output: Path, asking: Asking) -> Path:
+    """How names of the working files for an input begin: in the folder that keeps them, or beside the output.
+
+    Raises:
+        BatchError: the output exists, or is the input.
+    """
+    if output.exists() and not asking.overwrite:
+        raise BatchError(f"{output} exists; --overwrite replaces it")
+    if output.resolve() == path.resolve():
+        raise BatchError(f"{output} is the input too: name another output")
+    if asking.keep is None:
+        return output.with_name(f"{output.name}.{path.stem}")
+    asking.keep.mkdir(parents=True, exist_ok=True)
+    return asking.keep / path.name
+
+
+def forget(beside: Path) -> None:
+    """Remove the working files."""
+    beside.with_name(f"{beside.name}.texts.jsonl").unlink(missing_ok=True)
+    vectors.remove(beside.with_name(f"{beside.name}.vectors.parquet"))
+
+
+class Output:
+    """Writes rows and their new cells to a file of any format, and rows without an answer to `OUTPUT.errors.jsonl`."""
+
+    def __init__(self, output: Path, source: Source, adds: dict[str, Kind], *, typed: bool = True) -> None:
+        """Begin.
+
+        Args:
+            output: its suffix selects the format.
+            source: whose columns come along.
+            adds: the new columns.
+            typed: whether Parquet columns keep the input's types: only where chunks have their tables.
+
+        Raises:
+            BatchError: the suffix is unknown.
+        """
+        self._files = Files(output)
+        for path in (self._files.partial, self._files.errors):
+            path.unlink(missing_ok=True)
+        self._store = open_store(output, source.columns, getattr(source, "schema", None) if typed else None, adds)
+        self._writer = Writer(self._files, Checkpoint({}), self._store, "", every=1e9)
+        self.skipped = 0
+
+    def write(self, chunk: Chunk, cells: dict[int, dict[str, object]], bad: dict[int, BadRow]) -> None:
+        """Append a chunk's answered rows, and why the bad ones are not."""
+        self._writer.write(Answered(chunk, cells, bad))
+        self.skipped += len(bad)
+
+    def finish(self) -> None:
+        """Write the output whole, in place of an older one."""
+        with closing(self._writer):
+            self._writer.save(complete=True)
+        self._store.finish(self._files)
+        if not self._files.errors.stat().st_size:
+            self._files.errors.unlink()
+        self._files.checkpoint.unlink()

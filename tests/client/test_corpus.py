@@ -1,0 +1,282 @@
+"""`semblance dedupe` and `semblance search`: what is near, in files of every kind; bad rows; interruptions."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from semblance import Client
+from semblance.corpus import clusters, neighbours, vectors
+from semblance.corpus.neighbours import Near, Neighbours
+from semblance.errors import NoAnswer
+from tests.client.conftest import Run
+from tests.client.test_batch import SUFFIXES, read, sentences, write
+from tests.client.test_extras import python
+
+LEAST = 0.97
+
+
+def unit(rows: int, dim: int = 16, seed: int = 0, centres: int = 40) -> vectors.Matrix:
+    """Vectors around some centres: some are near each other."""
+    random = np.random.default_rng(seed)
+    values = random.normal(size=(centres, dim))[random.integers(centres, size=rows)]
+    values = (values + 0.1 * random.normal(size=(rows, dim))).astype(np.float32)
+    return values / np.linalg.norm(values, axis=1, keepdims=True)
+
+
+def joined(values: vectors.Matrix, least: float) -> list[int]:
+    """Each one's first member of its cluster, the slow way."""
+    near = values @ values.T >= least
+    first = list(range(len(values)))
+    changed = True
+    while changed:
+        smallest = [min(first[j] for j in np.flatnonzero(row)) for row in near]
+        changed, first = smallest != first, smallest
+    return first
+
+
+def same(found: list[dict[str, Any]], name: str) -> list[Any]:
+    return [float(row[name]) for row in found]
+
+
+# neighbours and clusters
+
+
+def test_what_is_above_is_exactly_what_is_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "QUERIES_AT_ONCE", 7)
+    values = unit(50)
+    near = list(Neighbours(values).above(values, 0.9))
+    found = {(int(a), int(b)) for part in near for a, b in zip(part.queries, part.rows, strict=True)}
+    assert found == set(zip(*map(np.ndarray.tolist, np.nonzero(values @ values.T >= 0.9)), strict=True))
+    for part in near:
+        np.testing.assert_allclose(part.cosines, (values @ values.T)[part.queries, part.rows], atol=1e-6)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_best_come_in_order(exact: bool) -> None:
+    values, queries = unit(300), unit(20, seed=1)
+    [(rows, cosines)] = Neighbours(values, exact=exact).best(queries, 5)
+    every = queries @ values.T
+    np.testing.assert_allclose(cosines[:, 0], every.max(axis=1), atol=1e-6 if exact else 0.1)
+    assert (np.diff(cosines, axis=1) <= 0).all()
+    if exact:
+        assert rows.tolist() == np.argsort(-every, axis=1)[:, :5].tolist()
+
+
+def test_fewer_vectors_than_wanted() -> None:
+    values = unit(3)
+    [(rows, _)] = Neighbours(values).best(values, 10)
+    assert [sorted(row) for row in rows.tolist()] == [[0, 1, 2]] * 3
+
+
+def test_a_search_of_likely_cells_tells_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "SAMPLE", 10**6)  # all
+    monkeypatch.setattr(neighbours, "PROBES", 1)
+    values = unit(3000, centres=1000)
+    index = Neighbours(values, exact=False)
+    every = (values @ values.T >= 0.9) & ~np.eye(3000, dtype=bool)
+    found = sum(int((part.queries != part.rows).sum()) for part in index.above(values, 0.9))
+    assert index.recall_above(0.9) == pytest.approx(found / every.sum(), abs=1e-9)
+    assert 0.5 < index.recall_above(0.9) < 1
+    assert 0.3 < index.recall_of_best(values, 5) < 1
+    monkeypatch.setattr(neighbours, "PROBES", 10**6)
+    assert Neighbours(values, exact=False).recall_above(0.9) == 1
+    assert Neighbours(values, exact=True).recall_above(0.9) == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 10**9])
+def test_clusters_are_joined_through_others(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(clusters, "PAIRS_AT_ONCE", at_once)
+    ones = np.ones(1, dtype=np.float32)
+    near = [Near(np.array([a]), np.array([b]), ones) for a, b in ((4, 2), (1, 5), (2, 5), (0, 0))]
+    assert clusters.cluster(near, 7).tolist() == [0, 1, 1, 3, 1, 1, 6]
+
+
+def test_clusters_of_many_are_those_of_all_pairs() -> None:
+    values = unit(200, centres=60)
+    assert clusters.cluster(Neighbours(values).above(values, 0.95), 200).tolist() == joined(values, 0.95)
+
+
+# files
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_near_duplicates_of_a_file(url: str, semblance: Run, tmp_path: Path, suffix: str) -> None:
+    texts = sentences(40)
+    texts[7] = f" {texts[3]} "
+    source = write(tmp_path / f"in{suffix}", [{"id": str(i), "text": text} for i, text in enumerate(texts)])
+    output = tmp_path / f"out{suffix}"
+    ran = semblance("dedupe", source, output, "--column", "text", "--cosine", LEAST, "--url", url)
+    with Client(url) as client:
+        values = client.embed(texts).embeddings
+    values = values / np.linalg.norm(values, axis=1, keepdims=True)
+    first = joined(values, LEAST)
+    found = read(output)
+    assert [(row["id"], row["text"]) for row in found] == [(str(i), text) for i, text in enumerate(texts)]
+    assert same(found, "cluster") == [lead + 1 for lead in first]
+    assert same(found, "cluster_size") == [first.count(lead) for lead in first]
+    np.testing.assert_allclose(same(found, "cosine"), np.einsum("nd,nd->n", values, values[first]), atol=1e-5)
+    distinct = len({text.strip() for text in texts})
+    assert 1 < len(set(first)) < distinct
+    assert ran == (0, f"rows: 40, distinct texts: {distinct}, clusters: {len(set(first))}; {output}\n", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"in{suffix}", f"out{suffix}"]
+
+    kept = tmp_path / f"kept{suffix}"
+    assert (
+        semblance("dedupe", source, kept, "--column", "text", "--cosine", LEAST, "--only-first", "--url", url).code == 0
+    )
+    assert [row["id"] for row in read(kept)] == [str(i) for i, lead in enumerate(first) if lead == i]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_nearest_texts_of_a_file(url: str, semblance: Run, tmp_path: Path, suffix: str) -> None:
+    texts, questions = [*sentences(30), "a dog", " a dog"], sentences(5, 9)
+    corpus = write(tmp_path / "corpus.jsonl", [{"sentence": text} for text in texts])
+    queries = write(tmp_path / f"queries{suffix}", [{"query": text, "id": f"q{i}"} for i, text in enumerate(questions)])
+    output = tmp_path / f"out{suffix}"
+    ran = semblance("search", corpus, queries, output, "--top-k", 3, "--url", url, "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["recall"] == 1
+    with Client(url) as client:
+        a, b = client.embed(questions).embeddings, client.embed(texts).embeddings
+    cosines = (a / np.linalg.norm(a, axis=1, keepdims=True)) @ (b / np.linalg.norm(b, axis=1, keepdims=True)).T
+    found = read(output)
+    assert [row["id"] for row in found] == [f"q{i}" for i in range(5) for _ in range(3)]
+    assert same(found, "rank") == [1, 2, 3] * 5
+    for i, row in enumerate(found):
+        assert row["match"] == texts[int(row["row"]) - 1]
+        assert float(row["cosine"]) == pytest.approx(cosines[i // 3][int(row["row"]) - 1], abs=1e-5)
+    distinct = cosines[:, [i for i, text in enumerate(texts) if text.strip() not in texts[:i]]]
+    np.testing.assert_allclose(same(found, "cosine"), -np.sort(-distinct)[:, :3].reshape(-1), atol=1e-5)
+
+
+def test_matches_below_the_cosine_are_left_out(url: str, semblance: Run, tmp_path: Path) -> None:
+    corpus = write(tmp_path / "corpus.csv", [{"sentence": text} for text in ("a dog", "the man plays guitar")])
+    queries = write(tmp_path / "queries.csv", [{"query": "a dog"}])
+    output = tmp_path / "out.csv"
+    assert semblance("search", corpus, queries, output, "--cosine", 0.999, "--prefix", "found_", "--url", url).code == 0
+    assert read(output) == [
+        {"query": "a dog", "found_rank": "1", "found_row": "1", "found_match": "a dog", "found_cosine": "1.0"}
+    ]
+
+
+def test_rows_without_a_text_are_named(url: str, semblance: Run, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    lines = [
+        '{"sentence":"a dog"}',
+        '{"sentence":" "}',
+        "",
+        "not JSON",
+        '{"sentence":3}',
+        json.dumps({"sentence": "a" * 200_000}),
+    ]
+    source.write_text("\n".join(lines) + "\n")
+    output = tmp_path / "out.csv"
+    ran = semblance("dedupe", source, output, "--url", url)
+    assert (ran.code, ran.out) == (
+        4,
+        f"rows: 6, distinct texts: 2, clusters: 1, skipped: 4 (see {output}.errors.jsonl); {output}\n",
+    )
+    bad = [(line["row"], line["code"]) for line in read(tmp_path / "out.csv.errors.jsonl")]
+    assert bad == [(2, "empty_text"), (4, "unreadable"), (5, "not_text"), (6, "too_large")]
+    assert len(read(output)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--column", "text"], "there is no column 'text', but 'sentence', 'cluster'; --column names another"),
+        ([], "in.csv has a column 'cluster' already: rename it, or choose another --prefix"),
+        (["--model", "nobody", "--prefix", "x_"], "model 'nobody' is not served"),
+    ],
+)
+def test_what_does_not_fit_is_said(url: str, semblance: Run, tmp_path: Path, arguments: list[str], error: str) -> None:
+    source = write(tmp_path / "in.csv", [{"sentence": "a dog", "cluster": "7"}])
+    ran = semblance("dedupe", source, tmp_path / "out.csv", *arguments, "--url", url)
+    assert ran.code == 2
+    assert error in ran.err
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".jsonl"] == ["in.csv"]  # no output
+
+
+def test_an_output_is_not_replaced_unasked(url: str, semblance: Run, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.csv", [{"sentence": "a dog"}])
+    output = write(tmp_path / "out.csv", [{"precious": "1"}])
+    assert "out.csv exists; --overwrite replaces it" in semblance("dedupe", source, output, "--url", url).err
+    assert "is the input too" in semblance("dedupe", source, source, "--overwrite", "--url", url).err
+    assert semblance("dedupe", source, output, "--overwrite", "--url", url).code == 0
+    assert read(output)[0]["cluster"] == "1"
+
+
+def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from semblance.async_client import AsyncClient
+
+    source = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(1000)])
+    asked: list[int] = []
+    embed = AsyncClient.embed
+
+    async def breaks(self: AsyncClient, texts: Any, **options: Any) -> Any:
+        if sum(asked) > 600:
+            raise NoAnswer("gone")
+        asked.append(len(texts))
+        return await embed(self, texts, **options)
+
+    monkeypatch.setattr(AsyncClient, "embed", breaks)
+    command = ("dedupe", source, tmp_path / "out.csv", "--url", url, "--concurrency", 1)
+    assert semblance(*command).code == 3
+    first = sum(asked)
+    asked.clear()
+    assert semblance(*command).code == 0
+    assert first + sum(asked) == 1000
+    assert len(read(tmp_path / "out.csv")) == 1000
+
+
+def test_kept_embeddings_are_used_again(
+    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write(tmp_path / "corpus.csv", [{"sentence": text} for text in sentences(20)])
+    queries = write(tmp_path / "queries.csv", [{"query": "a dog"}])
+    command = (
+        "search",
+        corpus,
+        queries,
+        tmp_path / "out.csv",
+        "--url",
+        url,
+        "--keep",
+        tmp_path / "kept",
+        "--overwrite",
+    )
+    asked: list[str] = []
+    run_batch = vectors.run_batch
+
+    async def counted(client: Any, source: Path, *rest: Any, **options: Any) -> Any:
+        asked.append(source.name)
+        return await run_batch(client, source, *rest, **options)
+
+    monkeypatch.setattr(vectors, "run_batch", counted)
+    assert semblance(*command[:-1]).code == 0
+    assert asked == ["corpus.csv.texts.jsonl", "out.csv.queries.texts.jsonl"]
+    kept = read(tmp_path / "out.csv")
+    (tmp_path / "out.csv").unlink()
+    asked.clear()
+    assert semblance(*command[:-1]).code == 0
+    assert asked == ["out.csv.queries.texts.jsonl"]
+    assert read(tmp_path / "out.csv") == kept
+    write(corpus, [{"sentence": "another file"}])
+    (tmp_path / "out.csv").unlink()
+    assert semblance(*command[:-1]).code == 0
+    assert asked[1:] == ["corpus.csv.texts.jsonl", "out.csv.queries.texts.jsonl"]
+    assert read(tmp_path / "out.csv")[0]["match"] == "another file"
+
+
+def test_without_its_packages_it_says_what_to_install(tmp_path: Path) -> None:
+    source = write(tmp_path / "in.csv", [{"sentence": "a dog"}])
+    done = python(
+        f"sys.argv = ['semblance', 'dedupe', {str(source)!r}, 'out.csv']\n"
+        "from semblance.__main__ import main; sys.exit(main())",
+        "faiss",
+    )
+    assert done.returncode == 2
+    assert "searching a file needs faiss, which is not installed" in done.stderr
