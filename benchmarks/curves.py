@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, pairwise
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -34,7 +35,12 @@ from benchmarks.targets import DEFAULT  # noqa: E402
 NAME = "curves"
 CANDIDATES = (10, 100, 1000, 10_000)
 WORDS = (20, 200, 2000, 20_000)
-SETTINGS = {"max_candidates": 10_000, "max_text_chars": 200_000, "max_body_bytes": 16 << 20, "log_level": "warning"}
+SETTINGS: dict[str, Any] = {
+    "max_candidates": 10_000,
+    "max_text_chars": 200_000,
+    "max_body_bytes": 16 << 20,
+    "log_level": "warning",
+}
 _SEEDS = count(1)
 
 

@@ -115,8 +115,8 @@ def main() -> None:
                     workloads.ask_once(servers[who, row.redis].port, row.path, loads[name].bodies)
         for round_ in range(options.rounds):
             for name, row in rows.items():
-                who = [*([ECHO] if row.echo else []), *trees]
-                for each in who if round_ % 2 else reversed(who):
+                turn = [*([ECHO] if row.echo else []), *trees]
+                for each in turn if round_ % 2 else reversed(turn):
                     used = microseconds(servers[each, row.redis], row, loads[name], options.seconds)
                     taken.setdefault((name, each), []).append(used)
                 if name == "64 new pairs":
