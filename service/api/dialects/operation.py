@@ -16,7 +16,9 @@ from service.api.pieces import Most, TooMuch
 class Endpoint(Protocol):
     """The answers of a POST path."""
 
-    known: Callable[[bytes], tuple[str, bytes] | None] | None  # what `__call__` gives, where it is kept whole
+    @property
+    def known(self) -> Callable[[bytes], tuple[str, bytes] | None] | None:
+        """What `__call__` gives for a body whose answer is kept whole; None for a path that keeps none."""
 
     def __call__(self, body: Body) -> Awaitable[tuple[str, bytes]]:
         """A body -> the model that answered, the answer's JSON."""
