@@ -136,7 +136,7 @@ def _of_every_model(grid: Grid, least_seconds: float) -> list[Cell]:
 def _of(model: str, folder: Path, cells: Sequence[Cell], name: str | None = None, **more: Any) -> App:
     environment = {
         **LIMITS,
-        "SEMBLANCE_MODELS_DIR": str(_alone(model, folder)),
+        "SEMBLANCE_MODELS_DIR": str(alone(model, folder)),
         "SEMBLANCE_DEFAULT_SIMILARITY": model,
         "SEMBLANCE_DEFAULT_RANK": model,
         "SEMBLANCE_CACHE_BYTES": str(workloads.CACHE_BYTES),
@@ -156,7 +156,7 @@ def _of_default(grid: Grid, folder: Path) -> list[App]:
     ]
 
 
-def _alone(model: str, folder: Path) -> Path:
+def alone(model: str, folder: Path) -> Path:
     """A models folder with this model and the model for /entailment."""
     target = folder / f"only-{model}"
     for name in (model, ENTAILMENT):

@@ -8,7 +8,7 @@ because it does not depend on context (Greek final sigma) and unfolds sharp s.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 
@@ -48,6 +48,7 @@ _ASCII_WORD = re.compile(
     r"|[^\w\s\x1c-\x1f]|_",  # \x1c-\x1f are white space, but not with re.ASCII
     re.ASCII,
 )
+END = "\0"  # ends each of several texts that are read in one go
 # Long runs that may consist of marks, none of which matches \w.
 _LONGEST_RUN = 32  # of marks: unicodedata sorts longer ones in noticeable time
 _LONG_RUN = re.compile(rf"[^\w\s]{{{_LONGEST_RUN},}}")
@@ -129,6 +130,22 @@ def _sort_marks(run: re.Match[str]) -> str:
 def split_words(text: str) -> list[str]:
     """Words, clitics, numbers and punctuation marks of a sentence, normalised, in order."""
     return _words(_spaced(normalise(text)))
+
+
+def chunks_and_ends(texts: Sequence[str]) -> list[str] | None:
+    """What white space separates in several texts, each text's chunks followed by `END`, in one go.
+
+    `words_of_chunk` of each chunk are the words of `split_words`, in order. A chunk of letters and digits is one word.
+    None unless all texts are short, and of printable ASCII, which needs no normalisation but for its case.
+    """
+    if max(map(len, texts)) > _PART or not (joined := "".join(texts)).isascii() or not joined.isprintable():
+        return None
+    return f" {END} ".join((*texts, "")).lower().split()
+
+
+def words_of_chunk(chunk: str) -> list[str]:
+    """The words of a chunk of `chunks_and_ends`."""
+    return _words(chunk)
 
 
 def words_in_parts(text: str) -> Iterator[list[str]]:

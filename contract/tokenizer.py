@@ -17,12 +17,13 @@ from typing import NamedTuple
 from contract.errors import TokenizerError
 from contract.files import read_regular
 from contract.padding import PADDING_ID
-from contract.text import words_in_parts
+from contract.text import END, chunks_and_ends, words_in_parts, words_of_chunk
 
 FORMAT = 1
 MOST_BYTES = 64 << 20  # of the file; published ones have 0.6 MB
 CONTINUATION = "##"
 _UNKNOWN = PADDING_ID  # not the id of a word
+_END = -1  # stands for the end of a text where several are read in one go
 MAX_PIECED_CHARS = 64  # longer "words" (keys, base64) get one bucket
 
 
@@ -74,6 +75,12 @@ class Tokenizer:
             if len(ids) != len(entries):
                 repeated = Counter(entries).most_common(1)[0][0]
                 raise TokenizerError(f"{what} {repeated!r} is in the vocabulary twice")
+        # Whether every word of the vocabulary is a word by itself: then a chunk that is in it is that word.
+        self._whole = END not in self._word_ids and all(
+            word.isalnum() or not word.isascii() or words_of_chunk(word) == [word] for word in self.words
+        )
+        if self._whole:
+            self._word_ids[END] = _END
         self._first_pieces = {p: i for p, i in self._piece_ids.items() if not p.startswith(CONTINUATION)}
         cut = len(CONTINUATION)
         self._later_pieces = {p[cut:]: i for p, i in self._piece_ids.items() if p.startswith(CONTINUATION)}
@@ -97,20 +104,69 @@ class Tokenizer:
         for words in words_in_parts(text):
             found = list(map(self._word_ids.get, words, repeat(_UNKNOWN)))
             read += len(found)
-            if of_these := found.count(_UNKNOWN):
-                unknown += of_these
-                start = 0
-                for _ in range(of_these):
-                    end = found.index(_UNKNOWN, start)
-                    ids += found[start:end]
-                    ids += self.fallback(words[end])
-                    start = end + 1
-                ids += found[start:]
-            else:
-                ids += found
+            of_these = found.count(_UNKNOWN)
+            unknown += of_these
+            ids += self._with_fallbacks(words, found, of_these) if of_these else found
             if len(ids) > max_tokens:
                 break
         return Encoded(tuple(ids[:max_tokens]), read, unknown, len(ids) > max_tokens)
+
+    def encode_all(self, texts: Sequence[str], max_tokens: int) -> list[Encoded]:
+        """`encode` of every text; short ones in ASCII are read in one go, in half the time."""
+        chunks = chunks_and_ends(texts) if self._whole and len(texts) > 1 else None
+        if chunks is None:
+            return [self.encode(text, max_tokens) for text in texts]
+        found = list(map(self._word_ids.get, chunks, repeat(_UNKNOWN)))
+        sentences: list[Encoded] = []
+        start = 0
+        for _ in texts:
+            end = found.index(_END, start)
+            ids, unknown, words = found[start:end], 0, end - start
+            if _UNKNOWN in ids:
+                ids, words, unknown = self._cut_chunks(chunks[start:end], ids)
+            sentences.append(Encoded(tuple(ids[:max_tokens]), words, unknown, len(ids) > max_tokens))
+            start = end + 1
+        return sentences
+
+    def _cut_chunks(self, chunks: Sequence[str], ids: list[int]) -> tuple[list[int], int, int]:
+        """The ids of these chunks where some were not found; the number of words, and of unknown ones."""
+        unknown = more = 0
+        words, place = len(chunks), -1
+        known = self._word_ids.get
+        for _ in range(ids.count(_UNKNOWN)):
+            place = ids.index(_UNKNOWN, place + 1)
+            chunk = chunks[place - more]
+            if chunk.isalnum():
+                parts = [chunk]
+            elif chunk[:-1].isalnum():  # a word before a full stop or comma
+                parts = [chunk[:-1], chunk[-1]]
+            else:
+                parts = words_of_chunk(chunk)
+            words += len(parts) - 1
+            of_chunk: list[int] = []
+            for part in parts:
+                one = known(part, _UNKNOWN)
+                if one == _UNKNOWN:
+                    unknown += 1
+                    of_chunk += self.fallback(part)
+                else:
+                    of_chunk.append(one)
+            ids[place : place + 1] = of_chunk
+            more += len(of_chunk) - 1
+            place += len(of_chunk) - 1
+        return ids, words, unknown
+
+    def _with_fallbacks(self, words: Sequence[str], found: list[int], unknown: int) -> list[int]:
+        """The ids found of these words, with fallbacks where `unknown` of them have none."""
+        ids: list[int] = []
+        start = 0
+        for _ in range(unknown):
+            end = found.index(_UNKNOWN, start)
+            ids += found[start:end]
+            ids += self.fallback(words[end])
+            start = end + 1
+        ids += found[start:]
+        return ids
 
     def fallback(self, word: str) -> list[int]:
         """Ids of a word outside the vocabulary: its pieces, or one bucket."""

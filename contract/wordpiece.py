@@ -9,6 +9,7 @@ The library is no part of the base install; the extras `service` and `training` 
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 from contract.errors import TokenizerError
@@ -80,6 +81,10 @@ class WordPiece:
             start = end
         read = tuple(map(self._ids.__getitem__, ids))
         return Encoded(read[:max_tokens], words, ids.count(self._unknown), len(ids) > max_tokens)
+
+    def encode_all(self, texts: Sequence[str], max_tokens: int) -> list[Encoded]:
+        """`encode` of every text."""
+        return [self.encode(text, max_tokens) for text in texts]
 
     def token(self, token_id: int) -> str:
         """The piece an id stands for, for people to read; `##` marks one that continues a word."""

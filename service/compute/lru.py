@@ -79,17 +79,32 @@ class LruCache(Generic[H, V]):
             found.append(value)
         return found
 
+    def get(self, key: H) -> V | None:
+        """The value of a key, or None."""
+        value = self._entries.get(key)
+        if value is not None:
+            self._entries.move_to_end(key)
+        return value
+
+    def discard(self, key: H) -> None:
+        """Drop the entry of a key, if there is one."""
+        if (value := self._entries.pop(key, None)) is not None:
+            self.held -= self._size(key, value)
+
     def keep(self, values: Iterable[tuple[H, V]]) -> None:
         """Add entries; a known key keeps its value, and very large entries are not kept."""
         if not self._memory.most:
             return
         entries, size = self._entries, self._size
         for key, value in values:
-            if key not in entries:
+            known = len(entries)
+            entries.setdefault(key, value)  # one look-up: hashing a key of many token ids takes long
+            if len(entries) > known:
                 needed = size(key, value)
                 if needed <= LARGEST_ENTRY_BYTES:
-                    entries[key] = value
                     self.held += needed
+                else:
+                    del entries[key]
         self._memory.make_room()
 
     def forget(self, needed: int) -> None:

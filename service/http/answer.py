@@ -14,6 +14,7 @@ from service.observe.telemetry import NO_MODEL
 from service.observe.timings import Timings
 from service.parsing import AT
 
+_NO_BODY = Body()
 _LINES = b"content-type: application/json\r\nx-request-id: %%s\r\n%s: %s\r\n" % NOSNIFF
 _TENSOR_LINES = _LINES.replace(b"application/json", TENSORS)
 
@@ -35,7 +36,7 @@ class Answer:
         self._started = False
         self.caller: str | None = None  # name of the API key
         self.model = NO_MODEL
-        self.question = Body()  # of the request, once it is read
+        self.question = _NO_BODY  # of the request, once it is read
         self.status = 500
         self.timings: Timings | None = None  # of a request that scores
 

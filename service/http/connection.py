@@ -83,6 +83,11 @@ class Connection(HttpToolsProtocol):
         self.pipeline.clear()
         super().connection_lost(exc)
 
+    @property
+    def has_whole_body(self) -> bool:
+        """Whether the body of the request that is being answered has arrived."""
+        return self._running is not None and not self._running.more_body
+
     def when_left(self, call: Callable[[], None]) -> None:
         """Set the callback for a client that leaves before the answer to the current request is complete."""
         self._when_left = call

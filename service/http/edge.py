@@ -255,12 +255,18 @@ class Edge:
             raise UnsupportedMedia("the body must not be compressed")
         answer.timings = timings = Timings(self._tracing is not None)
         TIMINGS.set(timings)
-        body = payload = None
+        body = payload = arrived = None
+        if endpoint.known is not None and connection is not None and connection.has_whole_body:
+            arrived = await self._read(headers, receive)  # does not wait, so it needs no time limit
+            if (found := endpoint.known(arrived)) is not None:
+                answer.model, payload = found
+                await answer.succeed(payload)
+                return
         try:
             with TimeLimit(self._timeout) as limit:
                 if connection is not None:
                     connection.when_left(limit.leave)
-                answer.question = body = Body(await self._read(headers, receive))
+                answer.question = body = Body(await self._read(headers, receive) if arrived is None else arrived)
                 if tensors:
                     body.json_length = headers.get(JSON_LENGTH)
                 answer.model, payload = await endpoint(body)

@@ -216,7 +216,10 @@ class Telemetry:
         (answers or self._answers[route, OTHER_STATUS]).inc()
         if timings is not None and model != NO_MODEL:
             for phase, spent in zip(self._phases[model], timings.seconds, strict=True):
-                phase.observe(spent)
+                if spent:
+                    phase.observe(spent)
+                else:  # most are 0: it belongs to the first bucket
+                    phase.counts[0] += 1
 
     def cache_counters(self, tier: CacheTier) -> tuple[CounterSeries, CounterSeries]:
         """Hits and misses of one tier."""

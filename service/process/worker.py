@@ -64,6 +64,8 @@ def _serve(settings: Settings, server_of: Callable[[Edge], Server], sockets: lis
     # Vocabularies are millions of objects that live as long as the process: garbage collection skips them.
     gc.collect()
     gc.freeze()
+    # Most objects of a request are freed without it; at 700 new ones, its usual rhythm, it takes 5 % of the CPU time.
+    gc.set_threshold(20_000, 20)
     counts, cpus = app.service.counts, usable_cpus()
     log.info(
         "starting",

@@ -4,12 +4,12 @@ An answer does not depend on the other sentences of its batch or on the caches.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from sys import getsizeof
 from time import perf_counter
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar, cast
 from weakref import WeakMethod
 
 import numpy as np
@@ -28,15 +28,14 @@ from service.observe.telemetry import ModelTelemetry
 from service.observe.timings import TIMINGS, TOKENISE
 from service.parsing import AT
 from service.schemas import Named
+from service.scoring.reading import Counted, turns_of, weight_of
 from service.settings import CachePolicy
 
 # Expected cost of reading a text, in characters of ASCII:
-_TIMES_BEYOND_ASCII = 8  # for other characters, each of which is looked up
 _CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of tokens
 _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
 _LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
 _FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
-_TURN_SECONDS = 0.0008  # of reading in the event loop for one request before other requests have a turn
 _FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
 _NOTHING: Collection[Key] = ()
 P = ParamSpec("P")
@@ -82,7 +81,7 @@ class Scorer(ABC):
         self._symmetric = frozenset(name for name in scored if manifest.score_task(name).symmetric)
         self._token = tokenizer.token
         self._most_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
-        self._tokenise = partial(tokenizer.encode, max_tokens=manifest.limits.max_tokens)
+        self._tokenise = partial(tokenizer.encode_all, max_tokens=manifest.limits.max_tokens)
         self._memory = cache.memory
         self._lru = cache.memory.lru(_encoded_bytes)
         self._telemetry = telemetry
@@ -140,7 +139,7 @@ class Scorer(ABC):
 
     async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], share: float) -> list[Encoded]:
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
-        chars = list(map(self._chars, new))
+        chars = self._costs(new)
         if sum(chars) <= _FEW_CHARS:
             began = perf_counter()
             sentences = self.tokenise(new)
@@ -148,9 +147,9 @@ class Scorer(ABC):
         else:
             turns = [
                 (seconds, partial(self.tokenise, new[part]))
-                for seconds, part in _turns([each * self._per_char.reading for each in chars])
+                for seconds, part in turns_of([each * self._per_char.reading for each in chars])
             ]
-            scored = sum(min(_weight(text), self._most_chars) for text in new)
+            scored = sum(min(each, self._most_chars) for each in map(weight_of, new))
             in_all = (sum(chars) * self._per_char.reading + scored * self._per_char.scoring) / share
             sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
         found = dict(zip(new, sentences, strict=True))
@@ -159,11 +158,18 @@ class Scorer(ABC):
 
     def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> token ids, at once."""
-        return list(map(self._tokenise, texts))
+        return self._tokenise(texts)
+
+    def _costs(self, texts: Sequence[str]) -> Sequence[float]:
+        """`_chars` of each text; at once where all are in ASCII and within the limit, as most are."""
+        lengths = list(map(len, texts))
+        if max(lengths) <= self._most_chars and "".join(texts).isascii():
+            return lengths
+        return list(map(self._chars, texts))
 
     def _chars(self, text: str) -> float:
         """Expected cost of reading, in characters of ASCII within the model's limit, as `_per_char` is measured."""
-        weight = _weight(text)
+        weight = weight_of(text)
         return min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
 
     def tokens(self, sentence: Encoded) -> list[str]:
@@ -199,17 +205,29 @@ class Scorer(ABC):
     async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> Scores:
         """Scores from the cache; the missing ones are computed and added."""
         cache, computed = self._scores[name], _NOTHING
-        kept = cache.find(pairs)
-        fresh: dict[Pair, Score] = {}
-        if None in kept:
-            new = list(dict.fromkeys(pair for pair, score in zip(pairs, kept, strict=True) if score is None))
+        scores = cache.find(pairs)
+        if places := [i for i, score in enumerate(scores) if score is None]:
+            # By position: a pair that a request repeats is compared twice, which costs less than finding it.
+            new = [pairs[i] for i in places]
             answer, computed = await self._similarity(new, name, cached=True)
             of_new: Iterable[float | None] = repeat(None) if answer.rating is None else answer.rating.tolist()
-            fresh.update(zip(new, map(Score, answer.raw_score.tolist(), of_new, answer.score.tolist()), strict=True))
-            cache.keep(fresh.items())
-        scores = [score or fresh[pair] for pair, score in zip(pairs, kept, strict=True)]
-        rated = [each.rating for each in scores if each.rating is not None]  # all have one, or none
-        return Scores([each.raw for each in scores], rated or None, [each.score for each in scores], computed)
+            fresh = list(map(Score, answer.raw_score.tolist(), of_new, answer.score.tolist()))
+            for i, score in zip(places, fresh, strict=True):
+                scores[i] = score
+            cache.keep(zip(new, fresh, strict=True))
+        raw, ratings, calibrated = zip(*cast(list[Score], scores), strict=True)
+        rated = None if ratings[0] is None else list(ratings)  # all have one, or none
+        return Scores(list(raw), rated, list(calibrated), computed)
+
+    def keeps_scores(self, name: ScoreTask) -> bool:
+        """Whether the scores of a task are cached."""
+        return name in self._scores
+
+    def count(self, name: ScoreTask, counted: Counted, scores: Sequence[float]) -> None:
+        """Count an answer that was kept whole, as if its sentences were read again and its scores found."""
+        self._telemetry.read(*counted)
+        self._scores[name].count_found(len(scores))
+        self._telemetry.scored(scores)
 
     @abstractmethod
     async def _similarity(
@@ -258,7 +276,7 @@ class Scorer(ABC):
         if policy == "off" or not self._memory.most:
             self._scores = {}
         texts = [*a, *b]
-        chars = max(sum(map(_weight, texts)), 1)
+        chars = max(sum(map(weight_of, texts)), 1)
         tiers, seconds = self._measure(self.tokenise(a), self.tokenise(b), policy)
         self.seconds_per_new_pair = seconds / len(a)
         self._per_char = _SecondsPerChar(best_time(lambda: self.tokenise(texts)) / chars, seconds / chars)
@@ -306,22 +324,6 @@ _EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes
 
 def _encoded_bytes(text: str, sentence: Encoded) -> int:
     return _EACH_TEXT_BYTES + getsizeof(text) + ID_BYTES * len(sentence.ids)
-
-
-def _weight(text: str) -> int:
-    """Its cost, in characters of ASCII."""
-    return len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII)
-
-
-def _turns(seconds: Sequence[float]) -> Iterator[tuple[float, slice]]:
-    """Reading cut into turns: expected seconds of each text -> those of each turn, and the places of its texts."""
-    start, needs = 0, 0.0
-    for i, each in enumerate(seconds):
-        if needs >= _TURN_SECONDS:
-            yield needs, slice(start, i)
-            start, needs = i, 0.0
-        needs += each
-    yield needs, slice(start, len(seconds))
 
 
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:

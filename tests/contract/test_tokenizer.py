@@ -131,6 +131,34 @@ def test_any_text_gives_ids_within_the_table_and_the_limit(text: str, limit: int
     assert 0 <= encoded.unknown <= encoded.words
 
 
+# Few characters, so that words, clitics, numbers and what separates them meet often.
+PLAIN_TEXT = st.text("abdotnsv'\"_.,-!?10  NT")
+OTHER_TEXT = st.text("a\u00e9 .\t\n\x00\x1c\u732b")
+
+
+@given(st.lists(PLAIN_TEXT, min_size=1, max_size=4), st.integers(1, 6))
+def test_many_texts_at_once_are_read_as_one_by_one(texts: list[str], limit: int) -> None:
+    vocabulary = Tokenizer(("do", "n't", "'s", "a", "1.0", "-", "s", "."), ("un", "##do", "b", "##1"), 4)
+    assert vocabulary.encode_all(texts, limit) == [vocabulary.encode(text, limit) for text in texts]
+
+
+@given(st.lists(PLAIN_TEXT | OTHER_TEXT, min_size=2, max_size=4), st.integers(1, 6))
+def test_many_texts_may_need_normalisation(texts: list[str], limit: int) -> None:
+    assert TOKENIZER.encode_all(texts, limit) == [TOKENIZER.encode(text, limit) for text in texts]
+
+
+def test_a_vocabulary_of_words_that_no_text_has_is_read_one_by_one() -> None:
+    odd = Tokenizer(("don't", "a-b", "a", "b", "-", "do", "n't", "\0"))
+    texts = ["A-b don't", "do a-b"]
+    assert odd.encode_all(texts, 9) == [odd.encode(text, 9) for text in texts]
+    assert odd.encode_all(texts, 9)[0].ids == (3, 5, 4, 6, 7)
+
+
+def test_many_texts_may_be_long() -> None:
+    texts = ["the " * 400, "cat"]
+    assert TOKENIZER.encode_all(texts, 500) == [TOKENIZER.encode(text, 500) for text in texts]
+
+
 @pytest.mark.parametrize(
     ("words", "pieces", "buckets", "message"),
     [

@@ -1,7 +1,7 @@
 """POST requests of the families, and the selection by the body on a path that several share."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import get_args, get_type_hints
+from typing import Protocol, get_args, get_type_hints
 
 from fastapi.params import Depends
 from fastapi.routing import APIRoute
@@ -12,7 +12,16 @@ from service.api.dialects.family import ErrorFormat, Family, own_error
 from service.api.json_endpoint import Call, JsonEndpoint
 from service.api.pieces import Most, TooMuch
 
-Endpoint = Callable[[Body], Awaitable[tuple[str, bytes]]]  # a body -> the model that answered, the answer's JSON
+
+class Endpoint(Protocol):
+    """The answers of a POST path."""
+
+    @property
+    def known(self) -> Callable[[bytes], tuple[str, bytes] | None] | None:
+        """What `__call__` gives for a body whose answer is kept whole; None for a path that keeps none."""
+
+    def __call__(self, body: Body) -> Awaitable[tuple[str, bytes]]:
+        """A body -> the model that answered, the answer's JSON."""
 
 
 class Operation(JsonEndpoint):
@@ -90,6 +99,7 @@ class Choice:
         self.path = operations[0].path
         self._operations = operations
         self._own = own
+        self.known = None if own is None else own.known
         self._fallback = own or next(each for each in operations if not each.second_field)
         self._markers = [operation.marker for operation in operations]
 

@@ -125,6 +125,16 @@ async def test_the_latest_version_is_swapped_in(root: Path, serve: Serve, caplog
     assert [r.message for r in caplog.records if r.name == "service.models.reload"] == ["model reloaded"] * 2
 
 
+async def test_an_answer_that_was_kept_ends_with_its_model(root: Path, serve: Serve) -> None:
+    async with serve(models_dir=root) as client:
+        for _ in range(3):  # the third is answered whole from memory
+            assert await scored(client) == (pytest.approx(expected(root, 1)), 1)
+        add(root, 2)
+        await reloaded(client)
+        for _ in range(3):
+            assert await scored(client) == (pytest.approx(expected(root, 2)), 2)
+
+
 async def test_a_version_taken_away_gives_way_to_the_one_before(root: Path, serve: Serve) -> None:
     add(root, 2)
     async with serve(models_dir=root) as client:

@@ -115,9 +115,9 @@ async def test_a_sentence_in_flight_is_not_encoded_again(scorer, recorder) -> No
 async def test_a_text_is_read_once(scorer, monkeypatch) -> None:
     read: list[str] = []
 
-    def tokenise(text: str, encode=scorer._tokenise):
-        read.append(text)
-        return encode(text)
+    def tokenise(texts: list[str], encode=scorer._tokenise):
+        read.extend(texts)
+        return encode(texts)
 
     monkeypatch.setattr(scorer, "_tokenise", tokenise)
     long = " ".join(["man"] * 400)  # too long to be remembered
