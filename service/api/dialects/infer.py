@@ -5,7 +5,7 @@ The names of the inputs say what is asked, as the fields of our own routes do: `
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
@@ -177,6 +177,19 @@ def outputs_of(model: Model) -> list[Tensor]:
     return found
 
 
+class _OfModel:
+    """The answers of one model; none is kept whole."""
+
+    known = None
+
+    def __init__(self, answer: Callable[[Body], Awaitable[tuple[str, bytes]]]) -> None:
+        self._answer = answer
+
+    def __call__(self, body: Body) -> Awaitable[tuple[str, bytes]]:
+        """See `Endpoint`."""
+        return self._answer(body)
+
+
 class Infer:
     """The routes whose path names the model."""
 
@@ -193,7 +206,7 @@ class Infer:
             return None
         model, version = found.groups()
         name = model if version is None else f"{self._scoring.aliases.get(model, model)}{AT}{version}"
-        return PATHS[version is not None], partial(self._answer, name)
+        return PATHS[version is not None], _OfModel(partial(self._answer, name))
 
     def documented(self, dependencies: Sequence[Depends]) -> list[APIRoute]:
         """The routes, for the documentation only."""
