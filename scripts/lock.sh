@@ -22,5 +22,5 @@ compile pyproject.toml --extra server --extra tracing --constraints constraints.
     --output-file requirements.txt "$@" >/dev/null
 # onnxruntime and onnxruntime-gpu are one module in two packages.
 echo "onnxruntime; sys_platform == 'none'" >>"$without"
-compile pyproject.toml --extra service --extra tracing --extra gpu --constraints constraints.txt --override "$without" --generate-hashes --output-file requirements-gpu.txt "$@" >/dev/null
+compile pyproject.toml --extra server --extra tracing --extra gpu --constraints constraints.txt --override "$without" --generate-hashes --output-file requirements-gpu.txt "$@" >/dev/null
 sed -n 's/^requires = \["\(.*\)"\].*/\1/p' pyproject.toml | compile - --generate-hashes --output-file requirements-build.txt >/dev/null

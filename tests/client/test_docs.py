@@ -77,10 +77,11 @@ def test_every_example_is_run() -> None:
     """Those in Python and of `semblance` are counted by page, so that a new one is not forgotten here."""
     assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (3, 4, 5)
     python = [page for page, language, _ in BLOCKS if language == "python"]
-    # Those of engines.md: test_engines.py; that of own-model.md: tests/training/publishing/test_own_model.py.
+    # Those of engines.md: test_engines.py; of integrations.md: tests/dialects/test_integrations.py; that of
+    # own-model.md: tests/training/publishing/test_own_model.py.
     assert python == [
         "README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4, *["docs/engines.md"] * 4,
-        "docs/how-to/own-model.md",
+        "docs/how-to/own-model.md", *["docs/integrations.md"] * 7,
     ]  # fmt: skip
     ours = [page for page, _, block in BLOCKS if re.search(r"^(?:\$ )?semblance ", block, flags=re.MULTILINE)]
     # The last two: test_engines.py, tests/test_packages.py.

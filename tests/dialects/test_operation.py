@@ -67,7 +67,9 @@ async def test_the_documentation_shows_every_body_of_a_path(serve: Serve, models
         for path, methods in api["paths"].items():
             for request in bodies(methods.get("post"), schemas):
                 for example in request["examples"]:
-                    response = await client.post(path, json=example)
+                    if "{version}" in path:
+                        continue  # these models have none; the examples are those of the path without
+                    response = await client.post(path.format(model="avg-paraphrase"), json=example)
                     assert response.status_code == 200, (path, example, response.text)
                     asked += 1
     assert again == api

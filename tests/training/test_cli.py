@@ -41,7 +41,7 @@ def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("train", "nope"), "no recipe 'nope'; `python -m training recipes` lists all"),
+        (("train", "xyzzy"), "no recipe 'xyzzy'; `python -m training recipes` lists all"),
         (("train", "gran-paraphrases"), "no recipe 'gran-paraphrases'; did you mean gran-paraphrase"),
         (("train", "avg-sick", "--runs", "{tmp}"), "run `python -m training distill minilm-256`"),
         (("train", "pwim-sick-glove", "--runs", "{tmp}"), "run `python -m training vectors glove-sick-300`"),
@@ -90,9 +90,9 @@ def test_the_commands_of_a_card_retrain_what_a_run_starts_from_first() -> None:
 
 def test_a_table_whose_figures_are_committed_says_how_to_make_them_anew(tmp_path: Path) -> None:
     """As in a fresh clone: figures are there, runs are not."""
-    shown = training("reproduce", "mgim-msrp", "--dry-run", "--runs", str(tmp_path), data=tmp_path).stdout
-    assert "mgim-msrp: 0 to do" in shown
-    command = next(part for part in shown.split("`") if part.startswith("python -m training reproduce mgim-msrp"))
+    shown = training("reproduce", "pwim-answers", "--dry-run", "--runs", str(tmp_path), data=tmp_path).stdout
+    assert "pwim-answers: 0 to do" in shown
+    command = next(part for part in shown.split("`") if part.startswith("python -m training reproduce pwim-answers"))
     *_, places = command.partition(" reproduce ")
     anew = training("reproduce", *places.split(), "--dry-run", "--runs", str(tmp_path), data=tmp_path).stdout
-    assert "mgim-msrp seed 1: train and measure (int8)" in anew
+    assert "pwim-qa seed 1: train and measure (int8)" in anew

@@ -123,7 +123,9 @@ class InferRequest(ForeignRequest):
     )
 
     inputs: list[InputTensor] = Field(min_length=1, max_length=_MOST_INPUTS, fail_fast=True)
-    outputs: list[OutputName] | None = Field(None, max_length=_MOST_INPUTS, description="all without it")
+    outputs: Annotated[list[OutputName], Field(max_length=_MOST_INPUTS, fail_fast=True)] | None = Field(
+        None, description="all without it"
+    )
     id: str | None = None
     parameters: RequestParameters = RequestParameters()
 

@@ -45,6 +45,7 @@ SHAPES: dict[str, tuple[frozenset[str], ...]] = {
     **dict.fromkeys(GOOD, (OURS,)),
     "/similarity": (OURS, TEI),
     "/embed": (OURS, TEI),
+    "/classify": (OURS, TEI),
     "/rerank": (JINA, TEI),
     "/score": (JINA,),
     "/v1/score": (JINA,),
