@@ -24,6 +24,7 @@ serve: .venv-serve/.service  ## answer on 127.0.0.1:8000, or PORT=9000 HOST=0.0.
 test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@sh scripts/ensure.sh redis-server redis-server "every test with Redis" || true
 	@sh scripts/ensure.sh chromium chromium "every test of the playground in a browser" || true
+	@.venv/bin/python scripts/helm.py || true
 	@.venv/bin/python -m pytest -n 2 --dist loadfile -rs $(ARGS)
 
 check: .venv/.development  ## lint, formatting, types, the documentation, and the deployment's files

@@ -13,7 +13,7 @@ target "image" {
   args      = { PYTHON_IMAGE = PYTHON_IMAGE }
 }
 
-# onnxruntime-gpu is published for amd64 alone.
+# For amd64 alone, as requirements-gpu.txt is.
 target "gpu" {
   inherits  = ["image"]
   platforms = ["linux/amd64"]

@@ -1,19 +1,21 @@
-"""How CPU time and memory of a request grow: ten times the candidates, ten times the words of a text.
+"""How CPU time and memory grow: ten times the candidates, words of a text, words of the vocabulary, and models.
 
-    python -m benchmarks.curves          # about a minute on an idle machine
+    python -m benchmarks.curves          # about two minutes on an idle machine
 
-One service with avg-paraphrase. All texts are new. A curve is linear or better if ten times as much costs at most ten
+One service with avg-paraphrase; with larger vocabularies, and with copies of it, one after the other. All texts are
+new. A curve is linear or better if ten times as much costs at most ten
 times as much. The run writes a dated table and a plot into `benchmarks/results`.
 """
 
 import argparse
 import http.client
 import json
+import random
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count, pairwise
 from pathlib import Path
@@ -26,7 +28,8 @@ import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.apps import alone  # noqa: E402 - the repository is not installed as a package
+from benchmarks import grown  # noqa: E402 - the repository is not installed as a package
+from benchmarks.apps import alone  # noqa: E402
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402
 from benchmarks.sentences import sentences  # noqa: E402
 from benchmarks.servers import Service  # noqa: E402
@@ -35,7 +38,17 @@ from benchmarks.targets import DEFAULT  # noqa: E402
 NAME = "curves"
 CANDIDATES = (10, 100, 1000, 10_000)
 WORDS = (20, 200, 2000, 20_000)
+TIMES_WORDS = (1, 10)  # times the vocabulary of the model
+MODELS_SERVED = (1, 10)
+CURVES = {
+    "candidates": "candidates of /rank",
+    "words": "words of each text of a pair",
+    "vocabulary": "words of the vocabulary, 64 pairs",
+    "models": "models, 64 pairs",
+}
+PAIRS = 64  # of a request, where neither candidates nor words grow
 SETTINGS: dict[str, Any] = {
+    "max_model_bytes": 1 << 30,
     "max_candidates": 10_000,
     "max_text_chars": 200_000,
     "max_body_bytes": 16 << 20,
@@ -52,6 +65,7 @@ class Point:
     size: int
     milliseconds: float
     peak_mb: float
+    start_seconds: float = 0.0  # CPU until the service was ready, where that grows
 
 
 def bodies(curve: str, size: int) -> Iterator[bytes]:
@@ -67,9 +81,14 @@ def bodies(curve: str, size: int) -> Iterator[bytes]:
 
 
 def measure(service: Service, curve: str, size: int, seconds: float) -> Point:
-    """Requests of one size, one after the other, until they have used these seconds of CPU, and ten at least."""
+    """Requests of one size; see `asked_for`."""
     path = "/rank" if curve == "candidates" else "/similarity"
-    made, used, asked = bodies(curve, size), 0.0, 0
+    return asked_for(service, curve, size, path, bodies(curve, size), seconds)
+
+
+def asked_for(service: Service, curve: str, size: int, path: str, made: Iterator[bytes], seconds: float) -> Point:
+    """Requests one after the other, until they have used these seconds of CPU, and ten at least."""
+    used, asked = 0.0, 0
     with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)) as connection:
         while used < seconds or asked < 10:
             some = [next(made) for _ in range(10)]
@@ -83,6 +102,33 @@ def measure(service: Service, curve: str, size: int, seconds: float) -> Point:
             used += service.cpu_seconds() - began
             asked += len(some)
     return Point(curve, size, 1e3 * used / asked, service.resources().peak_mb)
+
+
+def pairs_of(words: Sequence[str] | None) -> Iterator[bytes]:
+    """New requests of 64 pairs, of these words where they are given."""
+    while True:
+        seed = next(_SEEDS)
+        made = sentences(2 * PAIRS, seed) if words is None else grown.texts(words, 2 * PAIRS, random.Random(seed))
+        yield json.dumps({"pairs": [{"a": a, "b": b} for a, b in zip(made[::2], made[1::2], strict=True)]}).encode()
+
+
+def of_folders(seconds: float) -> Iterator[Point]:
+    """Services with ever larger folders of models."""
+    for times in TIMES_WORDS:
+        with tempfile.TemporaryDirectory() as folder:
+            words = grown.with_words(DEFAULT, times, Path(folder))
+            yield served(Path(folder), "vocabulary", len(words), pairs_of(words), seconds)
+    for number in MODELS_SERVED:
+        with tempfile.TemporaryDirectory() as folder:
+            grown.copies(DEFAULT, number, Path(folder))
+            yield served(Path(folder), "models", number, pairs_of(None), seconds)
+
+
+def served(folder: Path, curve: str, size: int, made: Iterator[bytes], seconds: float) -> Point:
+    """A service with these models, asked for pairs."""
+    with Service(models_dir=folder, **SETTINGS) as service:
+        start = service.cpu_seconds()
+        return replace(asked_for(service, curve, size, "/similarity", made, seconds), start_seconds=start)
 
 
 def main() -> None:
@@ -100,30 +146,46 @@ def main() -> None:
             for curve, sizes in (("candidates", CANDIDATES), ("words", WORDS))
             for size in sizes
         ]
+    found += of_folders(options.seconds)
     growth = {(a.curve, b.size): b.milliseconds / a.milliseconds for a, b in pairwise(found) if a.curve == b.curve}
     rows = [
-        [each.curve, f"{each.size:,}", f"{each.milliseconds:.2f}", f"{each.peak_mb:.0f}", _times(growth, each)]
+        [
+            each.curve,
+            f"{each.size:,}",
+            f"{each.milliseconds:.2f}",
+            f"{each.peak_mb:.0f}",
+            _start(each),
+            _times(growth, each),
+        ]
         for each in found
     ]
-    figure, axes = plt.subplots(figsize=(7, 4))
-    for curve in ("candidates", "words"):
-        shown = [each for each in found if each.curve == curve]
-        label = "candidates of /rank" if curve == "candidates" else "words of each text of a pair"
-        axes.loglog([each.size for each in shown], [each.milliseconds for each in shown], marker="o", label=label)
-    axes.set_xlabel("size")
-    axes.set_ylabel("CPU ms of a request")
-    axes.grid(alpha=0.3)
-    axes.legend()
+    figure, both = plt.subplots(1, 2, figsize=(10, 4))
+    for axes, value, label in zip(both, ("milliseconds", "peak_mb"), ("CPU ms of a request", "peak MB"), strict=True):
+        for curve, words in CURVES.items():
+            shown = [each for each in found if each.curve == curve]
+            axes.loglog(
+                [each.size for each in shown], [getattr(each, value) for each in shown], marker="o", label=words
+            )
+        axes.set_xlabel("size")
+        axes.set_ylabel(label)
+        axes.grid(alpha=0.3)
+    both[0].legend()
     plot = f"{datetime.now(UTC).date()}-{NAME}.png"
     figure.tight_layout()
     figure.savefig(options.out / plot, dpi=100)
     about = (
         f"`python -m benchmarks.curves --seconds {options.seconds:g}`: {DEFAULT}, new texts, one request at a time. A "
-        f"text is read up to its model's limit of tokens. {machine('onnxruntime', 'numpy')}."
+        f"text is read up to its model's limit of tokens; texts of the vocabulary are words drawn from all of it. "
+        "In the last two curves each point is a service of its own. "
+        f"{machine('onnxruntime', 'numpy')}."
     )
-    head = ["curve", "size", "CPU ms of a request", "peak MB so far", "of a tenth"]
+    head = ["curve", "size", "CPU ms of a request", "peak MB so far", "CPU s of the start", "of a tenth"]
     lines = [*table(head, rows), "", f"![CPU of a request by its size]({plot})"]
     write(options.out, NAME, "Growth", about, lines, {"points": [vars(each) for each in found]})
+
+
+def _start(point: Point) -> str:
+    return f"{point.start_seconds:.1f}" if point.start_seconds else ""
 
 
 def _times(growth: dict[tuple[str, int], float], point: Point) -> str:

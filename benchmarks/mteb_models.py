@@ -184,9 +184,14 @@ def ranking(name: str, pairs: Sequence[Pair]) -> Set:
     groups = [str(pair.group) for pair in pairs]
     relevant = [pair.label == "1" for pair in pairs]
     queries = {group: pair.a for group, pair in zip(groups, pairs, strict=True)}
+    # mteb leaves a question out where no candidate is named as right; one whose candidates are all named as wrong
+    # counts as 0 there. So only the right ones are named, and both measure the questions that have an answer.
     judged: dict[str, dict[str, int]] = {}
+    candidates: dict[str, list[str]] = {}
     for i, (group, right) in enumerate(zip(groups, relevant, strict=True)):
-        judged.setdefault(group, {})[str(i)] = int(right)  # equal scores are ordered by these names, there and here
+        candidates.setdefault(group, []).append(str(i))  # equal scores are ordered by these names, there and here
+        if right:
+            judged.setdefault(group, {})[str(i)] = 1
     corpus = {"id": [str(i) for i in range(len(pairs))], "title": [""] * len(pairs), "text": [p.b for p in pairs]}
     task = _own_task(name, AbsTaskRetrieval, "Reranking", "map_at_1000")
     task.dataset = {
@@ -195,7 +200,7 @@ def ranking(name: str, pairs: Sequence[Pair]) -> Set:
                 "corpus": Dataset.from_dict(corpus),
                 "queries": Dataset.from_dict({"id": list(queries), "text": list(queries.values())}),
                 "relevant_docs": judged,
-                "top_ranked": {group: list(found) for group, found in judged.items()},
+                "top_ranked": candidates,
             }
         }
     }
@@ -285,7 +290,7 @@ def main() -> None:
     )
     lines = table(
         ["task", "split", "measure", "mteb", "ours", "rows"],
-        [[r.task, r.split, r.measure, f"{r.mteb:.4f}", f"{r.ours:.4f}", str(r.rows)] for r in rows],
+        [[r.task, r.split, r.measure, f"{r.mteb:.5f}", f"{r.ours:.5f}", str(r.rows)] for r in rows],
     )
     write(
         options.out, f"{NAME}-{options.model}", f"{options.model} by mteb", about, lines, {"rows": [*map(list, rows)]}

@@ -31,6 +31,7 @@ from contract.tensors import load_tensors  # noqa: E402
 from contract.wordpiece import load_tokenizer  # noqa: E402
 from service.compute.session import CPU, CUDA, Session, cuda_options, open_session, provider_order  # noqa: E402
 from service.cpus import counts  # noqa: E402
+from service.errors import ProviderError  # noqa: E402
 from service.settings import Settings  # noqa: E402
 
 Feeds = Mapping[str, Array]
@@ -105,7 +106,10 @@ def main() -> None:
     rows, values, placements, on_gpu = [], {}, {}, False
     for model in options.models.split(","):
         folder = settings.models_dir / model
-        sessions = opened(folder, settings)
+        try:
+            sessions = opened(folder, settings)
+        except ProviderError as error:
+            sys.exit(str(error))
         placed: Mapping[str, Counter[str]] = sessions.get("cuda", sessions["cpu"]).placement
         placements[model] = {provider: dict(operators) for provider, operators in placed.items()}
         on_gpu |= "cuda" in sessions
@@ -125,9 +129,9 @@ def main() -> None:
                 ]
             )
     lines = table(["model", "rows", "CPU ms", "GPU ms", "times as fast", "apart", "nodes"], rows)
-    if not on_gpu:
-        lines += ["", "CUDA does not start here: the CPU alone was timed."]
-    about = f"`python benchmarks/providers.py`, {options.rounds} rounds, on {machine('numpy')}."
+    none = "" if on_gpu else "**Not yet run on a GPU**: CUDA does not start here, so the CPU alone was timed.\n\n"
+    command = " ".join(["python benchmarks/providers.py", *sys.argv[1:]])
+    about = f"{none}`{command}`, {options.rounds} rounds, on {machine('numpy')}."
     write(
         options.out,
         "providers",

@@ -14,7 +14,8 @@ from benchmarks.sentences import sentences
 
 CACHE_BYTES = 48 * 1_048_576  # cache budget of the service
 PAIR_BYTES, SCORE_BYTES = 5_500, 700  # bytes cached for a pair with its vectors and texts; for its score alone
-COLD_ITEMS = 30_000  # distinct pairs or candidates of a cold load
+# Distinct pairs or candidates of a cold load: their scores alone are more than the cache holds.
+COLD_ITEMS = 120_000
 WARM_BODIES = {1: 500, 64: 20}  # pairs of a body -> bodies
 WARM_ITEMS = 8_000  # pairs, for larger bodies
 

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+# Stands for a norm of 0, where the dot product is 0 too; far below the product of any two others in float32.
+_LEAST_NORM = np.finfo(np.float64).tiny
+
 Floats = npt.NDArray[np.float64]
 Embeddings = npt.NDArray[np.floating]
 
@@ -16,8 +19,7 @@ def cosine(a: Embeddings, b: Embeddings) -> Floats:
     """Cosine of each pair of rows: [n, d] or [1, d], [n, d] -> [n] in [-1, 1]; 0 where a row is all zeros."""
     a64, b64 = a.astype(np.float64), b.astype(np.float64)
     norms = np.sqrt(np.vecdot(a64, a64) * np.vecdot(b64, b64))
-    norms[norms == 0] = 1.0  # the dot product is 0 then
-    return clip(np.vecdot(a64, b64) / norms, -1.0, 1.0)
+    return clip(np.vecdot(a64, b64) / np.maximum(norms, _LEAST_NORM), -1.0, 1.0)
 
 
 def exp_l1(a: Embeddings, b: Embeddings) -> Floats:

@@ -211,7 +211,7 @@ def read_similarity(task: SimilarityTask | ProbabilityTask, raw: Floats) -> Simi
     if task.label_scale is not None:
         low, high = task.label_scale
         rating = clip(value, low, high)
-        return Similarities(raw, rating, to_unit(rating, low, high))
+        return Similarities(raw, rating, (rating - low) / (high - low))
     if task.calibration is not None:
         return Similarities(raw, None, clip(value, 0.0, 1.0))
     return Similarities(raw, None, to_unit(raw, *task.raw_range))

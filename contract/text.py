@@ -48,6 +48,8 @@ _ASCII_WORD = re.compile(
     r"|[^\w\s\x1c-\x1f]|_",  # \x1c-\x1f are white space, but not with re.ASCII
     re.ASCII,
 )
+# Marks that are words of their own wherever white space follows: what they end is then a chunk by itself.
+_ENDS_CHUNKS = (". ", ", ", "? ", "! ")
 END = "\0"  # ends each of several texts that are read in one go
 # Long runs that may consist of marks, none of which matches \w.
 _LONGEST_RUN = 32  # of marks: unicodedata sorts longer ones in noticeable time
@@ -140,7 +142,10 @@ def chunks_and_ends(texts: Sequence[str]) -> list[str] | None:
     """
     if max(map(len, texts)) > _PART or not (joined := "".join(texts)).isascii() or not joined.isprintable():
         return None
-    return f" {END} ".join((*texts, "")).lower().split()
+    joined = f" {END} ".join((*texts, "")).lower()
+    for mark in _ENDS_CHUNKS:
+        joined = joined.replace(mark, f" {mark}")
+    return joined.split()
 
 
 def words_of_chunk(chunk: str) -> list[str]:

@@ -121,40 +121,39 @@ class Tokenizer:
         start = 0
         for _ in texts:
             end = found.index(_END, start)
-            ids, unknown, words = found[start:end], 0, end - start
-            if _UNKNOWN in ids:
-                ids, words, unknown = self._cut_chunks(chunks[start:end], ids)
-            sentences.append(Encoded(tuple(ids[:max_tokens]), words, unknown, len(ids) > max_tokens))
+            ids, words, unknown = found[start:end], end - start, 0
+            if missing := ids.count(_UNKNOWN):
+                words, unknown = self._fill(ids, missing, chunks, start)
+            cut = len(ids) > max_tokens
+            # As `Encoded(...)`, whose own function costs as much as the rest of this turn.
+            sentences.append(tuple.__new__(Encoded, (tuple(ids[:max_tokens] if cut else ids), words, unknown, cut)))
             start = end + 1
         return sentences
 
-    def _cut_chunks(self, chunks: Sequence[str], ids: list[int]) -> tuple[list[int], int, int]:
-        """The ids of these chunks where some were not found; the number of words, and of unknown ones."""
-        unknown = more = 0
-        words, place = len(chunks), -1
-        known = self._word_ids.get
-        for _ in range(ids.count(_UNKNOWN)):
+    def _fill(self, ids: list[int], missing: int, chunks: Sequence[str], start: int) -> tuple[int, int]:
+        """Put the ids of `missing` chunks that were not found into those of a sentence, whose chunks begin at `start`.
+
+        Returns:
+            The number of words, and of unknown ones.
+        """
+        words, unknown, more, place = len(ids), 0, 0, -1
+        for _ in range(missing):
             place = ids.index(_UNKNOWN, place + 1)
-            chunk = chunks[place - more]
+            chunk = chunks[start + place - more]
             if chunk.isalnum():
-                parts = [chunk]
-            elif chunk[:-1].isalnum():  # a word before a full stop or comma
-                parts = [chunk[:-1], chunk[-1]]
+                unknown += 1
+                of_chunk = self.fallback(chunk)
             else:
                 parts = words_of_chunk(chunk)
-            words += len(parts) - 1
-            of_chunk: list[int] = []
-            for part in parts:
-                one = known(part, _UNKNOWN)
-                if one == _UNKNOWN:
-                    unknown += 1
-                    of_chunk += self.fallback(part)
-                else:
-                    of_chunk.append(one)
+                of_parts = list(map(self._word_ids.get, parts, repeat(_UNKNOWN)))
+                of_these = of_parts.count(_UNKNOWN)
+                of_chunk = self._with_fallbacks(parts, of_parts, of_these) if of_these else of_parts
+                words += len(parts) - 1
+                unknown += of_these
             ids[place : place + 1] = of_chunk
             more += len(of_chunk) - 1
             place += len(of_chunk) - 1
-        return ids, words, unknown
+        return words, unknown
 
     def _with_fallbacks(self, words: Sequence[str], found: list[int], unknown: int) -> list[int]:
         """The ids found of these words, with fallbacks where `unknown` of them have none."""

@@ -102,6 +102,7 @@ if [ $stand_ins = yes ]; then
     start_docker "$work" || exit $NO_DAEMON
     step "stand-ins for the base images"
     build_stand_ins "$work"
+    echo "NOT RUN: the images python, redis, prom/prometheus, haproxy and jaegertracing/all-in-one themselves. Debian's packages stand in for them, deploy/spans.py for Jaeger"
     if [ $ci = yes ] && [ $SECONDS -gt $SOON ]; then
         echo "daemon and stand-ins took $SECONDS s; the rest would take too long" >&2 && exit $NO_DAEMON
     fi

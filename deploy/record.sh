@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # deploy/CHECKED: the commit that deploy/check.sh last passed on. Sourced by check.sh, which writes it, and static.sh.
 
-CHECKED_PATHS=(service contract semblance models deploy Dockerfile .dockerignore docker-compose.yml pyproject.toml
-    constraints.txt requirements.txt requirements-build.txt ':!deploy/CHECKED')
+CHECKED_PATHS=(service contract semblance models deploy Dockerfile .dockerignore docker-bake.hcl docker-compose.yml
+    docker-compose.gpu.yml pyproject.toml constraints.txt requirements.txt requirements-gpu.txt requirements-build.txt ':!deploy/CHECKED')
 
 # clean_commit: the commit that lies here, or nothing where what is checked differs from it.
 clean_commit() {

@@ -1,11 +1,13 @@
-"""What deploy/chart makes of its values, by Helm's own library, held against Kubernetes' schemas; and deploy/kserve.
+"""What deploy/chart makes of its values, by Helm itself, held against Kubernetes' schemas; and deploy/kserve.
 
 `python deploy/rendered.py` checks every file of deploy/chart/ci; deploy/static.sh and tests/deploy/test_chart.py use
-this file. It ends with 77 where the libraries are not installed (extra `dev`).
+this file. It ends with 77 where there is no Helm (scripts/helm.py) or no schemas (extra `dev`).
 """
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,15 +22,19 @@ CHART = DEPLOY / "chart"
 NOT_INSTALLED = 77
 Values = dict[str, Any]
 Resource = dict[str, Any]
+HELM = shutil.which("helm", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 
+# Told by main; tests skip.
+MISSING: str | None = None if HELM else "there is no helm: python scripts/helm.py"
 try:
-    import helm_python as helm
     import jsonschema
     import kubernetes_validate
-except ImportError as missing:  # told by main; tests skip
-    MISSING: str | None = str(missing)
-else:
-    MISSING = None
+except ImportError as missing:
+    MISSING = str(missing)
+
+
+class HelmError(Exception):
+    """What Helm has against the chart or the values."""
 
 
 def examples() -> dict[str, Values]:
@@ -43,8 +49,22 @@ def without_links() -> Iterator[Path]:
         yield Path(shutil.copytree(CHART, Path(folder) / "semblance"))
 
 
+def helm(*arguments: str, values: Values) -> subprocess.CompletedProcess[str]:
+    """Run it with values, and with no files but those of a temporary folder: neither a user's plugins nor clusters."""
+    with tempfile.TemporaryDirectory() as home:
+        own = {f"HELM_{name}_HOME": home for name in ("CACHE", "CONFIG", "DATA")} | {"KUBECONFIG": os.devnull}
+        return subprocess.run(
+            [str(HELM), *arguments, "--values", "-"],
+            input=json.dumps(values),
+            env={**os.environ, **own},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
 def rendered(values: Values, *, name: str = "demo", namespace: str = "prod", cluster: str = "") -> list[Resource]:
-    """The resources of a release with these values; values that values.schema.json refuses are an error.
+    """The resources of a release with these values.
 
     Args:
         values: beside the chart's own.
@@ -53,22 +73,16 @@ def rendered(values: Values, *, name: str = "demo", namespace: str = "prod", clu
         cluster: address of an API server that `lookup` asks; none without it.
 
     Raises:
-        helm_python.HelmError: the values, or a template, are at fault.
+        HelmError: the values, or a template, are at fault.
     """
-    with without_links() as folder, helm.Chart.load(folder) as chart:
-        chart.validate_schema(chart.merge_values(values))
-        if cluster:
-            with helm.Config(kube_apiserver=cluster, namespace=namespace, storage_driver="memory") as config:
-                files = config.render(chart, values, name=name, namespace=namespace)
-        else:
-            files = chart.render(values, name=name, namespace=namespace)
-    return [
-        document
-        for path, text in sorted(files.items())
-        if path.endswith(".yaml")
-        for document in yaml.safe_load_all(text)
-        if document
-    ]
+    asks: tuple[str, ...] = ()
+    if cluster:
+        asks = ("--is-upgrade", "--disable-openapi-validation", "--dry-run=server", "--kube-apiserver", cluster)
+    with without_links() as folder:
+        made = helm("template", name, str(folder), "--namespace", namespace, *asks, values=values)
+    if made.returncode:
+        raise HelmError(made.stderr.strip())
+    return [document for document in yaml.safe_load_all(made.stdout) if document]
 
 
 def kserve() -> list[Resource]:
@@ -78,10 +92,9 @@ def kserve() -> list[Resource]:
 
 def lint(values: Values) -> list[str]:
     """What `helm lint --strict` has against the chart with these values."""
-    warning = 2
     with without_links() as folder:
-        report = helm.lint(folder, values, strict=True)
-    return [f"{found['path']}: {found['error']}" for found in report["messages"] if found["severity"] >= warning]
+        report = helm("lint", "--strict", "--quiet", str(folder), values=values)
+    return (report.stdout + report.stderr).splitlines() if report.returncode else []
 
 
 def kubernetes_versions() -> tuple[str, str]:
@@ -120,7 +133,7 @@ def main() -> int:
         found += [f"{name}: {fault}" for fault in lint(values)]
         try:
             found += [f"{name}: {fault}" for resource in rendered(values) for fault in faults(resource)]
-        except helm.HelmError as error:
+        except HelmError as error:
             found.append(f"{name}: {error}")
     found += [f"kserve: {fault}" for resource in kserve() for fault in faults(resource)]
     sys.stdout.writelines(f"{fault}\n" for fault in found)

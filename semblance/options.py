@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from semblance.async_client import AsyncClient
+from semblance.batch.job import Asked
+from semblance.batch.local import LocalModels
 from semblance.client import Client
 from semblance.errors import RequestFailed
 from semblance.retries import Retries
@@ -30,6 +32,11 @@ Json = Annotated[bool, typer.Option("--json", help="print the answer as one line
 ModelName = Annotated[str | None, typer.Option(help="who answers; see `semblance models` [default: the service's]")]
 RerankModel = Annotated[str | None, typer.Option(help="a second model, which orders the best again")]
 RerankTop = Annotated[int | None, typer.Option(min=1, help="how many the second model orders")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")]
+Concurrency = Annotated[int, typer.Option(min=1, help="requests under way at once")]
+Patience = Annotated[
+    float, typer.Option(min=0, help="seconds to go on asking a service that refuses everything because it is busy")
+]
 TopK = Annotated[int | None, typer.Option(min=1, help="how many of the best to give; all without it")]
 
 
@@ -67,14 +74,17 @@ def client_of(
 
 def async_client_of(
     url: str | None, local: bool, models_dir: Path | None, api_key: str | None, timeout: float
-) -> AsyncClient:
-    """The client of a batch; it does not retry refusals, because the batch does (see `semblance/batch/pace.py`).
+) -> Asked:
+    """Whom a batch asks: models here, of which only those asked are opened, or a service.
+
+    The client of a service does not retry refusals, because the batch does (see `semblance/batch/pace.py`).
 
     Raises:
         BadParameter: the URL or the key is invalid.
+        CannotStart: the models folder cannot be read.
     """
     if opens_models(url, local, models_dir):
-        return AsyncClient.local(models_dir)
+        return LocalModels(models_dir)
     assert url is not None, "without one the models are opened here"
     try:
         return AsyncClient(url, api_key=api_key, timeout=timeout, retries=Retries(statuses=frozenset()))

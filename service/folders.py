@@ -5,7 +5,7 @@ from pathlib import Path
 from contract.manifest import MANIFEST_NAME
 
 HERE = Path("models")
-PACKAGED = Path(__file__).with_name("published")  # in a wheel, never in a checkout: scripts/packages.sh
+PACKAGED = Path(__file__).with_name("published")  # in a wheel, never in a checkout: scripts/packages.py
 
 
 def usual_models() -> Path:

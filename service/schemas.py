@@ -66,12 +66,18 @@ def _shown(*examples: JsonValue) -> Callable[[type[T]], type[T]]:
 
 
 class OwnRequest(BaseModel):
-    """A request, or a part of one, in our own format; an unknown field is an error."""
+    """A request in our own format; an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class SentencePair(OwnRequest):
+_as_own = with_config(ConfigDict(extra="forbid", strict=True))
+
+
+# Pairs are dicts, not models: a request may have many, and an object with two more of pydantic's own costs more memory
+# than its texts.
+@_as_own
+class SentencePair(TypedDict):
     """Two sentences to compare."""
 
     a: Text
@@ -133,7 +139,8 @@ class RankRequest(OwnRequest):
     tell_cached: TellCached = False
 
 
-class PremiseAndHypothesis(OwnRequest):
+@_as_own
+class PremiseAndHypothesis(TypedDict):
     """Does the premise entail the hypothesis?"""
 
     premise: Text

@@ -17,10 +17,13 @@ from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.exits import SKIPPED
 from semblance.options import (
     ApiKey,
+    Concurrency,
     Json,
     Local,
     ModelName,
     ModelsDir,
+    Overwrite,
+    Patience,
     RerankModel,
     RerankTop,
     Timeout,
@@ -65,16 +68,14 @@ def batch(
     model: ModelName = None,
     rerank_model: RerankModel = None,
     rerank_top: RerankTop = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")] = False,
-    concurrency: Annotated[int, typer.Option(min=1, help="requests under way at once")] = 4,
+    overwrite: Overwrite = False,
+    concurrency: Concurrency = 4,
     engine: Annotated[
         Engine,
         typer.Option(help="without a service: threads here, or workers of Ray (RAY_ADDRESS, else on this machine)"),
     ] = Engine.here,
     workers: Annotated[int, typer.Option(min=1, help="of an engine: processes, each with the model")] = 2,
-    patience: Annotated[
-        float, typer.Option(min=0, help="seconds to go on asking a service that refuses everything because it is busy")
-    ] = PATIENCE,
+    patience: Patience = PATIENCE,
     as_json: Json = False,
     url: Url = None,
     local: Local = False,

@@ -86,7 +86,7 @@ class Csv:
             except csv.Error as error:
                 cells = Unreadable(f"not CSV: {error}")
             if isinstance(cells, list) and any(map(_RAW_BYTE, cells)):
-                cells = Unreadable("not UTF-8")
+                cells = Unreadable("not UTF-8: save the file as UTF-8")
             if cells:
                 yield cells, position, line
 
@@ -105,7 +105,7 @@ def _object(line: bytes) -> Row | Unreadable | None:
             return None
         found = json.loads(text, parse_constant=_no_number)
     except UnicodeDecodeError:
-        return Unreadable("not UTF-8")
+        return Unreadable("not UTF-8: save the file as UTF-8")
     except (ValueError, RecursionError) as error:
         return Unreadable(f"not JSON: {error}")
     return found if isinstance(found, dict) else Unreadable("not a JSON object")

@@ -13,12 +13,23 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from semblance.batch.job import PATIENCE, Say
 from semblance.exits import SKIPPED
-from semblance.options import ApiKey, Json, Local, ModelName, ModelsDir, Timeout, Url, async_client_of
+from semblance.options import (
+    ApiKey,
+    Concurrency,
+    Json,
+    Local,
+    ModelName,
+    ModelsDir,
+    Overwrite,
+    Patience,
+    Timeout,
+    Url,
+    async_client_of,
+)
 
 T = TypeVar("T")
 Output = Annotated[Path, typer.Argument(help=".jsonl, .csv, .tsv or .parquet; columns of the input come along")]
 Prefix = Annotated[str, typer.Option(help="put before the names of the new columns")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")]
 Keep = Annotated[
     Path | None,
     typer.Option(help="folder in which the file's embeddings stay, for the next time [default: they are removed]"),
@@ -28,10 +39,6 @@ Exact = Annotated[
     typer.Option(
         "--exact/--approximate", help="compare all texts, or only likely ones [default: all, up to 100,000 texts]"
     ),
-]
-Concurrency = Annotated[int, typer.Option(min=1, help="requests under way at once")]
-Patience = Annotated[
-    float, typer.Option(min=0, help="seconds to go on asking a service that refuses everything because it is busy")
 ]
 
 

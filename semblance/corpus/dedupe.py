@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from semblance.async_client import AsyncClient
-from semblance.batch.job import Say
+from semblance.batch.job import Asked, Say
 from semblance.batch.rows import Kind
 from semblance.corpus.clusters import cluster
 from semblance.corpus.neighbours import QUERIES_AT_ONCE, Near, Neighbours
@@ -29,7 +28,7 @@ class Deduped:
 
 
 async def dedupe(
-    client: AsyncClient,
+    client: Asked,
     path: Path,
     output: Path,
     column: str,
@@ -64,7 +63,7 @@ async def dedupe(
     """
     beside = place(path, output, asking)
     source = opened(path, column, _adds(prefix))
-    corpus = await read(client, source, column, beside, asking, step, say)
+    corpus = await read(client, source, beside, asking, step, say)
     values, texts = corpus.vectors.values, corpus.texts
     written = Output(output, corpus.source, _adds(prefix))
     step("indexing", 0.0)

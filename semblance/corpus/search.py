@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from semblance.async_client import AsyncClient
-from semblance.batch.job import Say
+from semblance.batch.job import Asked, Say
 from semblance.batch.rows import Chunk, Kind
 from semblance.corpus.neighbours import Neighbours
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
@@ -29,7 +28,7 @@ class Searched:
 
 
 async def search(
-    client: AsyncClient,
+    client: Asked,
     corpus_path: Path,
     queries_path: Path,
     output: Path,
@@ -67,9 +66,10 @@ async def search(
     beside_queries = output.with_name(f"{output.name}.queries")
     if output.resolve() == queries_path.resolve():
         raise BatchError(f"{output} is the input too: name another output")
-    sources = opened(corpus_path, columns[0]), opened(queries_path, columns[1], _adds(prefix))
-    corpus = await read(client, sources[0], columns[0], beside, asking, step, say)
-    queries = await read(client, sources[1], columns[1], beside_queries, asking, step, say)
+    sources = opened(corpus_path, columns[0]), opened(queries_path, columns[1], _adds(prefix), "--query-column")
+    # The shorter file first: what is wrong with it is told before a long corpus is embedded.
+    queries = await read(client, sources[1], beside_queries, asking, step, say)
+    corpus = await read(client, sources[0], beside, asking, step, say)
     written = Output(output, queries.source, _adds(prefix), typed=False)
     step("indexing", 0.0)
     near = Neighbours(corpus.vectors.values, exact=exact)

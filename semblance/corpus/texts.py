@@ -2,7 +2,8 @@
 
 import json
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
@@ -40,30 +41,47 @@ class Texts:
             return {number: json.loads(line)[TEXT] for number, line in enumerate(file) if number in wanted}
 
 
-def source_of(path: Path, column: str) -> Source:
+@dataclass(frozen=True)
+class Input:
+    """A column of a file; `option` is the name of the command's option that chooses it."""
+
+    path: Path
+    source: Source
+    column: str
+    option: str
+
+    def lacks(self, what: str, columns: Iterable[str]) -> BatchError:
+        """The error that there is no such thing, but columns of other names."""
+        known = ", ".join(map(repr, columns))
+        return BatchError(
+            f"{self.path}: {what} {self.column!r}, but {known or 'no other'}; {self.option} names another"
+        )
+
+
+def input_of(path: Path, column: str, option: str) -> Input:
     """The input, which must have this column where its columns are known before its rows.
 
     Raises:
         BatchError: it cannot be read, or has no such column.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
-    source = open_source(path)
-    if source.columns is not None and column not in source.columns:
-        known = ", ".join(map(repr, source.columns))
-        raise BatchError(f"{path}: there is no column {column!r}, but {known}; --column names another")
-    return source
+    found = Input(path, open_source(path), column, option)
+    if found.source.columns is not None and column not in found.source.columns:
+        raise found.lacks("there is no column", found.source.columns)
+    return found
 
 
-def collect(source: Source, column: str, path: Path) -> Texts:
+def collect(of: Input, path: Path) -> Texts:
     """Write the distinct texts of a column to `path`; texts that differ in outer white space only are the same.
 
     Raises:
-        BatchError: no row has a text.
+        BatchError: no row has a text; there is no file then.
     """
     found = Texts(path)
+    known: dict[str, None] = {}  # columns of the first rows
     numbers: dict[bytes, int] = {}  # by digest: the texts themselves stay on disk
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row, text in _rows(source, column):
+        for row, text in _rows(of, known):
             if isinstance(text, BadRow):
                 found.bad[row] = text
             if not isinstance(text, str):
@@ -76,20 +94,25 @@ def collect(source: Source, column: str, path: Path) -> Texts:
                 file.write(json.dumps({TEXT: text}) + "\n")
             found.of_row.append(number)
     if not numbers:
-        raise BatchError(f"no row has a text in the column {column!r}")
+        path.unlink()
+        if known and of.column not in known:
+            raise of.lacks("no row has a column", known)
+        raise BatchError(f"{of.path}: no row has a text in the column {of.column!r}")
     return found
 
 
-def _rows(source: Source, column: str) -> Iterator[tuple[int, str | BadRow | None]]:
-    """Each row's number and its text; None for an empty line."""
-    for chunk in source.chunks(0, ROWS_AT_ONCE):
+def _rows(of: Input, known: dict[str, None]) -> Iterator[tuple[int, str | BadRow | None]]:
+    """Each row's number and its text, None for an empty line; the columns of the first 100 rows go into `known`."""
+    for chunk in of.source.chunks(0, ROWS_AT_ONCE):
         for row, cells in enumerate(chunk.rows, chunk.before):
             if cells is None:
                 yield row, None
             elif isinstance(cells, Unreadable):
                 yield row, BadRow("unreadable", cells.reason)
             else:
-                yield row, _text(cells.get(column), column)
+                if row < 100:
+                    known.update(dict.fromkeys(cells))
+                yield row, _text(cells.get(of.column), of.column)
 
 
 def _text(value: object, column: str) -> str | BadRow:

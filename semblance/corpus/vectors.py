@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semblance.async_client import AsyncClient
 from semblance.batch.checkpoint import Files
-from semblance.batch.job import Progress, run_batch
+from semblance.batch.job import Asked, Progress, run_batch
 from semblance.batch.tasks import BadRow, Options, default_of, find_model
 from semblance.corpus.texts import TEXT, Texts
 from semblance.extras import needs
@@ -43,7 +42,7 @@ class Vectors:
 
 
 async def embed(
-    client: AsyncClient,
+    client: Asked,
     texts: Texts,
     output: Path,
     *,

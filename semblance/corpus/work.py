@@ -5,15 +5,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from semblance.async_client import AsyncClient
 from semblance.batch.checkpoint import Checkpoint, Files
-from semblance.batch.formats import open_store
-from semblance.batch.job import PATIENCE, Progress, Say
+from semblance.batch.formats import JSON_LINES, KNOWN, PARQUET, SEPARATORS, open_store
+from semblance.batch.job import PATIENCE, Asked, Progress, Say
 from semblance.batch.rows import Chunk, Kind, Source
 from semblance.batch.tasks import BadRow
 from semblance.batch.writer import Answered, Writer
 from semblance.corpus import vectors
-from semblance.corpus.texts import Texts, collect, source_of
+from semblance.corpus.texts import Input, Texts, collect, input_of
 from semblance.corpus.vectors import Vectors
 from semblance.errors import BatchError
 
@@ -52,22 +51,20 @@ class Corpus:
         return self.texts.bad.get(row) or self.vectors.bad.get(self.texts.of_row[row])
 
 
-def opened(path: Path, column: str, adds: Collection[str] = ()) -> Source:
+def opened(path: Path, column: str, adds: Collection[str] = (), option: str = "--column") -> Input:
     """The input, which has this column and none of the new ones, where its columns are known before its rows.
 
     Raises:
         BatchError: it cannot be read, lacks the column, or has a new one.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
-    source = source_of(path, column)
-    if taken := sorted(set(adds) & set(source.columns or ())):
+    found = input_of(path, column, option)
+    if taken := sorted(set(adds) & set(found.source.columns or ())):
         raise BatchError(f"{path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
-    return source
+    return found
 
 
-async def read(
-    client: AsyncClient, source: Source, column: str, beside: Path, asking: Asking, step: Step, say: Say
-) -> Corpus:
+async def read(client: Asked, of: Input, beside: Path, asking: Asking, step: Step, say: Say) -> Corpus:
     """Embed the distinct texts of a column; working files have names that begin with `beside`.
 
     Raises:
@@ -75,7 +72,7 @@ async def read(
         SemblanceError: the service does not answer; what was embedded is kept for the next time.
     """
     step("reading", 0.0)
-    texts = collect(source, column, beside.with_name(f"{beside.name}.texts.jsonl"))
+    texts = collect(of, beside.with_name(f"{beside.name}.texts.jsonl"))
 
     def watch(done: Progress) -> None:
         step(f"embedding {done.rows:,} of {len(texts.first_row):,} texts", done.position / max(1, done.total))
@@ -91,19 +88,23 @@ async def read(
         watch=watch,
         say=say,
     )
-    return Corpus(source, texts, found)
+    return Corpus(of.source, texts, found)
 
 
 def place(path: Path, output: Path, asking: Asking) -> Path:
     """How names of the working files for an input begin: in the folder that keeps them, or beside the output.
 
     Raises:
-        BatchError: the output exists, or is the input.
+        BatchError: the output exists, is the input, or has no folder or no known suffix.
     """
     if output.exists() and not asking.overwrite:
         raise BatchError(f"{output} exists; --overwrite replaces it")
     if output.resolve() == path.resolve():
         raise BatchError(f"{output} is the input too: name another output")
+    if output.suffix.lower() not in (*JSON_LINES, *SEPARATORS, *PARQUET):
+        raise BatchError(f"{output}: {KNOWN}")
+    if not output.parent.is_dir():
+        raise BatchError(f"{output}: there is no folder {output.parent}")
     if asking.keep is None:
         return output.with_name(f"{output.name}.{path.stem}")
     asking.keep.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,11 @@ _SURROGATE = "a lone surrogate is not a character"
 # What pydantic's parser says of one, without a path: of a first half without a second, and of a second half alone.
 _SAYS_SURROGATE = ("unexpected end of hex escape", "lone leading surrogate")
 # pydantic's messages for parsed JSON name Python types; these are its messages for JSON text.
-_AS_JSON = {"model_type": "Input should be an object", "list_type": "Input should be a valid array"}
+_AS_JSON = {
+    "model_type": "Input should be an object",
+    "dict_type": "Input should be an object",
+    "list_type": "Input should be a valid array",
+}
 
 
 def most_of(settings: Settings) -> Most:

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
 
 from contract.domain.derived import domains_of
 from contract.manifest import EntailmentLabel
@@ -85,10 +84,10 @@ def scoring_routes(service: Service, repeats: Repeats) -> APIRouter:
     limits = Limits(settings)
 
     async def read_pairs(
-        scorer: Scorer, pairs: Sequence[BaseModel], names: tuple[str, str]
+        scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
     ) -> tuple[list[Encoded], list[Encoded]]:
         """Read both texts of each pair, after a check of their lengths; `names` are the fields that hold them."""
-        texts = [getattr(pair, name) for pair in pairs for name in names]
+        texts = [pair[name] for pair in pairs for name in names]
 
         def field_of(i: int) -> str:
             return f"pairs.{i // 2}.{names[i % 2]}"
@@ -108,11 +107,13 @@ def scoring_routes(service: Service, repeats: Repeats) -> APIRouter:
             {
                 "score": score,
                 "raw_score": raw_score,
-                "tokens": (len(left.ids), len(right.ids)),
-                "truncated": (left.truncated, right.truncated),
-                "unknown": (left.unknown_ratio, right.unknown_ratio),
+                "tokens": (len(ids), len(ids_b)),
+                "truncated": (cut, cut_b),
+                "unknown": (unknown / words, unknown_b / words_b),
             }
-            for score, raw_score, left, right in zip(scores, raw, a, b, strict=True)
+            for score, raw_score, (ids, words, unknown, cut), (ids_b, words_b, unknown_b, cut_b) in zip(
+                scores, raw, a, b, strict=True
+            )
         ]
         if ratings is not None and (scale := scorer.rating_scale) is not None:
             for result, rating in zip(results, ratings, strict=True):

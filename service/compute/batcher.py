@@ -76,12 +76,14 @@ def batched(shapes: Sequence[Shape], budget: Budget) -> list[list[int]]:
     batches: list[list[int]] = []
     batch: list[int] = []
     longest: Shape = ()
+    padded_size = 0
     for i in sorted(range(len(shapes)), key=sizes.__getitem__):
         shape = shapes[i]
         if batch and shape != longest:
             longest = tuple(map(max, longest, shape))
-        if not batch or len(batch) == budget.items or prod(longest) * (len(batch) + 1) > budget.size:
-            batch, longest = [], shape
+            padded_size = prod(longest)
+        if not batch or len(batch) == budget.items or padded_size * (len(batch) + 1) > budget.size:
+            batch, longest, padded_size = [], shape, sizes[i]
             batches.append(batch)
         batch.append(i)
     return batches

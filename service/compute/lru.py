@@ -6,7 +6,7 @@ many new entries of one kind displace few of the others.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 from weakref import ref
 
@@ -16,6 +16,7 @@ LARGEST_ENTRY_BYTES = 8192
 ENTRY_BYTES = 200  # of the ordered dict: its node, its share of both tables, half of them empty
 TUPLE_BYTES = 56  # without elements: header, length, its part in garbage collection
 ID_BYTES = 8  # a reference: the tokenizer holds one object for each token id
+_SEEN, _MOST_SEEN = 1 << 20, 100_000  # flags, a byte each, and keys after which all are lowered
 
 H = TypeVar("H")
 V = TypeVar("V")
@@ -32,6 +33,7 @@ class MemoryBudget:
     def __init__(self, most: int) -> None:
         """Start without caches; `most` is in bytes, 0 keeps nothing."""
         self.most = most
+        self.seen = Seen()
         self._caches: list[ref[LruCache[Any, Any]]] = []
 
     @property
@@ -53,6 +55,30 @@ class MemoryBudget:
 
     def _living(self) -> "list[LruCache[Any, Any]]":
         return [cache for each in self._caches if (cache := each()) is not None]
+
+
+class Seen:
+    """Which keys came before, roughly: of a new key it is said by mistake for one in ten at most.
+
+    What costs less to compute than to keep and to drop is kept when it comes a second time (the doorkeeper of TinyLFU,
+    Einziger, Friedman & Manes 2017).
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._flags = bytearray(_SEEN)
+        self._rest = _MOST_SEEN
+
+    def again(self, keys: Sequence[Hashable]) -> list[int]:
+        """1 for each key that came in an earlier call, else 0."""
+        if self._rest < len(keys):
+            self._flags, self._rest = bytearray(_SEEN), _MOST_SEEN
+        self._rest -= len(keys)
+        flags, places = self._flags, [hash(key) % _SEEN for key in keys]
+        found = [flags[place] for place in places]
+        for place in places:
+            flags[place] = 1
+        return found
 
 
 class LruCache(Generic[H, V]):

@@ -83,7 +83,9 @@ class Opener:
             for name in manifest.graphs
         }
         if CUDA in self._providers and not any(session.has_cuda for session in sessions.values()):
-            log.warning("CUDA does not start here, so models run on the CPU", extra=fields(model=release.name))
+            log.warning(
+                "CUDA does not start here: this model and all others run on the CPU", extra=fields(model=release.name)
+            )
             self._providers = [CPU]  # one attempt, and its many lines of ONNX Runtime, are enough
         placement = _together(session.placement for session in sessions.values())
         provider = "cuda" if "cuda" in placement else "cpu"
@@ -112,9 +114,11 @@ class Opener:
                 seconds=round(perf_counter() - started, 3),
             ),
         )
-        if len(placement) > 1:
-            log.info(
-                "a part of the model runs on the CPU",
+        whole = provider == "cpu" and CUDA in self._providers  # CUDA started, and took none of the nodes
+        if whole or len(placement) > 1:
+            log.log(
+                logging.WARNING if whole else logging.INFO,
+                f"{'all' if whole else 'a part'} of the model runs on the CPU",
                 extra=fields(model=release.name, nodes=model.placement, on_cpu=dict(placement["cpu"].most_common())),
             )
         return model

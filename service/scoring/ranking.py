@@ -20,22 +20,28 @@ _PART = 1000  # candidates that are scored in a few milliseconds
 
 
 class _Stage(NamedTuple):
-    best_first: list[int]  # positions in the request, in order; equal ones in the order of the request
-    scores: dict[int, float]
-    raw: dict[int, float]
-    truncated: RankTruncated
-    cached: dict[int, bool]
+    """Candidates best first, equal ones in the order of the request."""
 
-    async def results(self, best: Sequence[int], tell_cached: bool) -> list[RankResult]:
-        """The results of the candidates at the positions `best`; yields to other requests between parts."""
+    places: list[int]  # in the request
+    scores: list[float]
+    raw: list[float]
+    truncated: RankTruncated
+    cached: list[bool]  # empty unless asked for
+
+    async def results(self, first: int = 0, last: int | None = None) -> list[RankResult]:
+        """The results from the first to before the last place; yields to other requests between parts."""
         results: list[RankResult] = []
-        for start in range(0, len(best), _PART):
-            if start:
+        last = len(self.places) if last is None else min(last, len(self.places))
+        for start in range(first, last, _PART):
+            if start > first:
                 await asyncio.sleep(0)
-            for i in best[start : start + _PART]:
-                results.append({"index": i, "score": self.scores[i], "raw_score": self.raw[i]})
-                if tell_cached:
-                    results[-1]["cached"] = self.cached[i]
+            part = slice(start, min(start + _PART, last))
+            results += [
+                {"index": i, "score": score, "raw_score": raw}
+                for i, score, raw in zip(self.places[part], self.scores[part], self.raw[part], strict=True)
+            ]
+        for result, cached in zip(results, self.cached[first:last], strict=False):  # of none, or of all
+            result["cached"] = cached
         return results
 
 
@@ -60,12 +66,12 @@ async def rank(
     scale = SCALES[first.manifest.ranking_task]
     coarse = await _order(first, query, candidates, range(len(candidates)), tell_cached)
     if second is None:
-        results = await coarse.results(coarse.best_first[:top_k], tell_cached)
+        results = await coarse.results(last=top_k)
         answer = RankResponse(model=first.id, scale=scale, results=results, truncated=coarse.truncated)
         return first.versioned(answer)
-    fine = await _order(second, query, candidates, coarse.best_first[:rerank_top], tell_cached)
-    results = await fine.results(fine.best_first, tell_cached)
-    rest = await coarse.results(coarse.best_first[rerank_top:top_k], tell_cached)
+    fine = await _order(second, query, candidates, coarse.places[:rerank_top], tell_cached)
+    results = await fine.results()
+    rest = await coarse.results(rerank_top, top_k)
     for result in results:
         result["stage"] = 2
     for result in rest:
@@ -107,17 +113,17 @@ async def _order(
             computed.update(answer.computed)
     if len(places) > _PART:
         await asyncio.sleep(0)
+    order = np.argsort(-np.array(raw), kind="stable").tolist()
+    cached = [scorer.were_cached(asked, one, computed)[1] for one in read] if tell_cached else []
     return _Stage(
-        best_first=[places[n] for n in np.argsort(-np.array(raw), kind="stable").tolist()],
-        scores=dict(zip(places, scores, strict=True)),
-        raw=dict(zip(places, raw, strict=True)),
+        places=[places[n] for n in order],
+        scores=[scores[n] for n in order],
+        raw=[raw[n] for n in order],
         truncated={
             "query": asked.truncated,
             "candidates": sorted(i for i, candidate in zip(places, read, strict=True) if candidate.truncated),
         },
-        cached={i: scorer.were_cached(asked, one, computed)[1] for i, one in zip(places, read, strict=True)}
-        if tell_cached
-        else {},
+        cached=[cached[n] for n in order] if cached else [],
     )
 
 

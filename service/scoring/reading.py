@@ -29,12 +29,20 @@ def weight_of(text: str) -> int:
     return len(text) * (1 if text.isascii() else _TIMES_BEYOND_ASCII)
 
 
-def turns_of(seconds: Sequence[float]) -> Iterator[tuple[float, slice]]:
-    """Reading cut into turns: expected seconds of each text -> those of each turn, and the places of its texts."""
-    start, needs = 0, 0.0
-    for i, each in enumerate(seconds):
-        if needs >= _TURN_SECONDS:
-            yield needs, slice(start, i)
+def turns_of(chars: Sequence[float], seconds: float) -> Iterator[tuple[float, slice]]:
+    """Reading cut into turns.
+
+    Args:
+        chars: cost of each text, in characters of ASCII.
+        seconds: of one character.
+
+    Yields:
+        Expected seconds of a turn, and the places of its texts.
+    """
+    start, needs, most = 0, 0.0, _TURN_SECONDS / seconds
+    for i, each in enumerate(chars):
+        if needs >= most:
+            yield needs * seconds, slice(start, i)
             start, needs = i, 0.0
         needs += each
-    yield needs, slice(start, len(seconds))
+    yield needs * seconds, slice(start, len(chars))

@@ -6,7 +6,7 @@ An answer does not depend on the other sentences of its batch or on the caches.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 from sys import getsizeof
 from time import perf_counter
 from typing import NamedTuple, ParamSpec, TypeVar, cast
@@ -139,7 +139,7 @@ class Scorer(ABC):
 
     async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], share: float) -> list[Encoded]:
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
-        chars = self._costs(new)
+        chars, scored = self._costs(new)
         if sum(chars) <= _FEW_CHARS:
             began = perf_counter()
             sentences = self.tokenise(new)
@@ -147,25 +147,27 @@ class Scorer(ABC):
         else:
             turns = [
                 (seconds, partial(self.tokenise, new[part]))
-                for seconds, part in turns_of([each * self._per_char.reading for each in chars])
+                for seconds, part in turns_of(chars, self._per_char.reading)
             ]
-            scored = sum(min(each, self._most_chars) for each in map(weight_of, new))
             in_all = (sum(chars) * self._per_char.reading + scored * self._per_char.scoring) / share
             sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
+        again = compress(zip(new, sentences, strict=True), self._memory.seen.again(new))
+        self._lru.keep(each for each in again if len(each[0]) <= _FEW_CHARS)
+        if len(new) == len(texts):  # all of them, each once
+            return sentences
         found = dict(zip(new, sentences, strict=True))
-        self._lru.keep((text, sentence) for text, sentence in found.items() if len(text) <= _FEW_CHARS)
         return [sentence or found[text] for text, sentence in zip(texts, known, strict=True)]
 
     def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
         """Texts -> token ids, at once."""
         return self._tokenise(texts)
 
-    def _costs(self, texts: Sequence[str]) -> Sequence[float]:
-        """`_chars` of each text; at once where all are in ASCII and within the limit, as most are."""
+    def _costs(self, texts: Sequence[str]) -> tuple[Sequence[float], float]:
+        """`_chars` of each text, and what the graph gets of all; at once where all are short and in ASCII, as most."""
         lengths = list(map(len, texts))
         if max(lengths) <= self._most_chars and "".join(texts).isascii():
-            return lengths
-        return list(map(self._chars, texts))
+            return lengths, sum(lengths)
+        return list(map(self._chars, texts)), sum(min(weight_of(text), self._most_chars) for text in texts)
 
     def _chars(self, text: str) -> float:
         """Expected cost of reading, in characters of ASCII within the model's limit, as `_per_char` is measured."""

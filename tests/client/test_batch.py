@@ -333,7 +333,7 @@ def test_bad_records_of_csv(batch: Batch, tmp_path: Path) -> None:
     assert [(line["row"], line["reason"].partition(" seen in ")[0]) for line in errors_of(tmp_path / "out.csv")] == [
         (2, "1 cells, the header has 2"),
         (3, "3 cells, the header has 2"),
-        (4, "not UTF-8"),
+        (4, "not UTF-8: save the file as UTF-8"),
         (5, "not CSV: new-line character"),
         (6, "the text has no visible character"),
     ]

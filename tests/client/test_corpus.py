@@ -1,6 +1,7 @@
 """`semblance dedupe` and `semblance search`: what is near, in files of every kind; bad rows; interruptions."""
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,54 @@ def test_what_does_not_fit_is_said(url: str, semblance: Run, tmp_path: Path, arg
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".jsonl"] == ["in.csv"]  # no output
 
 
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("dedupe in.csv out.txt", "out.txt: expected .jsonl, .ndjson, .csv, .tsv or .parquet"),
+        ("dedupe in.csv nowhere/out.csv", "nowhere/out.csv: there is no folder nowhere"),
+        (
+            "dedupe in.jsonl out.csv",
+            "in.jsonl: no row has a column 'sentence', but 'text', 'id'; --column names another",
+        ),
+        ("dedupe void.csv out.csv", "void.csv: there is no header"),
+        ("dedupe void.jsonl out.csv", "void.jsonl: no row has a text in the column 'sentence'"),
+        ("dedupe blank.jsonl out.csv", "blank.jsonl: no row has a text in the column 'sentence'"),
+        (
+            "search in.csv in.csv out.csv",
+            "in.csv: there is no column 'query', but 'sentence'; --query-column names another",
+        ),
+        (
+            "search in.csv in.jsonl out.csv",
+            "in.jsonl: no row has a column 'query', but 'text', 'id'; --query-column names another",
+        ),
+    ],
+)
+def test_a_mistake_is_said_before_anything_is_embedded(
+    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, error: str
+) -> None:
+    write(tmp_path / "in.csv", [{"sentence": "a dog"}])
+    write(tmp_path / "in.jsonl", [{"text": "a dog"}, {"id": "3"}])
+    write(tmp_path / "blank.jsonl", [{"sentence": " "}])
+    for name in ("void.csv", "void.jsonl"):
+        (tmp_path / name).touch()
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.chdir(tmp_path)
+    ran = semblance(*command.split(), "--url", url)
+    assert (ran.code, ran.err) == (2, f"semblance: {error}\n")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_without_a_service_only_the_model_asked_is_opened(
+    models: Path, semblance: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = write(tmp_path / "in.csv", [{"sentence": text} for text in sentences(20)])
+    with caplog.at_level(logging.INFO, "service"):
+        ran = semblance("dedupe", source, tmp_path / "out.csv", "--model", "avg-paraphrase", "--models-dir", models)
+    assert ran.code == 0, ran.err
+    opened = {record.__dict__["fields"]["model"] for record in caplog.records if record.message == "model opened"}
+    assert opened == {"avg-paraphrase"}
+
+
 def test_an_output_is_not_replaced_unasked(url: str, semblance: Run, tmp_path: Path) -> None:
     source = write(tmp_path / "in.csv", [{"sentence": "a dog"}])
     output = write(tmp_path / "out.csv", [{"precious": "1"}])
@@ -257,7 +306,7 @@ def test_kept_embeddings_are_used_again(
 
     monkeypatch.setattr(vectors, "run_batch", counted)
     assert semblance(*command[:-1]).code == 0
-    assert asked == ["corpus.csv.texts.jsonl", "out.csv.queries.texts.jsonl"]
+    assert asked == ["out.csv.queries.texts.jsonl", "corpus.csv.texts.jsonl"]
     kept = read(tmp_path / "out.csv")
     (tmp_path / "out.csv").unlink()
     asked.clear()
@@ -267,7 +316,7 @@ def test_kept_embeddings_are_used_again(
     write(corpus, [{"sentence": "another file"}])
     (tmp_path / "out.csv").unlink()
     assert semblance(*command[:-1]).code == 0
-    assert asked[1:] == ["corpus.csv.texts.jsonl", "out.csv.queries.texts.jsonl"]
+    assert asked[1:] == ["out.csv.queries.texts.jsonl", "corpus.csv.texts.jsonl"]
     assert read(tmp_path / "out.csv")[0]["match"] == "another file"
 
 

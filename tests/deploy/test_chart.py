@@ -1,64 +1,27 @@
-"""deploy/chart makes what its values ask for, of resources that Kubernetes knows; skipped without Helm's library."""
+"""deploy/chart makes what its values ask for, of resources that Kubernetes knows; skipped without Helm."""
 
 import json
 import re
-import sys
-import threading
-from collections.abc import Iterator
-from functools import cache
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from service.settings import PREFIX, Settings
-
-ROOT = Path(__file__).resolve().parents[2]
-DEPLOY = ROOT / "deploy"
-CHART = DEPLOY / "chart"
-sys.path.append(str(DEPLOY))
-import rendered as chart  # noqa: E402  # beside deploy/check.sh, in no package
-
-needs_helm = pytest.mark.skipif(chart.MISSING is not None, reason=f"no Helm: {chart.MISSING} (extra dev)")
-VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
-Resource = dict[str, Any]
-
-
-@cache
-def _made(values: str, name: str) -> str:
-    return json.dumps(chart.rendered(json.loads(values), name=name))
-
-
-def made(values: dict[str, Any], name: str = "demo") -> list[Resource]:
-    """The resources of a release; a test may change them."""
-    found: list[Resource] = json.loads(_made(json.dumps(values), name))
-    return found
-
-
-def of_kind(kind: str, values: dict[str, Any] | None = None, name: str = "demo") -> Resource:
-    """The one resource of this kind."""
-    (found,) = [each for each in made(values or {}, name) if each["kind"] == kind]
-    return found
-
-
-def kinds(values: dict[str, Any]) -> list[str]:
-    return sorted(each["kind"] for each in made(values))
-
-
-def pod(values: dict[str, Any] | None = None) -> Resource:
-    return of_kind("Deployment", values)["spec"]["template"]["spec"]
-
-
-def container(values: dict[str, Any] | None = None) -> Resource:
-    (found,) = pod(values)["containers"]
-    return found
-
-
-def environment(values: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container(values)["env"]}
-
+from tests.deploy.charts import (
+    CHART,
+    DEPLOY,
+    ROOT,
+    VALUES,
+    chart,
+    container,
+    environment,
+    kinds,
+    made,
+    needs_helm,
+    of_kind,
+    pod,
+)
 
 # Without Helm.
 
@@ -184,7 +147,7 @@ def test_a_fault_in_a_resource_is_found(kind: str, path: tuple[str | int, ...], 
     ],
 )
 def test_values_that_are_wrong_are_refused(values: dict[str, Any], said: str) -> None:
-    with pytest.raises(chart.helm.HelmError, match=said):
+    with pytest.raises(chart.HelmError, match=said):
         chart.rendered(values)
 
 
@@ -362,93 +325,3 @@ def test_names_fit_kubernetes_and_the_release() -> None:
     assert of_kind("Service", name="semblance")["metadata"]["name"] == "semblance"
     long = of_kind("Service", name="a" * 53)["metadata"]["name"]
     assert len(long) <= 63
-
-
-# How the pods are replaced.
-
-
-def update(values: dict[str, Any], cluster: str = "") -> str:
-    resources = chart.rendered(values, cluster=cluster) if cluster else made(values)
-    (strategy,) = [each["spec"]["strategy"] for each in resources if each["kind"] == "Deployment"]
-    assert ("rollingUpdate" in strategy) == (strategy["type"] == "RollingUpdate")
-    return str(strategy["type"])
-
-
-def answers(values: dict[str, Any]) -> str:
-    return str(of_kind("Deployment", values)["metadata"]["annotations"]["semblance/answers"])
-
-
-CHANGES = [
-    ({"models": {"defaultSimilarity": "minilm"}}, "Recreate"),
-    ({"models": {"defaultEntailment": "minilm-cross"}}, "Recreate"),
-    ({"models": {"revision": "2"}}, "Recreate"),
-    ({"settings": {"MODEL_VERSIONS": "minilm=2"}}, "Recreate"),
-    ({"settings": {"MAX_PAIRS": 9}}, "RollingUpdate"),
-    ({"image": {"tag": "0.2.0"}, "replicas": 5}, "RollingUpdate"),
-    ({"models": {"serve": ["minilm"]}}, "RollingUpdate"),
-    ({"models": {"defaultSimilarity": "minilm"}, "update": {"type": "RollingUpdate"}}, "RollingUpdate"),
-    ({"update": {"type": "Recreate"}}, "Recreate"),
-]
-
-
-@needs_helm
-@pytest.mark.parametrize(("values", "expected"), CHANGES)
-def test_pods_of_two_default_models_are_never_side_by_side(values: dict[str, Any], expected: str) -> None:
-    update_values = {"before": answers({}), **values.get("update", {})}
-    assert update({**values, "update": update_values}) == expected
-
-
-@needs_helm
-def test_a_first_release_replaces_nothing() -> None:
-    assert update({}) == update({"models": {"defaultSimilarity": "minilm"}}) == "RollingUpdate"
-
-
-class _Cluster(BaseHTTPRequestHandler):
-    """As much of an API server as `lookup` asks for."""
-
-    live: Resource
-
-    def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        resource = {"name": "deployments", "singularName": "deployment", "namespaced": True, "kind": "Deployment"}
-        known = {
-            "/apis/apps/v1": {
-                "kind": "APIResourceList",
-                "apiVersion": "v1",
-                "groupVersion": "apps/v1",
-                "resources": [{**resource, "verbs": ["get"]}],
-            },
-            "/apis/apps/v1/namespaces/prod/deployments/demo-semblance": self.live,
-        }
-        found = known.get(path)
-        absent = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
-        body = json.dumps(found or absent).encode()
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def cluster() -> Iterator[str]:
-    """An API server whose namespace has the release with the chart's own values."""
-    _Cluster.live = of_kind("Deployment")
-    server = HTTPServer(("127.0.0.1", 0), _Cluster)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@needs_helm
-def test_an_upgrade_asks_the_cluster_what_answered_before(cluster: str) -> None:
-    assert update({}, cluster) == "RollingUpdate"
-    assert update({"models": {"defaultSimilarity": "minilm"}}, cluster) == "Recreate"
-    _Cluster.live = {}
-    assert update({"models": {"defaultSimilarity": "minilm"}}, cluster) == "RollingUpdate"

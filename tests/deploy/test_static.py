@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+TOOLS = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 FILES = ("docker-compose.yml", "docker-compose.gpu.yml", "docker-bake.hcl", "Dockerfile", "deploy", "scripts", ".ci")
 
 
@@ -32,7 +33,8 @@ def checkout(tmp_path: Path) -> Path:
     for path in (tmp_path / "deploy/chart/ci").glob("*.yaml"):
         if path.name != "hpa-values.yaml":
             path.unlink()
-    # No test installs packages: without promtool its part is skipped, with a line saying so.
+    # No test installs packages: without promtool or helm its part is skipped, with a line saying so.
+    (tmp_path / "scripts/helm.py").write_text("")
     (tmp_path / "scripts/ensure.sh").write_text(
         '#!/bin/sh\ncommand -v "$1" >/dev/null || { echo "SKIPPED: $3"; exit 1; }\n'
     )
@@ -40,9 +42,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def static(checkout: Path) -> subprocess.CompletedProcess[str]:
-    tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(
-        ["bash", "deploy/static.sh"], cwd=checkout, env={"PATH": tools}, capture_output=True, text=True, check=False
+        ["bash", "deploy/static.sh"], cwd=checkout, env={"PATH": TOOLS}, capture_output=True, text=True, check=False
     )
 
 
@@ -79,8 +80,8 @@ def test_the_files_are_well(checkout: Path) -> None:
 def test_a_fault_is_found(checkout: Path, name: str, before: str, after: str, tool: str) -> None:
     if tool in ("promtool", "amtool") and shutil.which(tool) is None:
         pytest.skip(f"no {tool} here (apt-get install prometheus prometheus-alertmanager)")
-    if tool == "kubernetes":
-        pytest.importorskip("helm_python")
+    if tool == "kubernetes" and shutil.which("helm", path=TOOLS) is None:
+        pytest.skip("no helm here (python scripts/helm.py)")
     path = checkout / name
     content = path.read_text()
     assert before in content
@@ -110,6 +111,16 @@ def test_a_machine_without_prometheus_is_told(checkout: Path) -> None:
     run = subprocess.run(["bash", "deploy/watch.sh"], cwd=checkout, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "NOT RUN: rules, dashboards, alerts" in run.stdout
+
+
+def test_what_the_image_is_made_of_is_what_was_checked() -> None:
+    listed = re.search(r"CHECKED_PATHS=\((.*?)\)", (ROOT / "deploy/record.sh").read_text(), re.DOTALL)
+    assert listed is not None
+    checked = set(listed[1].split())
+    image = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    assert image - checked == {"README.md", "LICENSE"}, "no change of these can break it"
+    assert {name for name in FILES if name not in ("scripts", ".ci")} <= checked
+    assert {path.name for path in ROOT.glob("docker-*")} <= checked
 
 
 def test_the_deployment_was_checked_on_a_commit_of_this_history() -> None:

@@ -30,7 +30,7 @@ from training.architectures.transformer import (
 from training.publishing.families.heads import HeadCalibrations, Heads
 from training.publishing.families.transformer import (
     Blend,
-    BlendedSimilarity,
+    Blended,
     quantised,
     write_cross_encoder,
     write_encoder,
@@ -78,7 +78,7 @@ def cross(config: CrossEncoderConfig | None = None) -> CrossEncoder:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`bi`; `cross` with the similarity of its head; `blend` with that of both encoders."""
+    """`bi`; `cross` with the answers of its heads; `blend` with similarity and relevance of both encoders."""
     drafts, models = tmp_path_factory.mktemp("drafts"), tmp_path_factory.mktemp("models")
     tokenizer = drafts / "given.json"
     tokenizer.write_text(toy_wordpiece.wordpiece_json())
@@ -88,7 +88,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name == "bi":
             fields = write_encoder(encoder(), tokenizer, folder, name)
         else:
-            blend = Blend(encoder(), 0.6) if name == "blend" else None
+            blend = Blend(encoder(), 0.6, 3.0) if name == "blend" else None
             fields = write_cross_encoder(cross(), tokenizer, folder, name, CALIBRATIONS, blend)
         manifest = assemble(folder, fields, title=name, architecture="x", training_data=DATA, provenance=PROVENANCE)
         finish(folder, manifest, [], PAIRS, models, models / name)
@@ -131,20 +131,20 @@ def test_the_bi_encoder_answers_as_its_module(root: Path) -> None:
 def test_every_task_answers_as_its_module(root: Path, name: str) -> None:
     kept = cross()
     kept.bert = quantised(kept.bert)
-    heads = Heads(kept, CALIBRATIONS, similarity=True)
+    heads = Heads(kept, CALIBRATIONS)
     with torch.no_grad():
         output = heads(*feeds(A), *feeds(B))
         if name == "blend":
             own = encoder()
             own.bert = quantised(own.bert)
-            similarity = BlendedSimilarity(kept, Blend(own, 0.6))(*feeds(A), *feeds(B))
-        else:
-            similarity = output[:, slice(*heads.columns["similarity"])]
+            blended = Blended(kept, Blend(own, 0.6, 3.0))(*feeds(A), *feeds(B))
+            for task, columns in Blended.columns.items():
+                output[:, heads.columns[task][0]] = blended[:, columns[0]]
     model = PublishedModel(root / name)
     assert model.manifest.tasks == ("similarity", "entailment", "paraphrase", "relevance")
     assert len(model.manifest.graphs) == (2 if name == "blend" else 1)
     found = model.similarity(A, B)
-    assert found.raw_score == pytest.approx(similarity[:, 0].numpy(), abs=1e-5)
+    assert found.raw_score == pytest.approx(output[:, heads.columns["similarity"][0]].numpy(), abs=1e-5)
     assert np.ptp(found.raw_score) > 0.01
     for task, calibration in (("paraphrase", CALIBRATIONS.paraphrase), ("relevance", CALIBRATIONS.relevance)):
         raw = output[:, heads.columns[task][0]].numpy().astype(float)

@@ -29,9 +29,10 @@ def all_analyses() -> "dict[str, Analysis]":
         norms,
     )
     from training.analyses.coverage import order, rare_words
+    from training.analyses.trials import cost, folds, gates
 
     first = (malstm_space, gate, length, data_amount, norms, neighbours)
-    modules = (*first, disagreements, negatives, curves, interactions, ensembles, order, rare_words)
+    modules = (*first, disagreements, negatives, curves, interactions, ensembles, order, rare_words, cost, folds, gates)
     return {module.ANALYSIS.name: module.ANALYSIS for module in modules}
 
 

@@ -8,12 +8,14 @@ s(u) = sigmoid(u) with matrices of its own:
     GRAN-3  a_t = x_t * s(Wx1 x_t + Wh1 h_t + b1) + a_{t-1} * s(Wx2 x_t + Wh2 h_t + b2),  a_0 = 0,  g = a_n / n
     GRAN-4  as GRAN-3, with Wa1 a_{t-1} and Wa2 a_{t-1} inside the two gates
     GRAN-5  a_t = x_t * s(Wx1 x_t + Wh1 h_t + b1) + h_t * s(Wx2 x_t + Wh2 h_t + b2),  g = 1/n sum_t a_t
+    without the gate (footnote 2)  a_t = f(Wx x_t + Wh h_t + b), f = tanh or ReLU,  g = 1/n sum_t a_t
     BiGRAN  a_t of eq. 1 in each direction with gates of its own, added or through a tanh layer, averaged.
 Departures and scores: docs/papers/gran.md.
 
 Shapes: B batch, T tokens, D embedding dimensions, H hidden, K directions.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -24,6 +26,8 @@ from training.architectures.parts.layers import TagChoice, Tags, WordNoise, mask
 from training.architectures.parts.recurrent import ALWAYS_OPEN, LSTM, Steps, at_real_tokens, onnx_lstm
 
 Variant = Literal[1, 2, 3, 4, 5]
+Activation = Callable[[Tensor], Tensor]
+_ACTIVATIONS: dict[str, Activation] = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class GRANConfig:
     variant: Variant = 1
     bidirectional: bool = False  # BiGRAN; of variant 1 only
     combine: Literal["sum", "tanh"] = "sum"  # the two directions: added, or through a tanh layer
+    ungated: Literal["tanh", "relu"] | None = None  # variant 1 without the gate, and this nonlinearity: footnote 2
     output_gate: bool = True  # of the LSTM
     hidden: int | None = None  # of the LSTM; None: as wide as the word vectors, as in the paper
     gate_bias: float = 0.0  # start of the gates' biases; at 3 a gate begins at .95, the whole nearly as averaging
@@ -56,9 +61,11 @@ class GRAN(nn.Module):
         hidden = config.hidden or inputs
         if config.bidirectional and config.variant != 1:
             raise ValueError(f"BiGRAN is of variant 1, got variant {config.variant}")
+        if config.ungated is not None and config.variant != 1:
+            raise ValueError(f"ungated is of variant 1, got variant {config.variant}")
         if config.variant == 5 and hidden != inputs:
             raise ValueError(f"GRAN-5 adds words and states: hidden {hidden} must be the words' width {inputs}")
-        self.variant = config.variant
+        self.variant, self.ungated = config.variant, config.ungated
         self.output_dim = hidden if config.variant == 2 else inputs
         self.embedding = embedding
         self.tags = Tags(inputs, config.tags)
@@ -71,8 +78,9 @@ class GRAN(nn.Module):
             )
         else:
             values = self.output_dim * (2 if config.variant == 5 else 1)
+            activation = _ACTIVATIONS[config.ungated or "sigmoid"]
             self.gates = nn.ModuleList(
-                [_Gate(inputs, hidden, values, bias=config.gate_bias) for _ in range(directions)]
+                [_Gate(inputs, hidden, values, bias=config.gate_bias, activation=activation) for _ in range(directions)]
             )
         self.combination = None
         if config.bidirectional and config.combine == "tanh":
@@ -93,9 +101,8 @@ class GRAN(nn.Module):
     def has_token_parts(self) -> bool:
         """Whether the embedding is a mean of gated word vectors, one for each word: variants 1, 3 and 4, and BiGRAN
         without the tanh layer. Variants 2 and 5 average states, which depend on several words."""
-        return (
-            self.variant in (1, 3, 4) and self.combination is None and self.tags.sos is None and self.tags.eos is None
-        )
+        tagged = self.tags.sos is not None or self.tags.eos is not None
+        return self.variant in (1, 3, 4) and self.ungated is None and self.combination is None and not tagged
 
     def token_parts(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Each word vector times its gates [B, T, D]; the embedding is their mean over the real tokens.
@@ -120,7 +127,7 @@ class GRAN(nn.Module):
         Raises:
             ValueError: not the plain GRAN.
         """
-        if self.variant != 1 or len(self.gates) != 1 or self.tags.sos is not None:
+        if self.variant != 1 or self.ungated or len(self.gates) != 1 or self.tags.sos is not None:
             raise ValueError("the gate is analysed on a one-directional GRAN of variant 1 without SOS")
         x_BTD, lengths_B = self._words(input_ids_BT, lengths_B)
         gate_BTD: Tensor = self.gates[0](x_BTD, self.lstm(x_BTD, lengths_B)[0][:, :, 0])
@@ -139,6 +146,8 @@ class GRAN(nn.Module):
         return a[0] + a[1] if len(a) == 2 else a[0]
 
     def _gated(self, x_D: Tensor, h_H: Tensor, gate_G: Tensor) -> Tensor:
+        if self.ungated is not None:
+            return gate_G
         if self.variant == 1:
             return x_D * gate_G
         if self.variant == 2:
@@ -148,15 +157,16 @@ class GRAN(nn.Module):
 
 
 class _Gate(nn.Module):
-    """sigmoid(Wx x_t + Wh h_t + b), of one gate or of two side by side."""
+    """sigmoid(Wx x_t + Wh h_t + b), of one gate or of two side by side; or another function of the sum."""
 
-    def __init__(self, inputs: int, hidden: int, outputs: int, *, bias: float) -> None:
+    def __init__(self, inputs: int, hidden: int, outputs: int, *, bias: float, activation: Activation) -> None:
         super().__init__()
+        self.activation = activation
         self.words = _gaussian(nn.Linear(inputs, outputs), bias)
         self.states = _gaussian(nn.Linear(hidden, outputs, bias=False))
 
     def forward(self, x_BTD: Tensor, h_BTH: Tensor) -> Tensor:
-        return torch.sigmoid(self.words(x_BTD) + self.states(h_BTH))
+        return self.activation(self.words(x_BTD) + self.states(h_BTH))
 
 
 class _GatedSum(nn.Module):

@@ -105,6 +105,7 @@ PUBLISHED: dict[str, Published] = {
     "paws-wiki-part/paws-wiki-part.tsv.gz": Published(3649, {"0": 1976, "1": 1673}),
     "qqp-part/qqp-labelled-part.tsv.gz": Published(9598, {"0": 6109, "1": 3489}),
     "parade/parade.tsv.gz": Published(8825),
+    "paraphrase-ni/paraphrase-ni.tsv.gz": Published(10508, {"1": 10508}),
     "caption-contrast/caption-contrast.tsv.gz": Published(15075, {"0": 15075}),
     "selqa-part/selqa-dev-test.tsv.gz": Published(28701, {"0": 26014, "1": 2687}),
     "qnli-dev/qnli-dev.tsv.gz": Published(5695, {"0": 2847, "1": 2848}),

@@ -48,9 +48,10 @@ class OwnPairs(NamedTuple):
     place: str  # what `lines` counts: line or row
 
     def said(self, faults: Sequence[Fault]) -> str:
-        """The first faults, and how many more there are."""
-        shown = "; ".join(f"{self.place} {fault.line}: {fault.reason}" for fault in faults[:_SHOWN])
-        more = len(faults) - _SHOWN
+        """The first faults of each reason, and how many more there are."""
+        firsts = sorted({fault.reason: fault for fault in reversed(faults)}.values())[:_SHOWN]
+        shown = "; ".join(f"{self.place} {fault.line}: {fault.reason}" for fault in firsts)
+        more = len(faults) - len(firsts)
         return f"{shown}; and {more:,} more {'rows' if more > 1 else 'row'}" if more > 0 else shown
 
 
@@ -117,8 +118,10 @@ def _columns(path: Path, source: Source, wanted: Sequence[str] | None) -> tuple[
     texts = [pair for pair in TEXTS if set(pair) <= set(present)]
     values = [name for name in VALUES if name in present]
     if not texts or not values:
+        hint = "a comma separates columns" if len(present) == 1 and ";" in shown else "rename them, or give --column"
         raise PairsError(
-            f"{path}: expected columns a, b and score; a, b and label; or question, answer and label; there are {shown}"
+            f"{path}: expected columns a, b and score; a, b and label; or question, answer and label; "
+            f"there are {shown} ({hint})"
         )
     if len(texts) > 1 or len(values) > 1:
         twice = texts if len(texts) > 1 else values

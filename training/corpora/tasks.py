@@ -19,7 +19,8 @@ from training.corpora.leakage import (
     without_foreign_sentences,
     without_pairs,
 )
-from training.corpora.readers import labelled_pairs, nli, paraphrase, sick, stsb
+from training.corpora.readers import faq, labelled_pairs, nli, paraphrase, sick, stsb
+from training.corpora.role_edits import role_edits
 from training.pairs import Pair
 
 Task = Literal["entailment", "similarity", "paraphrase", "related", "relevance"]
@@ -36,7 +37,7 @@ TEACHES: dict[str, tuple[Task, ...]] = {
     ),
     "sick": ("entailment", "similarity"),
     "msrp": ("paraphrase",),
-    "paws-wiki": ("paraphrase",),
+    **dict.fromkeys(("paws-wiki", "paraphrase-ni", "role-edits", "swapped-captions", "negations"), ("paraphrase",)),
     "twitter-labelled": ("related",),
     "qqp-labelled": ("related",),
     "parade": ("related",),
@@ -44,6 +45,8 @@ TEACHES: dict[str, tuple[Task, ...]] = {
     "caption-contrast": ("similarity",),
     COSINES: ("similarity",),
 }
+# Pairs made of another corpus.
+MADE_OF = {"role-edits": "snli-train", "swapped-captions": "caption-contrast", "negations": "cannot"}
 # Similarity of two captions that differ in one thing. SICK's raters give a contradiction 3.6 of 1..5.
 CONTRAST = 0.6
 # Whose edits are kept for measuring: no edit of these two makers is trained on.
@@ -75,7 +78,17 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
         case "caption-contrast":
             pairs = [p for p in labelled_pairs.read(name) if p.group not in HELD_OUT_CONTRAST]
             return tuple(Pair(p.a, p.b, CONTRAST) for p in without_evaluation_sentences(pairs))
+        case "swapped-captions":
+            return tuple(Pair(p.a, p.b, label="0") for p in _read(folder, "caption-contrast"))
+        case "negations":
+            return tuple(Pair(p.a, p.b, label=str(int(p.label == "entailment"))) for p in _read(folder, "cannot"))
+        case "role-edits":
+            sentences = dict.fromkeys(text for p in _read(folder, "snli-train") for text in (p.a, p.b))
+            return tuple(without_evaluation_sentences(list(role_edits(sentences))))
     pairs = list(without_evaluation_sentences(labelled_pairs.read(name)))
+    if name == "paws-wiki":
+        kept_back = {(pair.a, pair.b) for pair in _paws_held_out()}
+        pairs = [pair for pair in pairs if (pair.a, pair.b) not in kept_back]
     if "entailment" in TEACHES[name]:
         unseen = _evaluation_premises(folder)
         pairs = [pair for pair in pairs if normalise_for_overlap(pair.a) not in unseen]
@@ -85,6 +98,10 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
 def _labelled(pairs: Sequence[Pair]) -> list[Pair]:
     """Pairs whose target is 1 or 0, with that as the label."""
     return [Pair(p.a, p.b, label=str(int(p.target or 0)), group=p.group) for p in pairs]
+
+
+def _paws_held_out() -> Sequence[Pair]:
+    return _sample(labelled_pairs.read("paws-wiki"), 600)
 
 
 @functools.lru_cache(maxsize=1)
@@ -101,8 +118,17 @@ DEVELOPMENT: Mapping[str, tuple[Task, Callable[[], Sequence[Pair]]]] = {
     "sick-rating": ("similarity", lambda: sick.read("dev")),
     "stsb": ("similarity", lambda: _sample(stsb.read("dev"), 600)),
     "msrp": ("paraphrase", lambda: _labelled(pairwise.read("msrp").dev)),
+    "paws": ("paraphrase", _paws_held_out),
     "wikiqa": ("relevance", lambda: _labelled(pairwise.read("wikiqa").dev)),
 }
+
+
+def answers_of_three_kinds() -> Mapping[str, Sequence[Pair]]:
+    """Questions with right and wrong answers: about encyclopaedia text and news (development parts), and FAQs."""
+    return {
+        **{name: _labelled(pairwise.read(name).dev) for name in ("wikiqa", "trecqa")},
+        "faq": faq.read(),
+    }
 
 
 # Of the development parts of SNLI and MultiNLI the first pairs fit the temperature of entailment, the next ones are

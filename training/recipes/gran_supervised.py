@@ -81,6 +81,7 @@ TABLE_6 = (
     _variant("gran-3", "GRAN-3", GRANConfig(variant=3), 81.3, 85.4),
     _variant("gran-4", "GRAN-4", GRANConfig(variant=4), 80.1, 85.5),
     _variant("gran-5", "GRAN-5", GRANConfig(variant=5), 70.9, 83.0),
+    _variant("gran-ungated", "GRAN without the gate (footnote 2, tanh)", GRANConfig(ungated="tanh"), None, None),
     _variant("bigran", "BiGRAN (sum)", GRANConfig(bidirectional=True), None, None),
     _variant("bilstm-avg", "BiLSTM-AVG (sum)", replace(MEAN, bidirectional=True), None, None),
 )

@@ -44,6 +44,7 @@ class Schedule:
     decay: Literal["none", "linear"] = "none"  # of the learning rates, to 0 at the end of the last epoch
     stop_after: int | None = None  # epochs, where time allows no more; the rates decay as if all `epochs` followed
     checkpoint_seconds: float = 60.0  # also inside an epoch: what a kill can cost
+    keep: Literal["best", "last"] = "best"  # the epoch of the best development score, or the last one
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Publication:
     storage: Storage = "int8"  # of the word table
     max_tokens: int = 512
     keep_words: int | None = None  # publish only the most frequent words; the others go to the fallback
-    blend: bool = False  # of a cross-encoder: its similarity is a mean with the cosine of the encoder it started from
+    blend: bool = False  # of a cross-encoder: similarity and relevance with the cosine of the encoder it started from
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class Recipe:
     schedule: Schedule
     start: str | None = None  # the recipe whose trained encoder (of another architecture: words) this one starts from
     start_seed: int | None = None  # of that run; None: the seed of this one
+    start_share: float = 0.0  # of the start's weights in the finished ones (Wortsman et al. 2022, WiSE-FT)
     random_start: bool = False  # word vectors drawn at random instead of taken from the table
     row_scale: float = 1.0  # word vectors are multiplied by this before training: heads want embeddings near length 1
     map_unseen: bool = False  # afterwards, move rows that training never met by a ridge map

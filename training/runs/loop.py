@@ -85,9 +85,9 @@ def train(
     seed: int,
     watch: Watch | None = None,
 ) -> Result:
-    """Train, resume, or return the result of a finished run; `objective.model` then has the best weights.
+    """Train, resume, or return the result of a finished run; `objective.model` then has the best (or last) weights.
 
-    Epoch 0 is the untrained model: it is evaluated, and kept if no epoch is better.
+    Epoch 0 is the untrained model: it is evaluated, and kept if no epoch is better, where the best one is wanted.
 
     Raises:
         FloatingPointError: the loss is not finite; the last checkpoint stays.
@@ -109,7 +109,7 @@ def train(
     saved_at = time.monotonic()
 
     def keep_if_best(metrics: dict[str, float]) -> None:
-        if state.best is None or metrics["selection"] > state.best["selection"]:
+        if state.best is None or schedule.keep == "last" or metrics["selection"] > state.best["selection"]:
             state.best, state.best_epoch = metrics, state.epoch
             saver.save_best()
 
@@ -153,9 +153,14 @@ def train(
     assert state.best is not None  # epoch 0 was evaluated
     result = Result(state.best_epoch, state.best, state.epoch, round(state.seconds, 1))
     if rank == 0:
-        with replacing(run / "result.json") as partial:
-            partial.write_text(json.dumps(asdict(result), indent=1) + "\n")
+        write_result(run, result)
     return result
+
+
+def write_result(run: Path, result: Result) -> None:
+    """Write `result.json` of a run's folder."""
+    with replacing(run / "result.json") as partial:
+        partial.write_text(json.dumps(asdict(result), indent=1) + "\n")
 
 
 def _agreed(value: T, world: int) -> T:

@@ -4,7 +4,7 @@ from contract.manifest import TrainingData
 from training.objectives.manhattan import ManhattanConfig
 from training.recipes import find, published_as
 from training.recipes.recipe import Recipe
-from training.sources.tables import ServedTable
+from training.sources.tables import PretrainedEncoder, ServedTable
 from training.sources.tasks import TaskPairs
 
 
@@ -14,8 +14,10 @@ def commands_for(recipe: Recipe, seed: int) -> tuple[str, ...]:
     while (first := chain[0][0]).start is not None:
         chain.insert(0, (find(first.start), chain[0][1] if first.start_seed is None else first.start_seed))
     rated = isinstance(recipe.data, TaskPairs) and recipe.data.rated_by is not None
+    table = recipe.table
     return (
-        f"python -m training {recipe.table.command} {recipe.table.name}",
+        # A pretrained encoder needs no command: it is the teacher's folder.
+        *([] if isinstance(table, PretrainedEncoder) else [f"python -m training {table.command} {table.name}"]),
         *([f"python -m training rate {recipe.name}"] if rated else []),
         *(f"python -m training train {each.name} --seed {its}" for each, its in chain),
         f"python -m training publish {recipe.name} --seed {seed}",

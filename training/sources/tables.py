@@ -96,8 +96,6 @@ class PretrainedEncoder:
 
     name: str
 
-    command: ClassVar[str] = "train"
-
     def mismatch(self, table: WordTable) -> str | None:
         """None: there is no table."""
         return None

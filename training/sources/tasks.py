@@ -10,7 +10,7 @@ import numpy as np
 from contract.manifest import Figure, TrainingData
 from training.corpora import mixtures, tasks
 from training.corpora.readers import labelled_pairs, nli, stsb
-from training.corpora.tasks import COSINES, DEVELOPMENT, TEACHES
+from training.corpora.tasks import COSINES, DEVELOPMENT, MADE_OF, TEACHES
 from training.objectives.tasks import TasksConfig
 from training.pairs import Pair
 from training.sources.credits import TEACHER, entry
@@ -89,4 +89,6 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
             )
         for name in self.corpora:
             if name != COSINES:
-                yield entry(name, f"train: {' and '.join(TEACHES[name])}", len(tasks.read(name)))
+                made = f" ({name}, made of it by rules)" if name in MADE_OF else ""
+                use = f"train: {' and '.join(TEACHES[name])}{made}"
+                yield entry(MADE_OF.get(name, name), use, len(tasks.read(name)))

@@ -119,7 +119,7 @@ def _texts(path: Path, tokenizer: AnyTokenizer) -> tuple[list[str], list[Fault],
     for number, line in _lines(path):
         rows += 1
         if line is None:
-            faults.append(Fault(number, "not UTF-8"))
+            faults.append(Fault(number, "not UTF-8: save the file as UTF-8"))
         elif not tokenizer.encode(line, 1).ids:
             faults.append(Fault(number, f"the model has no token for {line[:40]!r}"))
         elif (key := sentence_of(line)) in found:

@@ -17,7 +17,7 @@ import onnx
 import torch
 from torch import nn
 
-from contract.manifest import Manifest
+from contract.manifest import MANIFEST_NAME, Manifest
 from contract.tensors import load_tensors
 from contract.wordpiece import AnyTokenizer, load_tokenizer
 from training.architectures import (
@@ -75,6 +75,15 @@ class Start:
     tokenizer: AnyTokenizer
     config: ArchitectureConfig | InteractionConfig | SentenceBERTConfig
     storage: Storage  # of its words
+
+
+def look_for(models: Path, option: str, name: str) -> None:
+    """Whether a published model is there; raises TuneRefused, which names those that are."""
+    if not (models / name / MANIFEST_NAME).is_file():
+        ids = sorted(path.parent.relative_to(models).as_posix() for path in models.glob(f"**/{MANIFEST_NAME}"))
+        raise TuneRefused(
+            f"{option} {name}: there is no such model in {models} (--models); there: {', '.join(ids) or 'none'}"
+        )
 
 
 def read_start(folder: Path) -> Start:

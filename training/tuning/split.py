@@ -47,6 +47,8 @@ def split(pairs: Sequence[Pair], kind: Kind, seed: int) -> Split:
     Raises:
         PairsError: the groups are too few or too large for that, or a part lacks what its figures need.
     """
+    if len(pairs) < FEWEST / SHARE:
+        raise PairsError(f"{len(pairs):,} pairs, at least {FEWEST / SHARE:.0f} are needed")
     group = components(pairs)
     sizes = np.bincount(group)
     quota = int(SHARE * len(pairs))

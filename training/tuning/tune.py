@@ -28,7 +28,7 @@ from training.tuning.material import Material, from_pairs, from_texts
 from training.tuning.measure import MAIN, figures
 from training.tuning.objective import TuneObjective
 from training.tuning.plan import TRAINED_TOKENS, Plan, classes_of, module_for, plan_for
-from training.tuning.read_back import Start, TuneRefused, read_start
+from training.tuning.read_back import Start, TuneRefused, look_for, read_start
 from training.tuning.write import golden_texts, write_tuned
 
 logger = logging.getLogger(__name__)
@@ -83,6 +83,9 @@ def tune(wish: Wish) -> Tuned:
         ManifestError, ArtifactError, ParityError: of the model folders.
     """
     target = _target(wish)
+    look_for(wish.models, "--from", wish.start)
+    if wish.texts is not None:
+        look_for(wish.models, "--teacher", wish.teacher)
     folder = wish.runs / f"tune-{wish.model_id}" / f"seed-{wish.seed}"
     start = read_start(wish.models / wish.start)
     material = _material(wish, start, folder)

@@ -101,5 +101,25 @@ def test_a_model_says_what_fell_back(
     assert len(told) == 2
 
 
+def test_a_model_of_which_cuda_took_nothing_is_warned_of(
+    models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Started(ort.InferenceSession):
+        def __init__(self, path: str, sess_options: Any, providers: Any) -> None:
+            super().__init__(path, sess_options=sess_options, providers=[CPU])
+
+        def get_providers(self) -> list[str]:
+            return [CUDA, CPU]
+
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CUDA, CPU])
+    monkeypatch.setattr("onnxruntime.InferenceSession", Started)
+    monkeypatch.setattr("service.compute.session._load_cuda", lambda: None)
+    with caplog.at_level(logging.WARNING):
+        service = Service(Settings(models_dir=models, models=("avg-paraphrase", "avg-sick"), providers="cuda"))
+    told = {record.__dict__["fields"]["model"] for record in caplog.records if record.message.startswith("all of the")}
+    assert told == {"avg-paraphrase", "avg-sick"}
+    assert service.registry["avg-sick"].provider == "cpu"
+
+
 def test_answers_may_move_on_cuda_by_rounding_alone() -> None:
     assert tolerance_on("cpu") <= tolerance_on("cuda") < 1e-3

@@ -1,12 +1,15 @@
 """Connections and the bytes on them: accepting, answers in one piece, idle ones."""
 
 import asyncio
+import gc
 import json
+import re
 import socket
 from contextlib import ExitStack
 from pathlib import Path
 
 import uvloop
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from service.app import create_app
 from service.http.connection import CLOSE
@@ -48,6 +51,35 @@ def test_answers_close_their_connections_from_the_moment_the_service_is_unready(
     asyncio.run(server.on_tick(10))  # which makes it anew
     assert server.server_state.default_headers is not before
     assert server.server_state.default_headers.count(CLOSE) == 1
+
+
+def test_answered_requests_leave_nothing_for_the_garbage_collector(models: Path) -> None:
+    async def left_over() -> list[object]:
+        settings = Settings(models_dir=models, port=0)
+        server = Server(create_app(settings), settings)
+        server.config.load()
+        server.lifespan = server.config.lifespan_class(server.config)
+        await server.startup()
+        reader, writer = await asyncio.open_connection(*server.servers[0].sockets[0].getsockname())
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(5):
+                writer.write(question(close=False))
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200")
+                await reader.readexactly(int(re.findall(rb"content-length: (\d+)", head)[0]))
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            return [each for each in gc.garbage if isinstance(each, RequestResponseCycle)]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+            writer.close()
+            await server.shutdown()
+
+    assert uvloop.run(left_over()) == []
 
 
 def test_a_crowd_is_accepted_in_a_few_turns(models: Path) -> None:

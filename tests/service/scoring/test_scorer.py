@@ -112,7 +112,7 @@ async def test_a_sentence_in_flight_is_not_encoded_again(scorer, recorder) -> No
 
 
 @pytest.mark.anyio
-async def test_a_text_is_read_once(scorer, monkeypatch) -> None:
+async def test_a_text_that_came_twice_is_read_no_more(scorer, monkeypatch) -> None:
     read: list[str] = []
 
     def tokenise(texts: list[str], encode=scorer._tokenise):
@@ -124,6 +124,8 @@ async def test_a_text_is_read_once(scorer, monkeypatch) -> None:
     texts = [" ".join([word] * 60) for word in fakes.WORDS] * 2 + [long]
     first = await scorer.read(texts, str)
     assert read == [*dict.fromkeys(texts)]
+    assert await scorer.read(texts, str) == first
+    assert read == 2 * [*dict.fromkeys(texts)]
     read.clear()
     assert await scorer.read(texts, str) == first
     assert read == [long]

@@ -105,6 +105,7 @@ def test_gate_values_are_those_the_embedding_is_made_with(tags: str) -> None:
 def test_what_cannot_be_built_is_refused() -> None:
     for config, message in [
         (GRANConfig(variant=3, bidirectional=True), "BiGRAN is of variant 1, got variant 3"),
+        (GRANConfig(variant=2, ungated="tanh"), "ungated is of variant 1, got variant 2"),
         (GRANConfig(variant=5, hidden=5), "hidden 5 must be the words' width 8"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -112,6 +113,19 @@ def test_what_cannot_be_built_is_refused() -> None:
     for config in (GRANConfig(bidirectional=True), GRANConfig(variant=2), GRANConfig(tags="sos")):
         with pytest.raises(ValueError, match="the gate is analysed on a one-directional GRAN"):
             encoder(config).gate_values(IDS, LENGTHS)
+
+
+@pytest.mark.parametrize(("name", "f"), [("tanh", torch.tanh), ("relu", torch.relu)])
+def test_without_the_gate_the_function_of_words_and_states_is_averaged(name: str, f: object) -> None:
+    gran = encoder(GRANConfig(ungated=name))  # type: ignore[arg-type]
+    layer = gran.gates[0]
+    for row in range(len(LENGTHS)):
+        x, h = words_and_states(gran, row)
+        a = [f(layer.words(x[t]) + layer.states(h[t, 0])) for t in range(len(x))]  # type: ignore[operator]
+        assert torch.allclose(gran(IDS, LENGTHS)[row], sum(a) / len(a), atol=1e-6)
+    assert not gran.has_token_parts
+    with pytest.raises(ValueError, match="the gate is analysed"):
+        gran.gate_values(IDS, LENGTHS)
 
 
 @pytest.mark.parametrize("variant", [1, 3, 4])

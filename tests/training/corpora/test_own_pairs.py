@@ -91,7 +91,8 @@ def test_columns_of_other_names_say_what_they_are(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         ("a,b,score,label\nx,y,1,1\n", r"has score and label: name the three columns to read \(--column\)"),
-        ("a,c,score\n", "expected columns a, b and score; .* there are 'a', 'c', 'score'"),
+        ("a,c,score\n", r"expected columns a, b and score; .* there are 'a', 'c', 'score' \(rename .* --column\)"),
+        ("a;b;score\n", r"there are 'a;b;score' \(a comma separates columns\)"),
         ("question,answer,score\nq,x,1\nq,y,1\n", "all scores are 1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A cross-encoder's similarity blended with the cosine of the encoder that it started from."""
+"""A cross-encoder's similarity and relevance blended with the cosine of the encoder that it started from."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +17,12 @@ from training.architectures.transformer import (
     SentenceBERTConfig,
 )
 from training.objectives.tasks import PairTokens
+from training.pairs import Pair
 from training.publishing.families import blending
 from training.publishing.families.blending import fit_blend
 from training.publishing.families.heads import HeadCalibrations
 from training.publishing.families.tasks import write_folder
-from training.publishing.families.transformer import BlendedSimilarity
+from training.publishing.families.transformer import Blended
 from training.publishing.publish import files_of
 from training.recipes import find
 from training.recipes.recipe import Recipe
@@ -41,47 +42,78 @@ def models() -> tuple[CrossEncoder, SentenceBERT]:
     return cross, encoder
 
 
-def test_the_weight_is_the_best_on_development_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+def questions(encoder: SentenceBERT) -> tuple[dict[str, list[Pair]], np.ndarray]:
+    """Ten questions with four answers each, of which the one nearest by cosine is right."""
+    pairs = toys.pairs(40)
+    batch = PairTokens(pairs, toy_wordpiece.wordpiece(), 16).batch(np.arange(len(pairs)))
+    with torch.no_grad():
+        cosines = (encoder(*batch[:2]) * encoder(*batch[2:])).sum(1).numpy().reshape(-1, 4)
+    right = cosines == cosines.max(1, keepdims=True)
+    asked = [
+        replace(pair, label=str(int(label)), group=str(i // 4))
+        for i, (pair, label) in enumerate(zip(pairs, right.ravel(), strict=True))
+    ]
+    return {"one": asked[:20], "other": asked[20:]}, right
+
+
+def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = toys.pairs(40)
     monkeypatch.setattr(blending.stsb, "read", lambda part: pairs if part == "dev" else [])
     cross, encoder = models()
     tokenizer = toy_wordpiece.wordpiece()
-    blend, calibration = fit_blend(cross, encoder, tokenizer, 16)
+    kinds, right = questions(encoder)
+    monkeypatch.setattr(blending, "answers_of_three_kinds", lambda: kinds)
+    blend, calibrations = fit_blend(cross, encoder, tokenizer, 16)
     assert blend.encoder is encoder
     gold = np.array([pair.target for pair in pairs])
     batch = PairTokens(pairs, tokenizer, 16).batch(np.arange(len(pairs)))
 
-    def raw(weight: float) -> np.ndarray:
+    def raw(column: int, **changed: float) -> np.ndarray:
         with torch.no_grad():
-            return BlendedSimilarity(cross, replace(blend, weight=weight))(*batch)[:, 0].double().numpy()
+            return Blended(cross, replace(blend, **changed))(*batch)[:, column].double().numpy()
 
-    found = {weight: spearmanr(raw(weight), gold).statistic for weight in blending.WEIGHTS}
-    assert found[blend.weight] == pytest.approx(max(found.values()), abs=1e-4)
+    found = {weight: spearmanr(raw(0, similarity=weight), gold).statistic for weight in blending.WEIGHTS}
+    assert found[blend.similarity] == pytest.approx(max(found.values()), abs=1e-4)
     assert max(found.values()) - min(found.values()) > 0.01
-    ratings = calibration.apply(raw(blend.weight))
+    assert calibrations.similarity is not None
+    ratings = calibrations.similarity.apply(raw(0))
     assert ((ratings >= 0) & (ratings <= 5)).all()
     assert abs(ratings.mean() - gold.mean()) < 0.5
 
+    def precision(multiple: float) -> float:  # of one right answer among four: one over its place
+        scores = raw(1, relevance=multiple).reshape(-1, 4)
+        return float((1 / (scores >= scores[right][:, None]).sum(1)).mean())
+
+    found = {multiple: precision(multiple) for multiple in blending.MULTIPLES}
+    assert found[blend.relevance] == pytest.approx(max(found.values()))
+    assert max(found.values()) > min(found.values())
+    assert calibrations.relevance.apply(raw(1)).mean() == pytest.approx(right.mean(), abs=1e-3)
+
 
 def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    recipe: Recipe = replace(find("minilm-cross"), architecture=CrossEncoderConfig(TINY, HEADS))
+    recipe: Recipe = replace(
+        find("minilm-cross-first"),
+        architecture=CrossEncoderConfig(TINY, HEADS),
+        publication=find("minilm-cross").publication,
+    )
     publication = recipe.publication
     assert publication is not None
     assert publication.blend
     monkeypatch.setattr(blending.stsb, "read", lambda part: toys.pairs(40))
     monkeypatch.setattr("training.publishing.families.tasks.calibrated", lambda *_: HeadCalibrations())
     cross, encoder = models()
+    monkeypatch.setattr(blending, "answers_of_three_kinds", lambda: questions(encoder)[0])
     run = run_folder(tmp_path, recipe, 1)
     run.mkdir(parents=True)
     torch.save(cross.state_dict(), run / WEIGHTS_NAME)
     toy_wordpiece.wordpiece().save(run / TOKENIZER_NAME)
     folder = tmp_path / "draft" / "m"
     folder.mkdir(parents=True)
-    with pytest.raises(RunMissing, match=r"start\.pt is not there: run `python -m training train minilm-cross"):
+    with pytest.raises(RunMissing, match=r"start\.pt is not there: run `python -m training train minilm-cross-first"):
         write_folder(recipe, publication, tmp_path, folder, 1)
     torch.save(encoder.bert.state_dict(), run / START_NAME)
     fields = write_folder(recipe, publication, tmp_path, folder, 1)
-    assert fields["similarity"].graph == "similarity.onnx"
+    assert fields["similarity"].graph == fields["relevance"].graph == "blend.onnx"
     assert fields["similarity"].calibration is not None
-    assert fields["paraphrase"].graph == "pair.onnx"
-    assert {"pair.onnx", "similarity.onnx"} <= set(files_of(folder))
+    assert fields["paraphrase"].graph == fields["entailment"].graph == "pair.onnx"
+    assert {"pair.onnx", "blend.onnx"} <= set(files_of(folder))

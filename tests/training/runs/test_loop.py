@@ -82,6 +82,13 @@ def test_the_start_is_kept_when_training_only_worsens(tmp_path: Path) -> None:
     assert torch.equal(now(objective), objective.weights[0])
 
 
+def test_the_last_epoch_is_kept_where_that_is_wanted(tmp_path: Path) -> None:
+    objective = Scripted([0.9, 0.3, 0.8, 0.5, 0.2])
+    result = train(objective, OPTIMISER, replace(SCHEDULE, keep="last"), tmp_path, seed=1)
+    assert (result.best_epoch, result.best["selection"]) == (4, 0.2)
+    assert torch.equal(objective.model[1].weight, objective.weights[4])
+
+
 def test_the_earlier_of_equal_epochs_is_kept(tmp_path: Path) -> None:
     assert train(Scripted([0.1, 0.5, 0.5, 0.5, 0.2]), OPTIMISER, SCHEDULE, tmp_path, seed=0).best_epoch == 1
 

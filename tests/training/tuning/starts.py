@@ -1,10 +1,12 @@
 """Toy models, published as the real ones are, and files of labelled pairs with something to learn from."""
 
 import json
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from training.architectures import ArchitectureConfig, MGIMConfig, WordAveraging
 from training.architectures.models import InteractionModel
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.objectives.supervised import LABELS
-from training.publishing.families import interaction, siamese
+from training.publishing.families import siamese
+from training.publishing.families.interaction import similarity_of, write_graphs
 from training.publishing.families.transformer import write_encoder
 from training.publishing.imports.folder import assemble
 from training.publishing.imports.model import COSINE
@@ -29,6 +32,7 @@ from training.sources.credits import TEACHER
 from training.words.storage import stored
 
 LIMITS = Limits(max_tokens=toys.MAX_TOKENS)
+CLASSES = (1.0, 2.0, 3.0, 4.0, 5.0)
 # Not smaller: an export folds tensors of a few thousand numbers into others.
 BERT = SentenceBERTConfig(
     BERTConfig(len(wordpiece()), hidden=96, layers=1, attention_heads=2, inner=96, positions=20)
@@ -48,12 +52,41 @@ def words() -> nn.Module:
     return stored(torch.from_numpy(toys.table().rows), "int8")
 
 
+def weights_of(module: nn.Module) -> dict[str, torch.Tensor]:
+    """All but the words."""
+    return {name: value for name, value in module.state_dict().items() if "embedding" not in name}
+
+
+def encoder(config: ArchitectureConfig) -> nn.Module:
+    """What `siamese_model` publishes."""
+    return shaken(build_encoder(config, words()))
+
+
+def interaction(config: MGIMConfig) -> nn.Module:
+    """What `interaction_model` publishes, for the ratings 1 to 5."""
+    return shaken(build_interaction(config, words(), len(CLASSES)))
+
+
+@cache
+def _average(model_id: str) -> tempfile.TemporaryDirectory[str]:
+    """A folder of models with an average of words, which most tests start from: exported once."""
+    kept = tempfile.TemporaryDirectory(prefix="average-")
+    _siamese(Path(kept.name), model_id, WordAveragingConfig(), {})
+    return kept
+
+
 def siamese_model(
     models: Path, model_id: str, config: ArchitectureConfig, heads: Mapping[str, nn.Module] | None = None
 ) -> Path:
     """An encoder over the toy words; its similarity is the cosine, or its head's over the ratings 1 to 5."""
-    given = heads or {}
-    encoder = shaken(build_encoder(config, words()))
+    if config == WordAveragingConfig() and not heads:
+        shutil.copytree(_average(model_id).name, models, dirs_exist_ok=True)
+        return models / model_id
+    return _siamese(models, model_id, config, heads or {})
+
+
+def _siamese(models: Path, model_id: str, config: ArchitectureConfig, given: Mapping[str, nn.Module]) -> Path:
+    module = encoder(config)
     rated = SimilarityTask(
         graph=siamese.SIMILARITY, classes=(1, 2, 3, 4, 5), raw_range=(1, 5), label_scale=(1, 5), symmetric=True
     )
@@ -65,7 +98,7 @@ def siamese_model(
             "similarity": rated if "similarity" in given else COSINE,
             "entailment": EntailmentTask(graph=siamese.ENTAILMENT, labels=LABELS) if "entailment" in given else None,
             "additive": averages,
-            **siamese.write_graphs(encoder, given, toys.tokenizer(), folder, model_id, shares=not averages),
+            **siamese.write_graphs(module, given, toys.tokenizer(), folder, model_id, shares=not averages),
         }
 
     return _published(models, model_id, config.name, {"kind": type(config).__name__, **asdict(config)}, write)
@@ -73,15 +106,11 @@ def siamese_model(
 
 def interaction_model(models: Path, model_id: str, config: MGIMConfig) -> Path:
     """A network over both sentences, with the ratings 1 to 5."""
-    classes = (1.0, 2.0, 3.0, 4.0, 5.0)
-    network = shaken(build_interaction(config, words(), len(classes)))
-    model = InteractionModel(network, both_orders=True).eval()
+    model = InteractionModel(interaction(config), both_orders=True).eval()
 
     def write(folder: Path) -> dict[str, Any]:
-        fields = interaction.write_graphs(
-            model, toys.tokenizer(), folder, model_id, toys.MAX_TOKENS, explains=config.attention
-        )
-        return {"limits": LIMITS, "similarity": interaction.similarity_of(classes, symmetric=True), **fields}
+        fields = write_graphs(model, toys.tokenizer(), folder, model_id, toys.MAX_TOKENS, explains=config.attention)
+        return {"limits": LIMITS, "similarity": similarity_of(CLASSES, symmetric=True), **fields}
 
     return _published(models, model_id, config.name, {"kind": type(config).__name__, **asdict(config)}, write)
 

@@ -8,42 +8,22 @@ import torch
 
 from contract.manifest import Manifest
 from tests.training.tuning import starts
-from training.architectures import GRANConfig, LSTMConfig, MGIMConfig, WordAveragingConfig
+from training.architectures import GRANConfig, LSTMConfig, WordAveragingConfig
 from training.architectures.parts.heads import PairHead
 from training.architectures.transformer import SentenceBERT
 from training.tuning.read_back import TuneRefused, config_of, read_start
 
 
-def weights_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {name: value for name, value in module.state_dict().items() if "embedding" not in name}
-
-
 @pytest.mark.parametrize(
     "config", [GRANConfig(hidden=5), LSTMConfig(pooling="mean", bidirectional=True, hidden=5)], ids=["gran", "bilstm"]
 )
-def test_every_weight_of_an_encoder_comes_back(
-    tmp_path: Path, config: GRANConfig | LSTMConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    published: list[torch.nn.Module] = []
-    monkeypatch.setattr(starts, "shaken", lambda module: published.append(_shaken(module)) or published[0])
+def test_every_weight_of_an_encoder_comes_back(tmp_path: Path, config: GRANConfig | LSTMConfig) -> None:
     start = read_start(starts.siamese_model(tmp_path, "toy", config))
-    found = weights_of(start.network)
+    found = starts.weights_of(start.network)
     assert len(found) >= 4
-    for name, value in weights_of(published[0]).items():
+    for name, value in starts.weights_of(starts.encoder(config)).items():
         torch.testing.assert_close(found[name], value, rtol=0, atol=0, msg=name)
     assert (start.config, start.storage) == (config, "int8")
-
-
-_shaken = starts.shaken
-
-
-def test_every_weight_of_an_interaction_model_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    published: list[torch.nn.Module] = []
-    monkeypatch.setattr(starts, "shaken", lambda module: published.append(_shaken(module)) or published[0])
-    start = read_start(starts.interaction_model(tmp_path, "toy", MGIMConfig(hidden=4)))
-    found = {name.removeprefix("network."): value for name, value in weights_of(start.network).items()}
-    for name, value in weights_of(published[0]).items():
-        torch.testing.assert_close(found[name], value, rtol=0, atol=0, msg=name)
 
 
 def test_a_transformer_comes_back_as_it_was_stored(tmp_path: Path) -> None:

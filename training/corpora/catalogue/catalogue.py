@@ -320,6 +320,11 @@ CATALOGUE: tuple[Corpus, ...] = (
                 "unstated",
                 "https://github.com/heyunh2015/PARADE_dataset",
             ),
+            "paraphrase-ni": (
+                "paraphrases by translation there and back (ParaNMT), and questions with one answer (ComQA)",
+                "unstated",
+                "https://github.com/kuntalkumarpal/natural-instructions-expansion",
+            ),
             "caption-contrast": (
                 "captions with one thing changed",
                 "MIT, CC BY 4.0",

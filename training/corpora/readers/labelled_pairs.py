@@ -29,6 +29,7 @@ class PairFile:
     labels: Mapping[str, str] | None = None  # as in the file -> ours; None: the file's own, three-way entailment
     group: str | None = None  # the column that becomes `Pair.group`
     split: str | None = None  # only rows whose column `split` holds this
+    label: str = "label"  # the column of the label
 
 
 _NLI = ("label", "premise", "hypothesis")
@@ -72,6 +73,13 @@ FILES: dict[str, PairFile] = {
         labels=YES_OR_NO,
         split="train",
     ),
+    "paraphrase-ni": PairFile(
+        "paraphrase-ni/paraphrase-ni.tsv.gz",
+        ("source", *_SENTENCES),
+        *_SENTENCES,
+        label="source",
+        labels={"paranmt": "1", "comqa": "1"},
+    ),
     "caption-contrast": PairFile(
         "caption-contrast/caption-contrast.tsv.gz",
         ("source", "type", "label", *_SENTENCES),
@@ -111,7 +119,7 @@ def read(name: str) -> list[Pair]:
         Pair(
             row.text(known.a),
             row.text(known.b),
-            label=labels[row.choice("label", labels)],
+            label=labels[row.choice(known.label, labels)],
             group=row.raw(known.group) if known.group else "",
         )
         for row in read_rows(name, known.file, known.header)

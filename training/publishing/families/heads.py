@@ -2,7 +2,7 @@
 
 import copy
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 SERVED = ("entailment", "similarity", "paraphrase", "relevance")
 RAW_RANGE = (0.0, 1.0)  # of the similarity
+Columns = Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ class HeadCalibrations:
 class Heads(nn.Module):
     """A model's outputs side by side [B, K], in the order of its heads; entailment as log-probabilities."""
 
-    def __init__(self, model: PairWithHeads, calibrations: HeadCalibrations, *, similarity: bool = True) -> None:
-        """`similarity`: whether that head is among them, or has a graph of its own.
+    def __init__(
+        self, model: PairWithHeads, calibrations: HeadCalibrations, *, elsewhere: Collection[str] = ()
+    ) -> None:
+        """`elsewhere`: heads that are not among the outputs, for another graph has them.
 
         Raises:
             ValueError: a head of a name that is no task.
@@ -55,12 +58,12 @@ class Heads(nn.Module):
             raise ValueError(f"no task for the heads {', '.join(sorted(unknown))}")
         self.network = model
         self.temperature = calibrations.temperature
-        self.columns: dict[str, tuple[int, int]] = {}
+        self.columns: dict[str, tuple[int, int]] = {}  # task -> its part of the output
         width = 0
         for name, head in model.heads.items():
             outputs = head.out_features
             assert isinstance(outputs, int)
-            if name != "similarity" or similarity:
+            if name not in elsewhere:
                 self.columns[name] = (width, width + outputs)
                 width += outputs
 
@@ -77,28 +80,30 @@ class Heads(nn.Module):
         return torch.sigmoid(output_BK) if name == "similarity" else output_BK
 
 
-def task_fields(
-    columns: Mapping[str, tuple[int, int]],
-    calibrations: HeadCalibrations,
-    graph: str,
-    similarity_graph: str | None = None,
-) -> dict[str, Any]:
-    """The manifest's entry of each task; `similarity_graph`: where the similarity has one of its own."""
+def task_fields(graphs: Mapping[str, Columns], calibrations: HeadCalibrations) -> dict[str, Any]:
+    """The manifest's entry of each task.
+
+    Args:
+        graphs: name of a graph -> tasks -> their columns of its output.
+        calibrations: of the tasks.
+    """
     tasks: dict[str, Any] = {}
-    if similarity_graph is not None or "similarity" in columns:
-        tasks["similarity"] = SimilarityTask(
-            graph=similarity_graph or graph,
-            columns=None if similarity_graph is not None else columns["similarity"],
-            raw_range=RAW_RANGE,
-            label_scale=calibrations.label_scale,
-            calibration=calibrations.similarity,
-            symmetric=False,
-        )
-    if "entailment" in columns:
-        tasks["entailment"] = EntailmentTask(graph=graph, columns=columns["entailment"], labels=LABELS)
-    for name, calibration in (("paraphrase", calibrations.paraphrase), ("relevance", calibrations.relevance)):
-        if name in columns:
-            tasks[name] = ProbabilityTask(graph=graph, columns=columns[name], calibration=calibration, symmetric=False)
+    for graph, task, columns in ((graph, task, found[task]) for graph, found in graphs.items() for task in found):
+        match task:
+            case "similarity":
+                tasks[task] = SimilarityTask(
+                    graph=graph,
+                    columns=columns,
+                    raw_range=RAW_RANGE,
+                    label_scale=calibrations.label_scale,
+                    calibration=calibrations.similarity,
+                    symmetric=False,
+                )
+            case "entailment":
+                tasks[task] = EntailmentTask(graph=graph, columns=columns, labels=LABELS)
+            case _:
+                calibration = calibrations.paraphrase if task == "paraphrase" else calibrations.relevance
+                tasks[task] = ProbabilityTask(graph=graph, columns=columns, calibration=calibration, symmetric=False)
     return tasks
 
 
@@ -126,14 +131,14 @@ def calibrated(model: PairWithHeads, tokenizer: Encodes, max_tokens: int) -> Hea
             np.array([LABELS.index(pair.label) for pair in labels]),
         ),
         similarity=fit_centred_isotonic(raw, gold, raw_range=RAW_RANGE, target_range=STS_SCALE),
-        paraphrase=_logistic(outputs("paraphrase", development("msrp")), development("msrp")),
-        relevance=_logistic(outputs("relevance", development("wikiqa")), development("wikiqa")),
+        paraphrase=platt(outputs("paraphrase", development("msrp")), development("msrp")),
+        relevance=platt(outputs("relevance", development("wikiqa")), development("wikiqa")),
     )
     logger.info("temperature %.3f, %s, %s", found.temperature, found.paraphrase, found.relevance)
     return found
 
 
-def _logistic(raw: npt.NDArray[np.float64], pairs: Sequence[Pair]) -> Logistic:
+def platt(raw: npt.NDArray[np.float64], pairs: Sequence[Pair]) -> Logistic:
     """Platt scaling of raw outputs [n, 1] to the share of pairs labelled 1."""
     fit = LogisticRegression(C=np.inf).fit(raw, [pair.label == "1" for pair in pairs])
     return Logistic(slope=float(fit.coef_[0, 0]), intercept=float(fit.intercept_[0]))

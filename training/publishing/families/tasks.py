@@ -50,8 +50,8 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
         tokenizer, limit = tokenizer_for(recipe, runs, run), publication.max_tokens
         calibrations, blend = calibrated(model, tokenizer, limit), None
         if publication.blend:
-            blend, similarity = fit_blend(model, load_start(recipe, runs, seed), tokenizer, limit)
-            calibrations = replace(calibrations, similarity=similarity)
+            blend, fitted = fit_blend(model, load_start(recipe, runs, seed), tokenizer, limit)
+            calibrations = replace(calibrations, similarity=fitted.similarity, relevance=fitted.relevance)
         fields = write_cross_encoder(model, run / TOKENIZER_NAME, folder, publication.model_id, calibrations, blend)
     else:
         words = load_table(recipe.table, runs)
@@ -95,7 +95,7 @@ def write_pwim(
         "tokenizer": TOKENIZER,
         "limits": Limits(max_tokens=limit),
         "explanation": Explanation(graph=EXPLANATION, matrices=model.MATRICES),
-        **task_fields(heads.columns, calibrations, PAIR),
+        **task_fields({PAIR: heads.columns}, calibrations),
         **write_words(arrays, words.tokenizer, folder)._asdict(),
     }
 

@@ -9,9 +9,9 @@ embedding), for what is rounded up or down hangs on the last bits.
 
 import copy
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -22,8 +22,8 @@ from contract.manifest import FileEntry, Limits, SimilarityTask
 from contract.wordpiece import WordPiece
 from training.architectures.transformer import BERT, CrossEncoder, SentenceBERT
 from training.publishing.export import export_encoder, export_pair
-from training.publishing.families.heads import HeadCalibrations, Heads, task_fields
-from training.publishing.families.siamese import ENCODER, SIMILARITY, STS_SCALE
+from training.publishing.families.heads import Columns, HeadCalibrations, Heads, task_fields
+from training.publishing.families.siamese import ENCODER, STS_SCALE
 from training.publishing.families.words import TOKENIZER, Arrays, OutsideWords, arrays_of
 from training.publishing.parity import check_encoder, check_pair
 from training.publishing.shared_files import share
@@ -31,7 +31,7 @@ from training.words.storage import Int8Embedding, Storage
 
 logger = logging.getLogger(__name__)
 
-PAIR = "pair.onnx"
+PAIR, BLEND = "pair.onnx", "blend.onnx"
 MAX_TOKENS = 128
 _LINEAR = ("query", "key", "value", "attended", "inner", "outer")
 
@@ -88,29 +88,33 @@ def stored(model: Network, storage: Storage) -> Network:
 
 @dataclass(frozen=True)
 class Blend:
-    """The similarity as a weighted mean of a bi-encoder's cosine (0 where negative) and the cross-encoder's own one."""
+    """A cross-encoder's similarity and relevance, each with the cosine of a bi-encoder (0 where negative)."""
 
     encoder: SentenceBERT
-    weight: float  # of the cosine; that of the cross-encoder is 1 - weight
+    similarity: float  # of 0..1, the cosine's part of a weighted mean; that of the cross-encoder is the rest
+    relevance: float  # how many times the cosine is added to the cross-encoder's output
 
 
-class BlendedSimilarity(nn.Module):
-    """Both encoders' similarity in one graph [B, 1]."""
+class Blended(nn.Module):
+    """Both encoders in one graph."""
+
+    columns: ClassVar[Columns] = {"similarity": (0, 1), "relevance": (1, 2)}
 
     def __init__(self, model: CrossEncoder, blend: Blend) -> None:
-        """The bi-encoder may share its words with the cross-encoder."""
+        """The bi-encoder may share its words with the cross-encoder, which has heads for both tasks."""
         super().__init__()
         self.network, self.encoder = model, blend.encoder  # named as in `Heads`: weights have the same names
-        self.weight = blend.weight
+        self.similarity, self.relevance = blend.similarity, blend.relevance
 
     def forward(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
     ) -> Tensor:
-        """Ids and lengths of both sentences -> raw similarity [B, 1], in 0..1."""
+        """Ids and lengths of both sentences -> raw similarity, in 0..1, and raw relevance [B, 2]."""
         a_BD, b_BD = self.encoder(input_ids_a_BS, lengths_a_B), self.encoder(input_ids_b_BT, lengths_b_B)
-        cosine_B1 = (a_BD * b_BD).sum(dim=1, keepdim=True)
-        own_B1 = torch.sigmoid(self.network(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)["similarity"])
-        return self.weight * cosine_B1.clamp(min=0.0) + (1.0 - self.weight) * own_B1
+        cosine_B1 = (a_BD * b_BD).sum(dim=1, keepdim=True).clamp(min=0.0)
+        own = self.network(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        similarity_B1 = self.similarity * cosine_B1 + (1.0 - self.similarity) * torch.sigmoid(own["similarity"])
+        return torch.cat([similarity_B1, own["relevance"] + self.relevance * cosine_B1], dim=1)
 
 
 def write_encoder(
@@ -167,7 +171,7 @@ def write_cross_encoder(
     storage: Storage = "int8",
     max_tokens: int = MAX_TOKENS,
 ) -> dict[str, Any]:
-    """Export a cross-encoder: `pair.onnx` answers all of its tasks in one run, but for a blended similarity.
+    """Export a cross-encoder: `pair.onnx` answers all of its tasks in one run, but for blended ones.
 
     Args:
         model: with the weights to publish; heads among entailment (3 outputs, in the order of
@@ -177,7 +181,8 @@ def write_cross_encoder(
         folder: of the model; its words and tokenizer go among the shared files beside it.
         model_id: what the graphs say of themselves.
         calibrations: of its heads.
-        blend: the bi-encoder for a graph of its own, `similarity.onnx`; None: the head's output is the similarity.
+        blend: the bi-encoder for a graph of its own, `blend.onnx`, that answers similarity and relevance; None: the
+            heads alone answer them.
         storage: of the weights.
         max_tokens: of each of the two; both, with 3 more, are no more than the positions.
 
@@ -192,10 +197,10 @@ def write_cross_encoder(
     wordpiece = _tokenizer(tokenizer, model.bert)
     kept = stored(model, storage)
     arrays = _words(kept.bert, "network.bert.words")
-    heads = Heads(kept, calibrations, similarity=blend is None)
-    graphs: dict[str, nn.Module] = {PAIR: heads}
+    graphs: dict[str, Heads | Blended] = {}
     if blend is not None:
-        graphs[SIMILARITY] = BlendedSimilarity(kept, _with_words_of(blend, model, kept))
+        graphs[BLEND] = Blended(kept, _with_words_of(blend, model, kept))
+    graphs[PAIR] = Heads(kept, calibrations, elsewhere=() if blend is None else Blended.columns)
     for name, module in graphs.items():
         export_pair(module, folder / name, model_id, list(arrays))
         agreement = check_pair(folder / name, module, len(wordpiece), max_tokens, arrays)
@@ -204,7 +209,7 @@ def write_cross_encoder(
         "family": "interaction",
         "tokenizer": TOKENIZER,
         "limits": Limits(max_tokens=max_tokens),
-        **task_fields(heads.columns, calibrations, PAIR, SIMILARITY if blend is not None else None),
+        **task_fields({name: module.columns for name, module in graphs.items()}, calibrations),
         **_write_shared(arrays, wordpiece, folder)._asdict(),
     }
 
@@ -227,7 +232,7 @@ def _with_words_of(blend: Blend, model: CrossEncoder, kept: CrossEncoder) -> Ble
     if torch.equal(blend.encoder.bert.words.weight, model.bert.words.weight):
         del encoder.bert.words
         encoder.bert.words = _Borrowed(kept.bert.words)  # type: ignore[assignment]
-    return Blend(encoder, blend.weight)
+    return replace(blend, encoder=encoder)
 
 
 def _tokenizer(path: Path, bert: BERT) -> WordPiece:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from statistics import fmean
+from statistics import fmean, stdev
 
 from training.results.report.markdown import number, table
 from training.results.reproductions.measured import MeasuredRow, MeasuredTable
@@ -87,7 +87,10 @@ def orders(measured: MeasuredTable, spreads: Spreads) -> str:
         papers = [row.paper.get(claim.printed or name) for row, name in (better, worse)]
         paper = _gap(column, *(None if each is None else each.value for each in papers))
         ours = _gap(column, *(row.mean.get(name) for row, name in (better, worse)))
-        spread = _spread(better, worse, spreads)
+        if better[0] is worse[0]:
+            spread = _paired_spread(better[0], (better[1], worse[1]), measured.rows)
+        else:
+            spread = _spread(better, worse, spreads)
         names = (f"{row.label}, {name}" if claim.worse_column else row.label for row, name in (better, worse))
         rows.append(
             (
@@ -121,9 +124,24 @@ def _lengths(better: MeasuredRow, worse: MeasuredRow) -> str:
 def _spread(better: tuple[MeasuredRow, str], worse: tuple[MeasuredRow, str], spreads: Spreads) -> float | None:
     """The standard deviation of the difference of two seeds; of a row of one seed, what is typical of the column."""
     stds = [row.std.get(name, spreads.get(name)) for row, name in (better, worse)]
-    if stds[0] is None or stds[1] is None or better[0] is worse[0]:
+    if stds[0] is None or stds[1] is None:
         return None
     return float((stds[0] ** 2 + stds[1] ** 2) ** 0.5)
+
+
+def _paired_spread(row: MeasuredRow, columns: tuple[str, str], rows: Sequence[MeasuredRow]) -> float | None:
+    """The standard deviation, over seeds, of the difference of two columns of one row; of a row of one seed, the root
+    mean square of that of the table's rows with several."""
+
+    def of(each: MeasuredRow) -> float | None:
+        both = [seed.figures for seed in each.seeds if set(columns) <= set(seed.figures)]
+        return stdev(seed[columns[0]] - seed[columns[1]] for seed in both) if len(both) > 1 else None
+
+    own = of(row)
+    others = [std for each in rows if (std := of(each)) is not None]
+    if own is not None or not others:
+        return own
+    return sqrt(fmean(std**2 for std in others))
 
 
 def _verdict(gap: float | None, spread: float | None) -> str:

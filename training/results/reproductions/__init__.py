@@ -24,6 +24,7 @@ TABLES: dict[str, PaperTable] = {
         pwim.ABLATIONS,
         pwim.STS,
         pwim.ANSWERS,
+        pwim.ANSWERS_ABLATIONS,
         mgim.SICK,
         mgim.MSRP,
         ours.TEACHER,

@@ -28,6 +28,7 @@ TABLE_2 = PaperTable(
     rows=(
         Row("avg-raw", "raw vectors averaged", printed_in("PARAGRAM-SL999", TRANSFER), "the paper's: PARAGRAM-SL999"),
         _row("pp-avg", "PARAGRAM-PHRASE (averaging)", "PP"),
+        Row("pp-avg-all", "averaging, all pairs", printed_in("PP-XXL", TRANSFER), "the paper's: XXL, Table 4"),
         _row("pp-projection", "projection", "projection"),
         _row("pp-dan", "DAN", "DAN"),
         _row("pp-rnn", "RNN", "RNN"),
@@ -39,6 +40,7 @@ TABLE_2 = PaperTable(
     "distilled vectors. Its means are recomputed from its figures per set, over the sets at hand.",
     orders=(
         Order("pp-avg", "avg-raw", ALL),
+        Order("pp-avg-all", "pp-avg", ALL),
         Order("pp-avg", "pp-rnn", ALL),
         Order("pp-avg", "pp-lstm", ALL),
         Order("pp-avg", "pp-dan", ALL),
@@ -75,6 +77,10 @@ TABLE_5 = PaperTable(
     orders=(
         Order("pp-sick-avg", "pp-sick-lstm", SICK),
         Order("pp-sick-avg", "pp-sick-lstm", ENTAILMENT),
+        Order("pp-sick-avg", "pp-sick-lstm-similarity", SICK),
+        Order("pp-sick-avg", "pp-sick-lstm-similarity", ENTAILMENT),
+        Order("pp-sick-lstm-no-gate-similarity", "pp-sick-lstm-similarity", SICK),
+        Order("pp-sick-lstm-no-gate-similarity", "pp-sick-lstm-similarity", ENTAILMENT),
         Order("pp-sick-avg", "pp-sick-rnn", SICK),
         Order("pp-sick-lstm", "pp-sick-avg", SST),
         Order("pp-sick-avg-universal", "pp-sick-avg", SICK),

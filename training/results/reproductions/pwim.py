@@ -1,7 +1,7 @@
 """Tables of He & Lin (2016), Pairwise word interaction modeling: every corpus, and the ablations."""
 
 from training.results.reproductions.papers import MSE, RHO, SICK_COLUMNS, R
-from training.results.reproductions.table import Column, Order, PaperFigure, PaperTable, published_row
+from training.results.reproductions.table import Column, Order, PaperFigure, PaperTable, Row, published_row
 
 RATED = SICK_COLUMNS[:3]
 _SICK = {R: PaperFigure(0.8784), RHO: PaperFigure(0.8199), MSE: PaperFigure(0.2329)}
@@ -52,6 +52,7 @@ ABLATIONS = PaperTable(
         published_row("pwim-sick-no-focus", "without the focus layer", _ablated(0.0083)),
         published_row("pwim-sick-focus-dropout", "dropout in place of the focus", _ablated(0.0314)),
         published_row("pwim-sick-bounded", "the walk bounded at |a| + |b| cells", note="as Algorithm 2 prints it"),
+        published_row("pwim-sick-two-lstms", "an LSTM for each direction", note="the other reading of section 4"),
     ),
     note=_WORDS,
     orders=tuple(
@@ -108,7 +109,10 @@ ANSWERS = PaperTable(
         published_row("pwim-wikiqa-longer", "WikiQA, after the teacher, twice as long", _WIKI),
         published_row("pwim-wikiqa-alone", "WikiQA, labels alone", _WIKI),
         published_row("pwim-wikiqa-margin", "WikiQA, labels alone, the paper's max-margin loss", _WIKI),
+        published_row("pwim-wikiqa-padded", "WikiQA, labels alone, fixed padding of 48", _WIKI, "as in the paper"),
         published_row("pwim-trecqa", "TrecQA, after the teacher", _TREC),
+        published_row("pwim-trecqa-alone", "TrecQA, labels alone", _TREC),
+        published_row("pwim-trecqa-margin", "TrecQA, labels alone, the paper's max-margin loss", _TREC),
     ),
     note=(
         "MAP and MRR by trec_eval over the questions with a right answer: WikiQA 243; TrecQA 89 raw and 68 clean. "
@@ -117,5 +121,29 @@ ANSWERS = PaperTable(
     orders=(
         Order("pwim-wikiqa", "pwim-wikiqa-alone", "WikiQA MAP"),
         Order("pwim-wikiqa-alone", "pwim-wikiqa-margin", "WikiQA MAP"),
+        Order("pwim-trecqa", "pwim-trecqa-alone", "TrecQA raw MAP"),
+        Order("pwim-trecqa-alone", "pwim-trecqa-margin", "TrecQA raw MAP"),
+    ),
+)
+
+
+def _ablated_answers(recipe: str, label: str, drop: float) -> Row:
+    return published_row(recipe, label, {"WikiQA MRR": PaperFigure(round(0.7234 - drop, 4), f"worse by {drop}")})
+
+
+ANSWERS_ABLATIONS = PaperTable(
+    name="pwim-answers-ablations",
+    title="He & Lin (2016), Table 8: ablations on WikiQA",
+    columns=_ANSWERS[:2],
+    rows=(
+        published_row("pwim-wikiqa-alone", "the full model, labels alone", _WIKI),
+        _ablated_answers("pwim-wikiqa-no-context", "without context modelling", 0.0990),
+        _ablated_answers("pwim-wikiqa-no-focus", "without the focus layer", 0.0327),
+        _ablated_answers("pwim-wikiqa-focus-dropout", "dropout in place of the focus", 0.0403),
+    ),
+    note=_WORDS,
+    orders=tuple(
+        Order("pwim-wikiqa-alone", f"pwim-wikiqa-{without}", "WikiQA MRR")
+        for without in ("no-context", "no-focus", "focus-dropout")
     ),
 )

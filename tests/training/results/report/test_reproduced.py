@@ -64,6 +64,16 @@ def test_an_order_counts_where_its_gap_exceeds_the_seeds_spread() -> None:
     assert "| GRAN over AVG | mse |  | -0.10 ± 0.01 | **does not hold** (epochs" in orders(TABLE, {"mse": 0.01})
 
 
+def test_two_columns_of_one_row_are_compared_seed_by_seed() -> None:
+    seeds = tuple(
+        Measurement(seed=i, figures={"r": 71.0 + i, "mse": 70.0 + i + gap}, runs=()) for i, gap in enumerate((0.0, 0.2))
+    )
+    several = TABLE.rows[0].model_copy(update={"seeds": seeds})
+    table = TABLE.model_copy(update={"rows": (several, *TABLE.rows[1:])})
+    # The rows' own seeds differ by a point, the two columns of a seed by the same to within .14.
+    assert orders(table, {"r": 9.0}).splitlines()[-1] == "| AVG, r over AVG, mse | r |  | +70.80 ± 0.14 | holds |"
+
+
 def test_orders_of_all_tables_are_counted_by_verdict() -> None:
     assert all_orders([TABLE, TABLE]).endswith(
         "Over all tables: 2 hold, 0 do not, 0 are within the seeds' spread, of 4 no spread is known, the others "
