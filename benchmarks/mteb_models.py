@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from benchmarks.report import RESULTS, machine, table, write
 from semblance import Client
-from training.corpora.readers import msrp, sick, sts, stsb, wikiqa
+from training.corpora.readers import answers, msrp, sick, sts, stsb
 from training.objectives.metrics import graded, ranked
 from training.pairs import Pair
 from training.publishing.runtime import PublishedModel
@@ -241,7 +241,7 @@ def read(name: str) -> Set:
         return ratings(name, "test", [pair for pairs in sets for pair in pairs])
     if name == "MSRP":
         return labels(name, msrp.read("test"))
-    return ranking(name, wikiqa.read("test-filtered"))
+    return ranking(name, answers.wikiqa("test-filtered"))
 
 
 def measure(model: Model, data: Set) -> list[Row]:

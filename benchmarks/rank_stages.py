@@ -26,14 +26,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the repository is not installed
 from benchmarks.servers import SERVICE, Server, free_port  # noqa: E402
-from training.corpora.readers import trecqa, wikiqa  # noqa: E402
+from training.corpora.readers import answers  # noqa: E402
 from training.objectives.metrics import ranked  # noqa: E402
 from training.pairs import Pair  # noqa: E402
 
 SETS: Mapping[str, Callable[[], list[Pair]]] = {
-    "WikiQA": lambda: wikiqa.read("test"),
-    "TrecQA raw": lambda: trecqa.read("test-raw"),
-    "TrecQA clean": lambda: trecqa.read("test-clean"),
+    "WikiQA": lambda: answers.wikiqa("test"),
+    "TrecQA raw": lambda: answers.trecqa("test-raw"),
+    "TrecQA clean": lambda: answers.trecqa("test-clean"),
 }
 POOL = "WikiQA, all answers"
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from benchmarks.rank_stages import Question, answerable, pooled, quality_of  # noqa: E402 - the repository is not installed
 from benchmarks.report import RESULTS, machine, table, write  # noqa: E402
-from training.corpora.readers import trecqa, wikiqa  # noqa: E402
+from training.corpora.readers import answers  # noqa: E402
 from training.publishing.runtime import PublishedModel  # noqa: E402
 
 TOPS = (3, 5, 8, 10, 15, 20, 30, 50)
@@ -48,7 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     first, second = (PublishedModel(options.models / name) for name in (options.first, options.second))
     sets = {}
-    for name, pairs in (("WikiQA dev", wikiqa.read("dev")), ("TrecQA dev", trecqa.read("dev-raw"))):
+    for name, pairs in (("WikiQA dev", answers.wikiqa("dev")), ("TrecQA dev", answers.trecqa("dev-raw"))):
         sets[name] = answerable(pairs)
         sets[f"{name}, all answers"] = pooled(sets[name], [pair.b for pair in pairs], len(sets[name]), seed=1)
     lines, rows = [], []

@@ -92,9 +92,9 @@ def test_the_commands_of_a_card_retrain_what_a_run_starts_from_first() -> None:
 
 def test_a_table_whose_figures_are_committed_says_how_to_make_them_anew(tmp_path: Path) -> None:
     """As in a fresh clone: figures are there, runs are not."""
-    shown = training("reproduce", "pwim-answers", "--dry-run", "--runs", str(tmp_path), data=tmp_path).stdout
-    assert "pwim-answers: 0 to do" in shown
-    command = next(part for part in shown.split("`") if part.startswith("python -m training reproduce pwim-answers"))
+    shown = training("reproduce", "mgim-sick", "--dry-run", "--runs", str(tmp_path), data=tmp_path).stdout
+    assert "mgim-sick: 0 to do" in shown
+    command = next(part for part in shown.split("`") if part.startswith("python -m training reproduce mgim-sick"))
     *_, places = command.partition(" reproduce ")
     anew = training("reproduce", *places.split(), "--dry-run", "--runs", str(tmp_path), data=tmp_path).stdout
-    assert "pwim-qa seed 1: train and measure (int8)" in anew
+    assert "mgim-sick seed 1: train and measure (int8)" in anew

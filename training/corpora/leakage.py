@@ -24,7 +24,7 @@ from typing import TypeVar
 
 from training.corpora.files import CorpusMissing, data_dir, one_of
 from training.corpora.penn import detokenise
-from training.corpora.readers import msrp, pit2015, sick, sts, stsb, trecqa, wikiqa
+from training.corpora.readers import answers, msrp, pit2015, sick, sts, stsb
 from training.pairs import Pair
 
 _log = logging.getLogger(__name__)
@@ -38,8 +38,8 @@ _SPLITS: dict[str, list[Callable[[], list[Pair]]]] = {
     "stsb": [functools.partial(stsb.read, "dev")],
     "msrp": [functools.partial(msrp.read, "test")],
     "pit2015": [functools.partial(pit2015.read, split) for split in pit2015.FILES],
-    "wikiqa": [functools.partial(wikiqa.read, split) for split in ("dev", "test")],
-    "trecqa": [functools.partial(trecqa.read, split) for split in ("dev-raw", "test-raw")],
+    "wikiqa": [functools.partial(answers.wikiqa, split) for split in ("dev", "test")],
+    "trecqa": [functools.partial(answers.trecqa, split) for split in ("dev-raw", "test-raw")],
 }
 EVALUATION_CORPORA: tuple[str, ...] = tuple(_SPLITS)
 

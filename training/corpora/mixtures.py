@@ -17,7 +17,7 @@ from typing import TypeVar
 from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap, pair_key
 from training.corpora.penn import detokenise
-from training.corpora.readers import captions, msrp, nli, paraphrase, trecqa, wikipedia, wikiqa
+from training.corpora.readers import answers, captions, msrp, nli, paraphrase, wikipedia
 from training.pairs import Pair
 
 Item = TypeVar("Item")
@@ -212,8 +212,8 @@ _SENTENCES: dict[str, Callable[[], Iterable[str]]] = {
     "simplification": lambda: _sides(paraphrase.simplification()),
     "snli": lambda: _sides(nli.snli("dev")),
     "multinli": lambda: _sides(nli.multinli()),
-    "wikiqa": lambda: _sides(wikiqa.read("train")),
-    "trecqa": lambda: _sides(trecqa.read("train-all")),
+    "wikiqa": lambda: _sides(answers.wikiqa("train")),
+    "trecqa": lambda: _sides(answers.trecqa("train-all")),
     "msrp": lambda: _sides(msrp.read("train")),
     "wikipedia": wikipedia.sentences,
     "wikipedia-definitions": _definitions,

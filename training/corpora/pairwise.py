@@ -13,7 +13,7 @@ import numpy as np
 
 from training.corpora.files import data_dir, one_of
 from training.corpora.leakage import without_evaluation_sentences, without_pairs
-from training.corpora.readers import msrp, paraphrase, sick, sts, trecqa, wikiqa
+from training.corpora.readers import answers, msrp, paraphrase, sick, sts
 from training.pairs import Pair
 
 Corpus = Literal["sick", "msrvid", "sts2014", "wikiqa", "trecqa", "answers", "msrp", "twitter-labelled"]
@@ -56,11 +56,11 @@ def _read(folder: object, corpus: Corpus) -> Parts:
             short = [pair for pair in before if max(len(pair.a.split()), len(pair.b.split())) <= LONGEST]
             return _parts(*_drawn(short, HELD_OUT[corpus]), sts.read_year("2014-test"))
         case "wikiqa":
-            train, dev, test = (wikiqa.read(f"{part}-filtered") for part in ("train", "dev", "test"))
+            train, dev, test = (answers.wikiqa(f"{part}-filtered") for part in ("train", "dev", "test"))
             return _parts(_answers(train), _answers(dev), {"test": _answers(test)})
         case "trecqa":
-            tests = {part: _answers(trecqa.read(f"test-{part}")) for part in ("raw", "clean")}
-            return _parts(_answers(trecqa.read("train-all")), _answers(trecqa.read("dev-raw")), tests)
+            tests = {part: _answers(answers.trecqa(f"test-{part}")) for part in ("raw", "clean")}
+            return _parts(_answers(answers.trecqa("train-all")), _answers(answers.trecqa("dev-raw")), tests)
         case "answers":  # both
             wiki, trec = _named("wikiqa", read("wikiqa")), _named("trecqa", read("trecqa"))
             of_trec = {f"trecqa-{part}": pairs for part, pairs in trec.test.items()}

@@ -81,10 +81,10 @@ def on_words(recipe: Recipe, table: str) -> Recipe:
     """
     if not TABLE_NAME.fullmatch(table):
         raise RecipeError(f"word table {table!r}: a name has small letters, digits and hyphens")
-    if recipe.start is not None:
-        raise RecipeError(f"{recipe.name} takes the words of {recipe.start}: name a recipe that starts from a table")
     if isinstance(recipe.table, PretrainedEncoder) or recipe.random_start:
         raise RecipeError(f"{recipe.name} takes no word table")
+    if recipe.start is not None:
+        raise RecipeError(f"{recipe.name} takes the words of {recipe.start}: name a recipe that starts from a table")
     publication = replace(
         recipe.publication or Publication("", f"Recipe {recipe.name}: {recipe.architecture.name}"),
         model_id=f"{recipe.name}-{table}",

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from training.corpora import leakage
-from training.corpora.readers import msrp, pit2015, sick, sts, stsb, trecqa, wikiqa
+from training.corpora.readers import answers, msrp, pit2015, sick, sts, stsb
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.teacher_margin import TeacherMarginConfig
 from training.objectives.transfer import MarginConfig
@@ -33,8 +33,8 @@ def evaluation(write):
     write(msrp.FILES["train"], msrp.HEADER, ("1", "3", "4", "Shares fell.", "Shares went down."))
     header = ("topic_id", "topic", "score_0_5", "label", "sentence_a", "sentence_b")
     write(pit2015.FILES["test"], header, ("1", "t", "3", "debatable", "what a day", "such a day"))
-    write(wikiqa.FILES["dev"], trecqa.HEADER, ("1", "1", "who was he ?", "He was n't there -LRB- ever -RRB- ."))
-    write(wikiqa.FILES["train"], trecqa.HEADER, ("1", "1", "train question ?", "train answer"))
+    write(answers.WIKIQA["dev"], answers.HEADER, ("1", "1", "who was he ?", "He was n't there -LRB- ever -RRB- ."))
+    write(answers.WIKIQA["train"], answers.HEADER, ("1", "1", "train question ?", "train answer"))
 
 
 @pytest.mark.usefixtures("evaluation")

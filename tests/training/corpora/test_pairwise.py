@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from training.corpora.pairwise import ANSWER_TOKENS, LONGEST, _read, read
-from training.corpora.readers import msrp, paraphrase, sick, sts, trecqa, wikiqa
+from training.corpora.readers import answers, msrp, paraphrase, sick, sts
 from training.pairs import Pair
 
 
@@ -70,8 +70,8 @@ def questions(monkeypatch) -> dict[str, list[Pair]]:
     found = {
         file: [Pair(f"{file} ?", answer, None, "1", "q1"), Pair(f"{file} ?", "no .", None, "0", "q1")] for file in files
     }
-    monkeypatch.setattr(wikiqa, "read", found.__getitem__)
-    monkeypatch.setattr(trecqa, "read", found.__getitem__)
+    monkeypatch.setattr(answers, "wikiqa", found.__getitem__)
+    monkeypatch.setattr(answers, "trecqa", found.__getitem__)
     return found
 
 

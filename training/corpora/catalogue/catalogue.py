@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from training.corpora.catalogue.official import from_nli, from_sick, from_stsb
 from training.corpora.files import CorpusError
 from training.corpora.readers import (
+    answers,
     captions,
     labelled_pairs,
     malstm,
@@ -18,9 +19,7 @@ from training.corpora.readers import (
     sst,
     sts,
     stsb,
-    trecqa,
     wikipedia,
-    wikiqa,
 )
 
 _MIB = 1 << 20
@@ -129,14 +128,14 @@ CATALOGUE: tuple[Corpus, ...] = (
     Corpus(
         "trecqa",
         "answer sentence selection, TREC questions",
-        tuple(trecqa.FILES.values()),
+        tuple(answers.TRECQA.values()),
         "unstated (TREC/AQUAINT text, research use)",
         "https://aclanthology.org/D07-1003 (Wang et al. 2007)",
     ),
     Corpus(
         "wikiqa",
         "answer sentence selection, Bing questions",
-        tuple(wikiqa.FILES.values()),
+        tuple(answers.WIKIQA.values()),
         "Microsoft Research Data License Agreement",
         "https://www.microsoft.com/en-us/download/details.aspx?id=52419",
     ),

@@ -5,7 +5,7 @@ import pytest
 from training.corpora import counts
 from training.corpora.counts import Published
 from training.corpora.files import CorpusError
-from training.corpora.readers import msrp, nli, pit2015, sst, trecqa, wikiqa
+from training.corpora.readers import answers, msrp, nli, pit2015, sst
 from training.pairs import Pair
 
 
@@ -14,9 +14,13 @@ def test_msrp(write):
     assert msrp.read("train") == [Pair("He left.", "He went away.", None, "1", "11-12")]
 
 
-@pytest.mark.parametrize(("read", "file"), [(trecqa.read, "trecqa/train.tsv"), (wikiqa.read, "wikiqa/WikiQA-dev.tsv")])
+@pytest.mark.parametrize(
+    ("read", "file"), [(answers.trecqa, "trecqa/train.tsv"), (answers.wikiqa, "wikiqa/WikiQA-dev.tsv")]
+)
 def test_questions_are_groups(write, read, file):
-    write(file, trecqa.HEADER, ("q1", "1", "who ?", "Ann ."), ("q1", "0", "who ?", "no ."), ("q2", "0", "why ?", "x ."))
+    write(
+        file, answers.HEADER, ("q1", "1", "who ?", "Ann ."), ("q1", "0", "who ?", "no ."), ("q2", "0", "why ?", "x .")
+    )
     pairs = read("train" if "trecqa" in file else "dev")
     assert [(pair.group, pair.label) for pair in pairs] == [("q1", "1"), ("q1", "0"), ("q2", "0")]
     assert pairs[0] == Pair("who ?", "Ann .", None, "1", "q1")
@@ -24,16 +28,16 @@ def test_questions_are_groups(write, read, file):
 
 def test_the_number_of_questions_is_checked(write, monkeypatch):
     monkeypatch.setattr(counts, "PUBLISHED", {"trecqa/train.tsv": Published(2, {"0": 2}, groups=1)})
-    write("trecqa/train.tsv", trecqa.HEADER, ("q1", "0", "a ?", "b"), ("q2", "0", "c ?", "d"))
+    write("trecqa/train.tsv", answers.HEADER, ("q1", "0", "a ?", "b"), ("q2", "0", "c ?", "d"))
     with pytest.raises(CorpusError) as caught:
-        trecqa.read("train")
+        answers.trecqa("train")
     assert str(caught.value) == "trecqa/train.tsv: expected 1 groups (questions), got 2"
 
 
 def test_an_answer_label_is_one_or_zero(write):
-    write("trecqa/dev-raw.tsv", trecqa.HEADER, ("q1", "yes", "a ?", "b"))
+    write("trecqa/dev-raw.tsv", answers.HEADER, ("q1", "yes", "a ?", "b"))
     with pytest.raises(CorpusError, match=r"dev-raw\.tsv, line 2: expected one of 0, 1 in column label, got 'yes'"):
-        trecqa.read("dev-raw")
+        answers.trecqa("dev-raw")
 
 
 def test_nli(write):

@@ -13,7 +13,7 @@ def test_every_file_is_read_by_its_header(write, name):
     known = FILES[name]
     labels = known.labels or labelled_pairs.NLI_LABELS
     cells = {known.a: "A dog runs.", known.b: "An animal moves.", "split": known.split or "x"}
-    rows = [tuple({**cells, "label": label}.get(column, "g") for column in known.header) for label in labels]
+    rows = [tuple({**cells, known.label: label}.get(column, "g") for column in known.header) for label in labels]
     write(known.file, known.header, *rows)
     group = {None: "", known.a: "A dog runs."}.get(known.group, "g")
     assert read(name) == [Pair("A dog runs.", "An animal moves.", label=ours, group=group) for ours in labels.values()]
