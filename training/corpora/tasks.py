@@ -20,7 +20,9 @@ from training.corpora.leakage import (
     without_pairs,
 )
 from training.corpora.readers import faq, labelled_pairs, nli, paraphrase, sick, stsb
+from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.role_edits import role_edits
+from training.corpora.surface_edits import surface_edits
 from training.pairs import Pair
 
 Task = Literal["entailment", "similarity", "paraphrase", "related", "relevance"]
@@ -37,7 +39,10 @@ TEACHES: dict[str, tuple[Task, ...]] = {
     ),
     "sick": ("entailment", "similarity"),
     "msrp": ("paraphrase",),
-    **dict.fromkeys(("paws-wiki", "paraphrase-ni", "role-edits", "swapped-captions", "negations"), ("paraphrase",)),
+    **dict.fromkeys(
+        ("paws-wiki", "paraphrase-ni", "role-edits", "swapped-captions", "negations", "surface-edits"), ("paraphrase",)
+    ),
+    "surface-entailment": ("entailment", "similarity"),
     "twitter-labelled": ("related",),
     "qqp-labelled": ("related",),
     "parade": ("related",),
@@ -45,8 +50,16 @@ TEACHES: dict[str, tuple[Task, ...]] = {
     "caption-contrast": ("similarity",),
     COSINES: ("similarity",),
 }
-# Pairs made of another corpus.
-MADE_OF = {"role-edits": "snli-train", "swapped-captions": "caption-contrast", "negations": "cannot"}
+# Pairs made of other corpora.
+_TEXTS = ("snli-train", "mnli-train", "qqp-labelled")
+MADE_OF = {
+    "role-edits": ("snli-train",),
+    "swapped-captions": ("caption-contrast",),
+    "negations": ("cannot",),
+    "surface-edits": _TEXTS,
+    "surface-entailment": _TEXTS,
+}
+SURFACE_SENTENCES = 4000  # of each of them
 # Similarity of two captions that differ in one thing. SICK's raters give a contradiction 3.6 of 1..5.
 CONTRAST = 0.6
 # Whose edits are kept for measuring: no edit of these two makers is trained on.
@@ -85,6 +98,15 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
         case "role-edits":
             sentences = dict.fromkeys(text for p in _read(folder, "snli-train") for text in (p.a, p.b))
             return tuple(without_evaluation_sentences(list(role_edits(sentences))))
+        case "surface-edits":
+            samples = [_sample(_read(folder, corpus), SURFACE_SENTENCES) for corpus in _TEXTS]
+            sentences = dict.fromkeys((p.a, p.b)[i % 2] for half in samples for i, p in enumerate(half))
+            return tuple(without_evaluation_sentences(list(surface_edits(sentences))))
+        case "surface-entailment":
+            return tuple(
+                Pair(p.a, p.b, 1.0, "entailment") if p.label == "1" else Pair(p.a, p.b, CONTRAST, NOT_ENTAILMENT)
+                for p in _read(folder, "surface-edits")
+            )
     pairs = list(without_evaluation_sentences(labelled_pairs.read(name)))
     if name == "paws-wiki":
         kept_back = {(pair.a, pair.b) for pair in _paws_held_out()}

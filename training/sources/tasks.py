@@ -89,6 +89,7 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
             )
         for name in self.corpora:
             if name != COSINES:
-                made = f" ({name}, made of it by rules)" if name in MADE_OF else ""
+                made = f" ({name}, made by rules)" if name in MADE_OF else ""
                 use = f"train: {' and '.join(TEACHES[name])}{made}"
-                yield entry(MADE_OF.get(name, name), use, len(tasks.read(name)))
+                for source in MADE_OF.get(name, (name,)):
+                    yield entry(source, use, len(tasks.read(name)))
