@@ -26,7 +26,8 @@ TellCached = Annotated[
 Scale = Literal["similarity", "paraphrase_probability", "relevance_probability"]
 SCALE = (
     "what a score says: `similarity` how alike two texts are, 0 to 1, as people rate it; `paraphrase_probability` how "
-    "probable it is that they say the same; `relevance_probability` that a candidate is an answer to the query"
+    "probable it is that they say the same; `relevance_probability` that a candidate is an answer to the query, if it "
+    "were one in two cases: over .5 speaks for it, however many candidates there are"
 )
 SCALES: dict[ScoreTask, Scale] = {
     "similarity": "similarity",

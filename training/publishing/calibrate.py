@@ -55,12 +55,12 @@ def fit_temperature(log_probabilities: Floats, gold: npt.NDArray[np.integer]) ->
     return round(float(np.exp(best.x)), 4)
 
 
-def fit_platt(raw: Floats, right: npt.NDArray[np.bool_]) -> Logistic:
+def fit_platt(raw: Floats, right: npt.NDArray[np.bool_], weight: Floats | None = None) -> Logistic:
     """The logistic function of raw scores [n] that gives the probability of being right [n].
 
     Platt (1999), "Probabilistic Outputs for Support Vector Machines", section 2.2: the targets are (m + 1) / (m + 2)
     for the m right ones and 1 / (k + 2) for the k others, so that labels that a score parts without a mistake give no
-    infinite slope.
+    infinite slope. `weight` [n]: how much each counts; 1 without it.
 
     Raises:
         ValueError: only one label, or the right ones do not have the higher scores.
@@ -71,12 +71,18 @@ def fit_platt(raw: Floats, right: npt.NDArray[np.bool_]) -> Logistic:
     target = np.where(right, (counts[0] + 1) / (counts[0] + 2), 1 / (counts[1] + 2))
     centre, spread = float(raw.mean()), float(raw.std()) or 1.0  # the solver wants values of one size
     both = np.tile((raw - centre) / spread, 2)[:, None]
-    labels, weights = np.repeat([1, 0], len(raw)), np.concatenate([target, 1 - target])
+    each = np.ones(len(raw)) if weight is None else weight
+    labels, weights = np.repeat([1, 0], len(raw)), np.concatenate([each * target, each * (1 - target)])
     fit = LogisticRegression(C=np.inf).fit(both, labels, sample_weight=weights)
     slope = float(fit.coef_[0, 0]) / spread
     if slope <= 0:
         raise ValueError("pairs with the label 1 do not have the higher scores")
     return Logistic(slope=slope, intercept=float(fit.intercept_[0]) - slope * centre)
+
+
+def even_odds(right: npt.NDArray[np.bool_]) -> Floats:
+    """Weights [n], 1 on average, with which the right ones count as much as all others together."""
+    return np.where(right, 0.5 / right.mean(), 0.5 / (1 - right.mean()))
 
 
 def fit_local_linear(raw: Floats, target: Floats, *, target_range: tuple[float, float]) -> LocalLinear:

@@ -13,7 +13,7 @@ from training.corpora.tasks import answers_of_three_kinds
 from training.objectives.metrics import ranked
 from training.objectives.tasks import EVALUATION_BATCH, Encodes, PairTokens, predict
 from training.publishing.calibrate import fit_centred_isotonic
-from training.publishing.families.heads import RAW_RANGE, HeadCalibrations, platt
+from training.publishing.families.heads import RAW_RANGE, HeadCalibrations, fit_relevance
 from training.publishing.families.siamese import STS_SCALE
 from training.publishing.families.transformer import Blend
 
@@ -30,7 +30,7 @@ def fit_blend(
     """The weights of the best development figures, and the calibrations of the blended tasks.
 
     Similarity: Spearman's correlation on the development part of the STS benchmark. Relevance: the mean over three
-    kinds of questions of the mean average precision, and Platt scaling on all their pairs.
+    kinds of questions of the mean average precision, and Platt scaling at even odds.
 
     Args:
         model: with heads for similarity and relevance.
@@ -72,8 +72,7 @@ def fit_blend(
     }
     multiple = max(found, key=lambda one: found[one])
     logger.info("relevance: %g of the cosine; by multiple: %s", multiple, {m: round(r, 4) for m, r in found.items()})
-    raw = np.concatenate([own + multiple * cosine for _, own, cosine in parts])
-    relevance = platt(raw[:, None], [pair for pairs, *_ in parts for pair in pairs])
+    relevance = fit_relevance([(own + multiple * cosine, pairs) for pairs, own, cosine in parts])
     return Blend(encoder, weight, multiple), HeadCalibrations(similarity=similarity, relevance=relevance)
 
 

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from contract.calibration import Calibration, Logistic
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask
 from training.architectures import PairWithHeads
 from training.corpora.readers import nli, sick, stsb
-from training.corpora.tasks import CALIBRATION_PAIRS, development
+from training.corpora.tasks import CALIBRATION_PAIRS, answers_of_three_kinds, development
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import Encodes, PairTokens, predict
 from training.pairs import Pair
-from training.publishing.calibrate import fit_centred_isotonic, fit_temperature
+from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
 from training.publishing.families.siamese import STS_SCALE
 
 logger = logging.getLogger(__name__)
@@ -116,7 +115,7 @@ def served_heads(model: PairWithHeads) -> PairWithHeads:
 
 
 def calibrated(model: PairWithHeads, tokenizer: Encodes, max_tokens: int) -> HeadCalibrations:
-    """Calibrations on development parts: SNLI, MultiNLI and SICK; STS-B; MSRP; WikiQA."""
+    """Calibrations on development parts: SNLI, MultiNLI and SICK; STS-B; MSRP; three kinds of questions."""
     labels = [*nli.snli("dev")[:CALIBRATION_PAIRS], *nli.multinli()[:CALIBRATION_PAIRS], *sick.read("dev")]
 
     def outputs(task: str, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
@@ -131,14 +130,28 @@ def calibrated(model: PairWithHeads, tokenizer: Encodes, max_tokens: int) -> Hea
             np.array([LABELS.index(pair.label) for pair in labels]),
         ),
         similarity=fit_centred_isotonic(raw, gold, raw_range=RAW_RANGE, target_range=STS_SCALE),
-        paraphrase=platt(outputs("paraphrase", development("msrp")), development("msrp")),
-        relevance=platt(outputs("relevance", development("wikiqa")), development("wikiqa")),
+        paraphrase=fit_platt(
+            outputs("paraphrase", development("msrp"))[:, 0], np.array([p.label == "1" for p in development("msrp")])
+        ),
+        relevance=fit_relevance(
+            [(outputs("relevance", pairs)[:, 0], pairs) for pairs in answers_of_three_kinds().values()]
+        ),
     )
     logger.info("temperature %.3f, %s, %s", found.temperature, found.paraphrase, found.relevance)
     return found
 
 
-def platt(raw: npt.NDArray[np.float64], pairs: Sequence[Pair]) -> Logistic:
-    """Platt scaling of raw outputs [n, 1] to the share of pairs labelled 1."""
-    fit = LogisticRegression(C=np.inf).fit(raw, [pair.label == "1" for pair in pairs])
-    return Logistic(slope=float(fit.coef_[0, 0]), intercept=float(fit.intercept_[0]))
+def fit_relevance(kinds: Sequence[tuple[npt.NDArray[np.float64], Sequence[Pair]]]) -> Logistic:
+    """Platt scaling of raw outputs [n] to the probability of an answer, at even odds.
+
+    A question has one right answer among few candidates or among hundreds, and the probability that any one of them is
+    right says most about how many there are. So the right ones and all others count the same, and so does each kind.
+
+    Args:
+        kinds: outputs and pairs of each kind of questions.
+    """
+    right = [np.array([pair.label == "1" for pair in pairs]) for _, pairs in kinds]
+    weight = np.concatenate([even_odds(found) / len(found) for found in right])
+    return fit_platt(
+        np.concatenate([raw for raw, _ in kinds]), np.concatenate(right), weight * len(weight) / len(kinds)
+    )
