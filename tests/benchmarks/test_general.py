@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from benchmarks.general.measures import (
     overlap_order,
     ranking_figures,
     raw_scores,
+    same_scores,
 )
 from benchmarks.general.sections import faq
 from benchmarks.general.sets import Claim, Contrast, Question
@@ -78,6 +80,21 @@ def test_a_sample_is_the_same_each_time() -> None:
 
 
 # the measures
+
+
+@pytest.mark.parametrize("task", ["similarity", "paraphrase", "entailment"])
+def test_a_text_and_the_same_written_otherwise(task: Literal["similarity", "paraphrase", "entailment"]) -> None:
+    told = Told({("Go!", "go"): 0.9, ("Stop.", "stop"): 0.2, ("No.", "no"): 0.5})
+    found = same_scores(told, task, ["Go!", "Stop.", "No."], ["go", "stop", "no"])
+    assert found == {"mean": pytest.approx(1.6 / 3), "lowest": 0.2, "yes": 1}
+
+
+def test_the_plain_texts_are_written_otherwise() -> None:
+    texts = sets.plain_texts()
+    assert len(texts) == len(set(texts)) >= 100
+    for text in texts:
+        assert sorted(sets.mistyped(text)) == sorted(text)
+    assert sets.mistyped("May I return it?") == "May I reutrn it?"
 
 
 def test_orders_and_what_is_first() -> None:
