@@ -89,7 +89,9 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
             )
         for name in self.corpora:
             if name != COSINES:
-                made = f" ({name}, made by rules)" if name in MADE_OF else ""
+                corpora = MADE_OF.get(name, ())
+                together = f", of {len(corpora)} corpora together" if len(corpora) > 1 else ""
+                made = f" ({name}, made by rules{together})" if corpora else ""
                 use = f"train: {' and '.join(TEACHES[name])}{made}"
-                for source in MADE_OF.get(name, (name,)):
+                for source in corpora or (name,):
                     yield entry(source, use, len(tasks.read(name)))

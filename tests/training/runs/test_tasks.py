@@ -23,9 +23,10 @@ CONFIG = CrossEncoderConfig(
 def test_a_run_with_a_start_has_its_weights_and_its_first_encoder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    first, last = (replace(find(name), architecture=CONFIG) for name in ("minilm-cross-first", "minilm-cross"))
-    assert last.start == first.name
-    monkeypatch.setattr(tasks, "find", {first.name: first}.__getitem__)
+    names = ("minilm-cross-first", "minilm-cross-roles", "minilm-cross")
+    first, last, later = (replace(find(name), architecture=CONFIG) for name in names)
+    assert (last.start, later.start) == (first.name, last.name)
+    monkeypatch.setattr(tasks, "find", {first.name: first, last.name: last}.__getitem__)
     with pytest.raises(RunMissing, match="training train minilm-cross-first --seed 4"):
         started_heads(last, tmp_path, None, 4)
     torch.manual_seed(9)
@@ -42,8 +43,9 @@ def test_a_run_with_a_start_has_its_weights_and_its_first_encoder(
         load_start(last, tmp_path, 4)
     encoder = tasks.SentenceBERT(SentenceBERTConfig(CONFIG.bert)).bert.state_dict()
     torch.save(encoder, run / START_NAME)
-    for name, value in load_start(last, tmp_path, 4).bert.state_dict().items():
-        assert torch.equal(value, encoder[name])
+    for recipe in (last, later):
+        for name, value in load_start(recipe, tmp_path, 4).bert.state_dict().items():
+            assert torch.equal(value, encoder[name])
 
 
 def test_the_finished_weights_are_a_mean_with_those_of_the_start(
