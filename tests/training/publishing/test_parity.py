@@ -101,6 +101,14 @@ def test_an_equal_graph_passes_and_the_difference_is_reported(path: Path, encode
     assert 0 < difference < 1e-6
 
 
+def test_large_values_may_differ_by_their_rounding_and_no_more(path: Path) -> None:
+    rows = ROWS * np.float32(1000)
+    large = WordAveraging(WordAveragingConfig(), WordEmbedding(rows))
+    assert check_encoder(averaging(path, rows=rows * np.float32(1 + 3e-7)), large, VOCABULARY) > 1e-5
+    with pytest.raises(ParityError, match="differs by"):
+        check_encoder(averaging(path, rows=rows * np.float32(1 + 3e-6)), large, VOCABULARY)
+
+
 def test_sizes_go_below_to_and_far_above_the_exporters_example() -> None:
     assert (2, 3) in SIZES
     assert min(SIZES) == (1, 1)
