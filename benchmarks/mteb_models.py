@@ -15,7 +15,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,10 @@ Compare = Callable[[list[str], list[str]], Array]
 
 
 class Model(NamedTuple):
-    """A model by what it answers: embeddings [n, dim], where it has any, and raw scores of n pairs."""
+    """A model by what it answers: embeddings [n, dim], where it has any, and raw scores of n pairs.
+
+    The scores are those that it ranks by: relevance, where it has that, or similarity.
+    """
 
     name: str
     embed: Embed | None
@@ -57,19 +60,21 @@ def local_model(folder: Path) -> Model:
     if task is None or (model.manifest.dim is not None and task.comparison != "cosine"):
         raise ValueError(f"{folder.name} has no similarity, or one of embeddings that is not their cosine")
     embed = model.embed if model.manifest.dim is not None else None
-    return Model(folder.name, embed, lambda a, b: model.similarity(a, b).raw_score)
+    ranks_by = model.manifest.ranking_task
+    return Model(folder.name, embed, lambda a, b: model.similarity(a, b, ranks_by).raw_score)
 
 
 def served_model(url: str, name: str) -> Model:
     """A model of a service."""
     client = Client(url)
     served = {model.id: model for model in client.models().models}[name]
+    ranks_by: Literal["relevance", "similarity"] = "relevance" if "relevance" in served.tasks else "similarity"
 
     def embed(texts: list[str]) -> Array:
         return np.asarray(client.embed(texts, model=name).embeddings, np.float32)
 
     def compare(a: list[str], b: list[str]) -> Array:
-        results = client.similarity(zip(a, b, strict=True), model=name).results
+        results = client.similarity(zip(a, b, strict=True), model=name, task=ranks_by).results
         return np.array([result.raw_score for result in results])
 
     return Model(name, None if served.dim is None else embed, compare)
