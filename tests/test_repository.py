@@ -101,7 +101,7 @@ def test_no_tracked_file_names_a_machine_or_a_package_index() -> None:
 
 
 def test_no_tracked_file_is_large() -> None:
-    assert [str(path.relative_to(ROOT)) for path in tracked() if path.stat().st_size > 24 * MB] == []
+    assert [str(path.relative_to(ROOT)) for path in tracked() if path.stat().st_size > 27 * MB] == []
 
 
 def test_models_stay_small() -> None:
@@ -110,10 +110,10 @@ def test_models_stay_small() -> None:
         parts = path.relative_to(ROOT).parts
         if parts[0] == "models":
             sizes[parts[1]] = sizes.get(parts[1], 0) + path.stat().st_size
-    assert sizes.pop("minilm-cross") <= 36 * MB  # its similarity runs two transformers
+    assert sizes.pop("minilm-cross") <= 40 * MB  # its similarity runs two transformers
     # What several models share is stored once, and counts in the sum.
     assert {name: size for name, size in sizes.items() if name != "shared" and size > 20 * MB} == {}
-    assert sum(sizes.values()) <= (250 - 36) * MB
+    assert sum(sizes.values()) <= (250 - 40) * MB
 
 
 def test_contract_imports_numpy_and_pydantic_only() -> None:

@@ -259,7 +259,10 @@ def _transformer(manifest: Manifest, config: SentenceBERTConfig, arrays: Arrays)
             array = np.array(arrays[name])
         elif f"{owner}.codes" in arrays:
             codes, scale = (np.array(arrays[f"{owner}.{part}"]).astype(np.float32) for part in ("codes", "scale"))
-            array = codes * scale  # of words [V, H] by rows; of layers [inputs, outputs] by outputs
+            # Words [V, H] have a scale for each row; layers [inputs, outputs] one for each block of an output's inputs,
+            # or, published by an earlier version, for each output.
+            parts = codes.reshape(len(scale), -1, codes.shape[1]) if scale.ndim == 3 else codes
+            array = (parts * scale).reshape(codes.shape)
             array = array if owner.endswith(".words") else array.T
         else:
             raise TuneRefused(f"{manifest.id}: its graph does not hold {name}")
