@@ -319,7 +319,7 @@ def test_an_equal_pair_graph_passes_and_a_wrong_one_does_not(path: Path) -> None
     assert agreement.near_ties == 0
     assert agreement.pairs > 200
     model.network.scale = 1.001
-    with pytest.raises(ParityError, match=r"^graph\.onnx: .* pairs of up to .* tokens: differs by \d.*, allowed \de-05"):
+    with pytest.raises(ParityError, match=r"^graph\.onnx: .* pairs of up to .* tokens: differs by \d.*, allowed 1e-05"):
         check_pair(path, model, VOCABULARY, 40)
     model.network.scale = float("nan")
     with pytest.raises(ParityError, match="differs by nan"):
