@@ -4,13 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
-from contract.calibration import Logistic
 from contract.manifest import Manifest
 from training.corpora.own_pairs import PairsError, read_own
 from training.objectives.supervised import LABELS
-from training.publishing.calibrate import fit_centred_isotonic, fit_temperature
+from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
 from training.publishing.families.heads import RAW_RANGE, HeadCalibrations
 from training.publishing.imports.files import ImportRefused
 from training.publishing.imports.model import Floats, Labelled
@@ -86,10 +84,10 @@ def head_calibrations(
         return HeadCalibrations(temperature=fit_temperature(raw, np.array([known.index(each) for each in found])))
     if len(set(found)) < 2:
         raise ImportRefused(f"{labelled.name}: every label is {found[0]}")
-    platt = LogisticRegression(C=np.inf).fit(raw, [each == "1" for each in found])
-    slope, intercept = float(platt.coef_[0, 0]), float(platt.intercept_[0])
-    if slope <= 0:
+    right = np.array([each == "1" for each in found])
+    try:
+        return HeadCalibrations(relevance=fit_platt(raw[:, 0], right, even_odds(right)))
+    except ValueError:
         raise ImportRefused(
             f"{labelled.name}: relevant pairs have the lower scores: are the labels the right way round?"
-        )
-    return HeadCalibrations(relevance=Logistic(slope=slope, intercept=intercept))
+        ) from None
