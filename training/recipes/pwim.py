@@ -57,10 +57,10 @@ _ONE_ORDER = replace(_SICK_ALONE, name="pwim-sick-one-order", objective=replace(
 _PAPER = replace(  # as released: fixed 32x32, one order, RMSProp at 1e-4, batch 1
     _ONE_ORDER,
     name="pwim-sick-paper",
-    reaches="the paper's r .8784; 2 minutes an epoch on one core, the paper's 35 epochs cut to 8",
+    reaches="the paper's r .8784; 2 minutes an epoch on one core",
     architecture=replace(PWIM, grid=SHORT),
     optimiser=OptimiserConfig("rmsprop", learning_rate=1e-4, embedding_learning_rate=None, clip=50.0),
-    schedule=Schedule(epochs=8, batch_size=1),
+    schedule=Schedule(epochs=35, batch_size=1),
 )
 _TEACHER = replace(
     _SICK_ALONE,
