@@ -78,7 +78,8 @@ def search(
 ) -> SearchRecord:
     """Search until `trials` trials have ended, those of earlier calls included; the record is written after each.
 
-    Tree-structured Parzen estimator; a trial below the median of the others after an epoch is pruned.
+    Tree-structured Parzen estimator, or every combination of the values where a space has choices alone (a grid). A
+    trial below the median of the others after an epoch is pruned.
 
     Args:
         epochs: of a trial, instead of the space's.
@@ -104,7 +105,8 @@ def search(
             command=f"python -m training search {recipe.name} --trials {trials} --seed {seed} --epochs {epochs}"
             + (f" --pairs {pairs}" if pairs else ""),
             written=datetime.now(UTC).date(),
-            sampler=f"TPE, median pruning after each epoch (optuna {version('optuna')})",
+            sampler=("every combination" if space.cells() else "TPE")
+            + f", median pruning after each epoch (optuna {version('optuna')})",
             seed=seed,
             epochs=epochs,
             pairs=pairs,
@@ -162,7 +164,7 @@ def shortened(recipe: Recipe, epochs: int, pairs: int | None) -> Recipe:
 
 
 def _open_study(folder: Path, recipe: Recipe, base: Recipe, space: SearchSpace, seed: int) -> optuna.Study:
-    """The study of a folder. Interrupted trials are queued first; in a new study, the recipe's own settings."""
+    """The study of a folder. Interrupted trials are queued first; in a new study, the recipe's own settings, then a grid."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
         storage=JournalStorage(JournalFileBackend(str(folder / "study.journal"))),
@@ -181,6 +183,9 @@ def _open_study(folder: Path, recipe: Recipe, base: Recipe, space: SearchSpace, 
         present = {each.setting: setting_of(recipe, each.setting) for each in space.settings}
         if all(each.holds(present[each.setting]) for each in space.settings):
             study.enqueue_trial(present)
+        for cell in space.cells():
+            if cell != present:
+                study.enqueue_trial(cell)
     elif begun != json.loads(json.dumps(options)):
         changed = ", ".join(
             sorted(name for name in options if begun.get(name) != json.loads(json.dumps(options[name])))

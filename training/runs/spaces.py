@@ -5,6 +5,7 @@ and, for our own settings, about a factor of ten around the recipe's value.
 """
 
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import product
 from typing import Any
 
 from training.recipes import find
@@ -49,6 +50,14 @@ class SearchSpace:
     settings: tuple[Range | Choice, ...]
     epochs: int
     pairs: int | None = None  # training items of a trial; None: all
+
+    def cells(self) -> list[dict[str, float]]:
+        """Every combination of the values, where all settings are choices; otherwise none."""
+        choices = [each for each in self.settings if isinstance(each, Choice)]
+        if len(choices) < len(self.settings):
+            return []
+        names = [each.setting for each in choices]
+        return [dict(zip(names, values, strict=True)) for values in product(*(each.values for each in choices))]
 
 
 def setting_of(recipe: Recipe, path: str) -> Any:

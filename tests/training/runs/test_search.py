@@ -106,6 +106,19 @@ def test_the_same_seed_searches_alike_and_another_call_goes_on(runs: Path, tmp_p
     assert [each.development for each in again.trials] == [each.development for each in whole.trials]
 
 
+def test_a_space_of_choices_alone_is_searched_cell_by_cell(runs: Path) -> None:
+    margins, rates = (0.2, 0.4), (0.01, 0.02)
+    grid = SearchSpace("toy-lstm", (Choice("objective.margin", margins), Choice("optimiser.learning_rate", rates)), 1)
+    search(TOY, grid, runs, None, runs / "searches", trials=2, seed=3, pairs=16)
+    record = search(TOY, grid, runs, None, runs / "searches", trials=4, seed=3, pairs=16)
+    assert record.sampler.startswith("every combination")
+    tried = [
+        tuple(each.settings[name] for name in ("objective.margin", "optimiser.learning_rate")) for each in record.trials
+    ]
+    assert tried[0] == (0.4, 0.01)  # the recipe's own first
+    assert sorted(tried) == sorted((margin, rate) for margin in margins for rate in rates)
+
+
 def test_an_interrupted_trial_is_resumed_in_its_folder(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = module.run
 
