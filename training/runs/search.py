@@ -164,7 +164,7 @@ def shortened(recipe: Recipe, epochs: int, pairs: int | None) -> Recipe:
 
 
 def _open_study(folder: Path, recipe: Recipe, base: Recipe, space: SearchSpace, seed: int) -> optuna.Study:
-    """The study of a folder. Interrupted trials are queued first; in a new study, the recipe's own settings, then a grid."""
+    """The study of a folder. Queued first: interrupted trials; in a new study the recipe's settings, then a grid."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
         storage=JournalStorage(JournalFileBackend(str(folder / "study.journal"))),
