@@ -20,7 +20,6 @@ def all_analyses() -> "dict[str, Analysis]":
         data_amount,
         disagreements,
         ensembles,
-        gate,
         interactions,
         length,
         malstm_space,
@@ -29,9 +28,10 @@ def all_analyses() -> "dict[str, Analysis]":
         norms,
     )
     from training.analyses.coverage import order, rare_words
+    from training.analyses.syntax import gate, gate_labels
     from training.analyses.trials import cost, folds, gates
 
-    first = (malstm_space, gate, length, data_amount, norms, neighbours)
+    first = (malstm_space, gate, gate_labels, length, data_amount, norms, neighbours)
     modules = (*first, disagreements, negatives, curves, interactions, ensembles, order, rare_words, cost, folds, gates)
     return {module.ANALYSIS.name: module.ANALYSIS for module in modules}
 

@@ -14,7 +14,6 @@ from training.analyses import (
     curves,
     data_amount,
     disagreements,
-    gate,
     length,
     malstm_space,
     negatives,
@@ -24,7 +23,7 @@ from training.analyses import (
 from training.analyses.analysis import AnalysisError, rounded
 from training.analyses.coverage import order, rare_words
 from training.analyses.trained import Trained, averaging, cosines, vectors
-from training.architectures import ArchitectureConfig, GRANConfig, WordAveragingConfig
+from training.architectures import ArchitectureConfig, WordAveragingConfig
 from training.corpora import transfer
 from training.pairs import Pair
 from training.recipes import find
@@ -142,64 +141,6 @@ def test_differences_hold_pairs_against_the_closest_other_sentence() -> None:
     assert negatives.differences(a, a).tolist() == [2.0, 2.0]
     other = torch.tensor([[1.0, 0.0], [3.0, 4.0]])  # cosine 0.6 with the first, 0.8 with its own partner
     assert negatives.differences(a, other).tolist() == pytest.approx([2 - 0.6 - 0.6, 1.6 - 0 - 0.6])
-
-
-def test_words_keep_their_case_and_sentences_that_fold_to_others_are_left_out() -> None:
-    assert gate.cased_words("Dr. Who didn't stop.") == ["Dr", ".", "Who", "did", "n't", "stop", "."]
-    assert gate.cased_words("Caf\u00e9s are open") is None
-
-
-def test_sentences_are_tagged_when_short_enough_and_cut_alike() -> None:
-    def tag(text: str) -> list[tuple[str, str]]:
-        return [(word, "X") for word in text.replace("cat-like", "cat like").split(" ")]
-
-    texts = ["Two words", "The old dog sleeps", "word " * 16, "The dog is big ."]
-    assert list(gate.sentences(texts, tag)) == [
-        (["The", "old", "dog", "sleeps"], ["X"] * 4),
-        (["The", "dog", "is", "big", "."], ["X"] * 5),
-    ]
-    assert list(gate.sentences(texts, lambda text: [(text, "X")])) == []
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it leaves its lexicon's file open
-def test_the_tagger_needs_no_download() -> None:
-    tagged = gate.pattern_tagger()("The old man carries 3 boats to London .")
-    assert [tag for _, tag in tagged] == ["DT", "JJ", "NN", "VBZ", "CD", "NNS", "TO", "NNP", "."]
-
-
-def test_a_word_in_pieces_weighs_the_mean_of_its_pieces() -> None:
-    assert gate.word_norms([(1,), (2, 3), (4,)], [5.0, 1.0, 3.0, 7.0]) == [5.0, 2.0, 7.0]
-
-
-def test_gate_norms_are_sums_of_the_gate_and_unmoved_by_neighbours() -> None:
-    model = trained(GRANConfig())
-    both, alone = gate.gate_norms(model.model.encoder, [(1, 2, 3), (4,)]), gate.gate_norms(model.model.encoder, [(4,)])
-    assert [len(each) for each in both] == [3, 1]
-    assert both[1] == pytest.approx(alone[0], abs=1e-5)
-    assert all(0 < norm < toys.DIM for each in both for norm in each)
-
-
-def test_gates_are_collected_by_tag_and_by_folded_word() -> None:
-    by_tag, by_word = gate.measure(
-        trained(GRANConfig()), [(["The", "dog"], ["DT", "NN"]), (["the", "cat"], ["DT", "NN"])]
-    )
-    assert {tag: len(each) for tag, each in by_tag.items()} == {"DT": 2, "NN": 2}
-    assert {word: len(each) for word, each in by_word.items()} == {"the": 2, "dog": 1, "cat": 1}
-    with pytest.raises(AnalysisError, match="has no gate"):
-        gate.measure(trained(), [(["a"], ["DT"])])
-
-
-def test_means_are_sorted_and_rare_keys_left_out() -> None:
-    found = gate.means({"NN": [1.0, 3.0], "DT": [5.0, 7.0], "UH": [9.0]}, least=2)
-    assert found == {"DT": {"mean": 6.0, "count": 2}, "NN": {"mean": 2.0, "count": 2}}
-    assert list(found) == ["DT", "NN"]
-
-
-def test_agreement_with_the_papers_order_is_one_in_its_order_and_minus_one_in_reverse() -> None:
-    order = ["NNP", "CD", "WRB", "DT", "TO"]
-    for sign in (1, -1):
-        tags = {tag: {"mean": float(-sign * i)} for i, tag in enumerate(order)}
-        assert gate.order_agreement(tags) == pytest.approx(sign)
 
 
 def test_the_first_theme_that_matches_whole_words_counts() -> None:

@@ -1,16 +1,17 @@
 """L1 norm of GRAN's gate by part of speech (Wieting & Gimpel 2017, section 5.2, Table 9) and by word.
 
 As in the paper, over 10,000 sentences of English Wikipedia of at most 15 tokens. Tags are from
-TextBlob's pattern tagger, whose lexicon is part of the package; the paper used the Stanford parser. Its dependency
-labels (Tables 9 to 11) are left out, because no package contains a parser with its model.
+TextBlob's pattern tagger, whose lexicon is part of the package; the paper used the Stanford parser. Dependency labels
+are in `gate_labels`.
 """
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import torch
@@ -95,30 +96,35 @@ def gate_norms(model: GRAN, ids: Sequence[Sequence[int]]) -> list[list[float]]:
     return [row[:length].tolist() for row, length in zip(norms, lengths.tolist(), strict=True)]
 
 
-def means(values: Mapping[str, Sequence[float]], least: int) -> dict[str, dict[str, float]]:
+def means(values: Mapping[Any, Sequence[float]], least: int) -> dict[str, dict[str, float]]:
     """Mean and count of each key with at least `least` values, highest mean first."""
     kept = {key: {"mean": fmean(each), "count": len(each)} for key, each in values.items() if len(each) >= least}
     return dict(sorted(kept.items(), key=lambda item: -item[1]["mean"]))
 
 
-def measure(trained: Trained, tagged: Iterable[tuple[list[str], list[str]]]) -> tuple[dict, dict]:
-    """Norms by tag and by word (folded).
+def gate_of_words(trained: Trained, sentences_: Iterable[Sequence[str]]) -> Iterator[list[float]]:
+    """L1 norm of the gate at each word of each sentence.
 
     Raises:
         AnalysisError: the model has no such gate.
     """
-    if not isinstance(trained.model.encoder, GRAN):
+    encoder = trained.model.encoder
+    if not isinstance(encoder, GRAN):
         raise AnalysisError(f"recipe {trained.recipe.name!r} has no gate: it is not a GRAN")
-    by_tag, by_word = defaultdict(list), defaultdict(list)
-    source = iter(tagged)
+    source = iter(sentences_)
     while batch := list(islice(source, BATCH)):
-        cut = [[word_ids(trained.tokenizer, word) for word in words] for words, _ in batch]
-        norms = gate_norms(trained.model.encoder, [[i for own in each for i in own] for each in cut])
-        for (words, tags), ids, sentence in zip(batch, cut, norms, strict=True):
-            for word, tag, norm in zip(words, tags, word_norms(ids, sentence), strict=True):
-                by_tag[tag].append(norm)
-                by_word[word.lower()].append(norm)
-    return by_tag, by_word
+        cut = [[word_ids(trained.tokenizer, word) for word in words] for words in batch]
+        norms = gate_norms(encoder, [[i for own in each for i in own] for each in cut])
+        yield from (word_norms(ids, sentence) for ids, sentence in zip(cut, norms, strict=True))
+
+
+def grouped(keys: Iterable[Sequence[Hashable]], norms: Iterable[Sequence[float]]) -> dict[Any, list[float]]:
+    """The norms of all words with the same key; `keys` and `norms` have a value for each word of each sentence."""
+    found: dict[Any, list[float]] = defaultdict(list)
+    for own, values in zip(keys, norms, strict=True):
+        for key, norm in zip(own, values, strict=True):
+            found[key].append(norm)
+    return dict(found)
 
 
 def word_ids(tokenizer: Tokenizer, word: str) -> tuple[int, ...]:
@@ -126,9 +132,8 @@ def word_ids(tokenizer: Tokenizer, word: str) -> tuple[int, ...]:
     return tokenizer.encode(word, 10**6).ids
 
 
-def order_agreement(tags: Mapping[str, dict[str, float]]) -> float:
-    """Spearman rho of our means with the paper's order, over the tags it lists and we have."""
-    paper = [*PAPER["highest"], *reversed(PAPER["lowest"])]
+def order_agreement(tags: Mapping[str, dict[str, float]], paper: Sequence[str]) -> float:
+    """Spearman rho of our means with an order of the paper, highest first, over what it lists and we have."""
     shared = [tag for tag in paper if tag in tags]
     return float(spearmanr([-paper.index(tag) for tag in shared], [tags[tag]["mean"] for tag in shared]).statistic)
 
@@ -137,7 +142,9 @@ def compute(options: Options) -> Data:
     """Tag, gate, average."""
     trained = load(options.recipes[0], options.seed, options.runs)
     tagged = list(islice(sentences(shuffled_sentences(), pattern_tagger()), SENTENCES))
-    by_tag, by_word = measure(trained, tagged)
+    norms = list(gate_of_words(trained, (words for words, _ in tagged)))
+    by_tag = grouped((tags for _, tags in tagged), norms)
+    by_word = grouped(([word.lower() for word in words] for words, _ in tagged), norms)
     tags = {tag: each for tag, each in means(by_tag, LEAST_TAG).items() if tag[:1].isalpha()}
     words = {word: each for word, each in means(by_word, LEAST_WORD).items() if word.isalnum()}
     listed = list(words.items())
@@ -148,36 +155,52 @@ def compute(options: Options) -> Data:
         "words": len(words),
         "heaviest": dict(listed[:LISTED]),
         "lightest": dict(listed[::-1][:LISTED]),
-        "rho_with_paper": order_agreement(tags),
+        "rho_with_paper": order_agreement(tags, [*PAPER["highest"], *reversed(PAPER["lowest"])]),
     }
 
 
 def draw(data: Data, folder: Path) -> None:
     """Mean norms by tag."""
-    tags = data["tags"]
-    with drawing(folder / "gate-by-tag.png", height=0.9 + 0.2 * len(tags)) as [axes]:
+    title = f"GRAN's gate by part of speech ({data['recipes'][0]})"
+    draw_means(folder / "gate-by-tag.png", data["tags"], PAPER, data["dimensions"], "Penn tag", title)
+
+
+def draw_means(
+    path: Path,
+    found: Mapping[str, Mapping[str, float]],
+    paper: Mapping[str, Sequence[str]],
+    dimensions: int,
+    what: str,
+    title: str,
+) -> None:
+    """A bar for each mean of `means`, coloured by whether it is among the paper's `highest` or `lowest`."""
+    with drawing(path, height=0.9 + 0.2 * len(found)) as [axes]:
         colours = [
-            COLOURS[0] if tag in PAPER["highest"] else COLOURS[1] if tag in PAPER["lowest"] else COLOURS[7]
-            for tag in tags
+            COLOURS[0] if key in paper["highest"] else COLOURS[1] if key in paper["lowest"] else COLOURS[7]
+            for key in found
         ]
-        axes.barh(range(len(tags)), [each["mean"] for each in tags.values()], color=colours, height=0.75)
-        axes.set_yticks(range(len(tags)), list(tags), fontsize=8)
+        axes.barh(range(len(found)), [each["mean"] for each in found.values()], color=colours, height=0.75)
+        axes.set_yticks(range(len(found)), list(found), fontsize=8)
         axes.invert_yaxis()
         for colour, label in ((0, "among the paper's ten highest"), (1, "among its ten lowest"), (7, "neither")):
             axes.bar(0, 0, color=COLOURS[colour], label=label)  # nothing but a line of the legend
-        axes.set(xlabel=f"mean L1 norm of the gate ({data['dimensions']} values in 0..1)", ylabel="Penn tag")
-        axes.set_title(f"GRAN's gate by part of speech ({data['recipes'][0]})")
+        axes.set(xlabel=f"mean L1 norm of the gate ({dimensions} values in 0..1)", ylabel=what)
+        axes.set_title(title)
         axes.legend(loc="lower right", fontsize=8)
+
+
+def highest_and_lowest(found: Mapping[str, Mapping[str, float]], paper: Mapping[str, Sequence[str]]) -> str:
+    """A table of the ends of `means`, the paper's beside them."""
+    ours = list(found.items())
+    rows = []
+    for n in range(LISTED):
+        (high, h), (low, v) = ours[n], ours[-1 - n]
+        rows.append((f"{high} {h['mean']:.1f}", paper["highest"][n], f"{low} {v['mean']:.1f}", paper["lowest"][n]))
+    return table(("highest", "paper", "lowest", "paper"), rows)
 
 
 def page(data: Data) -> str:
     """Our highest and lowest beside the paper's, then the words."""
-    tags = list(data["tags"].items())
-    rows = []
-    for n in range(LISTED):
-        (high, h), (low, v) = tags[n], tags[-1 - n]
-        ours = (f"{high} {h['mean']:.1f}", f"{low} {v['mean']:.1f}")
-        rows.append((ours[0], PAPER["highest"][n], ours[1], PAPER["lowest"][n]))
     words = [
         (f"{heavy} {h['mean']:.1f}", f"{light} {v['mean']:.1f}")
         for (heavy, h), (light, v) in zip(data["heaviest"].items(), data["lightest"].items(), strict=True)
@@ -188,11 +211,9 @@ def page(data: Data) -> str:
             "TextBlob's pattern tagger (the paper: at most 15 tokens, the Stanford parser). Tags seen fewer than "
             f"{LEAST_TAG} times are left out. Spearman rho with the paper's order over the tags it lists: "
             f"{number(data['rho_with_paper'], 2)}.",
-            table(("highest", "paper", "lowest", "paper"), rows),
+            highest_and_lowest(data["tags"], PAPER),
             f"Heaviest and lightest of the {data['words']:,} words seen {LEAST_WORD} times or more:",
             table(("heaviest", "lightest"), words),
-            "Dependency labels (Tables 9 to 11) are not reproduced: no parser that works without a download of its "
-            "model could be had.",
         ]
     )
 

@@ -1,0 +1,1 @@
+"""What syntax says of the gate: parts of speech, and dependency labels."""
