@@ -16,9 +16,10 @@ from training.architectures.transformer import (
     SentenceBERT,
     SentenceBERTConfig,
 )
+from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from training.pairs import Pair
-from training.publishing.families import blending
+from training.publishing.families import blending, heads
 from training.publishing.families.blending import fit_blend
 from training.publishing.families.heads import HeadCalibrations
 from training.publishing.families.tasks import write_folder
@@ -104,9 +105,16 @@ def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest
     assert publication is not None
     assert publication.blend
     monkeypatch.setattr(blending.stsb, "read", lambda part: toys.pairs(40))
-    monkeypatch.setattr("training.publishing.families.tasks.calibrated", lambda *_: HeadCalibrations())
+    texts = toys.pairs(40)
+    labelled = [replace(pair, label=LABELS[i % 3]) for i, pair in enumerate(texts)]
+    decided = [replace(pair, label=str(i % 2)) for i, pair in enumerate(texts)]
+    for name in ("snli", "multinli"):
+        monkeypatch.setattr(heads.nli, name, lambda *_: labelled)
+    monkeypatch.setattr(heads.sick, "read", lambda part: labelled)
+    monkeypatch.setattr(heads, "development", lambda corpus: decided)
     cross, encoder = models()
     monkeypatch.setattr(blending, "answers_of_three_kinds", lambda: questions(encoder)[0])
+    monkeypatch.delattr(heads, "answers_of_three_kinds")  # the blend's relevance is fitted, not the head's
     run = run_folder(tmp_path, recipe, 1)
     run.mkdir(parents=True)
     torch.save(cross.state_dict(), run / WEIGHTS_NAME)
@@ -120,4 +128,8 @@ def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest
     assert fields["similarity"].graph == fields["relevance"].graph == "blend.onnx"
     assert fields["similarity"].calibration is not None
     assert fields["paraphrase"].graph == fields["entailment"].graph == "pair.onnx"
+    _, fitted = fit_blend(cross, encoder, toy_wordpiece.wordpiece(), publication.max_tokens)
+    assert fields["similarity"].calibration == fitted.similarity
+    assert fields["relevance"].calibration == fitted.relevance
+    assert fields["paraphrase"].calibration not in (HeadCalibrations().paraphrase, fitted.paraphrase)
     assert {"pair.onnx", "blend.onnx"} <= set(files_of(folder))

@@ -2,8 +2,8 @@
 
 import copy
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -114,31 +114,47 @@ def served_heads(model: PairWithHeads) -> PairWithHeads:
     return served
 
 
-def calibrated(model: PairWithHeads, tokenizer: Encodes, max_tokens: int) -> HeadCalibrations:
-    """Calibrations on development parts: SNLI, MultiNLI and SICK; STS-B; MSRP; three kinds of questions."""
+def calibrated(
+    model: PairWithHeads, tokenizer: Encodes, max_tokens: int, blended: HeadCalibrations | None = None
+) -> HeadCalibrations:
+    """Calibrations on development parts: SNLI, MultiNLI and SICK; STS-B; MSRP; three kinds of questions.
+
+    Args:
+        model: with a head for each task.
+        tokenizer: of the model.
+        max_tokens: of a sentence.
+        blended: has similarity and relevance already, fitted to their blends with a bi-encoder.
+    """
     labels = [*nli.snli("dev")[:CALIBRATION_PAIRS], *nli.multinli()[:CALIBRATION_PAIRS], *sick.read("dev")]
 
     def outputs(task: str, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
         return predict(model, PairTokens(pairs, tokenizer, max_tokens))[task].astype(np.float64)
 
-    rated = stsb.read("dev")
-    raw = 1 / (1 + np.exp(-outputs("similarity", rated)[:, 0]))
-    gold = np.array([pair.target for pair in rated], dtype=np.float64)
-    found = HeadCalibrations(
+    found = replace(
+        blended or _of_heads(outputs),
         temperature=fit_temperature(
             outputs("entailment", labels),
             np.array([LABELS.index(pair.label) for pair in labels]),
         ),
-        similarity=fit_centred_isotonic(raw, gold, raw_range=RAW_RANGE, target_range=STS_SCALE),
         paraphrase=fit_platt(
             outputs("paraphrase", development("msrp"))[:, 0], np.array([p.label == "1" for p in development("msrp")])
-        ),
-        relevance=fit_relevance(
-            [(outputs("relevance", pairs)[:, 0], pairs) for pairs in answers_of_three_kinds().values()]
         ),
     )
     logger.info("temperature %.3f, %s, %s", found.temperature, found.paraphrase, found.relevance)
     return found
+
+
+def _of_heads(outputs: Callable[[str, Sequence[Pair]], npt.NDArray[np.float64]]) -> HeadCalibrations:
+    """Similarity and relevance of the heads alone."""
+    rated = stsb.read("dev")
+    raw = 1 / (1 + np.exp(-outputs("similarity", rated)[:, 0]))
+    gold = np.array([pair.target for pair in rated], dtype=np.float64)
+    return HeadCalibrations(
+        similarity=fit_centred_isotonic(raw, gold, raw_range=RAW_RANGE, target_range=STS_SCALE),
+        relevance=fit_relevance(
+            [(outputs("relevance", pairs)[:, 0], pairs) for pairs in answers_of_three_kinds().values()]
+        ),
+    )
 
 
 def fit_relevance(kinds: Sequence[tuple[npt.NDArray[np.float64], Sequence[Pair]]]) -> Logistic:

@@ -2,7 +2,6 @@
 
 import copy
 import logging
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +47,10 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
     run = run_folder(runs, recipe, seed)
     if isinstance(model, CrossEncoder):
         tokenizer, limit = tokenizer_for(recipe, runs, run), publication.max_tokens
-        calibrations, blend = calibrated(model, tokenizer, limit), None
+        blend, fitted = None, None
         if publication.blend:
             blend, fitted = fit_blend(model, load_start(recipe, runs, seed), tokenizer, limit)
-            calibrations = replace(calibrations, similarity=fitted.similarity, relevance=fitted.relevance)
+        calibrations = calibrated(model, tokenizer, limit, fitted)
         fields = write_cross_encoder(model, run / TOKENIZER_NAME, folder, publication.model_id, calibrations, blend)
     else:
         words = load_table(recipe.table, runs)
