@@ -30,6 +30,7 @@ from semblance.tuning import SETTINGS, tune
 from semblance.version import version
 
 app = typer.Typer(
+    rich_markup_mode="markdown",  # of the default, brackets would be styles
     name="semblance",
     no_args_is_help=True,
     add_completion=False,

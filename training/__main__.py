@@ -19,6 +19,7 @@ from training.thresholds.cli import threshold
 from training.tuning.cli import tune_model
 
 app = typer.Typer(
+    rich_markup_mode="markdown",  # of the default, brackets would be styles
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -95,28 +96,33 @@ def distill(
 
 @app.command()
 def vectors(
-    table: Annotated[str, typer.Argument(help="name of the word table to make, as recipes name it")] = "glove-sick-300",
-    file: Annotated[
-        Path | None, typer.Option(help="your own vectors: word2vec text or binary, GloVe, PARAGRAM, .npz; also gzip")
-    ] = None,
-    most: Annotated[int, typer.Option(help="words to take from --file, its first ones", min=1)] = 100_000,
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="file of your own vectors (word2vec text or binary, GloVe, PARAGRAM, .npz; also gzip), or the name of "
+            "a table of published ones in SEMBLANCE_DATA"
+        ),
+    ] = "glove-sick-300",
+    name: Annotated[str | None, typer.Option(help="of the table of a file [default: the file's name]")] = None,
+    most: Annotated[int, typer.Option(help="words to take of a file, its first ones", min=1)] = 100_000,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Make a word table from published word vectors in SEMBLANCE_DATA, or, with --file, from your own.
-
-    A recipe starts from your own table as RECIPE@TABLE: `train sick-avg@mine`.
-    """
+    """Make a word table of a file of word vectors; a recipe starts from it with `train RECIPE --words NAME`."""
     from training.recipes import TABLE_NAME, TABLES, find_word_table
-    from training.runs.tables import make_own_table, make_published_table
+    from training.runs.tables import make_own_table, make_published_table, table_name
     from training.sources.source import RecipeError
     from training.sources.tables import PublishedTable
 
-    if file is None:
-        made = make_published_table(find_word_table(table, PublishedTable), runs)
-    elif table in TABLES or not TABLE_NAME.fullmatch(table):
-        raise RecipeError(f"{table!r}: give your table another name, of small letters, digits and hyphens")
+    published = [each.name for each in TABLES.values() if isinstance(each, PublishedTable)]
+    if source in published and name is None:
+        table, made = source, make_published_table(find_word_table(source, PublishedTable), runs)
     else:
-        made = make_own_table(table, file, runs, most=most)
+        table = name or table_name(Path(source))
+        if table in TABLES or not TABLE_NAME.fullmatch(table):
+            raise RecipeError(f"{table!r}: give your table another --name, of small letters, digits and hyphens")
+        if not Path(source).is_file():
+            raise RecipeError(f"{source}: no such file of word vectors, nor a published table ({', '.join(published)})")
+        made = make_own_table(table, Path(source), runs, most=most)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
 
 
@@ -154,17 +160,24 @@ def rate(
 def train(
     recipe: Annotated[str, typer.Argument(help="name of a recipe (see `recipes`)")],
     seed: Seed = 1,
+    words: Annotated[
+        str | None, typer.Option(help="start from your own vectors: the name of a table that `vectors` made")
+    ] = None,
     teacher: TeacherPath = None,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Train a recipe; a killed run resumes with the same result. Under torchrun it uses every process."""
-    from training.recipes import find
+    """Train a recipe; a killed run resumes with the same result. Under torchrun it uses every process.
+
+    With --words the run is called RECIPE@TABLE, and `evaluate`, `publish` and `analyse` take that name.
+    """
+    from training.recipes import find, on_words
     from training.runs.run import run
 
-    result = run(find(recipe), runs, teacher_folder(teacher), seed)
+    chosen = find(recipe) if words is None else on_words(find(recipe), words)
+    result = run(chosen, runs, teacher_folder(teacher), seed)
     figures = "  ".join(f"{name} {value:.4f}" for name, value in result.best.items())
     console.print(
-        f"{recipe} seed {seed}: best epoch {result.best_epoch} of {result.epochs}, {result.seconds} s\n{figures}"
+        f"{chosen.name} seed {seed}: best epoch {result.best_epoch} of {result.epochs}, {result.seconds} s\n{figures}"
     )
 
 
@@ -174,7 +187,7 @@ def publish_minilm(
     models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
     version: Annotated[
         int | None,
-        typer.Option(min=1, max=999_999_999, help="write models/minilm/<version>/: docs/models.md"),
+        typer.Option(min=1, max=999_999_999, help="write models/minilm/VERSION/: docs/models.md"),
     ] = None,
 ) -> None:
     """Publish all-MiniLM-L6-v2 itself as models/minilm/: calibrated, exported in int8, checked, measured."""
@@ -194,7 +207,7 @@ def publish(
     models: Models = Path("models"),
     figures: Figures = Path("analyses/figures"),
     version: Annotated[
-        int | None, typer.Option(min=1, max=999_999_999, help="write models/<id>/<version>/: docs/models.md")
+        int | None, typer.Option(min=1, max=999_999_999, help="write models/ID/VERSION/: docs/models.md")
     ] = None,
     model_id: Annotated[
         str | None, typer.Option("--id", help="id of the model [default: its publication's, or else the recipe's name]")
@@ -203,7 +216,7 @@ def publish(
         Storage | None, typer.Option(help="of the words [default: its publication's, or else int8]")
     ] = None,
 ) -> None:
-    """Calibrate, export, check parity, measure on the test sets and write models/<id>/: any finished run."""
+    """Calibrate, export, check parity, measure on the test sets and write models/ID/: any finished run."""
     from training.publishing.publish import publish as publish_run
     from training.recipes import find
 

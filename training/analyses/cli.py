@@ -46,7 +46,7 @@ def analyse(
     runs: Annotated[Path, typer.Option(help="where word tables and runs are kept")] = Path("runs"),
     out: Annotated[Path, typer.Option(help="folder of analyses")] = Path("analyses"),
 ) -> None:
-    """Analyse trained runs: data, plots and a page under analyses/<name>/."""
+    """Analyse trained runs: data, plots and a page under analyses/NAME/."""
     from training.analyses.analysis import AnalysisError, Options, carry_out, render, write_index
 
     console, known = Console(), all_analyses()

@@ -62,7 +62,7 @@ TABLES: dict[str, TableRecipe | PublishedTable | OwnVectors | ServedTable] = {
 
 
 def find(name: str) -> Recipe:
-    """A recipe by name; `RECIPE@TABLE` is the recipe on the word table of somebody's own vectors.
+    """A recipe by name; `RECIPE@TABLE` is the name of the recipe on the word table of somebody's own vectors.
 
     Raises:
         KeyError: with the nearest names.
@@ -74,7 +74,7 @@ def find(name: str) -> Recipe:
 
 
 def on_words(recipe: Recipe, table: str) -> Recipe:
-    """The recipe on another word table, that `python -m training vectors TABLE --file FILE` made.
+    """The recipe on another word table, that `python -m training vectors FILE --name TABLE` made.
 
     Raises:
         RecipeError: no such name can be, or the recipe's words are those of a run or of an encoder it starts from.

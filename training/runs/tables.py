@@ -1,5 +1,6 @@
 """Word tables on disk, `runs/tables/<name>/`: made once, loaded by all runs that use them."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,12 @@ def make_published_table(recipe: PublishedTable, runs: Path) -> WordTable:
     except ValueError as error:
         raise VectorsError(f"{recipe.corpus}: {error}") from error
     return _kept(table, recipe.name, runs, recipe.corpus)
+
+
+def table_name(file: Path) -> str:
+    """The name of a table after its file: `glove.6B.50d.txt.gz` gives `glove-6b-50d`."""
+    plain = re.sub(r"(\.(gz|txt|bin|vec|npz))+$", "", file.name.lower())
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 
 
 def make_own_table(name: str, file: Path, runs: Path, *, most: int) -> WordTable:

@@ -71,7 +71,7 @@ class OwnVectors:
 
     name: str
 
-    command: ClassVar[str] = "vectors --file FILE"
+    command: ClassVar[str] = "vectors FILE --name"
 
     def mismatch(self, table: WordTable) -> str | None:
         """None: any size will do."""

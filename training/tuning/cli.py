@@ -35,7 +35,7 @@ def tune_model(
         bool, typer.Option("--even-if-worse", help="publish a model that is worse than its start on held-out pairs")
     ] = False,
     version: Annotated[
-        int | None, typer.Option(min=1, max=999_999_999, help="write models/<id>/<version>/: docs/models.md")
+        int | None, typer.Option(min=1, max=999_999_999, help="write models/ID/VERSION/: docs/models.md")
     ] = None,
 ) -> None:
     """Tune a published model on labelled pairs of your own (docs/tune.md); a killed run resumes with the same end."""

@@ -13,7 +13,7 @@ from training.corpora.files import CorpusMissing
 from training.recipes import find
 from training.runs.folder import RecipeChangedError, RunMissing, changed_settings
 from training.runs.provenance import commands_for
-from training.runs.tables import load_table, make_own_table, make_published_table
+from training.runs.tables import load_table, make_own_table, make_published_table, table_name
 from training.sources.tables import PublishedTable
 from training.words.published import alike, folded, published_table
 from training.words.tables import WordTable
@@ -148,6 +148,18 @@ def test_rows_of_a_wide_float_type_are_read_as_float32(path: Path, tmp_path: Pat
     assert_allclose(table.rows[1], vectors().vectors[2])
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("GoogleNews-vectors.bin.gz", "googlenews-vectors"),
+        ("glove.6B.50d.txt", "glove-6b-50d"),
+        ("Our words_2.txt", "our-words-2"),
+    ],
+)
+def test_a_table_is_named_after_its_file(file: str, name: str) -> None:
+    assert table_name(Path("folder") / file) == name
+
+
 def test_a_recipe_starts_from_somebodys_own_vectors(tmp_path: Path) -> None:
     file, known = tmp_path / "mine.txt", vectors()
     words = [word for word in known.words if word != "\u200b"]
@@ -162,7 +174,7 @@ def test_a_recipe_starts_from_somebodys_own_vectors(tmp_path: Path) -> None:
     assert recipe.publication.model_id == "pwim-sick-alone-mine"
     assert alike(load_table(recipe.table, tmp_path / "runs"), made)
     assert commands_for(recipe, 1) == (
-        "python -m training vectors --file FILE mine",
+        "python -m training vectors FILE --name mine",
         "python -m training train pwim-sick-alone@mine --seed 1",
         "python -m training publish pwim-sick-alone@mine --seed 1",
     )

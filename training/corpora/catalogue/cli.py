@@ -16,6 +16,7 @@ from training.corpora.catalogue.inventory import State, Status, status
 from training.corpora.files import data_dir
 
 app = typer.Typer(
+    rich_markup_mode="markdown",  # of the default, brackets would be styles
     help="List every corpus (found or not, rows, licence, official source); `fetch` downloads those that may be.",
     invoke_without_command=True,
 )

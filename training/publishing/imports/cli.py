@@ -16,7 +16,7 @@ def import_model(
     model_id: Annotated[str, typer.Option("--id", help="id of the model")],
     models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
     version: Annotated[
-        int | None, typer.Option(min=1, max=999_999_999, help="write models/<id>/<version>/: docs/models.md")
+        int | None, typer.Option(min=1, max=999_999_999, help="write models/ID/VERSION/: docs/models.md")
     ] = None,
     storage: Annotated[
         Storage | None, typer.Option(help="of the weights [default: int8; of an ONNX encoder as they are]")
@@ -35,7 +35,7 @@ def import_model(
     ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="of a text [default: what the model can read]")] = None,
 ) -> None:
-    """Take a model that was trained elsewhere: check it against its library, write models/<id>/ (docs/own-model.md)."""
+    """Take a model that was trained elsewhere: check it against its library, write models/ID/ (docs/own-model.md)."""
     from training.publishing.imports.calibration import read_labelled
     from training.publishing.imports.folder import import_model as take
     from training.publishing.imports.folder import read_model
