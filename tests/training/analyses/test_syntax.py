@@ -26,6 +26,11 @@ Found 12 linkages (12 had no P.P. violations)
 [0]
 
 No complete linkages found.
+[(calves.n)(will.v)(emit.v)(snorts.n)]
+[[0 1 0 (Sp)][1 2 0 (I)][2 3 0 (Op)]]
+[0]
+
+No complete linkages found.
 [(LEFT-WALL)(blah[?].v)(zxcv[?].n)(of)([of])([the])(the)(12)(.)]
 [[0 8 0 (Xp)][0 1 0 (Wa)][1 2 0 (Os)][2 3 0 (Mf)][3 7 0 (Jp)][6 7 1 (DD)]]
 [0]
@@ -104,8 +109,9 @@ def test_agreement_with_the_papers_order_is_one_in_its_order_and_minus_one_in_re
 
 
 def test_a_parse_is_read_and_labelled() -> None:
-    first, second = read_postscript(PRINTED)
-    assert second is None  # words without links
+    first, second, third = read_postscript(PRINTED)
+    assert second is None  # nothing is linked to the wall
+    assert third is None  # words without links
     assert first is not None
     assert " ".join(first.plain()) == "the old king was buried in a small church near London ."
     assert labelled(first) == {
@@ -152,9 +158,9 @@ def test_a_missing_parser_and_a_lost_sentence_are_errors(monkeypatch: pytest.Mon
     monkeypatch.setattr(dependencies.shutil, "which", lambda name: name)
     answer = subprocess.CompletedProcess([], 0, PRINTED, "")
     monkeypatch.setattr(dependencies.subprocess, "run", lambda *arguments, **named: answer)
-    assert [each is None for each in parses(["The old king", "blah"])] == [False, True]
-    with pytest.raises(AnalysisError, match="answered 2 of 3 sentences"):
-        parses(["The old king", "blah", "!quit"])
+    assert [each is None for each in parses(["The old king", "Calves", "blah"])] == [False, True, True]
+    with pytest.raises(AnalysisError, match="answered 3 of 4 sentences"):
+        parses(["The old king", "Calves", "blah", "!quit"])
 
 
 def test_only_sentences_cut_alike_are_averaged_by_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from training.analyses.analysis import AnalysisError
 
-PROGRAM = "link-parser"
+PROGRAM, WALL = "link-parser", "LEFT-WALL"  # the wall is printed where the parse links it
 OPTIONS = ("en", "-graphics=0", "-postscript=1", "-limit=100", "-timeout=2", "-verbosity=1")
 # Forms that link-parser prints around a word: its sense (king.n), a guess ([?].n, [!<YEAR-DATE>]).
 _MARKS = re.compile(r"\[[?!~&][^]]*\]|\.[a-z,=-]{1,6}$")
@@ -44,7 +44,7 @@ class Parse(NamedTuple):
 
 
 def parses(sentences: Sequence[str]) -> list[Parse | None]:
-    """The best parse of each sentence, words separated by spaces; None where a word is left without a link.
+    """The best parse of each sentence, words separated by spaces; None where a word, or the wall, has no link.
 
     Raises:
         AnalysisError: link-parser is not installed, or it answers another number of sentences.
@@ -65,12 +65,13 @@ def parses(sentences: Sequence[str]) -> list[Parse | None]:
 
 def read_postscript(text: str) -> Iterator[Parse | None]:
     """Parses in what link-parser prints with `-postscript=1`: for each a list of words and a list of links."""
-    for words, links in re.findall(r"^\[(\(LEFT-WALL\).*?\))\]\n\[(.*?)\]\n\[0\]$", text, re.MULTILINE | re.DOTALL):
+    for words, links in re.findall(r"^\[(\(.*?\))\]\n\[(.*?)\]\n\[0\]$", text, re.MULTILINE | re.DOTALL):
         parse = Parse(
             re.findall(r"\((.*?)\)(?=\(|$)", words.replace("\n", "")),
             [Link(int(a), int(b), kind) for a, b, kind in re.findall(r"\[(\d+) (\d+) \d+ \(([^)]*)\)\]", links)],
         )
-        yield None if any(word.startswith("[") for word in parse.words) else parse
+        whole = parse.words[0] == WALL and not any(word.startswith("[") for word in parse.words)
+        yield parse if whole else None
 
 
 class _Rule(NamedTuple):
