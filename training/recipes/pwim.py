@@ -60,7 +60,7 @@ _PAPER = replace(  # as released: fixed 32x32, one order, RMSProp at 1e-4, batch
     reaches="the paper's r .8784; 2 minutes an epoch on one core",
     architecture=replace(PWIM, grid=SHORT),
     optimiser=OptimiserConfig("rmsprop", learning_rate=1e-4, embedding_learning_rate=None, clip=50.0),
-    schedule=Schedule(epochs=35, batch_size=1),
+    schedule=Schedule(epochs=35, batch_size=1, patience=10),
 )
 _TEACHER = replace(
     _SICK_ALONE,
