@@ -22,7 +22,10 @@ SICK = PaperTable(
         published_row("pwim-sick-alone", "PWIM, labels alone, both orders", _SICK),
         published_row("pwim-sick-one-order", "PWIM, labels alone, one order", _SICK),
         published_row(
-            "pwim-sick-paper", "PWIM as released", _SICK, "RMSProp, batch 1, fixed 32x32; at most the paper's 35 epochs, the 11th kept"
+            "pwim-sick-paper",
+            "PWIM as released",
+            _SICK,
+            "RMSProp, batch 1, fixed 32x32; at most the paper's 35 epochs, the 11th kept",
         ),
         published_row("pwim-sick-tuned-words", "PWIM, labels alone, words trained too", note="not in the paper"),
         published_row(
