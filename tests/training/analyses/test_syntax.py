@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests import toys
 from training.analyses.analysis import AnalysisError, Options
@@ -21,7 +22,7 @@ Found 12 linkages (12 had no P.P. violations)
 [(LEFT-WALL)(the)(old.a)(king.n)(was.v-d)(buried.v-d)(in.r)(a)(small.a)(church.s)
 (near.p)(London.l)(.)]
 [[0 12 0 (Xp)][0 5 0 (WV)][0 3 0 (Wd)][1 3 0 (Ds**x)][2 3 0 (A)][3 4 0 (Ss*s)][4 5 0 (Pv)]
-[5 10 0 (MVp)][5 6 1324214448 (MVp)][6 9 1 (Js)][9 10 1 (Mp)][7 9 2 (Ds**x)][7 8 2 (PHc)][8 9 3 (A)]
+[5 10 0 (MVp)][5 6 -1324214448 (MVp)][6 9 1 (Js)][9 10 1 (Mp)][7 9 2 (Ds**x)][7 8 2 (PHc)][8 9 3 (A)]
 [10 11 3 (Js)]]
 [0]
 
@@ -84,6 +85,16 @@ def test_gate_norms_are_sums_of_the_gate_and_unmoved_by_neighbours() -> None:
     assert [len(each) for each in both] == [3, 1]
     assert both[1] == pytest.approx(alone[0], abs=1e-5)
     assert all(0 < norm < toys.DIM for each in both for norm in each)
+
+
+def test_what_a_word_adds_is_its_vector_times_the_gate() -> None:
+    encoder = trained(GRANConfig()).model.encoder
+    found = gate.gated_lengths(encoder, [(1, 2, 3), (4,)])
+    assert [len(each) for each in found] == [3, 1]
+    # A sentence of one word: its embedding is the gated vector.
+    with torch.inference_mode():
+        alone = float(encoder(torch.tensor([[4]]), torch.tensor([1])).norm())
+    assert found[1] == pytest.approx([alone], abs=1e-5)
 
 
 def test_every_word_has_its_gate_and_keys_collect_them() -> None:
@@ -179,4 +190,6 @@ def test_only_sentences_cut_alike_are_averaged_by_label(tmp_path: Path, monkeypa
         ("det", "amod", "nsubj", "root"), 30
     )
     assert set(data["of_tag"]["JJ"]) == {"amod"}
-    assert set(data["of_tag"]["NN"]) == {"nsubj"}
+    assert set(data["of_tag"]["NN"]) == set(data["lengths_of_tag"]["NN"]) == {"nsubj"}
+    assert data["lengths"].keys() == data["labels"].keys()
+    assert data["lengths"] != data["labels"]

@@ -64,11 +64,14 @@ def parses(sentences: Sequence[str]) -> list[Parse | None]:
 
 
 def read_postscript(text: str) -> Iterator[Parse | None]:
-    """Parses in what link-parser prints with `-postscript=1`: for each a list of words and a list of links."""
+    """Parses in what link-parser prints with `-postscript=1`: for each a list of words and a list of links.
+
+    The third number of a link, its height in a drawing, may be any number, negative ones too.
+    """
     for words, links in re.findall(r"^\[(\(.*?\))\]\n\[(.*?)\]\n\[0\]$", text, re.MULTILINE | re.DOTALL):
         parse = Parse(
             re.findall(r"\((.*?)\)(?=\(|$)", words.replace("\n", "")),
-            [Link(int(a), int(b), kind) for a, b, kind in re.findall(r"\[(\d+) (\d+) \d+ \(([^)]*)\)\]", links)],
+            [Link(int(a), int(b), kind) for a, b, kind in re.findall(r"\[(\d+) (\d+) -?\d+ \(([^)]*)\)\]", links)],
         )
         whole = parse.words[0] == WALL and not any(word.startswith("[") for word in parse.words)
         yield parse if whole else None

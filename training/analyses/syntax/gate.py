@@ -31,6 +31,7 @@ BATCH = 250
 LEAST_TAG, LEAST_WORD = 30, 30  # occurrences from which a mean is reported
 LISTED = 10
 Tag = Callable[[str], list[tuple[str, str]]]
+Measure = Callable[[GRAN, Sequence[Sequence[int]]], list[list[float]]]  # of every id of every sentence
 PAPER = {  # Table 9: highest first, lowest first
     "highest": ("NNP", "NNPS", "CD", "NNS", "VBG", "NN", "JJ", "UH", "VBN", "JJS"),
     "lowest": ("TO", "WDT", "POS", "DT", "WP", "IN", "CC", "PRP", "EX", "WRB"),
@@ -78,7 +79,7 @@ def sentences(texts: Iterable[str], tag: Tag) -> Iterator[tuple[list[str], list[
 
 
 def word_norms(ids: Sequence[Sequence[int]], norms: Sequence[float]) -> list[float]:
-    """L1 norm at each word: the mean over its ids when it is cut into pieces.
+    """The measure at each word: the mean over its ids when it is cut into pieces.
 
     Args:
         ids: of each word of a sentence.
@@ -96,14 +97,24 @@ def gate_norms(model: GRAN, ids: Sequence[Sequence[int]]) -> list[list[float]]:
     return [row[:length].tolist() for row, length in zip(norms, lengths.tolist(), strict=True)]
 
 
+def gated_lengths(model: GRAN, ids: Sequence[Sequence[int]]) -> list[list[float]]:
+    """Euclidean length of the gated word vector, which a word adds to the sum, at every id of every sentence."""
+    padded, lengths = (torch.from_numpy(each) for each in pad(ids))
+    with torch.inference_mode():
+        gated = (model.gate_values(padded, lengths) * model.embedding(padded)).norm(dim=2)
+    return [row[:length].tolist() for row, length in zip(gated, lengths.tolist(), strict=True)]
+
+
 def means(values: Mapping[Any, Sequence[float]], least: int) -> dict[str, dict[str, float]]:
     """Mean and count of each key with at least `least` values, highest mean first."""
     kept = {key: {"mean": fmean(each), "count": len(each)} for key, each in values.items() if len(each) >= least}
     return dict(sorted(kept.items(), key=lambda item: -item[1]["mean"]))
 
 
-def gate_of_words(trained: Trained, sentences_: Iterable[Sequence[str]]) -> Iterator[list[float]]:
-    """L1 norm of the gate at each word of each sentence.
+def gate_of_words(
+    trained: Trained, sentences_: Iterable[Sequence[str]], measure: Measure = gate_norms
+) -> Iterator[list[float]]:
+    """L1 norm of the gate, or another measure, at each word of each sentence.
 
     Raises:
         AnalysisError: the model has no such gate.
@@ -114,7 +125,7 @@ def gate_of_words(trained: Trained, sentences_: Iterable[Sequence[str]]) -> Iter
     source = iter(sentences_)
     while batch := list(islice(source, BATCH)):
         cut = [[word_ids(trained.tokenizer, word) for word in words] for words in batch]
-        norms = gate_norms(encoder, [[i for own in each for i in own] for each in cut])
+        norms = measure(encoder, [[i for own in each for i in own] for each in cut])
         yield from (word_norms(ids, sentence) for ids, sentence in zip(cut, norms, strict=True))
 
 
@@ -143,6 +154,8 @@ def compute(options: Options) -> Data:
     trained = load(options.recipes[0], options.seed, options.runs)
     tagged = list(islice(sentences(shuffled_sentences(), pattern_tagger()), SENTENCES))
     norms = list(gate_of_words(trained, (words for words, _ in tagged)))
+    lengths = gate_of_words(trained, (words for words, _ in tagged), gated_lengths)
+    tag_lengths = means(grouped((tags for _, tags in tagged), lengths), LEAST_TAG)
     by_tag = grouped((tags for _, tags in tagged), norms)
     by_word = grouped(([word.lower() for word in words] for words, _ in tagged), norms)
     tags = {tag: each for tag, each in means(by_tag, LEAST_TAG).items() if tag[:1].isalpha()}
@@ -156,6 +169,8 @@ def compute(options: Options) -> Data:
         "heaviest": dict(listed[:LISTED]),
         "lightest": dict(listed[::-1][:LISTED]),
         "rho_with_paper": order_agreement(tags, [*PAPER["highest"], *reversed(PAPER["lowest"])]),
+        "lengths": {tag: each for tag, each in tag_lengths.items() if tag in tags},
+        "rho_of_lengths": order_agreement(tag_lengths, [*PAPER["highest"], *reversed(PAPER["lowest"])]),
     }
 
 
@@ -189,13 +204,26 @@ def draw_means(
         axes.legend(loc="lower right", fontsize=8)
 
 
-def highest_and_lowest(found: Mapping[str, Mapping[str, float]], paper: Mapping[str, Sequence[str]]) -> str:
+def lengths_of(data: Data, paper: Mapping[str, Sequence[str]]) -> str:
+    """What the words add to the average, as a table."""
+    return (
+        "What a word adds to the average is its gated vector. The distilled vectors of frequent words are short from "
+        "the start (smooth inverse frequency), so the gate need not close on them. By the mean Euclidean length of the "
+        f"gated vectors the correlation with the paper's order is {number(data['rho_of_lengths'], 2)}:\n\n"
+        + highest_and_lowest(data["lengths"], paper, digits=2)
+    )
+
+
+def highest_and_lowest(
+    found: Mapping[str, Mapping[str, float]], paper: Mapping[str, Sequence[str]], digits: int = 1
+) -> str:
     """A table of the ends of `means`, the paper's beside them."""
     ours = list(found.items())
     rows = []
     for n in range(LISTED):
         (high, h), (low, v) = ours[n], ours[-1 - n]
-        rows.append((f"{high} {h['mean']:.1f}", paper["highest"][n], f"{low} {v['mean']:.1f}", paper["lowest"][n]))
+        ours_high, ours_low = (f"{key} {each['mean']:.{digits}f}" for key, each in ((high, h), (low, v)))
+        rows.append((ours_high, paper["highest"][n], ours_low, paper["lowest"][n]))
     return table(("highest", "paper", "lowest", "paper"), rows)
 
 
@@ -212,6 +240,7 @@ def page(data: Data) -> str:
             f"{LEAST_TAG} times are left out. Spearman rho with the paper's order over the tags it lists: "
             f"{number(data['rho_with_paper'], 2)}.",
             highest_and_lowest(data["tags"], PAPER),
+            lengths_of(data, PAPER),
             f"Heaviest and lightest of the {data['words']:,} words seen {LEAST_WORD} times or more:",
             table(("heaviest", "lightest"), words),
         ]

@@ -15,8 +15,10 @@ from training.analyses.syntax.gate import (
     SENTENCES,
     draw_means,
     gate_of_words,
+    gated_lengths,
     grouped,
     highest_and_lowest,
+    lengths_of,
     means,
     order_agreement,
     pattern_tagger,
@@ -55,8 +57,11 @@ def compute(options: Options) -> Data:
         if parse is not None and [each.lower() for each in parse.plain()] == [each.lower() for each in words]:
             kept.append((words, tags, stanford_labels(parse)))
     norms = list(gate_of_words(trained, (words for words, _, _ in kept)))
+    lengths = list(gate_of_words(trained, (words for words, _, _ in kept), gated_lengths))
     by_label = grouped((labels for _, _, labels in kept), norms)
-    both = grouped(([(_kind(tag), label) for tag, label in zip(*each[1:], strict=True)] for each in kept), norms)
+    both = [[(_kind(tag), label) for tag, label in zip(*each[1:], strict=True)] for each in kept]
+    label_lengths = grouped((each for _, _, each in kept), lengths)
+    label_lengths.pop(None, None)
     unlabelled = len(by_label.pop(None, []))
     labels = means(by_label, LEAST)
     return {
@@ -68,7 +73,10 @@ def compute(options: Options) -> Data:
         "dimensions": trained.rows.shape[1],
         "labels": labels,
         "rho_with_paper": order_agreement(labels, [*PAPER["highest"], *reversed(PAPER["lowest"])]),
-        "of_tag": {tag: _of_tag(both, tag) for tag in ("NN", *PAPER_OF_TAG)},
+        "lengths": means(label_lengths, LEAST),
+        "rho_of_lengths": order_agreement(means(label_lengths, LEAST), [*PAPER["highest"], *reversed(PAPER["lowest"])]),
+        "of_tag": {tag: _of_tag(grouped(both, norms), tag) for tag in ("NN", *PAPER_OF_TAG)},
+        "lengths_of_tag": {tag: _of_tag(grouped(both, lengths), tag) for tag in ("NN", *PAPER_OF_TAG)},
     }
 
 
@@ -92,8 +100,12 @@ def draw(data: Data, folder: Path) -> None:
 def page(data: Data) -> str:
     """Table 9's labels, then what the paper says of nouns, adjectives and words in -ing."""
     share = 100 * data["unlabelled"] / data["words"]
-    nouns = data["of_tag"]["NN"]
-    places = ", ".join(f"{label} {nouns[label]['mean']:.1f}" for label in NOUNS if label in nouns)
+    norms, lengths = data["of_tag"], data["lengths_of_tag"]
+    places = ", ".join(
+        f"{label} {each['mean']:.1f} (length {lengths['NN'][label]['mean']:.2f})"
+        for label in NOUNS
+        if (each := norms["NN"].get(label))
+    )
     parts = [
         f"{data['parsed']:,} of the {data['sentences']:,} sentences of [the other page](../gate/README.md): "
         "those that Link Grammar parses whole and cuts into the same words. Its links are read as Stanford labels by "
@@ -101,25 +113,28 @@ def page(data: Data) -> str:
         f"them, have no label. Labels seen fewer than {LEAST} times are left out. Spearman rho with the paper's order "
         f"over the labels it lists: {number(data['rho_with_paper'], 2)}. The mean of all words: {data['mean']:.1f}.",
         highest_and_lowest(data["labels"], PAPER),
+        lengths_of(data, PAPER),
         f"Nouns by their place (in the paper objects tend to have more weight than subjects): {places}.",
     ]
     for tag, name in (("JJ", "Adjectives (JJ; Table 10)"), ("VBG", "Words in -ing (VBG; Table 11)")):
-        found = data["of_tag"][tag]
+        shared = [label for label in PAPER_OF_TAG[tag] if label in norms[tag]]  # highest of the paper first
         rows = [
-            (label, number(paper, 1), *_cells(found.get(label)))
-            for label, paper in sorted(PAPER_OF_TAG[tag].items(), key=lambda each: -each[1])
+            (label, number(paper, 1), *_cells(norms[tag].get(label), lengths[tag].get(label)))
+            for label, paper in PAPER_OF_TAG[tag].items()
         ]
-        shared = [label for label in PAPER_OF_TAG[tag] if label in found]
-        rho = number(order_agreement(found, shared), 2)
+        rho, rho_of_lengths = (number(order_agreement(each[tag], shared), 2) for each in (norms, lengths))
         parts += [
-            f"{name}, those seen {LEAST_OF_TAG} times or more; Spearman rho with the paper {rho}:",
-            table(("label", "paper", "ours", "words"), rows),
+            f"{name}, those seen {LEAST_OF_TAG} times or more; Spearman rho with the paper {rho}, of the lengths "
+            f"{rho_of_lengths}:",
+            table(("label", "paper", "ours", "length of the gated vector", "words"), rows),
         ]
     return "\n\n".join(parts)
 
 
-def _cells(found: Mapping[str, float] | None) -> tuple[str, str]:
-    return (f"{found['mean']:.1f}", f"{found['count']:,}") if found else ("", "too few")
+def _cells(norm: Mapping[str, float] | None, length: Mapping[str, float] | None) -> tuple[str, str, str]:
+    if norm is None or length is None:
+        return "", "", "too few"
+    return f"{norm['mean']:.1f}", f"{length['mean']:.2f}", f"{norm['count']:,}"
 
 
 ANALYSIS = Analysis(
