@@ -135,7 +135,7 @@ def draw(data: Data, folder: Path) -> None:
         axes.set(xlabel="epoch", ylabel="accuracy on held-out pairs, x 100")
         axes.set_title("MSRP: accuracy out of fold, by epoch")
         axes.grid(alpha=0.3)
-        axes.legend()
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncol=2)
 
 
 def page(data: Data) -> str:
