@@ -107,6 +107,12 @@ def test_sentiment_is_measured_through_its_graphs(runs: Path, tmp_path: Path) ->
     assert publish.evaluate_run(SENTIMENT, runs, 1, tmp_path / "figures", "int8").name == "toy-sst-seed1-int8.json"
 
 
+def test_a_run_on_somebodys_own_words_is_measured_under_its_name(runs: Path, tmp_path: Path) -> None:
+    own = replace(SENTIMENT, name="toy-sst@mine")
+    run.run(own, runs, None, 1)
+    assert publish.evaluate_run(own, runs, 1, tmp_path / "figures").name == "toy-sst@mine-seed1-float32.json"
+
+
 def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> None:
     run.run(STS, runs, None, 1)
     start, _ = load_run(STS, runs, 1)
