@@ -149,15 +149,18 @@ SPACES: dict[str, SearchSpace] = {
             ),
             epochs=8,
         ),
-        SearchSpace(
-            "pp-sick-lstm-similarity",
-            (
-                _RATE,
-                _WORD_RATE,
-                Choice("architecture.forget_bias", (0.0, 1.0, 2.0)),
-                Choice("architecture.scale", (1.0, 4.0, 10.0)),
-            ),
-            epochs=5,
+        *(
+            SearchSpace(
+                f"pp-sick-lstm-{task}",
+                (
+                    _RATE,
+                    _WORD_RATE,
+                    Choice("architecture.forget_bias", (0.0, 1.0, 2.0)),
+                    Choice("architecture.scale", (1.0, 4.0, 10.0)),
+                ),
+                epochs=5,
+            )
+            for task in ("similarity", "entailment")
         ),
         SearchSpace("pwim-sick-glove", (Range("architecture.word_scale", 0.1, 2.0, log=True),), epochs=6),
     )
