@@ -157,7 +157,7 @@ def sick_both(row: SupervisedRow) -> Recipe:
     return replace(row_recipe(f"pp-sick-{row.name}", row, SickPairs()), objective=objective)
 
 
-# Of a task alone: classes of the rating, weight of the labels, rates of the composition and the words, forget bias, scale.
+# Of a task alone: classes, weight of the labels, rates of the composition and the words, forget bias, scale.
 _ALONE = {
     "similarity": (SupervisedConfig.classes, 0.0, (2.2e-3, 4e-3), 2.0, 1.0),
     "entailment": (None, 1.0, (1e-3, 1e-3), 1.0, 4.0),
