@@ -38,7 +38,7 @@ def test_no_text_of_the_help_is_lost(
     for path, command in commands(app):
         if path in left_out:
             continue
-        shown = letters(CliRunner().invoke(app, [*path, "--help"], env={"TERMINAL_WIDTH": "300"}).output)
+        shown = letters(CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "400"}).output)
         for text in (command.help, *(getattr(each, "help", None) for each in command.params)):
             assert letters(text or "") in shown, path
             seen += 1
