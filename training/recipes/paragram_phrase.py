@@ -167,8 +167,8 @@ _ALONE = {
 def sick_alone(row: SupervisedRow, task: Literal["similarity", "entailment"]) -> Recipe:
     """A recurrent row on one task of SICK, as in the paper, and longer: 20 epochs, forget gates that start open.
 
-    Rates, forget bias and scale of each task are the best of a search on SICK trial with the output gate
-    (`python -m training search pp-sick-lstm-<task>`).
+    Rates, forget bias and scale of relatedness are the best of a search on SICK trial with the output gate (`python -m
+    training search pp-sick-lstm-similarity`); for entailment a search found none better than those set by hand.
     """
     assert isinstance(row.architecture, LSTMConfig)
     classes, weight, rates, forget_bias, scale = _ALONE[task]
