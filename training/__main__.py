@@ -117,11 +117,11 @@ def vectors(
     if source in published and name is None:
         table, made = source, make_published_table(find_word_table(source, PublishedTable), runs)
     else:
+        if not Path(source).is_file():
+            raise RecipeError(f"{source}: no such file of word vectors, nor a published table ({', '.join(published)})")
         table = name or table_name(Path(source))
         if table in TABLES or not TABLE_NAME.fullmatch(table):
             raise RecipeError(f"{table!r}: give your table another --name, of small letters, digits and hyphens")
-        if not Path(source).is_file():
-            raise RecipeError(f"{source}: no such file of word vectors, nor a published table ({', '.join(published)})")
         made = make_own_table(table, Path(source), runs, most=most)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
 

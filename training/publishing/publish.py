@@ -152,7 +152,7 @@ def evaluate_run(recipe: Recipe, runs: Path, seed: int, figures: Path, storage: 
         RecipeError: its corpus has no test part.
     """
     recipe.data.check_test()  # before the work, not after it
-    publication = _publication(recipe, recipe.name.replace("@", "-"), storage)
+    publication = _publication(recipe, None, storage)
     with tempfile.TemporaryDirectory(prefix="evaluate-") as temporary:
         folder = Path(temporary) / "model"
         folder.mkdir()

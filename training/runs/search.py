@@ -78,8 +78,8 @@ def search(
 ) -> SearchRecord:
     """Search until `trials` trials have ended, those of earlier calls included; the record is written after each.
 
-    Tree-structured Parzen estimator, or every combination of the values where a space has choices alone (a grid). A
-    trial below the median of the others after an epoch is pruned.
+    Tree-structured Parzen estimator, or every combination of the values once where a space has choices alone (a grid).
+    A trial below the median of the others after an epoch is pruned.
 
     Args:
         epochs: of a trial, instead of the space's.
@@ -92,6 +92,7 @@ def search(
         KeyError: the space has a setting that the recipe lacks.
     """
     epochs, pairs = epochs or space.epochs, pairs or space.pairs
+    trials = min(trials, len(space.cells()) or trials)
     base = shortened(recipe, epochs, pairs)
     folder = runs / "search" / recipe.name
     folder.mkdir(parents=True, exist_ok=True)

@@ -110,7 +110,7 @@ def test_a_space_of_choices_alone_is_searched_cell_by_cell(runs: Path) -> None:
     margins, rates = (0.2, 0.4), (0.01, 0.02)
     grid = SearchSpace("toy-lstm", (Choice("objective.margin", margins), Choice("optimiser.learning_rate", rates)), 1)
     search(TOY, grid, runs, None, runs / "searches", trials=2, seed=3, pairs=16)
-    record = search(TOY, grid, runs, None, runs / "searches", trials=4, seed=3, pairs=16)
+    record = search(TOY, grid, runs, None, runs / "searches", trials=9, seed=3, pairs=16)
     assert record.sampler.startswith("every combination")
     tried = [
         tuple(each.settings[name] for name in ("objective.margin", "optimiser.learning_rate")) for each in record.trials

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.stats import spearmanr
+from torch import Tensor
 
 from contract.padding import pad
 from contract.text import split_words
@@ -36,6 +37,7 @@ PAPER = {  # Table 9: highest first, lowest first
     "highest": ("NNP", "NNPS", "CD", "NNS", "VBG", "NN", "JJ", "UH", "VBN", "JJS"),
     "lowest": ("TO", "WDT", "POS", "DT", "WP", "IN", "CC", "PRP", "EX", "WRB"),
 }
+ORDER = (*PAPER["highest"], *reversed(PAPER["lowest"]))  # highest first
 
 
 def pattern_tagger() -> Tag:
@@ -91,18 +93,22 @@ def word_norms(ids: Sequence[Sequence[int]], norms: Sequence[float]) -> list[flo
 
 def gate_norms(model: GRAN, ids: Sequence[Sequence[int]]) -> list[list[float]]:
     """Sum of the gate's values (each in 0..1) at every id of every sentence."""
-    padded, lengths = (torch.from_numpy(each) for each in pad(ids))
-    with torch.inference_mode():
-        norms = model.gate_values(padded, lengths).abs().sum(dim=2)
-    return [row[:length].tolist() for row, length in zip(norms, lengths.tolist(), strict=True)]
+    return _of_ids(ids, lambda padded, lengths: model.gate_values(padded, lengths).sum(dim=2))
 
 
 def gated_lengths(model: GRAN, ids: Sequence[Sequence[int]]) -> list[list[float]]:
     """Euclidean length of the gated word vector, which a word adds to the sum, at every id of every sentence."""
+    return _of_ids(
+        ids, lambda padded, lengths: (model.gate_values(padded, lengths) * model.embedding(padded)).norm(dim=2)
+    )
+
+
+def _of_ids(ids: Sequence[Sequence[int]], values: Callable[[Tensor, Tensor], Tensor]) -> list[list[float]]:
+    """`values` [B, T] of padded ids [B, T] and lengths [B], without the padding."""
     padded, lengths = (torch.from_numpy(each) for each in pad(ids))
     with torch.inference_mode():
-        gated = (model.gate_values(padded, lengths) * model.embedding(padded)).norm(dim=2)
-    return [row[:length].tolist() for row, length in zip(gated, lengths.tolist(), strict=True)]
+        found = values(padded, lengths)
+    return [row[:length].tolist() for row, length in zip(found, lengths.tolist(), strict=True)]
 
 
 def means(values: Mapping[Any, Sequence[float]], least: int) -> dict[str, dict[str, float]]:
@@ -168,9 +174,9 @@ def compute(options: Options) -> Data:
         "words": len(words),
         "heaviest": dict(listed[:LISTED]),
         "lightest": dict(listed[::-1][:LISTED]),
-        "rho_with_paper": order_agreement(tags, [*PAPER["highest"], *reversed(PAPER["lowest"])]),
+        "rho_with_paper": order_agreement(tags, ORDER),
         "lengths": {tag: each for tag, each in tag_lengths.items() if tag in tags},
-        "rho_of_lengths": order_agreement(tag_lengths, [*PAPER["highest"], *reversed(PAPER["lowest"])]),
+        "rho_of_lengths": order_agreement(tag_lengths, ORDER),
     }
 
 

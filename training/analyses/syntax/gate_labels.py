@@ -33,6 +33,7 @@ PAPER = {  # Table 9, highest first; Tables 10 and 11 with the paper's means
     "highest": ("number", "nn", "num", "acomp", "appos", "pobj", "vmod", "dobj", "amod", "conj"),
     "lowest": ("possessive", "cop", "det", "auxpass", "prep", "cc", "mark", "aux", "expl", "neg"),
 }
+ORDER = (*PAPER["highest"], *reversed(PAPER["lowest"]))
 NOUNS = ("dobj", "pobj", "nsubj", "nn")
 PAPER_OF_TAG = {  # highest first
     "JJ": {"xcomp": 170.6, "acomp": 167.1, "root": 157.4, "amod": 143.1, "advmod": 121.6},
@@ -60,10 +61,10 @@ def compute(options: Options) -> Data:
     lengths = list(gate_of_words(trained, (words for words, _, _ in kept), gated_lengths))
     by_label = grouped((labels for _, _, labels in kept), norms)
     both = [[(_kind(tag), label) for tag, label in zip(*each[1:], strict=True)] for each in kept]
-    label_lengths = grouped((each for _, _, each in kept), lengths)
-    label_lengths.pop(None, None)
+    by_length = grouped((labels for _, _, labels in kept), lengths)
+    by_length.pop(None, None)
     unlabelled = len(by_label.pop(None, []))
-    labels = means(by_label, LEAST)
+    labels, label_lengths = means(by_label, LEAST), means(by_length, LEAST)
     return {
         "sentences": len(tagged),
         "parsed": len(kept),
@@ -72,9 +73,9 @@ def compute(options: Options) -> Data:
         "mean": fmean(norm for sentence in norms for norm in sentence),
         "dimensions": trained.rows.shape[1],
         "labels": labels,
-        "rho_with_paper": order_agreement(labels, [*PAPER["highest"], *reversed(PAPER["lowest"])]),
-        "lengths": means(label_lengths, LEAST),
-        "rho_of_lengths": order_agreement(means(label_lengths, LEAST), [*PAPER["highest"], *reversed(PAPER["lowest"])]),
+        "rho_with_paper": order_agreement(labels, ORDER),
+        "lengths": label_lengths,
+        "rho_of_lengths": order_agreement(label_lengths, ORDER),
         "of_tag": {tag: _of_tag(grouped(both, norms), tag) for tag in ("NN", *PAPER_OF_TAG)},
         "lengths_of_tag": {tag: _of_tag(grouped(both, lengths), tag) for tag in ("NN", *PAPER_OF_TAG)},
     }
