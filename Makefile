@@ -2,7 +2,7 @@
 # A stamp file says that an environment is up to date: pip runs only after pyproject.toml or a lock changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check docs fix setup bench faults reproduce search results lock packages check-deploy image images sbom clean
+.PHONY: help serve test quick check docs fix setup bench faults reproduce search results lock packages check-deploy image images sbom clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
@@ -26,6 +26,9 @@ test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@sh scripts/ensure.sh chromium chromium "every test of the playground in a browser" || true
 	@.venv/bin/python scripts/helm.py || true
 	@.venv/bin/python -m pytest -n 2 --dist loadfile -rs $(ARGS)
+
+quick: .venv/.development  ## in a minute: lint of what changed, types, the tests that name what changed
+	@.venv/bin/python -m scripts.quick
 
 check: .venv/.development  ## lint, formatting, types, the documentation, and the deployment's files
 	.venv/bin/python -m ruff check .

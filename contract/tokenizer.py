@@ -21,6 +21,7 @@ from contract.text import END, chunks_and_ends, words_in_parts, words_of_chunk
 
 FORMAT = 1
 MOST_BYTES = 64 << 20  # of the file; published ones have 0.6 MB
+MOST_BUCKETS = 1_000_000  # of a file; each takes memory and time when it is opened
 CONTINUATION = "##"
 _UNKNOWN = PADDING_ID  # not the id of a word
 _END = -1  # stands for the end of a text where several are read in one go
@@ -228,6 +229,8 @@ class Tokenizer:
         words, pieces, buckets = content["words"], content["pieces"], content["buckets"]
         if not isinstance(buckets, int) or isinstance(buckets, bool):
             raise TokenizerError(f"{path}: buckets must be a whole number, found {buckets!r}")
+        if buckets > MOST_BUCKETS:
+            raise TokenizerError(f"{path}: {buckets:,} buckets, expected {MOST_BUCKETS:,} at most")
         for name, entries in (("words", words), ("pieces", pieces)):
             if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
                 raise TokenizerError(f"{path}: {name} must be a list of strings")

@@ -1,16 +1,15 @@
 #!/bin/bash
 # Builds the image, brings docker-compose.yml up under another project name and on free ports, and holds it against what
-# docs/operating.md says of it. Leaves nothing running. What passed on a clean tree is written into deploy/CHECKED.
+# docs/operating.md says of it. Leaves nothing running.
 #
 #   deploy/check.sh              with the Docker daemon and the image registry at hand
 #   deploy/check.sh --stand-ins  without a registry, on a daemon of its own: see deploy/stand-ins.sh
-#   ... --ci                     leaves deploy/CHECKED alone, and gives up on a machine that is too slow
+#   ... --ci                     gives up on a machine that is too slow
 #
 # Exit code 77: no daemon could be started, or (--ci) not soon enough, so nothing was checked.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/stand-ins.sh
-. deploy/record.sh
 . deploy/soon.sh
 
 stand_ins=no ci=no
@@ -30,7 +29,6 @@ MOST_BYTES=170000000  # of the image, without its base and the models
 passed=no
 work=$(mktemp -d)
 chmod 755 "$work"  # the models in it are read by another user
-commit=$(clean_commit || true)
 compose() { docker compose --project-name semblance-check "$@"; }
 probe() { python3 -B deploy/probe.py "$@"; }
 watched() { python3 -B deploy/watched.py "$@"; }
@@ -49,10 +47,6 @@ finish() {
     compose --profile watch --profile replicas down --volumes --timeout 5 >/dev/null 2>&1 || true
     [ $stand_ins = no ] || stop_docker "$work"
     rm -rf "$work"
-    if [ "$status" = 0 ] && [ $ci = no ] && [ -n "$commit" ] && [ "$(clean_commit)" = "$commit" ]; then
-        record "$commit" "$([ $stand_ins = yes ] && echo "with stand-ins for the base images" || echo "with the images named")"
-        echo "deploy/CHECKED: $commit"
-    fi
     step "$([ "$status" = 0 ] && echo "all is well" || echo "failed ($status)")"
     exit "$status"
 }

@@ -2,7 +2,6 @@
 # What can be said of the deployment's files without a Docker daemon: `make check` runs it, with the tools of .venv.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-. deploy/record.sh
 
 status=0
 holds() {
@@ -41,5 +40,4 @@ fi
 if command -v haproxy >/dev/null; then holds quietly haproxy -c -f deploy/haproxy.cfg; fi  # with deploy/replicas.sh
 if command -v amtool >/dev/null; then holds quietly amtool check-config deploy/alertmanager.yml; fi  # with deploy/watch.sh
 if docker buildx version >/dev/null 2>&1; then holds quietly docker buildx bake --print image gpu; fi
-changed_since_checked
 exit "$status"

@@ -19,7 +19,7 @@ from service.service import USUAL_RERANKER
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 100_000_000  # of one file, on the Python package index
-_PARTS = ("pyproject.toml", "README.md", "LICENSE", "contract", "semblance", "service", "training")
+_PARTS = ("pyproject.toml", "README.md", "LICENSE", "contract", "semblance", "service", "training", "workbench")
 _CARD = "README.md"  # of a model; it says under what licence the model is
 
 
@@ -73,7 +73,9 @@ def build(out: Path, names: Sequence[str] = ()) -> list[Path]:
         copy_models(names or usual_models(), ROOT / "models", stage / PACKAGED.relative_to(ROOT))
         source = _made("build_sdist", stage, out)
         with tarfile.open(source) as archive:
-            archive.extractall(unpacked, filter="data")
+            # Named where Python has it (3.11.4); the archive is our own, made a line above.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(unpacked)
         (folder,) = unpacked.iterdir()
         wheel = _made("build_wheel", folder, out)
     for path in (source, wheel):

@@ -26,6 +26,7 @@ from semblance.options import (
     Url,
     client_of,
 )
+from semblance.threshold.command import threshold
 from semblance.tuning import SETTINGS, tune
 from semblance.version import version
 
@@ -276,6 +277,7 @@ app.command()(batch)
 app.command(context_settings=SETTINGS)(tune)
 app.command()(dedupe)
 app.command()(search)
+app.command()(threshold)
 
 
 def _lines(file: TextIO | None, what: str) -> list[str]:

@@ -1,15 +1,15 @@
-"""`semblance tune`: the command of the training half, which the extra `training` brings."""
+"""`semblance tune`: the command of `workbench`, which the extra `training` brings."""
 
 import typer
 
 from semblance.extras import needs
 
-# Its options, --help too, are the training half's own.
+# Its options, --help too, are the workbench's own.
 SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": list[str]()}
 
 
 def tune(context: typer.Context) -> None:
     """Tune a published model on labelled pairs of your own: `semblance tune --help`, docs/tune.md."""
     with needs("tuning", extra="training"):
-        from training.__main__ import run_cli
+        from workbench.__main__ import run_cli
     run_cli(["tune", *context.args], name="semblance")

@@ -18,7 +18,6 @@ from service.api.body import Body
 from service.api.dialects import Dialects
 from service.api.dialects.infer import PATHS
 from service.api.json_endpoint import own_endpoint
-from service.api.repeats import Repeats
 from service.api.routes import operations_routes, scoring_routes
 from service.errors import HttpError, InternalError, RequestError
 from service.http.edge import OPEN, Edge, Tensors
@@ -48,13 +47,8 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
     rate_limit = open_rate_limit(settings, service.telemetry)
     if rate_limit is not None and rate_limit.shared is not None:
         service.backends.append(rate_limit.shared)
-    repeats = Repeats(service.registry, service.cache.memory)
-    scoring, operations = scoring_routes(service, repeats), operations_routes(service)
-    own = [
-        own_endpoint(route, settings, repeats if route.path == "/similarity" else None)
-        for route in scoring.routes
-        if isinstance(route, APIRoute)
-    ]
+    scoring, operations = scoring_routes(service), operations_routes(service)
+    own = [own_endpoint(route, settings) for route in scoring.routes if isinstance(route, APIRoute)]
     dialects = Dialects(service, own)
 
     @asynccontextmanager

@@ -213,8 +213,8 @@ class HeadTooLarge(RequestError):
 
     status, code = 431, "head_too_large"
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"first line and headers of more than {limit} bytes", limit=limit)
+    def __init__(self, limit: int, unit: str = "bytes") -> None:
+        super().__init__(f"first line and headers of more than {limit} {unit}", limit=limit)
 
 
 class InternalError(RequestError):

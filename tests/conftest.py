@@ -1,10 +1,14 @@
 """What holds for all tests."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from service.compute import cache, vectors
+
+# Read once, when huggingface_hub is imported, by whichever test of the process comes first.
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 
 @pytest.fixture(autouse=True, scope="session")

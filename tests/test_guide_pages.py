@@ -44,7 +44,7 @@ def test_every_key_of_the_manifest_is_listed() -> None:
 
 def test_every_command_says_what_it_does() -> None:
     page = pages_of_code.commands_page()
-    for command in ("semblance batch", "python -m training publish", "python -m training threshold"):
+    for command in ("semblance batch", "python -m training publish", "semblance threshold"):
         assert f"### {command}\n\n```text\nUsage: {command} " in page
     assert "hash-key" in page
 

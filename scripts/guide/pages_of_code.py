@@ -176,13 +176,18 @@ def commands_page() -> str:
     # Imported here: the command line of training brings torch along.
     from semblance.cli import app as semblance
     from training.__main__ import app as training
+    from workbench.__main__ import app as workbench
 
     parts = [
         "# Command lines\n",
         "What each command prints with `--help`. Examples: [the client and the command line](../client.md), "
         "[reproducing](../reproducing.md).\n",
     ]
-    for program, app in (("semblance", semblance), ("python -m training", training)):
+    for program, app in (
+        ("semblance", semblance),
+        ("python -m training", training),
+        ("python -m workbench", workbench),
+    ):
         parts += [f"## {program}\n", _help(app, program)]
         for name in _names(app):
             parts += [f"### {program} {name}\n", _help(app, program, name)]

@@ -12,7 +12,6 @@ from fastapi.routing import APIRoute
 
 from service.api.body import Body, Reader, most_of
 from service.api.pieces import Most
-from service.api.repeats import Repeats
 from service.parsing import AT
 from service.settings import Settings
 
@@ -23,7 +22,7 @@ _OTHER_KEYS = 64  # besides those of pairs
 class JsonEndpoint:
     """A POST route."""
 
-    def __init__(self, path: str, call: Call, request: Any, most: Most, repeats: Repeats | None = None) -> None:
+    def __init__(self, path: str, call: Call, request: Any, most: Most) -> None:
         """Prepare to read requests of this type.
 
         Args:
@@ -32,15 +31,11 @@ class JsonEndpoint:
                 of dicts, lists, tuples, texts and numbers.
             request: type of a request.
             most: values and keys that a body may have.
-            repeats: where answers are kept for bodies that come again.
         """
         self.path = path
         self.call = call
         self.most = most
         self._read = Reader(request, most)
-        self._repeats = repeats
-        # The answer to a body that is kept whole, and the name of its model; None for a route that keeps none.
-        self.known = None if repeats is None else repeats.find
 
     async def __call__(self, body: Body) -> tuple[str, bytes]:
         """Answer a body.
@@ -51,18 +46,13 @@ class JsonEndpoint:
         Raises:
             RequestError: of any kind.
         """
-        if self._repeats is not None and (known := self._repeats.find(body.bytes)) is not None:
-            return known
         # Most bodies are small: without a coroutine of their own they cost less.
         request = self._read.small(body.bytes) if body.is_small else await self._read.large(body)
         model, answer = await self.call(request)
-        payload = orjson.dumps(answer)
-        if self._repeats is not None:
-            self._repeats.keep(body.bytes, model, payload)
-        return model, payload
+        return model, orjson.dumps(answer)
 
 
-def own_endpoint(route: APIRoute, settings: Settings, repeats: Repeats | None = None) -> JsonEndpoint:
+def own_endpoint(route: APIRoute, settings: Settings) -> JsonEndpoint:
     """One of our own routes, whose answer names its model."""
     endpoint: Callable[[Any], Awaitable[dict[str, Any]]] = route.endpoint
     hints = get_type_hints(endpoint)
@@ -76,4 +66,4 @@ def own_endpoint(route: APIRoute, settings: Settings, repeats: Repeats | None = 
     (request_type,) = hints.values()
     # An unknown key is an error, and every one of them is collected: there are to be few.
     most = most_of(settings)._replace(keys=2 * settings.max_pairs + _OTHER_KEYS)
-    return JsonEndpoint(route.path, call, request_type, most, repeats)
+    return JsonEndpoint(route.path, call, request_type, most)

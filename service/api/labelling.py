@@ -97,13 +97,15 @@ async def with_labels(
         template = fields.default_template
     else:
         limits.check_texts([template], lambda _: fields.template)
-    if PLACE not in template:
-        raise InvalidRequest(f"the template has no {PLACE} for the label", field=fields.template)
-    for i, (label, read) in enumerate(zip(labels, scorer.tokenise(labels), strict=True)):
-        if not read.words:  # its template has some
-            raise EmptyText(f"{fields.labels}.{i}")
-        if label in labels[:i]:
+        if PLACE not in template:
+            raise InvalidRequest(f"the template has no {PLACE} for the label", field=fields.template)
+        limits.check_expanded(fields.template, template, PLACE, labels)
+    await scorer.read(labels, lambda i: f"{fields.labels}.{i}")  # raises where one is empty: its template has words
+    known: set[str] = set()
+    for i, label in enumerate(labels):
+        if label in known:
             raise InvalidRequest(f"the label {quote(label)} was given before", field=f"{fields.labels}.{i}")
+        known.add(label)
     hypotheses = [template.replace(PLACE, label) for label in labels]
     sentences = await scorer.read(
         [*texts, *hypotheses], lambda i: field_of(i) if i < len(texts) else f"{fields.labels}.{i - len(texts)}"

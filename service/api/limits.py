@@ -53,6 +53,22 @@ class Limits:
             i = next(i for i, text in enumerate(texts) if len(text) > self.text_chars)
             raise self.text_too_large(field_of(i), len(texts[i]))
 
+    def check_expanded(self, field: str, template: str, place: str, texts: Sequence[str]) -> None:
+        """Check a template with each text in its places, and all of them together, before they are made.
+
+        Raises:
+            TooLarge: one would be longer than the setting allows, or all together than a body may be.
+        """
+        places = template.count(place)
+        bare = len(template) - places * len(place)
+        longest = bare + places * max(map(len, texts))
+        if longest > self.text_chars:
+            raise self.text_too_large(field, longest)
+        together, most = bare * len(texts) + places * sum(map(len, texts)), self._settings.max_body_bytes
+        if together > most:
+            message = f"with all its labels {together} characters, the limit is {most} (SEMBLANCE_MAX_BODY_BYTES)"
+            raise TooLarge(message, field=field, limit=most)
+
     def text_too_large(self, field: str, chars: int) -> TooLarge:
         """The error for a text of `chars` characters."""
         message = f"a text of {chars} characters, the limit is {self.text_chars} (SEMBLANCE_MAX_TEXT_CHARS)"

@@ -11,7 +11,6 @@ from contract.scoring import most_likely
 from contract.tokenizer import Encoded
 from service.api.labelling import answer_claims, answer_classify
 from service.api.limits import Limits
-from service.api.repeats import Repeats
 from service.compute.cache import Key
 from service.errors import InvalidRequest, TooLarge
 from service.models.registry import Registry
@@ -45,7 +44,6 @@ from service.scoring.explaining import explain as explained
 from service.scoring.explaining import explanation_names
 from service.scoring.ranking import RERANK_TOP
 from service.scoring.ranking import rank as ranked
-from service.scoring.reading import Counted
 from service.scoring.scorer import Scorer
 from service.service import Service
 
@@ -74,11 +72,8 @@ _RELOAD: dict[int | str, dict[str, Any]] = {
 }
 
 
-def scoring_routes(service: Service, repeats: Repeats) -> APIRouter:
-    """The POST routes. Each endpoint takes one request model and returns one typed dict that names the model.
-
-    `repeats` gets what `/similarity` answers from the cache alone.
-    """
+def scoring_routes(service: Service) -> APIRouter:
+    """The POST routes. Each endpoint takes one request model and returns one typed dict that names the model."""
     router = APIRouter(tags=["scoring"], responses=_ERRORS)
     settings, registry, defaults = service.settings, service.registry, service.defaults
     limits = Limits(settings)
@@ -99,8 +94,7 @@ def scoring_routes(service: Service, repeats: Repeats) -> APIRouter:
     @router.post("/similarity", summary="Score pairs of sentences")
     async def similarity(request: SimilarityRequest) -> SimilarityResponse:
         limits.check_count("pairs", len(request.pairs), "max_pairs")
-        name = request.model or defaults["/similarity"]
-        scorer = registry.pick(name, request.task)
+        scorer = registry.pick(request.model or defaults["/similarity"], request.task)
         a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
         raw, ratings, scores, computed = await scorer.similarity(a, b, request.task)
         results: list[SimilarityResult] = [
@@ -121,8 +115,6 @@ def scoring_routes(service: Service, repeats: Repeats) -> APIRouter:
                 result["rating_scale"] = scale
         if request.tell_cached:
             _tell_cached(results, scorer, a, b, computed)
-        elif not computed and scorer.keeps_scores(request.task):
-            repeats.note(name, scorer, request.task, Counted.of([*a, *b]), scores)
         answer = SimilarityResponse(model=scorer.id, scale=SCALES[request.task], results=results)
         return scorer.versioned(answer)
 

@@ -142,10 +142,6 @@ class ScoreCache:
         self._misses.inc(misses)
         return found
 
-    def count_found(self, pairs: int) -> None:
-        """Count pairs whose scores were found elsewhere, in an answer that was kept whole."""
-        self._hits.inc(pairs)
-
     def keep(self, scores: Iterable[tuple[Pair, Score]]) -> None:
         """Keep these scores."""
         self._lru.keep(scores)

@@ -1,6 +1,8 @@
 """Single flight: keys that several requests need at the same time are computed once.
 
-The computation is a task of its own. It goes on while any request waits for it, even if the first one was cancelled.
+A request does not join a computation of many more keys than it needs: waiting for it would take longer than computing
+its own keys again. The computation is a task of its own. It goes on while any request waits for it, even if the first
+one was cancelled.
 """
 
 import asyncio
@@ -9,6 +11,8 @@ from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 from service.observe.timings import QUEUE, TIMINGS
+
+_MOST_TIMES = 8  # as many keys as the request has, of a computation that it joins
 
 K = TypeVar("K")
 R = TypeVar("R")
@@ -45,7 +49,8 @@ class Flights(Generic[K, R]):
         flights: dict[_Flight[K, R], list[K]] = {}
         alone: list[K] = []
         for key in keys:
-            if (flight := self._by_key.get(key)) is None:
+            flight = self._by_key.get(key)
+            if flight is None or len(flight.keys) > _MOST_TIMES * len(keys):
                 alone.append(key)
             else:
                 flights.setdefault(flight, []).append(key)

@@ -13,7 +13,7 @@ from weakref import ref
 # Larger entries are not kept: hashing their keys costs about what the cache saves, and some hundreds of them would
 # displace all others. A sentence of 512 tokens with an embedding of 768 numbers fits.
 LARGEST_ENTRY_BYTES = 8192
-ENTRY_BYTES = 200  # of the ordered dict: its node, its share of both tables, half of them empty
+ENTRY_BYTES = 296  # of the ordered dict: its node, its share of both tables, half of them empty; value with size
 TUPLE_BYTES = 56  # without elements: header, length, its part in garbage collection
 ID_BYTES = 8  # a reference: the tokenizer holds one object for each token id
 _SEEN, _MOST_SEEN = 1 << 20, 100_000  # flags, a byte each, and keys after which all are lowered
@@ -89,7 +89,8 @@ class LruCache(Generic[H, V]):
         self.held = 0  # bytes
         self._memory = memory
         self._size = size
-        self._entries: OrderedDict[H, V] = OrderedDict()
+        # With the size of each, as added: `getsizeof` of a text grows once something encodes it.
+        self._entries: OrderedDict[H, tuple[V, int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -99,23 +100,26 @@ class LruCache(Generic[H, V]):
         entries = self._entries
         found: list[V | None] = []
         for key in keys:
-            value = entries.get(key)
-            if value is not None:
+            entry = entries.get(key)
+            if entry is None:
+                found.append(None)
+            else:
                 entries.move_to_end(key)
-            found.append(value)
+                found.append(entry[0])
         return found
 
     def get(self, key: H) -> V | None:
         """The value of a key, or None."""
-        value = self._entries.get(key)
-        if value is not None:
-            self._entries.move_to_end(key)
-        return value
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        self._entries.move_to_end(key)
+        return entry[0]
 
     def discard(self, key: H) -> None:
         """Drop the entry of a key, if there is one."""
-        if (value := self._entries.pop(key, None)) is not None:
-            self.held -= self._size(key, value)
+        if (entry := self._entries.pop(key, None)) is not None:
+            self.held -= entry[1]
 
     def keep(self, values: Iterable[tuple[H, V]]) -> None:
         """Add entries; a known key keeps its value, and very large entries are not kept."""
@@ -123,18 +127,17 @@ class LruCache(Generic[H, V]):
             return
         entries, size = self._entries, self._size
         for key, value in values:
-            known = len(entries)
-            entries.setdefault(key, value)  # one look-up: hashing a key of many token ids takes long
+            known, needed = len(entries), size(key, value)
+            if needed > LARGEST_ENTRY_BYTES:
+                continue
+            entries.setdefault(key, (value, needed))  # one look-up: hashing a key of many token ids takes long
             if len(entries) > known:
-                needed = size(key, value)
-                if needed <= LARGEST_ENTRY_BYTES:
-                    self.held += needed
-                else:
-                    del entries[key]
+                self.held += needed
         self._memory.make_room()
 
     def forget(self, needed: int) -> None:
         """Drop the oldest entries until `needed` bytes are free, or the cache is empty."""
         rest = self.held - needed
         while self._entries and self.held > rest:
-            self.held -= self._size(*self._entries.popitem(last=False))
+            _, (_, size) = self._entries.popitem(last=False)
+            self.held -= size

@@ -22,6 +22,7 @@ from service.errors import Overloaded
 from service.observe.timings import INFERENCE, NO_REQUEST, TIMINGS, Place, Timings
 
 INLINE_SECONDS = 0.001
+THREADS = "scorer"  # how the names of the threads begin
 _PACE_SECONDS = 5.0  # time constant of the moving average
 _SLOWEST = 30.0  # times the expected seconds: longer gaps are a stopped process, not slow work
 
@@ -59,7 +60,7 @@ class Pool:
             max_queue_seconds: how long a request may be expected to wait. Small requests come before large ones, so
                 each request ahead counts with at most as much work as the new one brings itself.
         """
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="scorer")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=THREADS)
         self._threads = threads
         self._limit = threads + max_waiting
         self._max_waiting = max_waiting
@@ -179,9 +180,9 @@ class Pool:
             return [by_position[i] for i in range(len(works))]
 
     def close(self) -> None:
-        """Wait for running batches, and drop waiting ones."""
+        """Drop waiting batches; running ones go on in their threads, which end after them (`THREADS`)."""
         self._sources.clear()
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _call(self) -> None:
         if not self._called:

@@ -27,7 +27,10 @@ SendWhole = Callable[[int, bytes, bytes], bool]
 WHOLE = "semblance.whole"  # a `SendWhole`, in a scope's extensions
 CONNECTION = "semblance.connection"  # the `Connection`, in a scope's extensions
 CLOSE = (b"connection", b"close")
-MAX_HEAD_BYTES = 65_536  # after the first chunk, which has at most some 256 KiB
+MAX_HEAD_BYTES = 65_536  # of a request line and its headers
+MAX_HEADERS = 100  # each costs some 200 bytes, however short it is
+MAX_GAP_BYTES = 16_384  # received without a byte of a body while one is expected: sizes of chunks, and what they carry
+LINGER_SECONDS = 2.0  # in which a client may read the answer to a request whose body it still sends
 MAX_PIPELINED = 16  # waiting requests of one connection
 LEAST_PACE = 4096  # bytes a second that a slow client must read of an answer
 _HEADERS = b"content-type: application/json\r\nx-content-type-options: nosniff\r\nconnection: close\r\n"
@@ -55,13 +58,17 @@ class Connection(HttpToolsProtocol):
         self._seconds = seconds
         self._deadline: asyncio.TimerHandle | None = None
         self._in_head = False
-        self._head_bytes = 0
+        self._head_bytes = 0  # that no head has ended yet
+        self._header_bytes = 0  # of the head that is being parsed
+        self._gap_bytes = 0
+        self._told_close = False  # whether an answer before the end of its body said so
+        self._in_body = self._got_body = self._ended = False  # the last two: within the data that is being parsed
         self._send_seconds = send_seconds
         self._send_deadline: asyncio.TimerHandle | None = None
         self._unsent = 0
         self._running: RequestResponseCycle | None = None  # the request being answered
         self._when_left: Callable[[], None] | None = None
-        self._error: NotHttp | None = None  # found in a callback of the parser
+        self._error: RequestError | None = None  # found in a callback of the parser
         self._deaf = False  # whether incoming data is ignored; the answers under way are the last ones
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
@@ -83,11 +90,6 @@ class Connection(HttpToolsProtocol):
         self.pipeline.clear()
         super().connection_lost(exc)
 
-    @property
-    def has_whole_body(self) -> bool:
-        """Whether the body of the request that is being answered has arrived."""
-        return self._running is not None and not self._running.more_body
-
     def when_left(self, call: Callable[[], None]) -> None:
         """Set the callback for a client that leaves before the answer to the current request is complete."""
         self._when_left = call
@@ -98,6 +100,7 @@ class Connection(HttpToolsProtocol):
             return
         self._unset_keepalive_if_required()
         was_in_head = self._in_head
+        self._got_body = self._ended = False
         self._parse(data)
         if self._deaf:
             self._stop_clock()
@@ -106,14 +109,20 @@ class Connection(HttpToolsProtocol):
         if self._in_head:
             if not was_in_head:
                 self._stop_clock()
-            self._head_bytes = self._head_bytes + len(data) if was_in_head else 0
+            # Where a request ended in the same data, its share is not known.
+            self._head_bytes = self._head_bytes + len(data) if was_in_head else len(data) * (not self._ended)
             self._start_clock(self._seconds)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(HeadTooLarge(MAX_HEAD_BYTES))
-        elif self.cycle.response_complete:  # the rest of a body that was refused, or empty lines
+        elif self.cycle.response_complete:  # empty lines
             self._start_clock(self._seconds)
-        elif self._deadline is not None:
-            self._stop_clock()
+        else:
+            if self._deadline is not None:
+                self._stop_clock()
+            self._gap_bytes = 0 if self._got_body or not self.cycle.more_body else self._gap_bytes + len(data)
+            if self._gap_bytes > MAX_GAP_BYTES:
+                self._refuse(NotHttp(f"{MAX_GAP_BYTES} bytes of a request in chunks without one of its body"))
+                return
         if self.flow.read_paused and self._held_bytes() <= HIGH_WATER_LIMIT:
             self.flow.resume_reading()  # to notice when the client leaves
 
@@ -143,6 +152,31 @@ class Connection(HttpToolsProtocol):
         lines = [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
         return b"\r\n".join([first, *lines, b"", b""])
 
+    def on_message_begin(self) -> None:
+        """Begin a head."""
+        self._in_body, self._header_bytes = False, 0
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a header.
+
+        Raises:
+            RequestError: the head is too large, or this is a trailer; the parser stops.
+        """
+        if self._in_body:  # uvicorn would take it for a header, after the key was checked
+            self._stop_parsing("trailers are not accepted")
+        self._header_bytes += len(name) + len(value) + 4
+        if self._header_bytes > MAX_HEAD_BYTES or len(self.headers) >= MAX_HEADERS:
+            few = self._header_bytes <= MAX_HEAD_BYTES
+            self._error = HeadTooLarge(MAX_HEADERS, "headers") if few else HeadTooLarge(MAX_HEAD_BYTES)
+            raise self._error
+        super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Add to the body."""
+        self._got_body = True
+        super().on_body(body)
+
     def on_headers_complete(self) -> None:
         """Check the head of a request; its task begins in the event loop's next iteration.
 
@@ -158,9 +192,10 @@ class Connection(HttpToolsProtocol):
         hosts = [name for name, _ in self.headers].count(b"host")
         if hosts > 1 or (not hosts and self.parser.get_http_version() != "1.0"):
             self._stop_parsing(f"a request has one Host header; found {hosts}")
+        self._in_body = True
         super().on_headers_complete()
         if self.cycle is not None and self.cycle.scope is self.scope:
-            extensions: dict[str, Any] = {WHOLE: partial(_send_whole, self.cycle), CONNECTION: self}
+            extensions: dict[str, Any] = {WHOLE: partial(_send_whole, self, self.cycle), CONNECTION: self}
             self.scope["extensions"] = extensions
 
     def _stop_parsing(self, why: str) -> None:
@@ -169,6 +204,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End a request, unless its head is parsed again."""
+        self._ended = True
         if not self.parser.should_upgrade():
             super().on_message_complete()
 
@@ -185,6 +221,9 @@ class Connection(HttpToolsProtocol):
         self._when_left = None
         if self._running is not None:
             self._running.scope.get("extensions", {}).clear()
+            if self._told_close:  # a refused body: what still comes is neither parsed nor taken for a request
+                self._deaf = True
+                self._start_clock(LINGER_SECONDS)
         super().on_response_complete()
         if self.transport.is_closing():
             self._start_send_clock()
@@ -262,7 +301,7 @@ class Connection(HttpToolsProtocol):
             self._close()
 
 
-def _send_whole(cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes) -> bool:
+def _send_whole(connection: Connection, cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes) -> bool:
     """A `SendWhole`: does what `RequestResponseCycle.send` does with both messages of an answer."""
     if cycle.disconnected or cycle.flow.write_paused or cycle.response_started or cycle.scope["method"] == "HEAD":
         return False
@@ -270,7 +309,8 @@ def _send_whole(cycle: RequestResponseCycle, status: int, headers: bytes, body: 
     always = b"".join([b"%s: %s\r\n" % header for header in cycle.default_headers])
     if closing:
         cycle.keep_alive = False
-    elif not cycle.keep_alive:
+    elif cycle.more_body or not cycle.keep_alive:
+        connection._told_close = cycle.more_body  # then `on_response_complete` closes
         always += b"connection: close\r\n"
     length = b"content-length: %d\r\n\r\n" % len(body)
     cycle.transport.write(b"".join((STATUS_LINE[status], always, headers, length, body)))

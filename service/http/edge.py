@@ -98,6 +98,7 @@ class Edge:
         self._max_body = settings.max_body_bytes
         self._max_in_flight = settings.max_in_flight
         self._max_held_bytes = max(settings.max_held_bytes, settings.max_body_bytes)  # at least one whole body
+        self._receiving = 0  # requests that wait for the rest of their body
         self._held_bytes = 0  # of bodies that have begun to arrive and not ended
         self._timeout = settings.request_timeout
         self._access_log = settings.access_log
@@ -180,8 +181,8 @@ class Edge:
             if endpoint is None and (found := self._tensors(path)) is not None:
                 tensor_route, endpoint = found
         try:
-            if endpoint is not None and self.pending() > self._max_in_flight:  # before anything expensive
-                raise Overloaded(f"{self._max_in_flight} requests are being answered", limit=self._max_in_flight)
+            if endpoint is not None:  # before anything expensive
+                self._check_in_flight()
             is_open = path in OPEN or (endpoint is None and self._is_page(path))
             if self._guard is not None and not is_open:
                 answer.caller = await self._guard.admit(headers, (scope.get("client") or _UNKNOWN_CLIENT)[0])
@@ -255,18 +256,12 @@ class Edge:
             raise UnsupportedMedia("the body must not be compressed")
         answer.timings = timings = Timings(self._tracing is not None)
         TIMINGS.set(timings)
-        body = payload = arrived = None
-        if endpoint.known is not None and connection is not None and connection.has_whole_body:
-            arrived = await self._read(headers, receive)  # does not wait, so it needs no time limit
-            if (found := endpoint.known(arrived)) is not None:
-                answer.model, payload = found
-                await answer.succeed(payload)
-                return
+        body = payload = None
         try:
             with TimeLimit(self._timeout) as limit:
                 if connection is not None:
                     connection.when_left(limit.leave)
-                answer.question = body = Body(await self._read(headers, receive) if arrived is None else arrived)
+                answer.question = body = Body(await self._read(headers, receive))
                 if tensors:
                     body.json_length = headers.get(JSON_LENGTH)
                 answer.model, payload = await endpoint(body)
@@ -291,6 +286,7 @@ class Edge:
             return body
         chunks, size = [body], len(body)
         self._held_bytes += size
+        self._receiving += 1
         try:
             while message.get("more_body"):
                 if size > self._max_body:
@@ -305,11 +301,18 @@ class Edge:
                 self._held_bytes += len(chunks[-1])
         finally:
             self._held_bytes -= size
+            self._receiving -= 1
         if size > self._max_body:
             raise self._too_large()
         if message["type"] == "http.disconnect":
             raise ClientLeft
+        self._check_in_flight()
         return b"".join(chunks)
+
+    def _check_in_flight(self) -> None:
+        """Refuse a request beyond the limit; those whose body has not arrived take nobody's place."""
+        if self.pending() - self._receiving > self._max_in_flight:
+            raise Overloaded(f"{self._max_in_flight} requests are being answered", limit=self._max_in_flight)
 
     def _route_of(self, scope: Scope) -> str:
         """The route of a path with parameters, for metrics and logs."""

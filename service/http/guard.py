@@ -7,7 +7,7 @@ cost more than the answer.
 import hashlib
 import hmac
 from collections.abc import Mapping
-from ipaddress import ip_network
+from ipaddress import IPv6Address, ip_network
 
 from service.errors import Unauthorized
 from service.http.rate_limit import RateLimit
@@ -84,10 +84,12 @@ def _given(headers: Mapping[bytes, bytes]) -> bytes:
 
 
 def client_of(address: str) -> str:
-    """The client of an address: for IPv6 its network."""
+    """The client of an address: for IPv6 its network, and for IPv4 within IPv6 the IPv4 address."""
     if ":" not in address:
         return address
     try:
+        if (inner := IPv6Address(address).ipv4_mapped) is not None:  # a socket of both, as with HOST=::
+            return str(inner)
         return str(ip_network((address.partition("%")[0], _IPV6_CLIENT), strict=False))
     except ValueError:  # a socket's path
         return address

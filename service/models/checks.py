@@ -45,8 +45,12 @@ class Checks:
             self._round()  # in its own frame, so that no model is referenced during the wait
 
     def _round(self) -> None:
-        for model in list(self._models()):
-            if self._ended.is_set():
-                return
-            model.check()
-        self._round_ended = monotonic()
+        try:
+            for model in list(self._models()):
+                if self._ended.is_set():
+                    return
+                model.check()
+        except Exception:  # this round failed, as readiness shows where all do; the next one is tried
+            log.exception("a round of checks failed")
+        else:
+            self._round_ended = monotonic()

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from typing import Literal, NamedTuple
 
 from contract.golden import GoldenPair, GoldenPairs, tolerance_on
@@ -153,6 +153,14 @@ class Registry(Mapping[str, Model]):
 
     def __len__(self) -> int:
         return len(self._labels)
+
+    def values(self) -> ValuesView[Model]:
+        """The models at this moment; in any thread, since `replace` never changes a mapping that is in use."""
+        return self._labels.values()
+
+    def items(self) -> ItemsView[str, Model]:
+        """The same, with their labels."""
+        return self._labels.items()
 
     @property
     def names(self) -> Mapping[str, Model]:

@@ -3,6 +3,7 @@
 A model's folder has the model's files, or a folder for each of its versions (docs/models.md).
 """
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,6 +79,12 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _add(contents: Contents, root: Path, folder: Path) -> None:
+    try:
+        folder.name.encode()
+    except UnicodeEncodeError:  # no JSON or metric could hold it
+        shown = os.fsencode(folder.name).decode(errors="replace")
+        contents.problems[shown] = Problem(folder, f"{shown}: the folder's name is not UTF-8")
+        return
     try:
         confine(root, folder)
         within = _folders(folder)

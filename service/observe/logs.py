@@ -160,6 +160,12 @@ def flush(lines: "Queue[logging.LogRecord]", seconds: float = FLUSH_SECONDS) -> 
         sleep(0.005)
 
 
+def write_out() -> None:
+    """Wait until this process' lines are written, before it ends without its exit functions."""
+    if _queued is not None:
+        flush(_queued.queue)
+
+
 def dropped() -> int:
     """The number of lines that this process has dropped."""
     return 0 if _queued is None else _queued.dropped

@@ -27,7 +27,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
@@ -51,6 +51,7 @@ CLOSING_SECONDS = 5.0  # after the grace period, for a worker to close
 
 _LOOK_SECONDS = 0.2
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2)
+_TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGHUP)
 _spawn = multiprocessing.get_context("spawn")
 
 
@@ -148,8 +149,10 @@ class Supervisor:
         ours.setblocking(False)
         assignment = Assignment(self._settings, number, self._listening, theirs, self._folder)
         process = _spawn.Process(target=_work, args=(assignment,), name=f"worker {number}", daemon=True)
-        # Inherited by the worker: the supervisor handles Ctrl-C and a closed terminal.
-        before = {sig: signal.signal(sig, signal.SIG_IGN) for sig in (signal.SIGINT, signal.SIGHUP)}
+        # Inherited by the worker, which ignores them: the supervisor handles Ctrl-C and a closed terminal. Blocked and
+        # not ignored here, so that a signal that comes meanwhile is delivered afterwards.
+        resource_tracker.ensure_running()  # would unblock SIGINT if `start` had to start it
+        signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINAL_SIGNALS)
         try:
             process.start()
         except OSError as error:
@@ -157,9 +160,8 @@ class Supervisor:
             self._start_failed(number, predecessor, error)
             return False
         finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERMINAL_SIGNALS)
             theirs.close()
-            for sig, handler in before.items():
-                signal.signal(sig, handler)
         now = monotonic()
         self._workers.append(_Worker(number, process, ours, now, now, predecessor))
         return True
@@ -328,6 +330,9 @@ class Supervisor:
 
 
 def _work(assignment: Assignment) -> None:
+    for sig in _TERMINAL_SIGNALS:
+        signal.signal(sig, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERMINAL_SIGNALS)
     from service.process.worker import serve_as_worker  # here, so that the supervisor does not import it
 
     sys.exit(serve_as_worker(assignment))

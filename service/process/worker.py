@@ -9,10 +9,12 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from time import perf_counter
+from threading import enumerate as enumerate_threads
+from time import monotonic, perf_counter
 from types import FrameType
 
 from service.app import create_app
+from service.compute.pool import THREADS
 from service.cpus import usable_cpus
 from service.errors import SettingsError, StartupError
 from service.http.edge import Edge
@@ -27,6 +29,8 @@ from service.settings import Settings
 from service.version import version
 
 log = logging.getLogger(__name__)
+
+_THREAD_SECONDS = 2.0  # for batches whose callers have left
 
 
 def serve_alone(settings: Settings) -> int:
@@ -86,7 +90,20 @@ def _serve(settings: Settings, server_of: Callable[[Edge], Server], sockets: lis
         ),
     )
     server_of(app).run(sockets)
+    _end_threads()
     return 0
+
+
+def _end_threads() -> None:
+    """Wait for the threads of the pool; where a graph hangs, end the process, which Python would wait for."""
+    until = monotonic() + _THREAD_SECONDS
+    for thread in enumerate_threads():
+        if thread.name.startswith(THREADS):
+            thread.join(max(0.0, until - monotonic()))
+            if thread.is_alive():
+                log.error("a graph does not end; the process ends without it")
+                logs.write_out()
+                os._exit(0)
 
 
 class WorkerServer(Server):

@@ -1,27 +1,9 @@
-"""What reading costs: texts weighed, cut into turns, and counted."""
+"""What reading costs: texts weighed, and cut into turns."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
-
-from contract.tokenizer import Encoded
 
 _TIMES_BEYOND_ASCII = 8  # for other characters, each of which is looked up
 _TURN_SECONDS = 0.0008  # of reading in the event loop for one request before other requests have a turn
-
-
-class Counted(NamedTuple):
-    """What metrics count of sentences."""
-
-    sentences: int
-    words: int
-    unknown: int
-    truncated: int
-
-    @classmethod
-    def of(cls, sentences: Sequence[Encoded]) -> "Counted":
-        """The counts of these."""
-        _, words, unknown, truncated = zip(*sentences, strict=True)
-        return cls(len(sentences), sum(words), sum(unknown), sum(truncated))
 
 
 def weight_of(text: str) -> int:

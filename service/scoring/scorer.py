@@ -28,7 +28,7 @@ from service.observe.telemetry import ModelTelemetry
 from service.observe.timings import TIMINGS, TOKENISE
 from service.parsing import AT
 from service.schemas import Named
-from service.scoring.reading import Counted, turns_of, weight_of
+from service.scoring.reading import turns_of, weight_of
 from service.settings import CachePolicy
 
 # Expected cost of reading a text, in characters of ASCII:
@@ -220,16 +220,6 @@ class Scorer(ABC):
         raw, ratings, calibrated = zip(*cast(list[Score], scores), strict=True)
         rated = None if ratings[0] is None else list(ratings)  # all have one, or none
         return Scores(list(raw), rated, list(calibrated), computed)
-
-    def keeps_scores(self, name: ScoreTask) -> bool:
-        """Whether the scores of a task are cached."""
-        return name in self._scores
-
-    def count(self, name: ScoreTask, counted: Counted, scores: Sequence[float]) -> None:
-        """Count an answer that was kept whole, as if its sentences were read again and its scores found."""
-        self._telemetry.read(*counted)
-        self._scores[name].count_found(len(scores))
-        self._telemetry.scored(scores)
 
     @abstractmethod
     async def _similarity(

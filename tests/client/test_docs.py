@@ -78,14 +78,19 @@ def test_every_example_is_run() -> None:
     assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (3, 4, 5)
     python = [page for page, language, _ in BLOCKS if language == "python"]
     # Those of engines.md: test_engines.py; of integrations.md: tests/dialects/test_integrations.py; that of
-    # own-model.md: tests/training/publishing/test_own_model.py.
+    # own-model.md: tests/workbench/test_own_model.py.
     assert python == [
         "README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4, *["docs/engines.md"] * 5,
-        "docs/how-to/own-model.md", *["docs/integrations.md"] * 7,
+        *["docs/integrations.md"] * 7, "docs/own-model.md",
     ]  # fmt: skip
     ours = [page for page, _, block in BLOCKS if re.search(r"^(?:\$ )?semblance ", block, flags=re.MULTILINE)]
-    # README's are those of client.md and engines.md; the last two: test_engines.py, tests/test_packages.py.
-    assert ours == ["README.md", "docs/client.md", "docs/client.md", "docs/engines.md", "docs/packages.md"]
+    # README's are those of client.md and engines.md; the others: test_engines.py, tests/test_packages.py, and
+    # test_threshold.py (the tutorial's is the same command).
+    assert ours == [
+        "README.md",
+        *["docs/client.md"] * 2,
+        *(f"docs/{page}.md" for page in ("engines", "packages", "threshold")),
+    ]
 
 
 def test_commands_name_a_python_that_is_there() -> None:
@@ -115,7 +120,7 @@ def test_a_key_is_made_as_documented_and_lets_in(monkeypatch: pytest.MonkeyPatch
     done = subprocess.run(["bash", "-eu"], cwd=ROOT, input=script, capture_output=True, text=True, check=True)
     key, entry = done.stdout.splitlines()
     assert entry in make.replace("9f86d081884c7d65...", entry.partition(":")[2])
-    with running(ROOT / "models", api_keys=entry) as (_, url):
+    with running(ROOT / "models", models="avg-paraphrase", api_keys=entry) as (_, url):
         _, where, _, header = shlex.split(ask.replace("127.0.0.1:8000", url).replace("$key", key))
         name, _, value = header.partition(": ")
         assert httpx.get(where, headers={name: value}).status_code == 200

@@ -104,11 +104,11 @@ def test_the_name_is_that_of_the_distribution_everywhere() -> None:
 
 def test_imports_go_one_way() -> None:
     of_client = {name for name, where in imports("semblance") if not where.startswith("semblance/tuning.py")}
-    assert not of_client & {"torch", "training", "contract", "onnxruntime", "fastapi"}
+    assert not of_client & {"torch", "sklearn", "training", "workbench", "contract", "onnxruntime", "fastapi"}
     assert {name for name, where in imports("semblance") if where.startswith("semblance/tuning.py")} == {
-        *("typer", "semblance", "training")  # the last only when the command runs
+        *("typer", "semblance", "workbench")  # the last only when the command runs
     }
-    for package in ("contract", "service"):  # training reads users' files as the command line does
+    for package in ("contract", "service", "training"):  # the workbench reads users' files as the command line does
         assert "semblance" not in {name for name, _ in imports(package)}
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,6 +57,8 @@ def test_the_first_step_is_the_service_and_the_last_the_container() -> None:
 @pytest.mark.parametrize("step", [1, 2, 3], ids=["ask", "threshold", "batch"])
 def test_a_step_prints_what_it_says(step: int, service: str, folder: Path) -> None:
     script, printed = STEPS[step]
+    if "curl " in script and shutil.which("curl") is None:
+        pytest.skip("the tutorial asks with curl: install curl")
     script = script.replace("http://127.0.0.1:8000", service).replace("127.0.0.1:8000", service)
     done = subprocess.run(["bash", "-eu"], cwd=folder, input=script, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

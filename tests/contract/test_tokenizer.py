@@ -211,6 +211,7 @@ GOOD = {"format": 1, "words": ["a"], "pieces": [], "buckets": 1}
         (json.dumps({k: v for k, v in GOOD.items() if k != "pieces"}).encode(), r"fields are .*'words'\]$"),
         (json.dumps({**GOOD, "words": "abc"}).encode(), "words must be a list of strings"),
         (json.dumps({**GOOD, "pieces": ["a", 1]}).encode(), "pieces must be a list of strings"),
+        (json.dumps({**GOOD, "buckets": 400_000_000}).encode(), "400,000,000 buckets, expected 1,000,000 at most"),
         (json.dumps({**GOOD, "buckets": 1.5}).encode(), "buckets must be a whole number, found 1.5"),
         (json.dumps({**GOOD, "buckets": True}).encode(), "buckets must be a whole number, found True"),
     ],

@@ -1,7 +1,6 @@
-"""deploy/static.sh finds what is wrong with the deployment's files; deploy/CHECKED names a commit that was checked."""
+"""deploy/static.sh finds what is wrong with the deployment's files."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -111,28 +110,3 @@ def test_a_machine_without_prometheus_is_told(checkout: Path) -> None:
     run = subprocess.run(["bash", "deploy/watch.sh"], cwd=checkout, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "NOT RUN: rules, dashboards, alerts" in run.stdout
-
-
-def test_what_the_image_is_made_of_is_what_was_checked() -> None:
-    listed = re.search(r"CHECKED_PATHS=\((.*?)\)", (ROOT / "deploy/record.sh").read_text(), re.DOTALL)
-    assert listed is not None
-    checked = set(listed[1].split())
-    image = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    assert image - checked == {"README.md", "LICENSE"}, "no change of these can break it"
-    assert {name for name in FILES if name not in ("scripts", ".ci")} <= checked
-    assert {path.name for path in ROOT.glob("docker-*")} <= checked
-
-
-def test_the_deployment_was_checked_on_a_commit_of_this_history() -> None:
-    if _git("rev-parse", "--is-shallow-repository") != "false":
-        pytest.skip("no git checkout with its whole history")
-    commit = (ROOT / "deploy/CHECKED").read_text()[:40]
-    assert re.fullmatch(r"[0-9a-f]{40}", commit)
-    assert _git("merge-base", commit, "HEAD") == commit, "deploy/CHECKED: not in this history; make check-deploy"
-
-
-def _git(*arguments: str) -> str:
-    run = subprocess.run(
-        ["git", "-c", "safe.directory=*", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return run.stdout.strip()

@@ -148,7 +148,7 @@ def test_an_alert_says_whom_it_wakes_and_what_to_do(name: str) -> None:
 
 
 def test_every_runbook_has_its_alert() -> None:
-    headings = re.findall(r"^### (Semblance\w+)$", (ROOT / "docs/operations.md").read_text(), re.MULTILINE)
+    headings = re.findall(r"^### (Semblance\w+)$", (ROOT / "docs/operating.md").read_text(), re.MULTILINE)
     assert headings == list(ALERTS)
 
 
@@ -257,7 +257,7 @@ def test_the_receiver_keeps_what_it_is_sent(tmp_path: Path) -> None:
     port, file = free_port(), tmp_path / "alerts"
     threading.Thread(target=watched.receiver, args=(str(port), str(file)), daemon=True).start()
     watched.soon(file.exists, True, "the receiver")
-    annotations = {"summary": "a is down", "runbook_url": "docs/operations.md#a"}
+    annotations = {"summary": "a is down", "runbook_url": "docs/operating.md#a"}
     alert = {"status": "resolved", "labels": {"alertname": "A"}, "annotations": annotations}
 
     def post() -> None:

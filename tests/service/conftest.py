@@ -1,6 +1,7 @@
 """A service in this process, reached over HTTP; and a real redis-server, when there is one."""
 
 import os
+import pty
 import shutil
 import socket
 import subprocess
@@ -126,6 +127,14 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def open_terminal() -> tuple[int, int]:
+    """Both ends of a pseudo-terminal; skips the test where the system has none to give."""
+    try:
+        return pty.openpty()
+    except OSError as error:
+        pytest.skip(f"no pseudo-terminal ({error}): mount /dev/pts")
 
 
 class RedisServer:

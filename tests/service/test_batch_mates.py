@@ -14,10 +14,16 @@ from contract.scoring import raw_scores
 from contract.tensors import load_tensors
 from service.compute.cache import Pair
 from service.compute.session import open_session
+from tests.effort import EFFORT
 
 MODELS = Path(__file__).parents[2] / "models"
-PUBLISHED = [folder.parent for folder in sorted(MODELS.glob(f"*/{MANIFEST_NAME}"))]
-OF_PAIRS = [folder for folder in PUBLISHED if Manifest.load(folder).family == "interaction"]
+# One of each architecture; with `TEST_EFFORT`, all.
+OF_PAIRS = [
+    path.parent
+    for path in sorted(MODELS.glob(f"*/{MANIFEST_NAME}"))
+    if Manifest.load(path.parent).family == "interaction"
+    and (EFFORT > 1 or path.parent.name in ("mgim-sick", "minilm-cross", "pwim-general", "pwim-sick"))
+]
 
 
 @pytest.mark.artifacts

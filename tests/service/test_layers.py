@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.imports import ROOT, circle_in, crowded, graph_of, modules_of, upward_in
+from tests.imports import circle_in, graph_of, upward_in
 
 # From the bottom up. A module belongs to the longest name that it starts with.
 ORDER = (
@@ -27,8 +27,6 @@ ORDER = (
     "process",  # runs the app in one process or several
     "__main__",
 )
-MOST_FILES = 15
-MOST_LINES = 350
 
 GRAPH = graph_of("service")
 
@@ -47,19 +45,6 @@ def test_no_import_circle(package: str) -> None:
 
 def test_no_import_points_up() -> None:
     assert upward_in(GRAPH, ORDER) == []
-
-
-@pytest.mark.parametrize("folder", ["service", "contract", "tests/service", "tests/contract"])
-def test_no_folder_is_crowded(folder: str) -> None:
-    assert crowded((ROOT / folder).rglob("*.py"), MOST_FILES) == []
-
-
-@pytest.mark.parametrize("package", ["service", "contract"])
-def test_no_file_is_long(package: str) -> None:
-    lines = {name: len(path.read_text().splitlines()) for name, path in modules_of(package).items()}
-    # Declarations and their examples for /docs only, in the order of the routes: they are read by searching a name.
-    lines.pop("service.schemas", None)  # contract/ has none
-    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
 
 
 def test_a_bad_graph_is_noticed() -> None:

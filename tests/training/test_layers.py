@@ -1,6 +1,6 @@
 """The folders of training/ are a tower: no import circle, and no import that points up the order given here."""
 
-from tests.imports import circle_in, crowded, graph_of, modules_of, upward_in
+from tests.imports import circle_in, crowded, graph_of, imported, modules_of, upward_in
 
 # From the bottom up, as docs/architecture.md draws it. A module belongs to the longest name that it starts with.
 ORDER = (
@@ -8,7 +8,6 @@ ORDER = (
     "records",
     "progress",
     "pairs",
-    "domains",
     "corpora.counts",
     "corpora.files",
     "corpora.readers",
@@ -24,8 +23,7 @@ ORDER = (
     "publishing",
     "results",
     "analyses",
-    "thresholds",
-    "tuning",
+    "console",
     "__main__",
 )
 MOST_FILES = 15
@@ -46,6 +44,17 @@ def test_no_import_circle() -> None:
 
 def test_no_import_points_up() -> None:
     assert upward_in(GRAPH, ORDER) == []
+
+
+def test_training_imports_neither_the_workbench_nor_what_answers_requests() -> None:
+    packages = {name: modules_of(name) for name in ("workbench", "semblance", "service")}
+    for path in modules_of("training").values():
+        for name, modules in packages.items():
+            assert not set(imported(path, modules)), f"{path} imports {name}"
+
+
+def test_the_workbench_has_no_circle() -> None:
+    assert circle_in(graph_of("workbench")) == []
 
 
 def test_no_folder_is_a_heap() -> None:

@@ -2,6 +2,7 @@
 
 X. Li, C. Yao, Q. Zhang, G. Zhang, "Semantic Similarity Modeling Based on Multi-Granularity Interaction Matching",
 2019, sections 3.2 to 4.2. Departures and scores: docs/papers/mgim.md.
+    x       = W^p w, for the vector w of each word (`projected`), or w itself     (Rocktaeschel et al. 2016)
     Y, c    = BiLSTM(sentence a)                    outputs (forward + backward) and last cells
     h       = BiLSTM'(sentence b), its cells starting at c
     S_t     = tanh(W^y Y + W^h h_t)                                                                   (eq. 7)
@@ -32,6 +33,8 @@ class MGIMConfig:
     name: ClassVar[str] = "mgim"
     hidden: int = 100  # of each direction; the paper searched 50 to 200
     dropout: float = 0.0  # of word vectors and of spr; the paper searched .1 to .4
+    output_dropout: float = 0.0  # of what the BiLSTMs give at each word; `first_word` reads their last states undropped
+    projected: bool = False  # words are projected to the hidden size, as the paper's shapes ask
     conditional: bool = True  # False: the second BiLSTM starts from zero
     attention: bool = True  # False: the last output of the first sentence in place of r_N
     comparison: bool = False  # terms |h_N - r_N| and h_N * r_N inside spr (not in the paper)
@@ -64,6 +67,9 @@ class MGIM(nn.Module):
         inputs, hidden = width(embedding), config.hidden
         self.config, self.embedding = config, embedding
         self.noise, self.dropout = WordNoise(config.dropout, 0.0), nn.Dropout(config.dropout)
+        self.output_dropout = nn.Dropout(config.output_dropout)
+        self.project = _matrix(inputs, hidden) if config.projected else None  # W^p
+        inputs = hidden if config.projected else inputs
         self.first, self.second = (
             LSTM(inputs, hidden, peepholes=False, bidirectional=True, forget_bias=config.forget_bias) for _ in range(2)
         )
@@ -133,10 +139,12 @@ class MGIM(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """States [B, tokens, 2, H] and last states [B, 2, H] of the first sentence, then of the second."""
         words_a, words_b = self.noise(self.embedding(input_ids_a_BS)), self.noise(self.embedding(input_ids_b_BT))
+        if self.project is not None:
+            words_a, words_b = self.project(words_a), self.project(words_b)
         y_BSKH, y_last_BKH, cells_KBH = self.first.conditioned(words_a, lengths_a_B)
         first_cells_KBH = cells_KBH if self.config.conditional else None
         h_BTKH, h_last_BKH, _ = self.second.conditioned(words_b, lengths_b_B, first_cells_KBH)
-        return y_BSKH, y_last_BKH, h_BTKH, h_last_BKH
+        return self.output_dropout(y_BSKH), y_last_BKH, self.output_dropout(h_BTKH), h_last_BKH
 
     def _last_output(self, states_BTKH: Tensor, last_BKH: Tensor, lengths_B: Tensor) -> Tensor:
         """h_N [B, H]: both states at the last word; the backward one depends on that word only."""

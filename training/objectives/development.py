@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
-from contract.tokenizer import Tokenizer
+from contract.wordpiece import AnyTokenizer
 from training.architectures.models import SiameseModel
 from training.objectives.metrics import graded
 from training.objectives.parts.batches import Sentences
@@ -16,7 +16,7 @@ from training.pairs import Pair
 class GradedSets:
     """Named sets of rated pairs, tokenised once."""
 
-    def __init__(self, sets: Mapping[str, Sequence[Pair]], tokenizer: Tokenizer, max_tokens: int) -> None:
+    def __init__(self, sets: Mapping[str, Sequence[Pair]], tokenizer: AnyTokenizer, max_tokens: int) -> None:
         """Tokenise every set."""
         self.sets = {
             name: (

@@ -1,7 +1,7 @@
 """Runs of MGIM (Li et al. 2019): MSRP and SICK, its ablations, and with our named departures.
 
-`...-printed` have the network as printed and our way of training it (random order, both orders averaged, clipped, no
-L2); `...-as-printed` are trained as printed too.
+`...-printed` have the equations as printed, words unprojected, and our way of training (random order, both orders
+averaged, clipped, no L2); `...-as-printed` are trained as printed too.
 
 The published runs differ from the paper (reasons in docs/papers/mgim.md): h_N takes its backward state from the first
 word, |h - r| and h * r are added, the second Bi-LSTM starts as a copy of the first, and the model is pre-trained on a
@@ -56,6 +56,11 @@ SHORT = Schedule(epochs=6, batch_size=25, decay="linear")
 _START: dict[str, Any] = {"start_seed": 1, "row_scale": 1.0}  # the run that it starts from has scaled its word vectors
 
 _SICK_PRINTED = _run("mgim-sick-printed", "sick", SICK, "the paper's r .8993; 6 s an epoch on one core", PRINTED, LONG)
+_SICK_PROJECTED = replace(
+    _SICK_PRINTED,
+    name="mgim-sick-projected",
+    architecture=replace(PRINTED, projected=True, output_dropout=0.1),
+)
 _SICK_ALONE = replace(_SICK_PRINTED, name="mgim-sick-alone", architecture=DEPARTED)  # no teacher
 _TEACHER = replace(
     _SICK_ALONE,
@@ -150,7 +155,7 @@ _COUNTS = replace(
 _LARGE = replace(_MSRP_ALONE, name="mgim-msrp-large-start", architecture=replace(DEPARTED, attention_start=5.0))
 
 RECIPES = (
-    *(_SICK_PRINTED, _SICK_ALONE, _TEACHER, _TEACHER_WORDS, _SICK, _SICK_AS_PRINTED),
+    *(_SICK_PRINTED, _SICK_PROJECTED, _SICK_ALONE, _TEACHER, _TEACHER_WORDS, _SICK, _SICK_AS_PRINTED),
     *(_MSRP_PRINTED, _CONDITIONAL, _WORDS, _RANDOM, _MSRP_ALONE, _TWEETS, _MSRP_AS_PRINTED, _COUNTS, _LARGE),
     # With word vectors that were trained in pre-training.
     replace(_TWEETS, name="mgim-tweets-words", start="mgim-teacher-words"),

@@ -50,7 +50,8 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
         return found
 
     def _cosines(self, teacher: Teacher, cache: Path) -> Sequence[Pair]:
-        texts = [text for _, text in mixtures.unlabelled_sentences(limit=self.sentences, seed=self.seed)]
+        drawn = [text for _, text in mixtures.unlabelled_sentences(limit=self.sentences, seed=self.seed)]
+        texts = tasks.without_entailment_texts(drawn)
         encodings = encode_cached(teacher, texts, cache, what="sentences")
         pairs = partners(encodings, self.partners, np.random.default_rng(self.seed))
         vectors = encodings.astype(np.float32)

@@ -180,9 +180,7 @@ def outputs_of(model: Model) -> list[Tensor]:
 
 
 class _OfModel:
-    """The answers of one model; none is kept whole."""
-
-    known = None
+    """The answers of one model."""
 
     def __init__(self, answer: Callable[[Body], Awaitable[tuple[str, bytes]]]) -> None:
         self._answer = answer

@@ -1,6 +1,6 @@
 """POST requests of the families, and the selection by the body on a path that several share."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Protocol, get_args, get_type_hints
 
 from fastapi.params import Depends
@@ -15,10 +15,6 @@ from service.api.pieces import Most, TooMuch
 
 class Endpoint(Protocol):
     """The answers of a POST path."""
-
-    @property
-    def known(self) -> Callable[[bytes], tuple[str, bytes] | None] | None:
-        """What `__call__` gives for a body whose answer is kept whole; None for a path that keeps none."""
 
     def __call__(self, body: Body) -> Awaitable[tuple[str, bytes]]:
         """A body -> the model that answered, the answer's JSON."""
@@ -99,7 +95,6 @@ class Choice:
         self.path = operations[0].path
         self._operations = operations
         self._own = own
-        self.known = None if own is None else own.known
         self._fallback = own or next(each for each in operations if not each.second_field)
         self._markers = [operation.marker for operation in operations]
 

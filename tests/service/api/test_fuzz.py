@@ -22,7 +22,7 @@ import httptools
 import httpx
 import pytest
 
-from service.http.connection import MAX_PIPELINED
+from service.http.connection import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED
 from tests.effort import EFFORT
 from tests.service.api.test_bad_input import GOOD
 from tests.service.conftest import NEEDED_SECONDS
@@ -434,15 +434,17 @@ def test_pipelined_requests_are_answered_in_turn_up_to_the_first_that_is_none(wa
 
 
 @pytest.mark.parametrize(
-    ("head", "more"),
+    ("head", "more", "limit"),
     [
-        (b"GET /" + b"a" * 1000, b"a" * 1000),
-        (b"GET / HTTP/1.1\r\nx: ", b"y" * 1000),
-        (b"GET / HTTP/1.1\r\n", b"x: y\r\n" * 170),
+        (b"GET /" + b"a" * 1000, b"a" * 1000, MAX_HEAD_BYTES),
+        (b"GET / HTTP/1.1\r\nx: ", b"y" * 1000, MAX_HEAD_BYTES),
+        (b"GET / HTTP/1.1\r\n", b"x: y\r\n" * 170, MAX_HEADERS),
     ],
     ids=["line", "header", "headers"],
 )
-def test_a_head_without_end_is_refused_before_it_fills_the_memory(watched: Served, head: bytes, more: bytes) -> None:
+def test_a_head_without_end_is_refused_before_it_fills_the_memory(
+    watched: Served, head: bytes, more: bytes, limit: int
+) -> None:
     sent = 0
     with closing(socket.create_connection(watched.address, timeout=NEEDED_SECONDS)) as connection:
         connection.sendall(head)
@@ -461,7 +463,7 @@ def test_a_head_without_end_is_refused_before_it_fills_the_memory(watched: Serve
         "code": "head_too_large",
         "message": "",
         "field": None,
-        "limit": 65_536,
+        "limit": limit,
         "request_id": "",
     }
 

@@ -1,6 +1,6 @@
-"""What holds of every answer, whatever the texts: for the fakes, and, marked `artifacts`, for each published model.
+"""What holds of every answer, whatever the texts: for the fakes, and, marked `artifacts`, for published models.
 
-`TEST_EFFORT` has it look longer: see `tests/effort.py`.
+By itself for one of each kind; with `TEST_EFFORT` (see `tests/effort.py`) for all of them, and longer.
 """
 
 import json
@@ -26,13 +26,32 @@ from tests.service.conftest import Ask, ServeAside
 # What a failure shows of long texts is cut, which is no failure itself.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 PUBLISHED = Path(__file__).parents[3] / "models"
-MODELS = [
-    *[pytest.param(("fakes", name), id=name) for name in ("avg-paraphrase", "avg-sick", "pair-sick")],
-    *[
-        pytest.param(("published", path.parent.name), marks=pytest.mark.artifacts, id=f"published-{path.parent.name}")
-        for path in sorted(PUBLISHED.glob("*/manifest.json"))
-    ],
-]
+KINDS = ("avg-sick", "pwim-sick", "minilm")  # averaged words with heads, an interaction model, a transformer
+CHOSEN = KINDS if EFFORT == 1 else tuple(sorted(path.parent.name for path in PUBLISHED.glob("*/manifest.json")))
+
+
+def _abilities(manifest: Manifest) -> set[str]:
+    tasks = {"similarity": manifest.similarity, "entailment": manifest.entailment, "embedding": manifest.dim}
+    symmetric = manifest.similarity is not None and manifest.similarity.symmetric
+    return {name for name, task in tasks.items() if task is not None} | ({"symmetry"} if symmetric else set())
+
+
+def able(*tasks: str) -> list[Any]:
+    """The models that can do all of these, as parameters: who cannot is not collected."""
+    of_fakes = {"avg-paraphrase": {"embedding"}, "avg-sick": {"embedding", "entailment"}, "pair-sick": {"entailment"}}
+    found = [
+        pytest.param(("fakes", name), id=name)
+        for name, more in of_fakes.items()
+        if {"similarity", "symmetry"} | more >= set(tasks)
+    ]
+    found += [
+        pytest.param(("published", name), marks=pytest.mark.artifacts, id=f"published-{name}")
+        for name in CHOSEN
+        if _abilities(Manifest.load(PUBLISHED / name)) >= set(tasks)
+    ]
+    return found
+
+
 SAME = 1e-6  # how far two answers to the same question may lie apart
 SAME_RAW = 2e-5  # likewise two raw scores of /rank: a relevance may count a cosine some twenty times
 MAX_CHARS = 4000
@@ -119,11 +138,13 @@ def worlds(models: Path, serve_aside: ServeAside) -> Iterator[Any]:
         def world(name: str) -> dict[str, Model]:
             if name not in opened:
                 root = models if name == "fakes" else PUBLISHED
+                chosen = tuple(path.parent.name for path in models.glob("*/manifest.json"))
+                chosen = chosen if name == "fakes" else CHOSEN
                 asks = [
-                    stack.enter_context(serve_aside(models_dir=root, cache_bytes=size, **settings))
+                    stack.enter_context(serve_aside(models_dir=root, models=chosen, cache_bytes=size, **settings))
                     for size in (500_000, 0)
                 ]
-                manifests = [Manifest.load(path.parent) for path in sorted(root.glob("*/manifest.json"))]
+                manifests = [Manifest.load(root / each) for each in sorted(chosen)]
                 scoring: list[Model] = []
                 opened[name] = {
                     manifest.id: Model(
@@ -140,33 +161,36 @@ def worlds(models: Path, serve_aside: ServeAside) -> Iterator[Any]:
         yield world
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def model(request: pytest.FixtureRequest, worlds: Any) -> Model:
-    """Each model in turn."""
+def _found(request: pytest.FixtureRequest, worlds: Any) -> Model:
     world, name = request.param
     found: Model = worlds(world)[name]
     return found
 
 
-@pytest.fixture(scope="module")
-def scoring(model: Model) -> Model:
-    if model.manifest.similarity is None:
-        pytest.skip("the model has no similarity")
-    return model
+@pytest.fixture(scope="module", params=able())
+def model(request: pytest.FixtureRequest, worlds: Any) -> Model:
+    """Each model in turn; below, each that can do something."""
+    return _found(request, worlds)
 
 
-@pytest.fixture(scope="module")
-def labelling(model: Model) -> Model:
-    if model.manifest.entailment is None:
-        pytest.skip("the model has no entailment")
-    return model
+@pytest.fixture(scope="module", params=able("similarity"))
+def scoring(request: pytest.FixtureRequest, worlds: Any) -> Model:
+    return _found(request, worlds)
 
 
-@pytest.fixture(scope="module")
-def embedding(model: Model) -> Model:
-    if model.manifest.dim is None:
-        pytest.skip("the model embeds no single sentence")
-    return model
+@pytest.fixture(scope="module", params=able("symmetry"))
+def symmetric(request: pytest.FixtureRequest, worlds: Any) -> Model:
+    return _found(request, worlds)
+
+
+@pytest.fixture(scope="module", params=able("entailment"))
+def labelling(request: pytest.FixtureRequest, worlds: Any) -> Model:
+    return _found(request, worlds)
+
+
+@pytest.fixture(scope="module", params=able("embedding"))
+def embedding(request: pytest.FixtureRequest, worlds: Any) -> Model:
+    return _found(request, worlds)
 
 
 def whole(text: str) -> bool:
@@ -212,13 +236,9 @@ def test_scores_are_in_their_ranges(scoring: Model, asked: list[tuple[str, str]]
 
 @looking(15)
 @given(asked=st.lists(pairs, min_size=1, max_size=5))
-def test_the_order_of_a_pair_moves_no_score_that_is_symmetric(scoring: Model, asked: list[tuple[str, str]]) -> None:
-    task = scoring.manifest.similarity
-    assert task is not None
-    if not task.symmetric:
-        pytest.skip("the manifest promises no symmetry")
-    turned = scoring.raw([(b, a) for a, b in asked])
-    assert turned == pytest.approx(scoring.raw(asked), abs=SAME)
+def test_the_order_of_a_pair_moves_no_score_that_is_symmetric(symmetric: Model, asked: list[tuple[str, str]]) -> None:
+    turned = symmetric.raw([(b, a) for a, b in asked])
+    assert turned == pytest.approx(symmetric.raw(asked), abs=SAME)
 
 
 @looking(12)
@@ -467,7 +487,7 @@ PLACES: dict[str, tuple[Any, list[str]]] = {
 # Of the last two pwim-sick gives a class less probability than a float32 can hold.
 @example(texts=["0", "0", "00Y|11{1W{000X|0|", "\U0005e871" * 23])
 def test_any_text_is_answered_or_its_field_is_named(model: Model, texts: list[str]) -> None:
-    able = {
+    can = {
         "/similarity": model.manifest.similarity is not None,
         "/rank": model.manifest.similarity is not None,
         "/entailment": model.manifest.entailment is not None,
@@ -475,7 +495,7 @@ def test_any_text_is_answered_or_its_field_is_named(model: Model, texts: list[st
         "/explain": model.manifest.similarity is not None,
     }
     for path, (body_of, fields) in PLACES.items():
-        if not able[path]:
+        if not can[path]:
             continue
         read = dict(zip(fields, texts, strict=False))
         # What is looked at first: the length of each text, then whether there is something to read in it.

@@ -19,7 +19,7 @@ from tests.service.conftest import Serve
 
 pytestmark = pytest.mark.anyio
 ONE, OTHER = Space("1" * 64, 2), Space("2" * 64, 2)
-MUCH, ROOM_FOR_TWO = 10_000_000, 1000
+MUCH, ROOM_FOR_TWO = 10_000_000, 1200
 MEMORY, BOTH, REDIS = Tiers(True, False), Tiers(True, True), Tiers(False, True)
 
 
@@ -129,7 +129,7 @@ async def test_very_many_at_once_stay_in_memory(count: int, remotely: bool) -> N
 
 def test_scores_are_counted_as_they_were_found() -> None:
     telemetry = Telemetry()
-    cache = ScoreCache(MemoryBudget(1200), telemetry)
+    cache = ScoreCache(MemoryBudget(1400), telemetry)
     a, b, c = (((1,), (i,)) for i in range(3))
     one, other = Score(0.1, None, 0.2), Score(0.3, 4.0, 0.5)
     cache.keep([(a, one), (b, other)])

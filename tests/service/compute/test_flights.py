@@ -80,3 +80,15 @@ async def test_all_who_wait_hear_of_a_failure_and_the_next_tries_again() -> None
     assert [isinstance(each, ValueError) for each in outcomes] == [True, True, False]
     assert await flights.get([1], search) == {1: 1}
     assert len(flights) == 0
+
+
+async def test_a_few_keys_do_not_wait_for_a_search_of_many() -> None:
+    flights, many, few = Flights(), Search(), Search()
+    large = asyncio.create_task(flights.get(list(range(100, 356)), many))
+    await turn()
+    few.go.set()
+    assert await asyncio.wait_for(flights.get([100], few), 1) == {100: 10_000}
+    assert not large.done()
+    many.go.set()
+    assert (await large)[100] == 10_000
+    assert len(flights) == 0

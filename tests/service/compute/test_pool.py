@@ -122,10 +122,12 @@ async def test_a_request_keeps_its_place_until_it_ends(pool: Pool) -> None:
 
 async def test_a_small_request_comes_between_the_pieces_of_a_large_one(pool: Pool) -> None:
     began: list[str] = []
+    both_wait = threading.Event()
 
     def pieces(name: str, count: int) -> list[tuple[float, Callable[[], str]]]:
         def work(i: int) -> str:
             began.append(name)
+            both_wait.wait(60)
             time.sleep(0.005)
             return f"{name}{i}"
 
@@ -134,6 +136,9 @@ async def test_a_small_request_comes_between_the_pieces_of_a_large_one(pool: Poo
     large = asyncio.create_task(pool.run_all(pieces("large", 4)))
     await asyncio.sleep(0)
     small = asyncio.create_task(pool.run_all(pieces("small", 1)))
+    while pool.busy < 2:
+        await asyncio.sleep(0)
+    both_wait.set()
     assert await large == ["large0", "large1", "large2", "large3"]
     assert await small == ["small0"]
     assert began.index("small") < 3

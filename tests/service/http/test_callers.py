@@ -247,3 +247,28 @@ def test_a_request_has_one_host(models: Path) -> None:
             assert answer.startswith(b"HTTP/1.1 %d" % status)
             if status == 400:
                 assert json.loads(answer.split(b"\r\n\r\n")[1])["error"]["code"] == "not_http"
+
+
+def test_bodies_that_do_not_arrive_take_nobodys_place(models: Path) -> None:
+    async def trial() -> None:
+        async with serving(models, max_in_flight=4) as (app, address):
+            slow = [await asyncio.open_connection(*address) for _ in range(20)]
+            whole = post(BODY)
+            begun = whole.index(b"\r\n\r\n") + 5  # the head and one byte
+            for _, out in slow:
+                out.write(whole[:begun])
+                await asyncio.sleep(0.01)
+            await until(lambda: app.pending() == len(slow), "all wait for their bodies")
+            incoming, out = await asyncio.open_connection(*address)
+            out.write(whole)
+            assert (await incoming.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")
+            for _, each in slow:  # and are answered, one after another
+                each.write(whole[begun:])
+                await asyncio.sleep(0.02)
+            for reader, _ in slow:
+                assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")
+            for _, each in [*slow, (incoming, out)]:
+                each.close()
+                await each.wait_closed()
+
+    uvloop.run(trial())

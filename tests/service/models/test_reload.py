@@ -26,7 +26,7 @@ from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 from contract.tokenizer import Tokenizer
 from service.models import freeing, reload
 from tests import fakes
-from tests.service.conftest import NEEDED_SECONDS, Client, Serve, let_in
+from tests.service.conftest import NEEDED_SECONDS, Client, Serve, let_in, open_terminal
 from tests.service.load import Load
 from tests.service.process.test_fleet import Service, fleet
 from tests.service.process.test_fleet import until as fleet_until
@@ -589,6 +589,27 @@ async def test_a_folder_of_both_layouts_is_refused(root: Path, serve: Serve) -> 
         assert (await scored(client))[1] == 1
 
 
+async def test_a_folder_whose_name_is_not_utf8_is_refused_and_the_rest_answers(root: Path, serve: Serve) -> None:
+    async with serve(models_dir=root) as client:
+        os.mkdir(os.fsencode(root) + b"/caf\xe9")
+        report = await reloaded(client, 409)
+        assert report["caf\ufffd"]["reason"] == "caf\ufffd: the folder's name is not UTF-8"
+        assert (await client.get("/health/ready")).status_code == 200
+        assert (await client.get("/metrics")).status_code == 200
+        assert (await scored(client))[1] == 1
+
+
+async def test_the_models_of_a_moment_are_whole_while_others_replace_them(root: Path, serve: Serve) -> None:
+    """The thread of the checks goes through them beside a reload."""
+    async with serve(models_dir=root) as client:
+        registry = client.app.service.registry
+        models, pairs = iter(registry.values()), iter(registry.items())
+        names = [next(models).release.id, next(pairs)[0]]
+        registry.replace({}, {})
+        names += [model.release.id for model in models] + [name for name, _ in pairs]
+        assert len(names) == 2 * len(set(names)) > 2
+
+
 async def test_a_model_may_begin_to_have_versions(root: Path, serve: Serve) -> None:
     async with serve(models_dir=root) as client:
         (root / "avg-sick").rename(root / ".1")
@@ -979,6 +1000,8 @@ print(os.WTERMSIG(status))
 
 def test_a_closed_terminal_ends_what_was_started_from_it() -> None:
     """While it is open the signal reloads; when it closes, the kernel sends the same signal."""
+    for end in open_terminal():
+        os.close(end)
     done = subprocess.run(
         [sys.executable, "-c", _IN_TERMINAL], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )

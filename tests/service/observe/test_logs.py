@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import pty
 import re
 import signal
 import socket
@@ -16,7 +15,7 @@ import httpx
 import pytest
 
 from service.observe import logs
-from tests.service.conftest import free_port
+from tests.service.conftest import free_port, open_terminal
 from tests.service.http.test_connection import raw
 from tests.service.process.test_process import BODY, NEEDED_SECONDS, ROOT, command, listens, running
 
@@ -93,7 +92,7 @@ def test_a_warning_that_anybody_may_cause_says_how_often(caplog: pytest.LogCaptu
 @pytest.mark.parametrize("workers", [1, 2])
 def test_at_a_terminal_lines_are_for_people_and_name_the_documentation(models: Path, workers: int) -> None:
     port = free_port()
-    ours, theirs = pty.openpty()
+    ours, theirs = open_terminal()
     arguments = command(models_dir=models, port=port, workers=workers)
     process = subprocess.Popen(**arguments | {"stderr": theirs, "stdout": subprocess.DEVNULL})
     os.close(theirs)

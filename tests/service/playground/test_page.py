@@ -9,6 +9,8 @@ from tests.service.conftest import let_in
 from tests.service.playground.conftest import Open
 from tests.service.process.test_process import running
 
+expect = pytest.importorskip("playwright.sync_api", reason="no playwright: it is in the extra dev").expect
+
 pytestmark = pytest.mark.artifacts
 
 KEY = "a key that nobody guesses"
@@ -50,7 +52,7 @@ def test_a_key_is_asked_for_and_kept_in_memory_only(open_page: Open, models: Pat
         kept = page.evaluate(f"[{places}]")
         assert kept[:3] == ["", {}, {}]
         assert KEY not in str(kept)
-        assert "X-API-Key: $SEMBLANCE_API_KEY" in page.inner_text(".copy pre")
+        expect(page.locator(".copy pre")).to_contain_text("X-API-Key: $SEMBLANCE_API_KEY")
         page.reload()
         page.wait_for_selector("#start-alert .alert")
 
@@ -103,7 +105,7 @@ def test_a_path_prefix_is_kept(open_page: Open, service: str) -> None:
     page.wait_for_selector("#panel-compare[aria-busy=false]")
     assert page.inner_text("#score")
     page.click(".copy button:text-is('curl')")
-    assert f"{service}/team/texts/similarity" in page.inner_text(".copy pre")
+    expect(page.locator(".copy pre")).to_contain_text(f"{service}/team/texts/similarity")
     page.click("#tab-entailment")
     page.wait_for_selector(".directions")
     assert "/team/texts/?tab=entailment&premise=" in page.url

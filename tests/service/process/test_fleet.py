@@ -55,6 +55,21 @@ POOR = (
 )
 
 
+# Ctrl-C while the third worker is being started.
+INTERRUPTED = (
+    "import os, signal, sys, service.process.supervisor as fleet\n"
+    "start, tries = fleet.SpawnProcess.start, []\n"
+    "def interrupted(process):\n"
+    "    tries.append(process)\n"
+    "    if len(tries) == 3:\n"
+    "        os.kill(os.getpid(), signal.SIGINT)\n"
+    "    start(process)\n"
+    "fleet.SpawnProcess.start = interrupted\n"
+    "from service.__main__ import main\n"
+    "sys.exit(main())\n"
+)
+
+
 class Service:
     """A running service of several processes."""
 
@@ -267,6 +282,13 @@ def test_ctrl_c_does_not_wait_for_idle_connections(models: Path, tmp_path: Path)
             os.kill(pid, signal.SIGINT)
         assert service.stop(signal.SIGINT) == 0
     assert {event["level"] for event in service.events()} == {"info"}
+
+
+def test_ctrl_c_while_a_worker_is_started_is_not_lost(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path, INTERRUPTED) as service:
+        os.kill(service.pids()[0], signal.SIGKILL)  # another is started
+        assert service.process.wait(NEEDED_SECONDS) == 0
+        assert [event["signal"] for event in service.events("signal")] == ["SIGINT"]
 
 
 def test_workers_do_not_outlive_their_supervisor(models: Path, tmp_path: Path) -> None:

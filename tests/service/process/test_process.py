@@ -308,3 +308,34 @@ def test_a_misspelt_variable_is_warned_of(models: Path) -> None:
     code, lines = failed(models_dir=models / "nowhere", apikey="x")
     assert code == 3
     assert json.loads(lines[0])["message"] == "SEMBLANCE_APIKEY is not a setting; see service/settings.py"
+
+
+_HANGS = """
+import sys, threading
+from service.__main__ import main
+from service.compute import batcher, pool
+
+pool.INLINE_SECONDS = batcher.INLINE_SECONDS = 0.0  # every batch to a thread
+pool._timed = lambda work: threading.Event().wait()
+sys.exit(main([]))
+"""
+
+
+def test_a_graph_that_hangs_does_not_keep_the_process(models: Path) -> None:
+    port = free_port()
+    hanging = command(models_dir=models, port=port, shutdown_grace_seconds=1, request_timeout=1, drain_seconds=0)
+    hanging["args"] = [sys.executable, "-c", _HANGS]
+    process = subprocess.Popen(**hanging)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while not listens(url) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert httpx.post(f"{url}/similarity", json=BODY, timeout=30).status_code == 503
+        process.terminate()
+        _, errors = process.communicate(timeout=NEEDED_SECONDS)
+        assert process.returncode == 0
+        assert "a graph does not end" in errors
+    finally:
+        process.kill()
+        process.wait()

@@ -32,6 +32,7 @@ VARIANTS = (
     replace(PRINTED, comparison=True),
     replace(PRINTED, first_word=True),
     replace(PRINTED, limit=4),
+    replace(PRINTED, projected=True),
     replace(PRINTED, attention_start=5.0),
 )
 
@@ -110,6 +111,8 @@ def by_hand(net: MGIM, a: Ids, b: Ids) -> tuple[Vector, Vector]:
 
     table = net.embedding.weight.detach().double().numpy()
     words_a, words_b = table[list(a[: config.limit])], table[list(b[: config.limit])]
+    if config.projected:
+        words_a, words_b = (words @ matrix(net.project).T for words in (words_a, words_b))
     nothing = np.zeros(config.hidden)
     of_a = [read_by_hand(net.first, k, words_a, nothing) for k in (0, 1)]
     cells = [cell if config.conditional else nothing for _, cell in of_a]
@@ -143,6 +146,16 @@ def test_it_is_its_equations(config: MGIMConfig) -> None:
     expected = np.array([by_hand(net, a, b)[0] for a, b in PAIRS])
     assert found == pytest.approx(expected, abs=2e-6)
     assert expected.std(axis=0).min() > 0.01  # the pairs tell it apart from a constant
+
+
+def test_outputs_are_dropped_in_training_alone() -> None:
+    net = network(replace(PRINTED, dropout=0.0, output_dropout=0.5))
+    with torch.no_grad():
+        served = [net(*tensors(PAIRS)) for _ in range(2)]
+        net.train()
+        trained = [net(*tensors(PAIRS)) for _ in range(2)]
+    assert torch.equal(*served)
+    assert not torch.equal(*trained)
 
 
 @with_attention

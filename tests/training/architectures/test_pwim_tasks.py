@@ -19,12 +19,12 @@ from training.architectures.pwim import CHANNELS, PWIM
 from training.publishing.families import tasks
 from training.publishing.families.heads import HeadCalibrations, Heads, served_heads
 from training.publishing.families.words import embedding
-from training.publishing.imports.folder import assemble
 from training.publishing.publish import finish
 from training.publishing.runtime import PublishedModel
 from training.recipes import find
 from training.recipes.recipe import Publication
 from training.sources.credits import TEACHER
+from workbench.imports.folder import assemble
 
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "related": 1, "relevance": 1}
 CONFIG = PWIMTasksConfig(PWIMConfig(hidden=5, maps=(4, 6, 3), grid=8, limit=12, same_words=True), HEADS, hidden=7)

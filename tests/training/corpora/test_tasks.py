@@ -39,6 +39,34 @@ def test_evaluation_sentences_and_premises_are_left_out(write, evaluation):
     ]
 
 
+def test_texts_of_cosines_are_in_no_part_that_measures_entailment(evaluation):
+    texts = ["It rains.", "a man SINGS", "A man swims.", "A man waits.", "someone is alive", "A man runs."]
+    assert tasks.without_entailment_texts(texts) == ["It rains.", "A man runs."]
+
+
+def test_pairs_to_choose_by_are_not_measured(monkeypatch):
+    pairs = [Pair(f"a {i}", f"b {i}", label="neutral") for i in range(5000)]
+    monkeypatch.setattr(nli, "snli", lambda split: pairs)
+    monkeypatch.setattr(nli, "multinli", lambda: pairs)
+    for name in ("snli", "multinli"):
+        chosen = tasks.development(name)
+        assert len(chosen) == 600
+        assert not {p.a for p in chosen} & {p.a for p in tasks.measured(pairs)}
+
+
+def test_a_negation_that_differs_in_marks_alone_is_none(write, evaluation):
+    known = labelled_pairs.FILES["cannot"]
+    rows = [
+        ("x", "contradiction", "It rains", "It rains."),
+        ("x", "contradiction", "It rains", "It does not rain"),
+        ("x", "paraphrase", "It pours", "It pours."),
+    ]
+    write(known.file, known.header, *rows)
+    expected = [("It does not rain", "contradiction"), ("It pours.", "entailment")]
+    assert [(pair.b, pair.label) for pair in tasks.read("cannot")] == expected
+    assert [(pair.b, pair.label) for pair in tasks.read("negations")] == [("It does not rain", "0"), ("It pours.", "1")]
+
+
 def test_ratings_of_sick_become_values_from_0_to_1_and_test_pairs_are_left_out(write, monkeypatch):
     pairs = {
         "train": [Pair("A dog runs", "A dog walks", 1.0, "neutral"), Pair("It rains", "It pours", 5.0, "entailment")],

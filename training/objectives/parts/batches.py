@@ -15,6 +15,7 @@ from torch import Tensor
 from contract.padding import PADDING_ID
 from contract.text import split_words
 from contract.tokenizer import Tokenizer
+from contract.wordpiece import AnyTokenizer
 from training.pairs import Pair
 
 Indices = npt.NDArray[np.int64]
@@ -24,7 +25,7 @@ SIZE_STEP = 8  # tokens
 class Sentences:
     """n tokenised sentences, stored as one flat array of ids."""
 
-    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> None:
+    def __init__(self, texts: Sequence[str], tokenizer: AnyTokenizer, max_tokens: int) -> None:
         """Tokenise every text as the service does.
 
         Raises:

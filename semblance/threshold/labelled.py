@@ -1,0 +1,80 @@
+"""Files of labelled pairs, and a model's score of each."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from semblance.batch.job import ROWS_AT_ONCE, Asked
+from semblance.batch.local import LocalModels
+from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
+from semblance.errors import BatchError
+from semblance.threshold.own_pairs import PairsError, read_own
+
+Scored = Literal["similarity", "paraphrase", "relevance", "entailment"]  # tasks that give a pair one number
+COLUMNS = ("a", "b", "label")
+
+
+class ThresholdError(BatchError):
+    """The file or the wish does not fit; a message for the user."""
+
+
+class LabelledPairs(NamedTuple):
+    """n pairs, and whether each is one that a threshold should let pass."""
+
+    a: list[str]
+    b: list[str]
+    labels: npt.NDArray[np.bool_]  # [n]
+
+
+def read_pairs(path: Path, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
+    """The pairs of a .csv, .tsv, .jsonl or .parquet file.
+
+    Args:
+        path: the file; empty lines are skipped.
+        columns: names of the two texts' columns and of the label's, which holds 0 or 1.
+
+    Raises:
+        BatchError: the file cannot be opened, or its suffix is unknown.
+        ThresholdError: faults, each with its line; or no pair with one of the labels.
+    """
+    try:
+        read = read_own(path, columns, kind="label")
+    except PairsError as error:
+        raise ThresholdError(str(error)) from None
+    if read.faults:
+        raise ThresholdError(f"{path}: {read.said(read.faults)}")
+    labels = np.array([pair.label == "1" for pair in read.pairs], dtype=bool)
+    for label, count in ((1, int(labels.sum())), (0, int((~labels).sum()))):
+        if not count:
+            raise ThresholdError(f"{path}: no pair has the label {label}; a threshold needs pairs of both labels")
+    return LabelledPairs([pair.a for pair in read.pairs], [pair.b for pair in read.pairs], labels)
+
+
+async def scores_of(
+    client: Asked, pairs: LabelledPairs, model: str | None, task: Scored
+) -> tuple[str, npt.NDArray[np.float64], int]:
+    """The model's name, its scores [n], and how many pairs have a text that it cuts.
+
+    Args:
+        client: a service's, or the models of a folder (`semblance.options.async_client_of`).
+        pairs: n pairs.
+        model: its id or name; None: the default of the task.
+        task: whose score; of entailment its probability, a being the premise.
+
+    Raises:
+        BatchError: there is no such model, or it lacks the task.
+        SemblanceError: raised by the client.
+    """
+    asked = make_task(Options(task, DEFAULT_COLUMNS[task], model), await client.models())
+    items = list(zip(pairs.a, pairs.b, strict=True))
+    size = min(ROWS_AT_ONCE, asked.rows_at_once)
+    rows: list[dict[str, Any]] = []
+    for start in range(0, len(items), size):
+        part = items[start : start + size]
+        rows += await (client.ask(asked, part) if isinstance(client, LocalModels) else asked.ask(client, part))
+    column = "entailment" if task == "entailment" else "score"
+    scores = np.array([row[column] for row in rows], dtype=np.float64)
+    return asked.model.name, scores, sum(bool(row["truncated"]) for row in rows)

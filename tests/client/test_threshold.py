@@ -1,0 +1,219 @@
+"""`semblance threshold`: files of labelled pairs, the choice, its interval, the command."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from semblance.batch.local import LocalModels
+from semblance.cli import app
+from semblance.errors import BatchError
+from semblance.threshold.choice import choose, quality, resampled
+from semblance.threshold.labelled import LabelledPairs, Scored, ThresholdError, read_pairs, scores_of
+from tests import fakes
+from tests.service.process.test_process import running
+from training.publishing.runtime import PublishedModel
+
+ALIKE = [
+    ("a man plays the guitar", "the man is playing a guitar ."),
+    ("a dog runs in the park", "the dog runs in a park ."),
+    ("the cat sleeps", "a cat sleeps ."),
+    ("a woman plays the flute", "the woman is playing the flute"),
+]
+UNLIKE = [
+    ("a man plays the guitar", "a dog runs in the park"),
+    ("the cat sleeps", "the woman is playing the flute"),
+    ("a woman plays the flute", "a dog sleeps on the sofa"),
+    ("the man sleeps in the park", "a cat is not on the sofa"),
+]
+
+
+def write(path: Path, rows: list[tuple[object, ...]], names: tuple[str, ...] = ("a", "b", "label")) -> Path:
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+    else:
+        separator = "\t" if path.suffix == ".tsv" else ","
+        path.write_text("\n".join(separator.join(map(str, row)) for row in (names, *rows)) + "\n", encoding="utf-8")
+    return path
+
+
+def rows() -> list[tuple[object, ...]]:
+    return [(*pair, 1) for pair in ALIKE] + [(*pair, 0) for pair in UNLIKE]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    fakes.cosine_model(folder / "avg-paraphrase")
+    fakes.graded_model(folder / "avg-sick")
+    fakes.tasks_model(folder / "both")
+    return folder
+
+
+# files
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_pairs_are_read(tmp_path: Path, suffix: str) -> None:
+    found = read_pairs(write(tmp_path / f"pairs{suffix}", rows()))
+    assert list(zip(found.a, found.b, strict=True)) == ALIKE + UNLIKE
+    assert found.labels.tolist() == [True] * 4 + [False] * 4
+
+
+def test_other_names_of_columns(tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.csv", rows(), ("one", "two", "same"))
+    assert read_pairs(path, ("two", "one", "same")).a == [b for _, b in ALIKE + UNLIKE]
+    with pytest.raises(ThresholdError, match=r"no column 'a'; there are 'one', 'two', 'same'"):
+        read_pairs(path)
+    with pytest.raises(ThresholdError, match="expected three columns"):
+        read_pairs(path, ("one", "two"))
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        (("a dog", "a cat", 2), "line 9: label: expected 0 or 1, found 2"),
+        (("a dog", "a cat", "yes"), "line 9: label: expected 0 or 1, found 'yes'"),
+        (("a dog", "a cat", [1]), "line 9: label: expected 0 or 1, found [1]"),
+        (("a dog", "a cat", None), "line 9: label: there is none"),
+        (("a dog", " ", 1), "line 9: b: the text has no visible character"),
+        ((7, "a cat", 1), "line 9: a: expected text, found int"),
+    ],
+)
+def test_a_fault_names_line_and_column(tmp_path: Path, row: tuple[object, ...], fault: str) -> None:
+    path = write(tmp_path / "pairs.jsonl", [*rows(), row])
+    with pytest.raises(ThresholdError) as error:
+        read_pairs(path)
+    assert str(error.value) == f"{path}: {fault}"
+
+
+def test_faults_of_many_rows_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.csv", [("a dog", "a cat", "no")] * 8)
+    with pytest.raises(ThresholdError, match=r"line 2: .*; and 7 more rows$"):
+        read_pairs(path)
+
+
+def test_both_labels_are_needed(tmp_path: Path) -> None:
+    with pytest.raises(ThresholdError, match="no pair has the label 0"):
+        read_pairs(write(tmp_path / "pairs.csv", rows()[:4]))
+    with pytest.raises(BatchError, match=r"expected \.jsonl"):
+        read_pairs(write(tmp_path / "pairs.txt", rows()))
+
+
+# the choice
+
+
+def test_scores_that_labels_part_are_cut_half_way() -> None:
+    scores, labels = np.array([0.9, 0.7, 0.4, 0.1]), np.array([True, True, False, False])
+    assert choose(scores, labels) == pytest.approx(0.55)
+    assert quality(scores, labels, 0.55) == quality(scores, labels, choose(scores, labels))
+    found = quality(scores, labels, 0.55)
+    assert (found.precision, found.recall, found.f1, found.passing) == (1.0, 1.0, 1.0, 2)
+    assert quality(scores, labels, 0.95).precision == 0.0  # nothing passes
+
+
+def test_no_other_cut_has_a_higher_f1() -> None:
+    random = np.random.default_rng(3)
+    labels = random.random(200) < 0.4
+    scores = np.clip(labels * 0.2 + random.random(200) * 0.8, 0, 1).round(2)  # with ties
+    best = quality(scores, labels, choose(scores, labels)).f1
+    assert best == pytest.approx(max(quality(scores, labels, cut).f1 for cut in np.unique(scores)))
+
+
+def test_a_wanted_precision_is_reached_with_the_most_recall() -> None:
+    random = np.random.default_rng(4)
+    labels = random.random(300) < 0.5
+    scores = np.clip(labels * 0.3 + random.random(300) * 0.7, 0, 1)
+    found = quality(scores, labels, choose(scores, labels, 0.95))
+    assert found.precision >= 0.95
+    reaching = [each for cut in np.unique(scores) if (each := quality(scores, labels, cut)).precision >= 0.95]
+    assert found.recall == max(each.recall for each in reaching)
+
+
+def test_a_precision_that_no_threshold_has() -> None:
+    scores, labels = np.array([0.9, 0.7, 0.4, 0.1]), np.array([False, True, False, True])
+    with pytest.raises(ThresholdError, match=r"no threshold has a precision of 0.9; the highest is 0.5000"):
+        choose(scores, labels, 0.9)
+
+
+def test_more_pairs_are_surer_and_the_seed_decides() -> None:
+    random = np.random.default_rng(5)
+    labels = random.random(2000) < 0.5
+    scores = np.clip(labels * 0.3 + random.random(2000) * 0.7, 0, 1)
+    few, many = (resampled(scores[:n], labels[:n], resamples=100) for n in (60, 2000))
+    assert few.threshold.high - few.threshold.low > 1.5 * (many.threshold.high - many.threshold.low)
+    assert many.threshold.low <= choose(scores, labels) <= many.threshold.high
+    assert many.f1.mean < quality(scores, labels, choose(scores, labels)).f1  # measured on pairs that did not choose
+    assert resampled(scores[:60], labels[:60], resamples=100) == few
+    assert resampled(scores[:60], labels[:60], resamples=100, seed=2) != few
+
+
+def test_an_interval_needs_two_of_each_label() -> None:
+    with pytest.raises(ThresholdError, match="at least two pairs with each label"):
+        resampled(np.array([0.1, 0.2, 0.9]), np.array([False, False, True]))
+
+
+# the model
+
+
+def scored(models: Path, model: str, pairs: LabelledPairs, task: Scored) -> tuple[np.ndarray, int]:
+    async def ask() -> tuple[str, np.ndarray, int]:
+        async with LocalModels(models) as here:
+            return await scores_of(here, pairs, model, task)
+
+    _, scores, cut = asyncio.run(ask())
+    return scores, cut
+
+
+def test_scores_are_those_of_the_published_model(models: Path) -> None:
+    pairs = LabelledPairs([a for a, _ in ALIKE], [b for _, b in ALIKE], np.ones(4, dtype=bool))
+    model = PublishedModel(models / "both")
+    tasks: tuple[Scored, ...] = ("similarity", "paraphrase", "relevance")
+    for task in tasks:
+        found, cut = scored(models, "both", pairs, task)
+        np.testing.assert_allclose(found, model.similarity(pairs.a, pairs.b, task).score, atol=1e-6)
+        assert cut == 0
+    expected = [each["entailment"] for each in model.entailment(pairs.a, pairs.b)]
+    np.testing.assert_allclose(scored(models, "both", pairs, "entailment")[0], expected, atol=1e-6)
+    long = LabelledPairs(["a " * 20, "a dog"], ["a dog", "a cat"], np.ones(2, dtype=bool))
+    assert scored(models, "both", long, "similarity")[1] == 1
+    with pytest.raises(BatchError, match="model 'avg-paraphrase' has no entailment; for this: "):
+        scored(models, "avg-paraphrase", pairs, "entailment")
+
+
+# the command
+
+
+def test_the_command_says_what_it_recommends_and_draws(models: Path, tmp_path: Path) -> None:
+    path, picture = write(tmp_path / "pairs.csv", rows() * 3), tmp_path / "plot.png"
+    asked = ["threshold", str(path), "--model", "avg-paraphrase", "--models-dir", str(models), "--resamples", "50"]
+    ran = CliRunner().invoke(app, [*asked, "--plot", str(picture)], env={"COLUMNS": "120"})
+    assert ran.exit_code == 0, ran.output
+    assert "24 pairs, 12 with the label 1" in ran.output
+    assert "recommended: " in ran.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    ran = CliRunner().invoke(app, [*asked, "--json"])
+    said = json.loads(ran.output)
+    read = read_pairs(path)
+    scores, _ = scored(models, "avg-paraphrase", read, "similarity")
+    assert said["recommended"]["threshold"] == choose(scores, read.labels)
+    assert said["intervals"]["resamples"] <= 50
+    assert [round(each["threshold"], 1) for each in said["table"]] == [n / 10 for n in range(1, 10)]
+    ran = CliRunner().invoke(app, [*asked, "--plot", str(tmp_path / "plot.xyz")])
+    assert ran.exit_code == 2
+    assert "xyz" in ran.output
+
+
+def test_a_service_gives_the_same(models: Path, tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.csv", rows())
+    with running(models) as (_, url):
+        for task in ("similarity", "relevance", "entailment"):
+            asked = ["threshold", str(path), "--model", "both", "--task", task, "--resamples", "20", "--json"]
+            there, here = (
+                json.loads(CliRunner().invoke(app, [*asked, *more]).output)
+                for more in (["--url", url], ["--models-dir", str(models)])
+            )
+            assert there["recommended"] == pytest.approx(here["recommended"], abs=1e-6)

@@ -1,0 +1,105 @@
+"""Bytes that a caller sends to cost others something: endless heads and trailers, bodies that go on after a refusal."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.http.connection import MAX_GAP_BYTES, MAX_HEADERS
+from tests.service.conftest import let_in
+from tests.service.http.test_connection import question, raw
+from tests.service.process.test_process import BODY, running
+
+KEY = "a key that nobody guesses"
+HEAD = b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: %s\r\n%s\r\n\r\n"
+CHUNKED = HEAD % (b"application/json", b"transfer-encoding: chunked")
+
+
+@pytest.fixture(scope="module")
+def url(models: Path) -> Iterator[str]:
+    with running(models) as (_, address):
+        yield address
+
+
+def chunks(body: bytes) -> bytes:
+    return b"%x\r\n%s\r\n0\r\n" % (len(body), body)
+
+
+def sent_until_closed(url: str, *parts: bytes) -> bytes:
+    """As `raw`, for a service that stops listening: what it said first, if that arrived."""
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        try:
+            for part in parts:
+                connection.sendall(part)
+        except OSError:
+            pass
+        said = b""
+        try:
+            while part := connection.recv(65536):
+                said += part
+        except OSError:
+            pass
+        return said
+
+
+def test_a_trailer_is_no_header(models: Path) -> None:
+    keys = ",".join(f"{name}:{digest}" for name, digest in let_in(KEY).items())
+    with running(models, api_keys=keys) as (_, address):
+        trailer = b"x-api-key: %s\r\n\r\n" % KEY.encode()
+        assert raw(address, question(f"x-api-key: {KEY}")).startswith(b"HTTP/1.1 200")
+        answer = sent_until_closed(address, CHUNKED, chunks(json.dumps(BODY).encode()) + trailer)
+        assert answer.count(b"HTTP/1.1 ") == 1
+        assert answer[9:12] in (b"400", b"401")
+
+
+def test_trailers_are_refused(url: str) -> None:
+    answer = sent_until_closed(url, CHUNKED + chunks(json.dumps(BODY).encode()) + b"a: b\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"trailers are not accepted" in answer
+
+
+def test_a_trailer_without_end_is_not_collected(url: str) -> None:
+    endless = [b"a" * MAX_GAP_BYTES] * 64  # more than one read of the socket takes
+    answer = sent_until_closed(url, CHUNKED + chunks(b"{"), b"x: ", *endless)
+    assert answer.startswith(b"HTTP/1.1 400")
+
+
+def test_short_headers_are_counted(url: str) -> None:
+    lines = [f"h{i}: 1" for i in range(MAX_HEADERS)]
+    answer = sent_until_closed(url, question(*lines))
+    assert answer.startswith(b"HTTP/1.1 431")
+    assert b"more than 100 headers" in answer
+    assert raw(url, question(*lines[: MAX_HEADERS - 5])).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("expect", [b"", b"expect: 100-continue\r\n"], ids=["at once", "after it was asked for"])
+def test_what_follows_a_refused_body_is_no_request(url: str, expect: bytes) -> None:
+    head = (
+        b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\n%scontent-length: 100000\r\n\r\n" % expect
+    )
+    answer = sent_until_closed(url, head, question(), question())
+    assert answer.startswith(b"HTTP/1.1 415")
+    assert b"\r\nconnection: close\r\n" in answer
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_an_answer_that_does_not_say_close_leaves_the_connection_open(url: str) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(b"POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n")
+        answer = connection.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 404")
+        assert b"connection: close" not in answer.lower()
+        connection.sendall(b"{}" + question())
+        said = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert said.count(b"HTTP/1.1 200") == 1
+
+
+def test_a_refused_body_in_small_chunks_is_not_parsed(url: str) -> None:
+    head = CHUNKED.replace(b"application/json", b"text/plain")
+    answer = sent_until_closed(url, head, *[b"1\r\na\r\n" * 10_000] * 20, b"0\r\n\r\n" + question())
+    assert answer.startswith(b"HTTP/1.1 415")
+    assert answer.count(b"HTTP/1.1 ") == 1

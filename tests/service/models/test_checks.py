@@ -1,0 +1,25 @@
+"""The thread that asks the served models again."""
+
+import pytest
+
+from service.models import checks
+from service.models.checks import Checks
+from tests.service.process.test_fleet import until
+
+
+def test_a_round_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "CHECK_SECONDS", 0.01)
+    rounds = []
+
+    def models() -> list[checks.Model]:
+        rounds.append(None)
+        if len(rounds) == 1:
+            raise KeyError("a model that a reload has just taken away")
+        return []
+
+    checking = Checks(models)
+    checking.start()
+    try:
+        until(lambda: len(rounds) > 2, "further rounds")
+    finally:
+        checking.close()

@@ -1,0 +1,93 @@
+"""A student of some of a transformer's layers: how it begins, what it learns from, and that it learns."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests import toys
+from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
+from training.objectives.development import GradedSets
+from training.objectives.imitation import ImitationObjective, Student
+from training.objectives.parts.batches import Sentences
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs.loop import train
+from training.runs.student import begin
+from training.sources import imitated
+
+SMALL = BERTConfig(vocabulary=200, hidden=16, layers=6, attention_heads=2, inner=32, positions=40)
+TEXTS = [f"{a} {b} {c}" for a in toys.WORDS[2:6] for b in toys.WORDS[6:10] for c in toys.WORDS[10:14]]  # 64
+TEXTS += [" ".join(text.split() * 3) for text in TEXTS]
+
+
+@pytest.fixture
+def teacher() -> SentenceBERT:
+    torch.manual_seed(0)
+    return SentenceBERT(SentenceBERTConfig(SMALL)).eval()
+
+
+def objective(teacher: SentenceBERT) -> ImitationObjective:
+    sentences = Sentences(TEXTS, toys.tokenizer(), 30)
+    with torch.inference_mode():
+        vectors = teacher(*sentences.batch(np.arange(len(TEXTS)))).numpy().astype(np.float16)
+    development = GradedSets({"toy": toys.RATED}, toys.tokenizer(), 30)
+    return ImitationObjective(Student(begin(teacher, (0, 2, 5))), sentences, vectors, development, 8, seed=0)
+
+
+def test_a_student_begins_with_the_layers_words_and_positions_named(teacher: SentenceBERT) -> None:
+    student = begin(teacher, (0, 2, 5))
+    assert student.config.bert.layers == len(student.bert.layers) == 3
+    for new, old in enumerate((0, 2, 5)):
+        for name, value in student.bert.layers[new].state_dict().items():
+            assert torch.equal(value, teacher.bert.layers[old].state_dict()[name])
+    for name in ("words", "positions", "segments"):
+        assert torch.equal(getattr(student.bert, name).weight, getattr(teacher.bert, name).weight)
+
+
+def test_a_student_of_all_layers_is_the_teacher(teacher: SentenceBERT) -> None:
+    ids, lengths = Sentences(TEXTS, toys.tokenizer(), 30).batch(np.arange(4))
+    assert torch.equal(begin(teacher, range(6)).eval()(ids, lengths), teacher(ids, lengths))
+
+
+def test_batches_hold_every_text_once_and_are_of_like_length(teacher: SentenceBERT) -> None:
+    subject = objective(teacher)
+    batches = list(subject.batches(0, 0, 1))
+    assert len(batches) == subject.steps() == 16
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(TEXTS)))
+    assert all(np.ptp(subject.sentences.lengths[batch]) == 0 for batch in batches)
+    assert [b.tolist() for b in subject.batches(0, 0, 1)] == [b.tolist() for b in batches]
+    assert [b.tolist() for b in subject.batches(1, 0, 1)] != [b.tolist() for b in batches]
+
+
+def test_the_loss_falls_and_the_words_stay(teacher: SentenceBERT, tmp_path: Path) -> None:
+    subject = objective(teacher)
+    batch = np.arange(16)
+    before = float(subject.loss(batch)[0].detach())
+    optimiser = OptimiserConfig("adamw", learning_rate=1e-3, embedding_learning_rate=None)
+    schedule = Schedule(3, 8, decay="linear", keep="last")
+    train(subject, optimiser, schedule, tmp_path, seed=0)
+    subject.model.eval()
+    assert float(subject.loss(batch)[0].detach()) < 0.7 * before
+    assert torch.equal(subject.model.encoder.bert.words.weight, teacher.bert.words.weight)
+
+
+def test_vectors_of_another_number_of_texts_are_refused(teacher: SentenceBERT) -> None:
+    subject = objective(teacher)
+    with pytest.raises(ValueError, match="128 sentences but 127 vectors"):
+        ImitationObjective(subject.model, subject.sentences, subject.teacher[:-1], subject.development, 8, 0)
+
+
+def test_texts_leave_out_evaluation_sentences_and_repetitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(source: str) -> Iterator[str]:
+        yield from ("A man plays a flute.", "a man plays a flute", "A measured sentence!", "...", f"About {source}.")
+
+    monkeypatch.setattr(imitated, "_texts", read)
+    monkeypatch.setattr(imitated, "evaluation_sentences", lambda: frozenset({"a measured sentence"}))
+    found = imitated.imitated_texts(1000, 1)
+    texts = [text for _, text in found]
+    assert texts.count("A man plays a flute.") == 1
+    assert set(texts) == {"A man plays a flute.", *(f"About {source}." for source in imitated.SHARES)}
+    assert imitated.imitated_texts(1000, 1) == found
+    assert imitated.imitated_texts(1000, 2) != found

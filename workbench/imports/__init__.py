@@ -1,0 +1,1 @@
+"""Models trained elsewhere, as model folders: `python -m workbench import`."""

@@ -1,0 +1,124 @@
+"""all-MiniLM-L6-v2 as it was published -> `models/minilm/`, and its student -> `models/minilm-small/`.
+
+The first is an import; both are calibrated and measured on our corpora.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from contract.golden import GOLDEN_TEXTS
+from contract.manifest import Figure, Provenance, TrainingData
+from training.architectures.transformer import SentenceBERT, SentenceBERTConfig
+from training.corpora.readers import sts
+from training.publishing.families.siamese import STS_SCALE
+from training.publishing.families.transformer import MAX_TOKENS, write_encoder
+from training.publishing.publish import environment, finish, place_for
+from training.publishing.runtime import PublishedModel
+from training.runs.student import TOKENIZER, StudentConfig, teach, texts_of
+from training.sources.credits import TEACHER, by_source, entry
+from training.sources.figures import pairwise_figures, transfer_figures
+from training.sources.imitated import LICENCES
+from workbench.imports.bert import read_bi_encoder
+from workbench.imports.calibration import calibrate_cosine
+from workbench.imports.folder import Description, assemble, import_model
+from workbench.imports.model import Labelled
+
+ID, TITLE = "minilm-small", "Three layers of all-MiniLM-L6-v2, taught its vectors: half of its cost"
+
+
+def publish_minilm(source: Path, models: Path, version: int | None = None) -> Path:
+    """Publish all-MiniLM-L6-v2 as `minilm`, the score calibrated on STS 2016 as that of our own encoders.
+
+    Args:
+        source: its folder, as sentence-transformers saves it.
+        models: where model folders live.
+        version: write `models/minilm/<version>`.
+
+    Raises:
+        ImportRefused: the folder lacks a file.
+        CorpusMissing: a test set is not in SEMBLANCE_DATA.
+        ParityError: it does not compute what the model does; nothing is published.
+    """
+    rated = [pair for pairs in sts.read_year("2016-test").values() for pair in pairs]
+    said = Description(
+        title="all-MiniLM-L6-v2 as it was published: a transformer of 22.7 million weights, here in int8",
+        architecture="minilm",
+        training_data=(
+            TEACHER.model_copy(update={"use": "its weights and tokenizer, unchanged but for int8"}),
+            entry("sts-2016", "calibration of the score", len(rated)),
+        ),
+        figures=_figures,
+    )
+    done = import_model(
+        source,
+        "minilm",
+        models,
+        version=version,
+        read=partial(read_bi_encoder, max_tokens=MAX_TOKENS),
+        labelled=lambda _: Labelled(rated, STS_SCALE, "sts-2016"),
+        said=said,
+        command="python -m workbench publish-minilm",
+    )
+    return done.folder
+
+
+def _figures(model: PublishedModel) -> Sequence[Figure]:
+    return [*transfer_figures(model), *pairwise_figures(model, "wikiqa"), *pairwise_figures(model, "trecqa")]
+
+
+def publish_student(config: StudentConfig, folder: Path, runs: Path, models: Path, seed: int) -> Path:
+    """Publish the taught student as `models/minilm-small`; trains it first, where that is not done.
+
+    Args:
+        config: what is taught.
+        folder: of all-MiniLM-L6-v2.
+        runs: where runs lie.
+        models: where model folders live.
+        seed: of the run.
+
+    Raises:
+        CorpusError: a corpus is missing or malformed.
+        ParityError: the graph does not compute what the student does; nothing is published.
+    """
+    student, _ = teach(config, folder, runs, seed)
+    assert isinstance(student.encoder, SentenceBERT)
+    rated = [pair for pairs in sts.read_year("2016-test").values() for pair in pairs]
+    with TemporaryDirectory(prefix="publish-") as temporary:
+        draft = Path(temporary) / ID
+        draft.mkdir()
+        fields = write_encoder(student.encoder, folder / TOKENIZER, draft, ID)
+        settings = asdict(student.encoder.config)
+        manifest = assemble(
+            draft,
+            fields,
+            title=TITLE,
+            architecture=SentenceBERTConfig.name,
+            training_data=(TEACHER, *_credits(config), entry("sts-2016", "calibration of the score", len(rated))),
+            provenance=Provenance(
+                created=datetime.now(UTC).date(),
+                recipe={"architecture": settings, **asdict(config), "layers": list(config.layers)},
+                commands=(f"python -m workbench student --texts {config.texts} --seed {seed}",),
+                seed=seed,
+                environment=environment(),
+            ),
+        )
+        manifest = calibrate_cosine(draft, manifest, Labelled(rated, STS_SCALE, "sts-2016"))
+        target = place_for(models / ID, None)
+        finish(draft, manifest, _figures(PublishedModel(draft, manifest)), GOLDEN_TEXTS, models, target)
+    return target
+
+
+def _credits(config: StudentConfig) -> list[TrainingData]:
+    use = "texts, without labels, whose vectors by the teacher it learns"
+    counts = Counter(source for source, _ in texts_of(config))
+    own = [
+        TrainingData(name=name, use=use, rows=rows, licence=LICENCES[name], source=f"{name}/ of the data folder")
+        for name, rows in counts.items()
+        if name in LICENCES
+    ]
+    return [*own, *by_source(Counter({name: n for name, n in counts.items() if name not in LICENCES}), use)]

@@ -1,0 +1,1 @@
+"""Our models for other libraries: `python -m workbench save-as`."""

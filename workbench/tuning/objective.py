@@ -1,0 +1,122 @@
+"""What a model learns from labelled pairs, and how it is measured on others while it does.
+
+Scores of two embeddings learn the order of the pairs (`training.objectives.ordering`; ranked answers within their
+question). Outputs that are classes learn the distribution whose mean is the rating (Tai et al. 2015, eq. 16), and
+entailment its labels, as the published models did.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import nll_loss
+
+from contract.measures import expected_rating
+from semblance.threshold.own_pairs import Kind
+from training.objectives.ordering import ordering_loss
+from training.objectives.parts.batches import Indices, shard
+from training.objectives.parts.losses import kl_to_target, sparse_target
+from training.objectives.supervised import LABELS
+from training.objectives.tasks import Encodes, PairTokens
+from training.pairs import Pair
+from workbench.tuning.measure import MAIN, figures
+
+EVALUATION_BATCH = 64
+SORTED_TOGETHER = 20  # batches, within which pairs of like length share one
+
+
+class TuneObjective:
+    """Loss on the pairs to train on, figures on those to choose on."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        kind: Kind,
+        training: Sequence[Pair],
+        development: Sequence[Pair],
+        tokenizer: Encodes,
+        *,
+        classes: Sequence[float] | None,
+        max_tokens: int,
+        batch_size: int,
+        seed: int,
+    ) -> None:
+        """Tokenise both parts.
+
+        Args:
+            model: of `workbench.tuning.networks`.
+            kind: of the labels.
+            training: pairs.
+            development: pairs.
+            tokenizer: text -> ids.
+            classes: ratings of the model's outputs, on the scale of the pairs; None: it gives scores, or entailment.
+            max_tokens: of a sentence; longer ones are cut.
+            batch_size: pairs.
+            seed: of the order.
+        """
+        self.model, self.kind, self.batch_size, self.seed = model, kind, batch_size, seed
+        self.classes = None if classes is None else torch.tensor(classes, dtype=torch.float32)
+        self.pairs, self.development = training, development
+        self.tokens, self.held = (PairTokens(part, tokenizer, max_tokens) for part in (training, development))
+        places: dict[str, int] = {}
+        self.groups = np.array([places.setdefault(pair.group, len(places)) for pair in training])
+        self.targets = np.array([_target(kind, pair) for pair in training])
+
+    def steps(self) -> int:
+        """Batches of an epoch, the last one smaller."""
+        return -(-len(self.pairs) // self.batch_size)
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+        """Indices of pairs: of like length together, or, of ranked answers, those of a question."""
+        rng = np.random.default_rng((self.seed, epoch))
+        if self.kind == "ranking":
+            order = np.argsort(rng.permutation(int(self.groups.max()) + 1)[self.groups], kind="stable")
+        else:
+            order = rng.permutation(len(self.pairs))
+            together = self.batch_size * SORTED_TOGETHER
+            blocks = [order[start : start + together] for start in range(0, len(order), together)]
+            order = np.concatenate([self.tokens.by_length(block, joined=False) for block in blocks])
+        batches = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
+        for i in np.random.default_rng((self.seed, epoch, 1)).permutation(len(batches)):
+            part = shard(batches[i], rank, world)
+            yield part if len(part) else batches[i][:1]  # a rank without work would leave the others waiting
+
+    def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
+        """The mean loss of a batch."""
+        output = self.model(*self.tokens.batch(batch))
+        target = torch.from_numpy(self.targets[batch])
+        if self.kind == "entailment":
+            return nll_loss(output, target.long()), {}
+        if self.classes is not None:
+            return kl_to_target(output, sparse_target(target.float(), self.classes)), {}
+        groups = torch.from_numpy(self.groups[batch]) if self.kind == "ranking" else None
+        return ordering_loss(output, target.float(), groups), {}
+
+    def evaluate(self) -> dict[str, float]:
+        """Figures of the development part, with the one that chooses as `selection`."""
+        found = figures(self.kind, self.answers(self.held), self.development)
+        return {**found, "selection": found[MAIN[self.kind]]}
+
+    @torch.no_grad()
+    def answers(self, tokens: PairTokens) -> npt.NDArray[np.float64]:
+        """Scores [n], expected ratings [n], or the log-probabilities [n, 3] of entailment."""
+        order = tokens.by_length(np.arange(len(tokens)), joined=False)
+        starts = range(0, len(order), EVALUATION_BATCH)
+        parts = [self.model(*tokens.batch(order[start : start + EVALUATION_BATCH])).numpy() for start in starts]
+        found = np.concatenate(parts)[np.argsort(order, kind="stable")]
+        if self.classes is not None and self.kind != "entailment":
+            return expected_rating(found, tuple(self.classes.tolist()))
+        return found.astype(np.float64)
+
+    def generators(self) -> list[torch.Generator]:
+        """None: orders are functions of the seed and the epoch."""
+        return []
+
+
+def _target(kind: Kind, pair: Pair) -> float:
+    if kind == "entailment":
+        return float([*LABELS].index(pair.label))  # type: ignore[arg-type]
+    assert pair.target is not None
+    return pair.target

@@ -1,0 +1,340 @@
+"""Labelled pairs and a published model -> another published model, measured beside the one it started from."""
+
+import json
+import logging
+import shlex
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from contract.golden import TOLERANCE, GoldenPairs
+from contract.manifest import MANIFEST_NAME, Figure, Manifest, ModelId, Provenance, TrainingData
+from semblance.threshold.own_pairs import Kind, read_own
+from training.objectives.metrics import calibration_error
+from training.objectives.supervised import LABELS
+from training.objectives.tasks import PairTokens
+from training.pairs import Pair
+from training.publishing.publish import environment, finish, place_for
+from training.publishing.runtime import PublishedModel
+from training.runs.folder import RecipeChangedError
+from training.runs.loop import Result, train
+from workbench.tuning.material import Material, from_pairs, from_texts
+from workbench.tuning.measure import MAIN, figures
+from workbench.tuning.objective import TuneObjective
+from workbench.tuning.plan import TRAINED_TOKENS, Plan, classes_of, module_for, plan_for
+from workbench.tuning.read_back import Start, TuneRefused, look_for, read_start
+from workbench.tuning.write import golden_texts, write_tuned
+
+logger = logging.getLogger(__name__)
+
+SETTINGS, REFUSED, RATED = "tune.json", "refused.jsonl", "teacher.npz"
+ROUNDING = 1e-6  # a figure that is lower by no more is not worse
+_CLOSE = 10 * TOLERANCE  # of a golden raw score: sums in another order, and scales of ratings above 1
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for."""
+
+    start: str  # id of a published model, or ID/VERSION
+    model_id: str
+    models: Path
+    runs: Path
+    pairs: Path | None = None
+    texts: Path | None = None  # unlabelled, one a line
+    teacher: str = "minilm"
+    columns: tuple[str, ...] | None = None
+    scale: tuple[float, float] | None = None
+    seed: int = 1
+    epochs: int | None = None
+    rate: float | None = None
+    even_if_worse: bool = False
+    version: int | None = None
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was done. The figures of the held-out part are by name: the tuned model's, and its start's if it has any."""
+
+    folder: Path
+    material: Material
+    refused: Path | None  # the file of rows that were left out
+    cut: int  # pairs of which a text was cut
+    result: Result
+    main: str  # the figure that decides
+    after: Mapping[str, float]
+    before: Mapping[str, float]
+
+
+def tune(wish: Wish) -> Tuned:
+    """Read, split, train or go on, calibrate, measure, publish.
+
+    Raises:
+        PairsError: the file cannot be used.
+        TuneRefused: the model cannot be tuned so, or the tuned one is worse than its start.
+        RecipeChangedError: a run of that name was begun with other settings.
+        FileExistsError: a model of that id was not made by tuning.
+        ManifestError, ArtifactError, ParityError: of the model folders.
+    """
+    target = _target(wish)
+    look_for(wish.models, "--from", wish.start)
+    if wish.texts is not None:
+        look_for(wish.models, "--teacher", wish.teacher)
+    folder = wish.runs / f"tune-{wish.model_id}" / f"seed-{wish.seed}"
+    start = read_start(wish.models / wish.start)
+    material = _material(wish, start, folder)
+    plan = plan_for(start, len(material.parts.train), wish.epochs, wish.rate)
+    _record(folder, _settings(wish, start, material, plan))
+    refused = _write_refused(folder, material)
+    logger.info("%s", _said(material, refused))
+    model = module_for(start, material.kind, material.part("train"), wish.seed)
+    objective = TuneObjective(
+        model,
+        material.kind,
+        material.part("train"),
+        material.part("dev"),
+        start.tokenizer,
+        classes=classes_of(start, material.kind, material.scale),
+        max_tokens=min(TRAINED_TOKENS, start.manifest.limits.max_tokens),
+        batch_size=plan.schedule.batch_size,
+        seed=wish.seed,
+    )
+    _agrees(wish.models / wish.start, start, objective)
+    result = train(objective, plan.optimiser, plan.schedule, folder, seed=wish.seed)
+    held_out = material.part("held_out")
+    before = _baseline(wish.models / wish.start, start, material.kind, held_out)
+    with tempfile.TemporaryDirectory(prefix="tune-") as temporary:
+        draft = Path(temporary) / wish.model_id
+        draft.mkdir()
+        manifest = write_tuned(
+            start,
+            objective,
+            material.scale,
+            draft,
+            tokenizer=start.manifest.path_of(wish.models / wish.start, start.manifest.tokenizer),
+            title=f"{start.manifest.title}; tuned on {material.name}",
+            training_data=_training_data(wish, start, material),
+            provenance=_provenance(wish, start, material, plan),
+        )
+        after = _figures_of(PublishedModel(draft, manifest), material.kind, held_out)
+        main = MAIN[material.kind]
+        worse = main in before and after[main] < before[main] - ROUNDING
+        if worse and not wish.even_if_worse:
+            raise TuneRefused(
+                f"not published: on {len(held_out):,} held-out pairs {main} is {after[main]:.4f}, that of {wish.start} "
+                f"is {before[main]:.4f} (--even-if-worse publishes it)"
+            )
+        manifest = _with_comparison(manifest, main, after, before, result)
+        measured = _as_figures(manifest, material, after)
+        finish(draft, manifest, measured, golden_texts(start, objective.model), wish.models, target)
+    limit = start.manifest.limits.max_tokens
+    cut = sum(start.tokenizer.encode(text, limit).truncated for p in material.pairs for text in (p.a, p.b))
+    return Tuned(target, material, refused, cut, result, main, after, before)
+
+
+def _target(wish: Wish) -> Path:
+    """Where the model goes, which may replace one of the same id only if that was tuned too."""
+    try:
+        TypeAdapter(ModelId).validate_python(wish.model_id)
+    except ValidationError as error:
+        raise TuneRefused(
+            f"--id {wish.model_id}: small letters, digits and hyphens, at most 64, a letter or digit first"
+        ) from error
+    if (wish.pairs is None) == (wish.texts is None):
+        raise TuneRefused("give a file of labelled pairs, or --unlabelled with a file of texts, and not both")
+    target = place_for(wish.models / wish.model_id, wish.version)
+    if (target / MANIFEST_NAME).is_file() and "tuned" not in Manifest.load(target).provenance.recipe:
+        raise FileExistsError(f"{target} is a model that was not made by tuning: give another --id")
+    return target
+
+
+def _material(wish: Wish, start: Start, folder: Path) -> Material:
+    if wish.pairs is not None:
+        return from_pairs(wish.pairs, read_own(wish.pairs, wish.columns, scale=wish.scale), start.tokenizer, wish.seed)
+    assert wish.texts is not None
+    teacher = wish.models / wish.teacher
+    Manifest.load(teacher).verify(teacher)
+    return from_texts(wish.texts, PublishedModel(teacher), start.tokenizer, wish.seed, folder / RATED)
+
+
+def _settings(wish: Wish, start: Start, material: Material, plan: Plan) -> dict[str, JsonValue]:
+    found = {
+        "from": start.manifest.id,
+        "fingerprint": start.manifest.fingerprint,
+        "file": material.digest,
+        "kind": material.kind,
+        "columns": wish.columns,
+        "scale": material.scale,
+        "teacher": material.teacher,
+        "seed": wish.seed,
+        "optimiser": asdict(plan.optimiser),
+        "schedule": asdict(plan.schedule),
+    }
+    plain: dict[str, JsonValue] = json.loads(json.dumps(found))  # tuples become lists
+    return plain
+
+
+def _record(folder: Path, settings: Mapping[str, JsonValue]) -> None:
+    """Write the settings of a run, or refuse to go on with another one's."""
+    path = folder / SETTINGS
+    if path.is_file():
+        begun = json.loads(path.read_text(encoding="utf-8"))
+        if changed := sorted(name for name in {*begun, *settings} if begun.get(name) != settings.get(name)):
+            raise RecipeChangedError(
+                f"{folder} was begun with another {', '.join(changed)}: move it away, or give another --id or --runs"
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_refused(folder: Path, material: Material) -> Path | None:
+    path = folder / REFUSED
+    if not material.faults:
+        path.unlink(missing_ok=True)
+        return None
+    rows = (json.dumps({material.place: fault.line, "reason": fault.reason}) for fault in material.faults)
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def _said(material: Material, refused: Path | None) -> str:
+    sizes = [
+        f"{len(rows):,} to {what}" for rows, what in zip(material.parts, ("train", "choose", "measure"), strict=True)
+    ]
+    lines = [f"{material.name}: {material.rows:,} rows, {len(material.pairs):,} pairs ({', '.join(sizes)} on)"]
+    if refused is not None:
+        lines.append(f"{len(material.faults):,} rows are left out, all listed in {refused}:")
+        shown = material.faults[:5]
+        lines += [f"  {material.place} {fault.line}: {fault.reason}" for fault in shown]
+    return "\n".join(lines)
+
+
+def _agrees(folder: Path, start: Start, objective: TuneObjective) -> None:
+    """Hold what was read back against the model's golden answers; raises TuneRefused."""
+    golden = GoldenPairs.load(start.manifest.path_of(folder, start.manifest.golden)).pairs
+    asked = [pair for pair in golden if start.tokenizer.encode(pair.a, 1).ids and start.tokenizer.encode(pair.b, 1).ids]
+    pairs = [Pair(pair.a, pair.b) for pair in asked]
+    entailment = objective.kind == "entailment"
+    expected = [pair.probabilities if entailment else pair.raw_score for pair in asked]
+    if not pairs or None in expected or (entailment and "entailment" not in start.heads):
+        return  # a head that is new has no answers yet
+    objective.model.eval()
+    found = objective.answers(PairTokens(pairs, start.tokenizer, start.manifest.limits.max_tokens))
+    if entailment:
+        wanted = np.array([[each[label] for label in LABELS] for each in expected])  # type: ignore[index]
+        found = np.exp(found)
+    else:
+        wanted = np.array(expected, dtype=np.float64)
+        task = start.manifest.similarity
+        if objective.classes is not None and task is not None and task.classes is not None:
+            low, high = (float(objective.classes[i]) for i in (0, -1))
+            found = task.classes[0] + (found - low) / (high - low) * (task.classes[-1] - task.classes[0])
+    if not float(np.abs(found - wanted).max()) <= _CLOSE:  # NaN fails too
+        raise TuneRefused(
+            f"{start.manifest.id}: its weights, read back, give other answers than its golden pairs (by up to "
+            f"{np.abs(found - wanted).max():.1e}): it cannot be tuned"
+        )
+
+
+def _figures_of(model: PublishedModel, kind: Kind, pairs: Sequence[Pair]) -> dict[str, float]:
+    """Figures of a published model, through its graphs."""
+    a, b = [pair.a for pair in pairs], [pair.b for pair in pairs]
+    if kind == "entailment":
+        found = model.entailment(a, b)
+        return figures(kind, np.array([[each[label] for label in LABELS] for each in found]), pairs)
+    said = model.similarity(a, b)
+    measured = figures(kind, said.raw_score, pairs)
+    if kind == "label":
+        right = [(score > 0.5) == (pair.label == "1") for score, pair in zip(said.score, pairs, strict=True)]
+        measured["calibration_error"] = calibration_error(np.maximum(said.score, 1 - said.score), right)
+    return measured
+
+
+def _baseline(folder: Path, start: Start, kind: Kind, pairs: Sequence[Pair]) -> dict[str, float]:
+    """The start's figures; where it has no entailment, the share of the most frequent label."""
+    if kind == "entailment" and start.manifest.entailment is None:
+        (_, most), *_ = Counter(pair.label for pair in pairs).most_common(1)
+        return {"accuracy": most / len(pairs)}
+    return _figures_of(PublishedModel(folder), kind, pairs)
+
+
+def _with_comparison(
+    manifest: Manifest, main: str, after: Mapping[str, float], before: Mapping[str, float], result: Result
+) -> Manifest:
+    """The manifest with what its card shows: both models' figures on the held-out part."""
+    tuned = manifest.provenance.recipe["tuned"]
+    assert isinstance(tuned, dict)
+    said: dict[str, JsonValue] = {
+        **tuned,
+        "decided_by": main,
+        "best_epoch": result.best_epoch,
+        "held_out": {name: {"tuned": value, "start": before.get(name)} for name, value in after.items()},
+    }
+    recipe = manifest.provenance.recipe | {"tuned": said}
+    return manifest.model_copy(update={"provenance": manifest.provenance.model_copy(update={"recipe": recipe})})
+
+
+def _as_figures(manifest: Manifest, material: Material, after: Mapping[str, float]) -> list[Figure]:
+    task = "entailment" if manifest.similarity is None else "similarity"
+    rows = len(material.parts.held_out)
+    return [
+        Figure(task=task, corpus=material.name, split="held-out", metric=metric, value=value, rows=rows)
+        for metric, value in after.items()
+    ]
+
+
+def _training_data(wish: Wish, start: Start, material: Material) -> tuple[TrainingData, ...]:
+    task = "entailment" if material.kind == "entailment" else "similarity"
+    use = f"train: {task}; a tenth for the choice of the epoch and the calibration"
+    if material.teacher is not None:
+        use = f"texts without labels: near neighbours, rated by {material.teacher}"
+    own = TrainingData(
+        name=material.name,
+        use=use,
+        rows=len(material.pairs) - len(material.parts.held_out),
+        licence="as the owner of the file says",
+        source="a local file",
+    )
+    taught: tuple[TrainingData, ...] = ()
+    if material.teacher is not None:
+        taught = Manifest.load(wish.models / wish.teacher).training_data
+    return tuple(dict.fromkeys([*start.manifest.training_data, *taught, own]))
+
+
+def _provenance(wish: Wish, start: Start, material: Material, plan: Plan) -> Provenance:
+    recipe = start.manifest.provenance.recipe
+    counts: dict[str, JsonValue] = {
+        "rows": material.rows,
+        "left_out": len(material.faults),
+        **{name: len(rows) for name, rows in zip(material.parts._fields, material.parts, strict=True)},
+    }
+    tuned = {"counts": counts, **_settings(wish, start, material, plan), "name": material.name}
+    tuned["start_tasks"] = list(start.manifest.tasks)
+    return Provenance(
+        created=datetime.now(UTC).date(),
+        recipe={"architecture": recipe.get("architecture"), "tuned": tuned},
+        commands=(*start.manifest.provenance.commands, _command(wish)),
+        seed=wish.seed,
+        environment=environment(),
+    )
+
+
+def _command(wish: Wish) -> str:
+    words = ["python", "-m", "workbench", "tune"]
+    words += [wish.pairs.name] if wish.pairs is not None else []
+    words += ["--unlabelled", wish.texts.name, "--teacher", wish.teacher] if wish.texts is not None else []
+    words += ["--from", wish.start, "--id", wish.model_id, "--seed", str(wish.seed)]
+    for column in wish.columns or ():
+        words += ["--column", column]
+    if wish.scale is not None:
+        words += ["--scale", *(f"{end:g}" for end in wish.scale)]
+    words += ["--epochs", str(wish.epochs)] if wish.epochs is not None else []
+    words += ["--rate", f"{wish.rate:g}"] if wish.rate is not None else []
+    words += ["--even-if-worse"] if wish.even_if_worse else []
+    return shlex.join(words)
