@@ -34,6 +34,9 @@ class OptimiserConfig:
     heads_only: bool = False  # the whole encoder, words and composition, stays frozen: its vectors are mere features
 
 
+WARM_UP = 0.06  # of all steps
+
+
 @dataclass(frozen=True)
 class Schedule:
     """How long to train and how to choose the epoch that is kept."""
@@ -41,7 +44,8 @@ class Schedule:
     epochs: int
     batch_size: int
     patience: int | None = None  # epochs without a better development score before stopping
-    decay: Literal["none", "linear"] = "none"  # of the learning rates, to 0 at the end of the last epoch
+    # Of the learning rates: to 0 at the end of the last epoch; `warm` first rises over `WARM_UP` of all steps.
+    decay: Literal["none", "linear", "warm"] = "none"
     stop_after: int | None = None  # epochs, where time allows no more; the rates decay as if all `epochs` followed
     checkpoint_seconds: float = 60.0  # also inside an epoch: what a kill can cost
     keep: Literal["best", "last"] = "best"  # the epoch of the best development score, or the last one

@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from training.progress import Progress
-from training.recipes.recipe import OptimiserConfig, Schedule
+from training.recipes.recipe import WARM_UP, OptimiserConfig, Schedule
 from training.records import replacing
 from training.runs.optimisers import build_optimisers, clip_gradients
 
@@ -125,8 +125,9 @@ def train(
         while not state.finished and state.epoch < (schedule.stop_after or schedule.epochs):
             model.train()
             for batch in islice(objective.batches(state.epoch, rank, world), state.step, None):
-                if schedule.decay == "linear":
-                    _set_rates(optimisers, rates, 1 - (state.epoch * objective.steps() + state.step) / all_steps)
+                if schedule.decay != "none":
+                    passed = (state.epoch * objective.steps() + state.step) / all_steps
+                    _set_rates(optimisers, rates, rate_factor(schedule, passed))
                 for name, value in _step(objective, batch, optimisers, optimiser.clip, world).items():
                     state.sums[name] = state.sums.get(name, 0.0) + value
                 state.step += 1
@@ -155,6 +156,18 @@ def train(
     if rank == 0:
         write_result(run, result)
     return result
+
+
+def rate_factor(schedule: Schedule, passed: float) -> float:
+    """What the learning rates are multiplied by after the fraction `passed` of all steps.
+
+    `warm` begins at a small rate, not at none: no step is for nothing.
+    """
+    if schedule.decay == "none":
+        return 1.0
+    if schedule.decay == "warm" and passed < WARM_UP:
+        return max(passed / WARM_UP, 0.005)
+    return (1 - passed) / (1 - WARM_UP) if schedule.decay == "warm" else 1 - passed
 
 
 def write_result(run: Path, result: Result) -> None:

@@ -37,7 +37,7 @@ class StudentConfig:
     max_tokens: int = 96  # texts are cut there, for teacher and student
     epochs: int = 1
     batch_size: int = 64
-    learning_rate: float = 3e-4  # falls in a line to zero
+    learning_rate: float = 3e-4  # rises over the first steps, then falls in a line to zero
     clip: float = 1.0
 
 
@@ -121,7 +121,7 @@ def teach(config: StudentConfig, folder: Path, runs: Path, seed: int) -> tuple[S
     optimiser = OptimiserConfig(
         "adamw", learning_rate=config.learning_rate, embedding_learning_rate=None, clip=config.clip
     )
-    schedule = Schedule(config.epochs, config.batch_size, decay="linear", keep="last")
+    schedule = Schedule(config.epochs, config.batch_size, decay="warm", keep="last")
     result = train(objective, optimiser, schedule, runs / NAME / f"seed-{seed}", seed=seed)
     student.eval()
     return student, result

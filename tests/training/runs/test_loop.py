@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from training.recipes.recipe import OptimiserConfig, Schedule
+from training.recipes.recipe import WARM_UP, OptimiserConfig, Schedule
 from training.runs import loop
-from training.runs.loop import Result, train
+from training.runs.loop import Result, rate_factor, train
 from training.runs.optimisers import build_optimisers
 
 OPTIMISER = OptimiserConfig(learning_rate=0.1)
@@ -278,3 +278,13 @@ def test_a_checkpoint_of_several_processes_is_not_resumed_by_one(tmp_path: Path)
     torch.save({**saved, "other_ranks": [{}]}, tmp_path / "checkpoint.pt")
     with pytest.raises(ValueError, match=r"checkpoint\.pt: saved by 2 processes, cannot be resumed by 1"):
         train(Scripted([0.3]), OPTIMISER, SCHEDULE, tmp_path, seed=0)
+
+
+def test_rates_rise_and_fall_as_the_schedule_says() -> None:
+    none, linear, warm = (replace(SCHEDULE, decay=decay) for decay in ("none", "linear", "warm"))
+    assert [rate_factor(none, passed) for passed in (0, 0.5, 1)] == [1, 1, 1]
+    assert [rate_factor(linear, passed) for passed in (0, 0.25, 1)] == [1, 0.75, 0]
+    assert rate_factor(warm, 0) > 0
+    assert rate_factor(warm, WARM_UP / 2) == 0.5
+    assert rate_factor(warm, WARM_UP) == 1
+    assert rate_factor(warm, 1) == 0
