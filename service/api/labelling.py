@@ -33,7 +33,7 @@ async def answer_classify(service: Service, limits: Limits, request: ClassifyReq
         RequestError: no such model, or one without the task; a field or a text that does not fit.
     """
     if request.labels is not None:
-        scorer = service.registry.pick(request.model or service.defaults["/entailment"], "entailment")
+        scorer = await service.registry.pick(request.model or service.defaults["/entailment"], "entailment")
         return await with_labels(
             limits,
             scorer,
@@ -69,7 +69,7 @@ async def own_labels(
         able = ", ".join(service.registry.able("classification"))
         which = f"several models have labels of their own: {able}" if able else "no model here has labels of its own"
         raise InvalidRequest(f"without labels there is no default model: {which}", field="model" if able else "labels")
-    labelling = service.registry.pick_encoder(name, "classification")
+    labelling = await service.registry.pick_encoder(name, "classification")
     texts, field_of = _listed(field, text)
     limits.check_count(field, len(texts), "max_sentences")
     limits.check_texts(texts, field_of)

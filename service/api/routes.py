@@ -94,7 +94,7 @@ def scoring_routes(service: Service) -> APIRouter:
     @router.post("/similarity", summary="Score pairs of sentences")
     async def similarity(request: SimilarityRequest) -> SimilarityResponse:
         limits.check_count("pairs", len(request.pairs), "max_pairs")
-        scorer = registry.pick(request.model or defaults["/similarity"], request.task)
+        scorer = await registry.pick(request.model or defaults["/similarity"], request.task)
         a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
         raw, ratings, scores, computed = await scorer.similarity(a, b, request.task)
         results: list[SimilarityResult] = [
@@ -121,8 +121,8 @@ def scoring_routes(service: Service) -> APIRouter:
     @router.post("/rank", summary="Order candidates by their relevance, or similarity, to a query")
     async def rank(request: RankRequest) -> RankResponse:
         limits.check_count("candidates", len(request.candidates), "max_candidates")
-        first = registry.pick(request.model or defaults["/rank"], "similarity")
-        second = second_stage(request)
+        first = await registry.pick(request.model or defaults["/rank"], "similarity")
+        second = await second_stage(request)
         limits.check_texts([request.query], lambda _: "query")
         limits.check_texts(request.candidates, lambda i: f"candidates.{i}")
         rerank_top = request.rerank_top or RERANK_TOP
@@ -150,7 +150,7 @@ def scoring_routes(service: Service) -> APIRouter:
             )
             raise InvalidRequest(message, field="rerank_top", limit=fits)
 
-    def second_stage(request: RankRequest) -> Scorer | None:
+    async def second_stage(request: RankRequest) -> Scorer | None:
         """The model of the second stage, if the request asks for one."""
         if request.rerank_model is None and request.rerank_top is None:
             return None
@@ -159,11 +159,11 @@ def scoring_routes(service: Service) -> APIRouter:
             able = ", ".join(registry.able("similarity"))
             message = f"there is no default model for the second stage; name one of: {able}"
             raise InvalidRequest(message, field="rerank_model")
-        return registry.pick(name, "similarity", field="rerank_model")
+        return await registry.pick(name, "similarity", field="rerank_model")
 
     @router.post("/explain", summary="Show what made the score of two sentences")
     async def explain(request: ExplainRequest) -> ExplainResponse:
-        scorer = registry.pick(request.model or defaults["/explain"], "explanation")
+        scorer = await registry.pick(request.model or defaults["/explain"], "explanation")
         texts = [request.a, request.b]
         limits.check_texts(texts, "ab".__getitem__)
         a, b = sentences = await scorer.read(texts, "ab".__getitem__)
@@ -176,7 +176,7 @@ def scoring_routes(service: Service) -> APIRouter:
 
     @router.post("/entailment", summary="Label pairs of premise and hypothesis, or claims about a document")
     async def entailment(request: EntailmentRequest) -> EntailmentResponse:
-        scorer = registry.pick(request.model or defaults["/entailment"], "entailment")
+        scorer = await registry.pick(request.model or defaults["/entailment"], "entailment")
         if request.pairs is None or request.premise is not None or request.hypotheses is not None:
             return await answer_claims(limits, scorer, request)
         limits.check_count("pairs", len(request.pairs), "max_pairs")
@@ -204,7 +204,7 @@ def scoring_routes(service: Service) -> APIRouter:
             return f"sentences.{i}"
 
         limits.check_count("sentences", len(request.sentences), "max_sentences")
-        scorer = registry.pick_encoder(request.model or defaults["/embed"])
+        scorer = await registry.pick_encoder(request.model or defaults["/embed"])
         limits.check_texts(request.sentences, field_of)
         sentences = await scorer.read(request.sentences, field_of)
         matrix, computed = await scorer.embed(sentences)
@@ -305,7 +305,7 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str]) -> Mod
         "default_for": [route for route, default in defaults.items() if registry.get(default) is model],
         "dim": manifest.dim,
         "max_tokens": manifest.limits.max_tokens,
-        "rating_scale": model.scorer.rating_scale,
+        "rating_scale": manifest.similarity.label_scale if manifest.similarity is not None else None,
         "labels": list(manifest.classification.labels) if manifest.classification is not None else None,
         "explanations": explanation_names(manifest),
         "provider": model.provider,

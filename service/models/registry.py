@@ -206,8 +206,8 @@ class Registry(Mapping[str, Model]):
         served = [other for other in self._names if other.partition(AT)[0] == bare and other != bare]
         raise UnknownVersion(name, bare, served, self.versions(bare), field)
 
-    def pick(self, name: str, capability: Capability, field: str = "model") -> Scorer:
-        """The scorer of a model with a capability; other arguments as for `find`.
+    def choose(self, name: str, capability: Capability, field: str = "model") -> Model:
+        """The model of a name, with a capability; other arguments as for `find`.
 
         Raises:
             UnknownModel: no such model, or not in this version.
@@ -216,13 +216,17 @@ class Registry(Mapping[str, Model]):
         model = self._names.get(name) or self.find(name, capability, field)
         if capability not in model.capabilities:
             raise UnsupportedTask(name, capability, self.able(capability), field)
-        return model.scorer
+        return model
 
-    def pick_encoder(
+    async def pick(self, name: str, capability: Capability, field: str = "model") -> Scorer:
+        """The scorer of a model with a capability; raises as `choose`."""
+        return self.choose(name, capability, field).scorer
+
+    async def pick_encoder(
         self, name: str, capability: Literal["embedding", "classification"] = "embedding"
     ) -> SiameseScorer:
         """The scorer of a model that embeds, or labels single texts; raises as `pick`."""
-        scorer = self.pick(name, capability)
+        scorer = await self.pick(name, capability)
         assert isinstance(scorer, SiameseScorer), "only siamese models have these capabilities"
         return scorer
 

@@ -169,7 +169,7 @@ def outputs_of(model: Model) -> list[Tensor]:
     manifest, found = model.manifest, list[Tensor]()
     if "similarity" in model.capabilities:
         found += [{"name": name, "datatype": "FP64", "shape": [-1]} for name in ("score", "raw_score")]
-        if model.scorer.rating_scale is not None:
+        if manifest.similarity is not None and manifest.similarity.label_scale is not None:
             found.append({"name": "rating", "datatype": "FP64", "shape": [-1]})
         found.append({"name": "order", "datatype": "INT64", "shape": [-1]})
     if manifest.entailment is not None:

@@ -160,7 +160,7 @@ class Scoring:
         Raises:
             RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
         """
-        scorer = self.service.registry.pick(self.resolve(model, route), "similarity")
+        scorer = await self.service.registry.pick(self.resolve(model, route), "similarity")
         reading = await self._read(scorer, a, b)
         left, right = reading.groups
         if len(left) == 1:
@@ -181,7 +181,7 @@ class Scoring:
         Raises:
             RequestError: as `compare`.
         """
-        scorer = self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
+        scorer = await self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
         reading = await self._read(scorer, premises, hypotheses)
         answers, _ = await scorer.entailment(*reading.groups)
         return scorer.name, answers, reading.warnings
@@ -207,7 +207,7 @@ class Scoring:
         fields: Fields,
     ) -> tuple[str, dict[str, float]]:
         """Label a text with any labels; returns and raises as `label`."""
-        scorer = self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
+        scorer = await self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
         answer = await with_labels(self.limits, scorer, text, labels, template, multi_label=multi_label, fields=fields)
         return scorer.name, answer["results"][0]["probabilities"]
 
@@ -224,7 +224,7 @@ class Scoring:
             InvalidRequest: the model has another number of dimensions.
             RequestError: as `compare`.
         """
-        scorer = self.service.registry.pick_encoder(self.resolve(model, "/embed"))
+        scorer = await self.service.registry.pick_encoder(self.resolve(model, "/embed"))
         dim = scorer.manifest.dim
         if dimensions not in (None, dim):
             raise InvalidRequest(

@@ -245,10 +245,8 @@ def routes(scoring: Scoring) -> APIRouter:
 
     @router.get("/info", summary="The default model, or the one named")
     async def info(request: Request, model: str | None = None) -> TeiInfo:
-        registry = scoring.service.registry
-        name = scoring.resolve(model, "/rank")
-        registry.pick(name, "similarity")
-        return _info(registry[name], scoring, request.app.version)
+        found = scoring.service.registry.choose(scoring.resolve(model, "/rank"), "similarity")
+        return _info(found, scoring, request.app.version)
 
     return router
 

@@ -463,7 +463,7 @@ def test_a_default_may_be_a_version(own) -> None:
     versions(own, "avg-sick", 1, 2)
     settings = {"default_entailment": "avg-sick@1", "model_versions_also": {"avg-sick": (1,)}}
     service = create_app(Settings(models_dir=own, **settings)).service
-    assert service.registry.pick(service.defaults["/entailment"], "entailment").version == 1
+    assert service.registry.choose(service.defaults["/entailment"], "entailment").release.version == 1
 
 
 def test_a_folder_of_both_layouts(own) -> None:
