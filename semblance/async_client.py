@@ -10,6 +10,7 @@ import httpx
 from tenacity import AsyncRetrying
 
 from semblance.endpoint import Endpoint
+from semblance.errors import InvalidArgument
 from semblance.local import IN_PROCESS, InProcess
 from semblance.protocol import Asked, Call, Steps, read
 from semblance.retries import Retries
@@ -36,10 +37,10 @@ class AsyncClient:
         """Store the settings; sends nothing. `concurrency` is the most requests of a call in flight; see `Client`.
 
         Raises:
-            ValueError: see `Endpoint`; or concurrency is below 1.
+            InvalidArgument: see `Endpoint`; or concurrency is below 1.
         """
         if concurrency < 1:
-            raise ValueError(f"concurrency must be at least 1, found {concurrency}")
+            raise InvalidArgument(f"concurrency must be at least 1, found {concurrency}")
         self._endpoint = Endpoint(url, api_key, timeout, retries, max_items)
         self._sleep = sleep
         self._concurrency = concurrency

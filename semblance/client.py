@@ -48,7 +48,7 @@ class Client:
             sleep: waits between tries; takes seconds.
 
         Raises:
-            ValueError: see `Endpoint`.
+            InvalidArgument: see `Endpoint`.
         """
         self._endpoint = Endpoint(url, api_key, timeout, retries, max_items)
         self._sleep = sleep

@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from semblance.errors import NoAnswer, TimedOut, UnexpectedAnswer
+from semblance.errors import InvalidArgument, NoAnswer, TimedOut, UnexpectedAnswer
 from semblance.protocol import Questions
 from semblance.retries import Retries
 from semblance.version import version
@@ -14,19 +14,23 @@ class Endpoint:
     """One service's URL, headers, time limit and retries; does no I/O.
 
     Raises:
-        ValueError: the URL has no http scheme or no host, the key is not printable ASCII, or max_items is below 1.
+        InvalidArgument: the URL has no http scheme or no host, the key is not printable ASCII, or max_items is below 1.
     """
 
     def __init__(
         self, url: str, api_key: str | None, timeout: float, retries: int | Retries, max_items: int | None
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"expected a URL such as http://127.0.0.1:8000, found {url!r}")
+        try:
+            parts = urlsplit(url)
+            sound = parts.scheme in ("http", "https") and bool(parts.hostname)
+        except (ValueError, TypeError, AttributeError):  # a host that begins with a digit and has no scheme is one
+            sound = False
+        if not sound:
+            raise InvalidArgument(f"expected a URL such as http://127.0.0.1:8000, found {url!r}")
         if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
-            raise ValueError("an API key travels in a header: expected printable ASCII")
+            raise InvalidArgument("an API key travels in a header: expected printable ASCII")
         if max_items is not None and max_items < 1:
-            raise ValueError(f"max_items must be at least 1, found {max_items}")
+            raise InvalidArgument(f"max_items must be at least 1, found {max_items}")
         self.url = url
         self.headers = {"user-agent": f"semblance/{version()}", "content-type": "application/json"}
         if api_key is not None:

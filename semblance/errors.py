@@ -2,6 +2,7 @@
 
 SemblanceError
 ├── MissingExtra             a package is not installed; also an ImportError
+├── InvalidArgument          a method of a client cannot send what it was given; also a ValueError
 ├── CannotStart              the service in this process: a setting or a model is invalid
 ├── BatchError               a batch cannot start or continue: its files, columns or settings
 ├── StillBusy                a batch gave up: the service refused every request for too long
@@ -33,6 +34,10 @@ class MissingExtra(SemblanceError, ImportError):
     def __init__(self, what: str, package: str, extra: str, command: str) -> None:
         super().__init__(f"{what} needs {package}, which is not installed: {command}")
         self.extra = extra
+
+
+class InvalidArgument(SemblanceError, ValueError):
+    """An argument of a client is not what its methods take."""
 
 
 class CannotStart(SemblanceError):

@@ -54,17 +54,14 @@ def client_of(
     `words` is field of the request -> its name on the command line; "*" stands for the number of an item.
 
     Raises:
-        BadParameter: the URL or the key is invalid.
+        InvalidArgument: the URL or the key is invalid.
         SemblanceError: raised by the client.
     """
     if opens_models(url, local, models_dir):
         client = Client.local(models_dir)
     else:
         assert url is not None, "without one the models are opened here"
-        try:
-            client = Client(url, api_key=api_key, timeout=timeout)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
+        client = Client(url, api_key=api_key, timeout=timeout)
     with client:
         try:
             yield client
@@ -80,16 +77,13 @@ def async_client_of(
     The client of a service does not retry refusals, because the batch does (see `semblance/batch/pace.py`).
 
     Raises:
-        BadParameter: the URL or the key is invalid.
+        InvalidArgument: the URL or the key is invalid.
         CannotStart: the models folder cannot be read.
     """
     if opens_models(url, local, models_dir):
         return LocalModels(models_dir)
     assert url is not None, "without one the models are opened here"
-    try:
-        return AsyncClient(url, api_key=api_key, timeout=timeout, retries=Retries(statuses=frozenset()))
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    return AsyncClient(url, api_key=api_key, timeout=timeout, retries=Retries(statuses=frozenset()))
 
 
 def opens_models(url: str | None, local: bool, models_dir: Path | None) -> bool:

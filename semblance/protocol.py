@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from semblance.errors import InvalidRequest, UnexpectedAnswer, request_failed
+from semblance.errors import InvalidArgument, InvalidRequest, UnexpectedAnswer, request_failed
 from semblance.retries import retry_after
 from semblance.types import (
     Embeddings,
@@ -86,7 +86,7 @@ class Questions:
         self, pairs: Iterable[tuple[str, str]], model: str | None, *, task: Asked = None, tell_cached: bool = False
     ) -> Steps[Similarities]:
         """Score pairs."""
-        items = [{"a": a, "b": b} for a, b in pairs]
+        items = [{"a": a, "b": b} for a, b in _pairs(pairs)]
         parts = yield from self._ask_in_parts(
             "/similarity", "pairs", items, model, tell_cached, Similarities, {"task": task}
         )
@@ -97,7 +97,7 @@ class Questions:
         self, pairs: Iterable[tuple[str, str]], model: str | None, *, tell_cached: bool = False
     ) -> Steps[Entailments]:
         """Label pairs of premise and hypothesis."""
-        items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in pairs]
+        items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in _pairs(pairs)]
         parts = yield from self._ask_in_parts("/entailment", "pairs", items, model, tell_cached, Entailments)
         results = [result for part in parts for result in part.results]
         return Entailments(parts[0].model, results, model_version=_version(parts))
@@ -106,10 +106,10 @@ class Questions:
         self, document: str | Iterable[str], claims: Iterable[str], model: str | None, *, tell_cached: bool = False
     ) -> Steps[Entailments]:
         """Hold claims against every sentence of a document. Only the service knows how many a text has."""
-        premise = document if isinstance(document, str) else list(document)
+        premise = document if isinstance(document, str) else _texts("document", document)
         each = 1 if isinstance(premise, str) else len(premise)
         parts = yield from self._ask_in_parts(
-            *("/entailment", "hypotheses", list(claims), model, tell_cached, Entailments),
+            *("/entailment", "hypotheses", _texts("claims", claims), model, tell_cached, Entailments),
             {"premise": premise},
             limit="max_pairs",
             each=each,
@@ -128,9 +128,9 @@ class Questions:
         tell_cached: bool = False,
     ) -> Steps[Labels]:
         """Label texts; each makes a pair with each of the labels given."""
-        given = None if labels is None else list(labels)
+        given = None if labels is None else _texts("labels", labels)
         parts = yield from self._ask_in_parts(
-            *("/classify", "text", list(texts), model, tell_cached, Labels),
+            *("/classify", "text", _texts("texts", texts), model, tell_cached, Labels),
             {"labels": given, "template": template, "multi_label": multi_label or None},
             limit="max_sentences" if given is None else "max_pairs",
             each=len(given or ()),
@@ -140,7 +140,8 @@ class Questions:
 
     def embed(self, sentences: Iterable[str], model: str | None, *, tell_cached: bool = False) -> Steps[Embeddings]:
         """Embed sentences."""
-        parts = yield from self._ask_in_parts("/embed", "sentences", list(sentences), model, tell_cached, _Embeddings)
+        given = _texts("sentences", sentences)
+        parts = yield from self._ask_in_parts("/embed", "sentences", given, model, tell_cached, _Embeddings)
         return Embeddings(
             parts[0].model,
             parts[0].dim,
@@ -169,7 +170,7 @@ class Questions:
 
     def explain(self, a: str, b: str, model: str | None) -> Steps[Explanation]:
         """Explain the score of a pair."""
-        (answer,) = yield [Call("/explain", _encode({"a": a, "b": b, "model": model}))]
+        (answer,) = yield [Call("/explain", _encode({"a": _text("a", a), "b": _text("b", b), "model": model}))]
         return _parse(Explanation, answer)
 
     def models(self) -> Steps[Models]:
@@ -199,8 +200,8 @@ class Questions:
         Candidates that need several requests are ordered request by request and merged by raw score. The second stage
         then reorders the best of all of them.
         """
-        given = list(candidates)
-        fixed = {"query": query, "model": model, "top_k": top_k, "tell_cached": tell_cached or None}
+        given = _texts("candidates", candidates)
+        fixed = {"query": _text("query", query), "model": model, "top_k": top_k, "tell_cached": tell_cached or None}
         second = {"rerank_model": rerank_model, "rerank_top": rerank_top}
         calls = yield from self._split("/rank", "candidates", given, fixed | second)
         if len(calls) == 1:
@@ -282,6 +283,41 @@ class Questions:
 
     def _served_there(self) -> Steps[Models]:
         return self._served or (yield from self.models())
+
+
+def _text(field: str, given: object) -> str:
+    """The text; raises InvalidArgument if it is none."""
+    if not isinstance(given, str):
+        raise InvalidArgument(f"{field}: expected a text, found {_kind(given)}")
+    return given
+
+
+def _texts(field: str, given: object) -> list[str]:
+    """A list of the texts; raises InvalidArgument if they are none, or a single text instead of several."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidArgument(f'{field}: expected a list of texts, such as ["A dog runs."], found {_kind(given)}')
+    return [_text(f"{field}.{i}", text) for i, text in enumerate(given)]
+
+
+def _pairs(given: object) -> list[tuple[str, str]]:
+    """A list of the pairs; raises InvalidArgument if they are none."""
+    wanted = '[("A dog runs.", "A cat sleeps.")]'
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidArgument(f"pairs: expected a list of pairs of texts, such as {wanted}, found {_kind(given)}")
+    pairs = []
+    for i, pair in enumerate(given):
+        sides = [pair] if isinstance(pair, str | Mapping) or not isinstance(pair, Iterable) else list(pair)
+        if len(sides) != 2:
+            found = _kind(pair) if len(sides) == 1 else f"{len(sides)} values"
+            raise InvalidArgument(f"pairs.{i}: expected two texts, as in {wanted}, found {found}")
+        pairs.append((_text(f"pairs.{i}.a", sides[0]), _text(f"pairs.{i}.b", sides[1])))
+    return pairs
+
+
+def _kind(found: object) -> str:
+    if not isinstance(found, str):
+        return "None" if found is None else f"a value of type {type(found).__name__}"
+    return f"the text {found[:40] + '...' if len(found) > 40 else found!r}"
 
 
 class _Part(Protocol):

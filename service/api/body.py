@@ -24,6 +24,7 @@ _BEGINNING_BYTES = 8_192
 _PLACE_BYTES = 16_384  # of a body in which the place of a lone surrogate is looked for, within some 3 ms
 _MOST_FIELDS_OF_ITEMS = 16  # such as documents that are objects
 _MOST_OTHER_VALUES = 1000
+_OTHERS_NAMED = 2  # errors beside the first, in a message
 _SURROGATE = "a lone surrogate is not a character"
 # What pydantic's parser says of one, without a path: of a first half without a second, and of a second half alone.
 _SAYS_SURROGATE = ("unexpected end of hex escape", "lone leading surrogate")
@@ -151,15 +152,27 @@ def what_is_wrong(body: bytes, error: ValidationError) -> RequestError:
 
 
 def _first_of(error: ValidationError) -> RequestError:
-    count = error.error_count() - 1
-    return _problem(error.errors(include_url=False, include_input=False)[0], f" (and {count} more)" if count else "")
+    """The first error, with the fields of the next ones."""
+    first, *others = error.errors(include_url=False, include_input=False)
+    named = [f"{_path(other)}: {_said(other)}" for other in others[:_OTHERS_NAMED]]
+    if len(others) > _OTHERS_NAMED:
+        named.append(f"{len(others) - _OTHERS_NAMED} more")
+    return _problem(first, f" (and {', '.join(named)})" if named else "")
 
 
 def _problem(problem: Any, more: str) -> RequestError:
     context = problem.get("ctx", {})
     limit = context.get("min_length", context.get("ge"))
-    message = _AS_JSON.get(problem["type"], problem["msg"])
-    return _invalid(".".join(map(str, problem["loc"])), message + more, limit)
+    return _invalid(".".join(map(str, problem["loc"])), _said(problem) + more, limit)
+
+
+def _path(problem: Any) -> str:
+    return quote(".".join(map(str, problem["loc"])))[1:-1]
+
+
+def _said(problem: Any) -> str:
+    message: str = _AS_JSON.get(problem["type"], problem["msg"])
+    return message
 
 
 def _invalid(path: str, message: str, limit: int | None = None) -> InvalidRequest:

@@ -162,6 +162,14 @@ async def test_what_does_not_fit_is_named(serve: Serve, path, body, status, code
         assert str(limit) in str(error["message"])
 
 
+async def test_every_field_that_is_missing_is_named(serve: Serve) -> None:
+    async with serve() as client:
+        two = await refused(client, "/explain", json={})
+        many = await refused(client, "/explain", json={"c": 1, "d": 2})
+    assert two[1]["message"] == "a: Field required (and b: Field required)"
+    assert str(many[1]["message"]).endswith("(and b: Field required, c: Extra inputs are not permitted, 1 more)")
+
+
 @pytest.mark.parametrize("path", GOOD)
 async def test_an_unknown_model_is_told_the_known_ones(serve: Serve, path: str) -> None:
     async with serve() as client:
