@@ -108,6 +108,8 @@ class Provenance(_Frozen):
     commands: tuple[str, ...] = Field(min_length=1)
     seed: int
     environment: dict[str, str] = Field(description="versions that can affect figures")
+    epoch_kept: int | None = Field(None, ge=0, description="whose weights these are; 0: those before training")
+    epochs: int | None = Field(None, ge=0, description="trained in this run, of which one was kept")
 
 
 class Manifest(_Frozen):

@@ -207,14 +207,20 @@ app.command("evaluate-model")(evaluate_model)
 
 @app.command()
 def results(
+    runs: Runs = Path("runs"),
     figures: Figures = Path("analyses/figures"),
     tables: Tables = Path("analyses/tables"),
     records: Records = Path("analyses/searches"),
     out: Report = Path("analyses/RESULTS.md"),
 ) -> None:
-    """Write analyses/RESULTS.md from the measured figures and tables, ours beside the papers'."""
+    """Write the tables in analyses/tables/ and analyses/RESULTS.md from the measured figures, beside the papers'."""
     from training.results.page import write_report
+    from training.results.reproductions import TABLES
+    from training.results.reproductions.measured import collect
 
+    for table in TABLES.values():
+        if (tables / f"{table.name}.json").is_file():
+            collect(table, runs, figures, tables).save(tables)
     write_report(figures, out, tables, records)
     console.print(f"wrote {out}")
 

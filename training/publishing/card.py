@@ -180,8 +180,14 @@ def _training(manifest: Manifest) -> str:
     versions = ", ".join(f"{name} {value}" for name, value in manifest.provenance.environment.items())
     return (
         f"## Training it again\n\nPublished {manifest.provenance.created}, seed {manifest.provenance.seed}; "
-        f"{versions}. The whole recipe is in `manifest.json`.\n\n```\n{commands}\n```"
+        f"{_epochs(manifest)}{versions}. The whole recipe is in `manifest.json`.\n\n```\n{commands}\n```"
     )
+
+
+def _epochs(manifest: Manifest) -> str:
+    """Which epoch of the last run is published, where that was recorded."""
+    made = manifest.provenance
+    return "" if made.epochs is None else f"the weights after epoch {made.epoch_kept} of {made.epochs}; "
 
 
 def _limits(manifest: Manifest) -> str:

@@ -35,6 +35,8 @@ from training.publishing.figures import FigureFile
 from training.publishing.runtime import PublishedModel
 from training.publishing.shared_files import alone, install, sweep
 from training.recipes.recipe import Publication, Recipe
+from training.runs.folder import run_folder
+from training.runs.loop import read_result
 from training.runs.provenance import commands_for, training_data_for
 from training.words.storage import Storage
 
@@ -195,7 +197,7 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
         fingerprint="0" * 64,
         training_data=training_data_for(recipe),
         figures=(),
-        provenance=_provenance(recipe, seed),
+        provenance=_provenance(recipe, runs, seed),
         **fields,
     )
     return family.calibrate(manifest, recipe, runs, folder, seed)
@@ -213,13 +215,16 @@ def files_of(folder: Path) -> dict[str, FileEntry]:
     return {path.name: describe_file(path) for path in sorted(folder.iterdir())}
 
 
-def _provenance(recipe: Recipe, seed: int) -> Provenance:
+def _provenance(recipe: Recipe, runs: Path, seed: int) -> Provenance:
+    trained = read_result(run_folder(runs, recipe, seed))
     return Provenance(
         created=datetime.now(UTC).date(),
         recipe=recipe.as_json(),
         commands=commands_for(recipe, seed),
         seed=seed,
         environment=environment(),
+        epoch_kept=None if trained is None else trained.best_epoch,
+        epochs=None if trained is None else trained.epochs,
     )
 
 

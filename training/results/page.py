@@ -8,7 +8,7 @@ from pathlib import Path
 from training.publishing.figures import FigureFile
 from training.results.report import models
 from training.results.report.apart import apart
-from training.results.report.reproduced import all_orders, reproduced, typical_spreads
+from training.results.report.reproduced import all_orders, reproduced
 from training.results.report.searches import searches
 from training.results.report.summary import summary
 from training.results.report.targets import targets
@@ -46,10 +46,7 @@ def write_report(figures: Path, out: Path, tables: Path, records: Path) -> None:
     if not files:
         raise FileNotFoundError(f"{figures}: no figures here; `python -m training evaluate` and `publish` write them")
     known = [MeasuredTable.load(path) for each in TABLES if (path := tables / f"{each}.json").is_file()]
-    spreads = typical_spreads(known)
-    shown = [reproduced(each, spreads) for each in known] or [
-        "None yet: `python -m training reproduce --list` names them."
-    ]
+    shown = [reproduced(each) for each in known] or ["None yet: `python -m training reproduce --list` names them."]
     sections = [
         "# Results",
         _HEAD,

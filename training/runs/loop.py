@@ -176,6 +176,12 @@ def write_result(run: Path, result: Result) -> None:
         partial.write_text(json.dumps(asdict(result), indent=1) + "\n")
 
 
+def read_result(run: Path) -> Result | None:
+    """Read `result.json` of a run's folder; None where the run has not ended."""
+    path = run / "result.json"
+    return Result(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
 def _agreed(value: T, world: int) -> T:
     """Rank 0's value on every rank: clocks and last bits differ, but all ranks must take the same branch."""
     if world == 1:

@@ -13,7 +13,6 @@ TWEETS: dict[str, tuple[float, str]] = {
     "projection": (52.8, "projection"),
     "dan": (53.7, "DAN"),
     "rnn": (45.1, "RNN"),
-    "irnn": (52.9, "iRNN"),
     "lstm-no-output-gate": (47.6, "LSTM, no output gate"),
     "lstm": (36.1, "LSTM, output gate"),
     "lstm-avg": (52.1, "LSTM-AVG, 2017"),
@@ -24,7 +23,6 @@ PHRASES: dict[str, float] = {
     "projection": 61.0,
     "dan": 60.9,
     "rnn": 60.5,
-    "irnn": 60.3,
     "lstm-no-output-gate": 61.6,
     "lstm": 61.5,
 }

@@ -1,9 +1,10 @@
 """The papers' tables beside ours, and whether the papers' claims hold, from analyses/tables/*.json."""
 
-from collections.abc import Mapping, Sequence
-from math import sqrt
-from statistics import fmean, stdev
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import stdev
 
+from training.recipes import RECIPES
 from training.results.report.markdown import number, table
 from training.results.reproductions.measured import MeasuredRow, MeasuredTable
 from training.results.reproductions.table import Column
@@ -11,25 +12,12 @@ from training.results.reproductions.table import Column
 WIDE = 10  # columns; a table with more is transposed
 
 
-Spreads = Mapping[str, float]  # by the name of a column
-
-
-def typical_spreads(tables: Sequence[MeasuredTable]) -> dict[str, float]:
-    """Typical standard deviation over seeds of each column: the root mean square over rows with several seeds; used for
-    rows of one seed."""
-    found: dict[str, dict[str, float]] = {}
-    for row in (row for each in tables for row in each.rows):
-        for name, std in row.std.items():
-            found.setdefault(name, {})[row.recipe] = std
-    return {name: sqrt(fmean(std**2 for std in rows.values())) for name, rows in found.items()}
-
-
-def reproduced(measured: MeasuredTable, spreads: Spreads) -> str:
+def reproduced(measured: MeasuredTable) -> str:
     """One table: our figures (mean, standard deviation), the paper's, and the runs."""
     parts = [f"### {measured.title}", f"`{measured.command}`. {measured.note}".strip()]
     parts.append(_tall(measured) if len(measured.columns) > WIDE else _broad(measured))
     if measured.orders:
-        parts += ["Orders:", orders(measured, spreads)]
+        parts += ["Orders:", orders(measured)]
     parts.append(_runs(measured))
     return "\n\n".join(parts)
 
@@ -73,13 +61,30 @@ def _paper(row: MeasuredRow, column: Column) -> str:
     return number(printed.value, column.digits) + (f" ({printed.note})" if printed.note else "")
 
 
-def orders(measured: MeasuredTable, spreads: Spreads) -> str:
-    """For each claim: the gap in the paper's figures, the gap in ours with its spread, and a verdict.
+@dataclass(frozen=True)
+class Judged:
+    """An order, the paper's gap and ours, and what follows from ours."""
 
-    A gap is significant if larger than the standard deviation of the difference of two seeds.
+    claim: str
+    column: Column
+    paper: float | None  # None: the claim is ours, no paper prints both figures
+    ours: float | None
+    spread: float | None
+    verdict: str
+
+
+HOLDS, FAILS, WITHIN = "holds", "**does not hold**", "within the seeds' spread"
+ONE_SEED, UNEQUAL, NOT_MEASURED = "one seed", "unequal epochs", "not measured"
+
+
+def judged(measured: MeasuredTable) -> list[Judged]:
+    """Every order of a table with its verdict.
+
+    An order is judged where each side has at least two seeds and both were trained for as many epochs; then the gap of
+    the means must be larger than the standard deviation of the difference of two seeds.
     """
     columns = {each.name: each for each in measured.columns}
-    rows = []
+    found = []
     for claim in measured.orders:
         column = columns[claim.column]
         better = measured.row(claim.better), claim.column
@@ -87,22 +92,32 @@ def orders(measured: MeasuredTable, spreads: Spreads) -> str:
         papers = [row.paper.get(claim.printed or name) for row, name in (better, worse)]
         paper = _gap(column, *(None if each is None else each.value for each in papers))
         ours = _gap(column, *(row.mean.get(name) for row, name in (better, worse)))
-        if better[0] is worse[0]:
-            spread = _paired_spread(better[0], (better[1], worse[1]), measured.rows)
-        else:
-            spread = _spread(better, worse, spreads)
+        one_row = better[0] is worse[0]
+        spread = _paired_spread(better[0], better[1], worse[1]) if one_row else _spread(better, worse)
         names = (f"{row.label}, {name}" if claim.worse_column else row.label for row, name in (better, worse))
-        rows.append(
-            (
-                " over ".join(names),
-                column.name,
-                "" if paper is None else f"{paper:+.{column.digits}f}",
-                ""
-                if ours is None
-                else f"{ours:+.{column.digits}f}{'' if spread is None else f' ± {spread:.{column.digits}f}'}",
-                _verdict(ours, spread) + _lengths(better[0], worse[0]),
-            )
-        )
+        if ours is None:
+            verdict = NOT_MEASURED
+        elif spread is None:
+            verdict = ONE_SEED
+        elif unequal := _unequal(better[0], worse[0]):
+            verdict = f"{UNEQUAL}: {unequal}"
+        elif abs(ours) <= spread:
+            verdict = WITHIN
+        else:
+            verdict = HOLDS if ours > 0 else FAILS
+        found.append(Judged(" over ".join(names), column, paper, ours, spread, verdict))
+    return found
+
+
+def orders(measured: MeasuredTable) -> str:
+    """For each claim: the gap in the paper's figures, the gap in ours with its spread, and a verdict."""
+    rows = []
+    for each in judged(measured):
+        digits = each.column.digits
+        spread = "" if each.spread is None else f" ± {each.spread:.{digits}f}"
+        paper = "ours" if each.paper is None else f"{each.paper:+.{digits}f}"
+        ours = "" if each.ours is None else f"{each.ours:+.{digits}f}{spread}"
+        rows.append((each.claim, each.column.name, paper, ours, each.verdict))
     return table(("claim", "by", "paper's gap", "our gap", ""), rows)
 
 
@@ -113,45 +128,30 @@ def _gap(column: Column, better: float | None, worse: float | None) -> float | N
     return worse - better if column.lower_is_better else better - worse
 
 
-def _lengths(better: MeasuredRow, worse: MeasuredRow) -> str:
-    """A remark if the rows were trained for different numbers of epochs."""
+def _unequal(better: MeasuredRow, worse: MeasuredRow) -> str:
+    """The epochs of two rows, where they differ.
+
+    Not where one is untrained, which is then what is compared, nor where both stopped by the same patience.
+    """
     lengths = [sorted({r.training.epochs for s in row.seeds for r in s.runs if r.training}) for row in (better, worse)]
-    if not all(lengths) or lengths[0] == lengths[1]:
+    if not all(lengths) or lengths[0] == lengths[1] or [0] in lengths:
         return ""
-    return " (epochs: " + " against ".join("/".join(map(str, each)) for each in lengths) + ")"
+    one, other = (RECIPES[row.recipe].schedule if row.recipe in RECIPES else None for row in (better, worse))
+    if one and other and one.patience and (one.epochs, one.patience) == (other.epochs, other.patience):
+        return ""
+    return " against ".join("/".join(map(str, each)) for each in lengths)
 
 
-def _spread(better: tuple[MeasuredRow, str], worse: tuple[MeasuredRow, str], spreads: Spreads) -> float | None:
-    """The standard deviation of the difference of two seeds; of a row of one seed, what is typical of the column."""
-    stds = [row.std.get(name, spreads.get(name)) for row, name in (better, worse)]
-    if stds[0] is None or stds[1] is None:
-        return None
-    return float((stds[0] ** 2 + stds[1] ** 2) ** 0.5)
+def _spread(better: tuple[MeasuredRow, str], worse: tuple[MeasuredRow, str]) -> float | None:
+    """The standard deviation of the difference of two seeds; None where a row has one seed."""
+    stds = [row.std.get(name) for row, name in (better, worse)]
+    return None if stds[0] is None or stds[1] is None else float((stds[0] ** 2 + stds[1] ** 2) ** 0.5)
 
 
-def _paired_spread(row: MeasuredRow, columns: tuple[str, str], rows: Sequence[MeasuredRow]) -> float | None:
-    """The standard deviation, over seeds, of the difference of two columns of one row; of a row of one seed, the root
-    mean square of that of the table's rows with several."""
-
-    def of(each: MeasuredRow) -> float | None:
-        both = [seed.figures for seed in each.seeds if set(columns) <= set(seed.figures)]
-        return stdev(seed[columns[0]] - seed[columns[1]] for seed in both) if len(both) > 1 else None
-
-    own = of(row)
-    others = [std for each in rows if (std := of(each)) is not None]
-    if own is not None or not others:
-        return own
-    return sqrt(fmean(std**2 for std in others))
-
-
-def _verdict(gap: float | None, spread: float | None) -> str:
-    if gap is None:
-        return "not measured"
-    if spread is None:
-        return f"{'for' if gap > 0 else 'against'}, of unknown spread"
-    if abs(gap) <= spread:
-        return "within the seeds' spread"
-    return "holds" if gap > 0 else "**does not hold**"
+def _paired_spread(row: MeasuredRow, one: str, other: str) -> float | None:
+    """The standard deviation, over seeds, of the difference of two columns of one row; None where it has one seed."""
+    both = [seed.figures for seed in row.seeds if {one, other} <= set(seed.figures)]
+    return stdev(seed[one] - seed[other] for seed in both) if len(both) > 1 else None
 
 
 def _runs(measured: MeasuredTable) -> str:
@@ -167,16 +167,24 @@ def _runs(measured: MeasuredTable) -> str:
 
 
 def all_orders(tables: Sequence[MeasuredTable]) -> str:
-    """How many claims hold, over all tables."""
-    spreads = typical_spreads(tables)
-    verdicts = [line.split(" | ")[-1] for each in tables for line in orders(each, spreads).splitlines()[2:]]
-    count = {
-        kind: sum(text in verdict for verdict in verdicts)
-        for kind, text in (("for", "holds"), ("against", "does not hold"), ("within", "within"), ("unknown", "unknown"))
-    }
-    return (
-        "An order counts where our gap is larger than the standard deviation of the difference of two seeds; a row of "
-        "one seed is taken to have the spread of the rows with several in that column. Over all tables: "
-        f"{count['for']} hold, {count['against']} do not, {count['within']} are within the seeds' spread, of "
-        f"{count['unknown']} no spread is known, the others were not measured."
-    )
+    """How many claims hold over all tables, those of the papers and ours apart."""
+    found = [each for measured in tables for each in judged(measured)]
+    lines = [
+        "An order holds where each side has at least two seeds, both were trained for as many epochs (or stopped by "
+        "the same patience, or one was not trained at all), and our gap is larger than the standard deviation of the "
+        "difference of two seeds."
+    ]
+    for whose, claims in (
+        ("Claims of the papers, whose figures stand beside ours", [each for each in found if each.paper is not None]),
+        ("Claims of ours, without a paper's figures", [each for each in found if each.paper is None]),
+    ):
+        count = {
+            kind: sum(each.verdict.startswith(kind) for each in claims)
+            for kind in (HOLDS, FAILS, WITHIN, UNEQUAL, ONE_SEED, NOT_MEASURED)
+        }
+        lines.append(
+            f"{whose}: {count[HOLDS]} hold, {count[FAILS]} do not, {count[WITHIN]} are within the seeds' spread, "
+            f"{count[UNEQUAL]} compare unequal epochs, {count[ONE_SEED]} rest on one seed, "
+            f"{count[NOT_MEASURED]} were not measured."
+        )
+    return "\n\n".join(lines)

@@ -1,6 +1,5 @@
 """analyses/tables/<table>.json: measured figures of a declared table, beside the paper's."""
 
-import json
 from datetime import date
 from pathlib import Path
 from statistics import mean, stdev
@@ -8,6 +7,7 @@ from statistics import mean, stdev
 from training.publishing.figures import FigureFile
 from training.records import Record, RecordFile
 from training.results.reproductions.table import Column, Order, PaperFigure, PaperTable, Row
+from training.runs.loop import read_result
 
 
 class Training(Record):
@@ -136,13 +136,8 @@ def _files(row: Row, figures: Path) -> list[Path]:
 
 
 def _training(folder: Path) -> Training | None:
-    path = folder / "result.json"
-    if not path.is_file():
+    if (result := read_result(folder)) is None:
         return None
-    result = json.loads(path.read_text(encoding="utf-8"))
     return Training(
-        dev=result["best"]["selection"],
-        best_epoch=result["best_epoch"],
-        epochs=result["epochs"],
-        seconds=result["seconds"],
+        dev=result.best["selection"], best_epoch=result.best_epoch, epochs=result.epochs, seconds=result.seconds
     )

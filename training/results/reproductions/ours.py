@@ -110,7 +110,6 @@ SHIPPED = PaperTable(
 _PAPERS = {
     "projection": "projection",
     "dan": "DAN",
-    "irnn": "iRNN",
     "rnn": "RNN",
     "lstm": "LSTM",
     "lstm-no-output-gate": "LSTM without output gate",
@@ -130,7 +129,7 @@ def _served() -> tuple[Row, ...]:
 
 GALLERY = PaperTable(
     name="gallery",
-    title="Every encoder of both papers of Wieting, as it is served",
+    title="Encoders of both papers of Wieting, as they are served",
     columns=TRANSFER,
     rows=_served(),
     note="As published, over the frozen words of `avg-paraphrase`; regressed to a teacher's cosines.",

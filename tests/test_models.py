@@ -1,0 +1,50 @@
+"""The published models against each other, and the records that are made of them."""
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from contract.golden import TOLERANCE, GoldenPairs
+from contract.manifest import Manifest
+from training.publishing.card import write_card
+from training.publishing.figures import FigureFile
+from training.results.reproductions import TABLES
+from training.results.reproductions.measured import MeasuredTable, collect
+
+ROOT = Path(__file__).parent.parent
+FIGURES, TABLE_FILES = ROOT / "analyses/figures", ROOT / "analyses/tables"
+MANIFESTS = {path.parent: Manifest.load(path.parent) for path in sorted((ROOT / "models").glob("*/manifest.json"))}
+
+
+def test_no_published_model_gives_the_answers_of_another() -> None:
+    raw = {
+        folder.name: {(pair.a, pair.b): pair.raw_score for pair in GoldenPairs.load(folder / "golden.json").pairs}
+        for folder in MANIFESTS
+    }
+    for one, other in combinations(raw, 2):
+        scores = [(raw[one][pair], raw[other][pair]) for pair in raw[one] if pair in raw[other]]
+        if all(a is not None and b is not None for a, b in scores):
+            assert max(abs(a - b) for a, b in scores) > TOLERANCE, f"{one} and {other} give the same answers"  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("folder", MANIFESTS, ids=lambda folder: folder.name)
+def test_a_card_is_that_of_its_manifest_and_no_model_is_an_untrained_one(folder: Path, tmp_path: Path) -> None:
+    manifest = MANIFESTS[folder]
+    write_card(manifest, tmp_path / "card.md")
+    assert (folder / "README.md").read_text(encoding="utf-8") == (tmp_path / "card.md").read_text(encoding="utf-8")
+    assert manifest.provenance.epoch_kept != 0
+
+
+def test_the_figures_of_a_published_run_are_those_of_its_manifest() -> None:
+    for manifest in MANIFESTS.values():
+        made = manifest.provenance
+        if "publication" in made.recipe:
+            (path,) = FIGURES.glob(f"{made.recipe['name']}-seed{made.seed}-int8.json")
+            assert FigureFile.load(path).figures == manifest.figures, path.name
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_the_figures_that_were_measured(name: str, tmp_path: Path) -> None:
+    stored = MeasuredTable.load(TABLE_FILES / f"{name}.json")
+    assert collect(TABLES[name], tmp_path, FIGURES, TABLE_FILES) == stored, "run `python -m training results`"
