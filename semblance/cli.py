@@ -13,19 +13,7 @@ from semblance import render
 from semblance.batch.command import batch
 from semblance.corpus.command import dedupe, search
 from semblance.extras import needs
-from semblance.options import (
-    ApiKey,
-    Json,
-    Local,
-    ModelName,
-    ModelsDir,
-    RerankModel,
-    RerankTop,
-    Timeout,
-    TopK,
-    Url,
-    client_of,
-)
+from semblance.options import File, Json, ModelName, ModelsDir, RerankModel, RerankTop, Service, TopK, asks
 from semblance.threshold.command import threshold
 from semblance.tuning import SETTINGS, tune
 from semblance.version import version
@@ -80,49 +68,36 @@ def common(
 
 
 @app.command()
+@asks
 def score(
+    service: Service,
     a: Annotated[str, typer.Argument(metavar="A", help="a sentence")],
     b: Annotated[str, typer.Argument(metavar="B", help="another")],
     model: ModelName = None,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """How alike two sentences are, from 0 to 1."""
-    with client_of(url, local, models_dir, api_key, timeout, _PAIR) as client:
+    with service.client(_PAIR) as client:
         answer = client.similarity([(a, b)], model=model)
     _print(answer, as_json, render.similarity)
 
 
 @app.command()
+@asks
 def rank(
+    service: Service,
     query: Annotated[str, typer.Argument(help="a question, or any text")],
     candidates: Annotated[list[str] | None, typer.Argument(help="texts to order; without them see --file")] = None,
-    file: Annotated[
-        typer.FileText | None,
-        typer.Option(
-            encoding="utf-8", errors="surrogateescape", help="candidates, one a line; - or nothing for standard input"
-        ),
-    ] = None,
+    file: File = None,
     top_k: TopK = None,
     model: ModelName = None,
     rerank_model: RerankModel = None,
     rerank_top: RerankTop = None,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """Order candidates by their similarity to a query, best first."""
-    if candidates and file:
-        raise typer.BadParameter("give candidates or --file, not both")
-    texts = candidates or _lines(file, "candidates")
-    with client_of(url, local, models_dir, api_key, timeout, _RANKING) as client:
+    texts = _texts(candidates, file, "candidates")
+    with service.client(_RANKING) as client:
         answer = client.rank(query, texts, top_k=top_k, model=model, rerank_model=rerank_model, rerank_top=rerank_top)
     if as_json:
         found = _plain(answer)
@@ -134,32 +109,26 @@ def rank(
 
 
 @app.command()
+@asks
 def entail(
+    service: Service,
     premise: Annotated[str, typer.Argument(help="what is taken to be true")],
     hypothesis: Annotated[str, typer.Argument(help="what may follow from it")],
     model: ModelName = None,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """Whether the second sentence follows from the first, contradicts it, or neither."""
-    with client_of(url, local, models_dir, api_key, timeout, _PAIR) as client:
+    with service.client(_PAIR) as client:
         answer = client.entailment([(premise, hypothesis)], model=model)
     _print(answer, as_json, render.entailment)
 
 
 @app.command()
+@asks
 def classify(
+    service: Service,
     texts: Annotated[list[str] | None, typer.Argument(help="texts to label; without them see --file")] = None,
-    file: Annotated[
-        typer.FileText | None,
-        typer.Option(
-            encoding="utf-8", errors="surrogateescape", help="texts, one a line; - or nothing for standard input"
-        ),
-    ] = None,
+    file: File = None,
     label: Annotated[
         list[str] | None, typer.Option(help="a label, once for each; without any, those that a model has itself")
     ] = None,
@@ -169,61 +138,41 @@ def classify(
     multi_label: Annotated[bool, typer.Option("--multi-label", help="judge each label by itself")] = False,
     model: ModelName = None,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """Label texts: with labels of your own, or with those that a model has itself."""
-    if texts and file:
-        raise typer.BadParameter("give texts or --file, not both")
-    given = texts or _lines(file, "texts")
-    with client_of(url, local, models_dir, api_key, timeout, _TEXTS) as client:
+    given = _texts(texts, file, "texts")
+    with service.client(_TEXTS) as client:
         answer = client.classify(given, label or None, template=template, multi_label=multi_label, model=model)
     _print(answer, as_json, lambda labels: render.labels(labels, given))
 
 
 @app.command()
+@asks
 def explain(
+    service: Service,
     a: Annotated[str, typer.Argument(metavar="A", help="a sentence")],
     b: Annotated[str, typer.Argument(metavar="B", help="another")],
     model: ModelName = None,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """What made the score of two sentences, word by word."""
-    with client_of(url, local, models_dir, api_key, timeout, _PAIR) as client:
+    with service.client(_PAIR) as client:
         answer = client.explain(a, b, model=model)
     _print(answer, as_json, lambda explanation: render.explanation(explanation, Console().width))
 
 
 @app.command()
+@asks
 def embed(
+    service: Service,
     sentences: Annotated[list[str] | None, typer.Argument(help="texts to embed; without them see --file")] = None,
-    file: Annotated[
-        typer.FileText | None,
-        typer.Option(
-            encoding="utf-8", errors="surrogateescape", help="sentences, one a line; - or nothing for standard input"
-        ),
-    ] = None,
+    file: File = None,
     model: ModelName = None,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """Sentence embeddings: the first numbers of each, or with --json all of them."""
-    if sentences and file:
-        raise typer.BadParameter("give sentences or --file, not both")
-    texts = sentences or _lines(file, "sentences")
-    with client_of(url, local, models_dir, api_key, timeout, _SENTENCES) as client:
+    texts = _texts(sentences, file, "sentences")
+    with service.client(_SENTENCES) as client:
         answer = client.embed(texts, model=model)
     if as_json:
         found = {"model": answer.model, "dim": answer.dim, "embeddings": answer.embeddings.tolist()}
@@ -234,16 +183,13 @@ def embed(
 
 
 @app.command()
+@asks
 def models(
+    service: Service,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """The models, what each can do, and the limits of a request."""
-    with client_of(url, local, models_dir, api_key, timeout) as client:
+    with service.client() as client:
         answer = client.models()
     _print(answer, as_json, render.models)
 
@@ -280,12 +226,16 @@ app.command()(search)
 app.command()(threshold)
 
 
-def _lines(file: TextIO | None, what: str) -> list[str]:
-    """The lines of a file or of standard input, without empty ones.
+def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]:
+    """The texts given, or the lines of a file or of standard input, without empty ones.
 
     Raises:
-        BadParameter: standard input is a terminal, or there is no text.
+        BadParameter: both are given, standard input is a terminal, or there is no text.
     """
+    if given and file:
+        raise typer.BadParameter(f"give {what} or --file, not both")
+    if given:
+        return given
     if file is None and sys.stdin.isatty():
         raise typer.BadParameter(f"give {what}, --file, or lines on standard input")
     if isinstance(sys.stdin, TextIOWrapper):

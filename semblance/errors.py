@@ -5,7 +5,7 @@ SemblanceError
 ├── InvalidArgument          a method of a client cannot send what it was given; also a ValueError
 ├── CannotStart              the service in this process: a setting or a model is invalid
 ├── BatchError               a batch cannot start or continue: its files, columns or settings
-├── StillBusy                a batch gave up: the service refused every request for too long
+├── StillBusy                a batch gave up: the service refused a request for too long
 ├── NoAnswer                 no connection, or it broke
 │   └── TimedOut             no answer in time
 ├── UnexpectedAnswer         the answer is not of this service: a proxy's page, another program
@@ -49,7 +49,7 @@ class BatchError(SemblanceError):
 
 
 class StillBusy(SemblanceError):
-    """The service refused every request of a batch for longer than `patience` seconds."""
+    """The service refused a request of a batch for longer than `patience` seconds."""
 
     def __init__(self, last: "RequestFailed", patience: float) -> None:
         asked = f", and asks to wait {last.retry_after:g} seconds more" if last.retry_after else ""

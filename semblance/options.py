@@ -1,10 +1,13 @@
-"""Options that several commands share, and the client that they select."""
+"""Options that several commands share, and whom they select to ask."""
 
+import inspect
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,19 +18,14 @@ from semblance.client import Client
 from semblance.errors import RequestFailed
 from semblance.retries import Retries
 
-Url = Annotated[str | None, typer.Option(envvar="SEMBLANCE_URL", help="service to ask, such as http://127.0.0.1:8000")]
-Local = Annotated[bool, typer.Option("--local", help="open the models here even if SEMBLANCE_URL is set")]
 ModelsDir = Annotated[
     Path | None,
     typer.Option(help="folder of models to open here, as --local [default: SEMBLANCE_MODELS_DIR, or models]"),
 ]
-ApiKey = Annotated[
-    str | None,
-    typer.Option(
-        envvar="SEMBLANCE_API_KEY", show_envvar=True, help="of the service; in the variable other users do not see it"
-    ),
+File = Annotated[
+    typer.FileText | None,
+    typer.Option(encoding="utf-8", errors="surrogateescape", help="texts, one a line; - or nothing for standard input"),
 ]
-Timeout = Annotated[float, typer.Option(min=0.001, help="seconds to wait for an answer of a service")]
 Json = Annotated[bool, typer.Option("--json", help="print the answer as one line of JSON")]
 ModelName = Annotated[str | None, typer.Option(help="who answers; see `semblance models` [default: the service's]")]
 RerankModel = Annotated[str | None, typer.Option(help="a second model, which orders the best again")]
@@ -40,58 +38,80 @@ Patience = Annotated[
 TopK = Annotated[int | None, typer.Option(min=1, help="how many of the best to give; all without it")]
 
 
-@contextmanager
-def client_of(
-    url: str | None,
-    local: bool,
-    models_dir: Path | None,
-    api_key: str | None,
-    timeout: float,
-    words: Mapping[str, str] | None = None,
-) -> Iterator[Client]:
-    """The client that the options select, closed afterwards; its errors name what the user typed.
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Whom a command asks: a service, or models that are opened here. Its fields are the options of such commands."""
 
-    `words` is field of the request -> its name on the command line; "*" stands for the number of an item.
+    url: Annotated[
+        str | None, typer.Option(envvar="SEMBLANCE_URL", help="service to ask, such as http://127.0.0.1:8000")
+    ] = None
+    local: Annotated[bool, typer.Option("--local", help="open the models here even if SEMBLANCE_URL is set")] = False
+    models_dir: ModelsDir = None
+    api_key: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SEMBLANCE_API_KEY",
+            show_envvar=True,
+            help="of the service; in the variable other users do not see it",
+        ),
+    ] = None
+    timeout: Annotated[float, typer.Option(min=0.001, help="seconds to wait for an answer of a service")] = 30.0
 
-    Raises:
-        InvalidArgument: the URL or the key is invalid.
-        SemblanceError: raised by the client.
-    """
-    if opens_models(url, local, models_dir):
-        client = Client.local(models_dir)
-    else:
-        assert url is not None, "without one the models are opened here"
-        client = Client(url, api_key=api_key, timeout=timeout)
-    with client:
-        try:
-            yield client
-        except RequestFailed as error:
-            raise error.about(in_words(error, {**_OPTIONS, **(words or {})})) from None
+    @property
+    def is_here(self) -> bool:
+        """Whether to open the models in this process; if so, silences the service's log: errors carry its messages."""
+        here = self.url is None or self.local or self.models_dir is not None
+        if here:
+            logging.getLogger("service").addHandler(logging.NullHandler())
+        return here
+
+    @contextmanager
+    def client(self, words: Mapping[str, str] | None = None) -> Iterator[Client]:
+        """The client, closed afterwards; its errors name what the user typed.
+
+        `words` is field of the request -> its name on the command line; "*" stands for the number of an item.
+
+        Raises:
+            SemblanceError: raised by the client.
+        """
+        if self.is_here:
+            client = Client.local(self.models_dir)
+        else:
+            assert self.url is not None, "without one the models are opened here"
+            client = Client(self.url, api_key=self.api_key, timeout=self.timeout)
+        with client:
+            try:
+                yield client
+            except RequestFailed as error:
+                raise error.about(in_words(error, {**_OPTIONS, **(words or {})})) from None
+
+    def of_batch(self) -> Asked:
+        """Whom a batch asks: models here, of which only those asked are opened, or a service.
+
+        The client of a service does not retry refusals, because the batch does.
+
+        Raises:
+            InvalidArgument: the URL or the key is invalid.
+            CannotStart: the models folder cannot be read.
+        """
+        if self.is_here:
+            return LocalModels(self.models_dir)
+        assert self.url is not None, "without one the models are opened here"
+        return AsyncClient(self.url, api_key=self.api_key, timeout=self.timeout, retries=Retries(statuses=frozenset()))
 
 
-def async_client_of(
-    url: str | None, local: bool, models_dir: Path | None, api_key: str | None, timeout: float
-) -> Asked:
-    """Whom a batch asks: models here, of which only those asked are opened, or a service.
+def asks(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameter `service` stands for the options that `Service` has."""
+    whole, by_name = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
+    own = [p.replace(kind=by_name) for p in whole.parameters.values() if p.name != "service"]
+    others = [inspect.Parameter(f.name, by_name, default=f.default, annotation=f.type) for f in fields(Service)]
 
-    The client of a service does not retry refusals, because the batch does (see `semblance/batch/pace.py`).
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        command(service=Service(**{field.name: given.pop(field.name) for field in fields(Service)}), **given)
 
-    Raises:
-        InvalidArgument: the URL or the key is invalid.
-        CannotStart: the models folder cannot be read.
-    """
-    if opens_models(url, local, models_dir):
-        return LocalModels(models_dir)
-    assert url is not None, "without one the models are opened here"
-    return AsyncClient(url, api_key=api_key, timeout=timeout, retries=Retries(statuses=frozenset()))
-
-
-def opens_models(url: str | None, local: bool, models_dir: Path | None) -> bool:
-    """Whether to open the models in this process; if so, silences the service's log: errors carry its messages."""
-    here = url is None or local or models_dir is not None
-    if here:
-        logging.getLogger("service").addHandler(logging.NullHandler())
-    return here
+    wrapped.__signature__ = whole.replace(parameters=[*own, *others])  # type: ignore[attr-defined]
+    return wrapped
 
 
 def in_words(error: RequestFailed, words: Mapping[str, str]) -> str | None:

@@ -44,7 +44,7 @@ class Retries:
         growing = wait_exponential(multiplier=self.first_wait, max=self.longest_wait)
         return {
             "stop": stop_after_attempt(self.retries + 1),
-            "wait": wait_combine(_AskedOr(growing), wait_random(0, self.jitter)),
+            "wait": wait_combine(AskedOr(growing), wait_random(0, self.jitter)),
             "retry": retry_if_exception(self.worth_it),
             "reraise": True,
         }
@@ -56,13 +56,14 @@ class Retries:
         return isinstance(error, NoAnswer)
 
 
-class _AskedOr(wait_base):
+class AskedOr(wait_base):
     """The wait that the service asked for, or else `own`."""
 
     def __init__(self, own: wait_base) -> None:
         self._own = own
 
     def __call__(self, retry_state: RetryCallState) -> float:
+        """Seconds to wait before the next try."""
         error = retry_state.outcome.exception() if retry_state.outcome else None
         if isinstance(error, RequestFailed) and error.retry_after is not None:
             return error.retry_after

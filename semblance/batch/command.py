@@ -1,37 +1,30 @@
-"""The command `semblance batch`: shows a progress bar, prints one line or JSON at the end."""
+"""The command `semblance batch`: shows its progress, prints one line or JSON at the end."""
 
-import asyncio
 import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from semblance.batch.job import PATIENCE, Progress, run_batch
 from semblance.batch.local import LocalModels
+from semblance.batch.rows import Say, Step
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.exits import SKIPPED
 from semblance.options import (
-    ApiKey,
     Concurrency,
     Json,
-    Local,
     ModelName,
-    ModelsDir,
     Overwrite,
     Patience,
     RerankModel,
     RerankTop,
-    Timeout,
+    Service,
     TopK,
-    Url,
-    async_client_of,
-    opens_models,
+    asks,
 )
+from semblance.progress import run_shown
 
 
 class Engine(StrEnum):
@@ -52,7 +45,9 @@ class BatchTask(StrEnum):
     embed = "embed"
 
 
+@asks
 def batch(
+    service: Service,
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=".jsonl, .csv, .tsv or .parquet")],
     output: Annotated[Path, typer.Argument(help="one of these too; columns of the input come along")],
     task: Annotated[BatchTask, typer.Option(help="what to ask of each row")] = BatchTask.similarity,
@@ -77,11 +72,6 @@ def batch(
     workers: Annotated[int, typer.Option(min=1, help="of an engine: processes, each with the model")] = 2,
     patience: Patience = PATIENCE,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """Ask about every row of a file.
 
@@ -97,41 +87,28 @@ def batch(
         rerank_model=rerank_model,
         rerank_top=rerank_top,
     )
-    errors = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    if engine is not Engine.here and not service.is_here:
+        raise typer.BadParameter("it runs models of a folder: give no --url, or --local", param_hint="--engine")
 
-    async def run() -> Progress:
-        with Bar(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
-            shown = bar.add_task("0 rows", total=None)
+    async def run(step: Step, say: Say) -> Progress:
+        def watch(done: Progress) -> None:
+            step(f"{done.rows:,} rows", done.position / max(1, done.total))
 
-            def watch(done: Progress) -> None:
-                bar.update(shown, completed=done.position, total=done.total, description=f"{done.rows:,} rows")
+        asked = service.of_batch() if engine is Engine.here else _on_ray(service.models_dir, workers)
+        async with asked as client:
+            return await run_batch(
+                client,
+                source,
+                output,
+                options,
+                overwrite=overwrite,
+                concurrency=concurrency if engine is Engine.here else max(concurrency, 2 * workers),
+                patience=patience,
+                watch=watch,
+                say=say,
+            )
 
-            here = opens_models(url, local, models_dir)
-            if engine is not Engine.here and not here:
-                raise typer.BadParameter("it runs models of a folder: give no --url, or --local", param_hint="--engine")
-            async with (
-                _models_here(models_dir, engine, workers)
-                if here
-                else async_client_of(url, local, models_dir, api_key, timeout)
-            ) as client:
-                return await run_batch(
-                    client,
-                    source,
-                    output,
-                    options,
-                    overwrite=overwrite,
-                    concurrency=concurrency if engine is Engine.here else max(concurrency, 2 * workers),
-                    patience=patience,
-                    watch=watch,
-                    say=lambda line: errors.print(f"semblance: {line}", markup=False, highlight=False, soft_wrap=True),
-                )
-
-    try:
-        done = asyncio.run(run())
-    except KeyboardInterrupt:
-        typer.echo("semblance: interrupted; the same command goes on from here", err=True)
-        raise
+    done = run_shown(run)
     errors_file = f"{output}.errors.jsonl"
     if as_json:
         summary = {"rows": done.rows, "skipped": done.skipped, "output": str(output)}
@@ -143,9 +120,7 @@ def batch(
         raise typer.Exit(SKIPPED)
 
 
-def _models_here(models_dir: Path | None, engine: Engine, workers: int) -> LocalModels:
-    if engine is Engine.here:
-        return LocalModels(models_dir)
+def _on_ray(models_dir: Path | None, workers: int) -> LocalModels:
     from semblance.engines.ray import RayWorkers
 
     pool = RayWorkers(workers)

@@ -1,11 +1,13 @@
 """The types that every other module of a batch works with: rows, chunks of rows, sources, kinds of output columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 Row = dict[str, Any]
 Kind = Literal["number", "text", "flag", "place", "places", "numbers", "vector"]  # of an output column
+Say = Callable[[str], None]  # a line for the user
+Step = Callable[[str, float], None]  # what is being done, and which share of it is done
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,13 @@ class Chunk:
     position: int
     table: Any = None
     lines: Sequence[int] = ()
+
+    def part(self, start: int, size: int, since: int) -> "Chunk":
+        """At most `size` of its rows, from `start` on; `since` is the position where the chunk begins."""
+        rows = self.rows[start : start + size]
+        position = since + (self.position - since) * (start + len(rows)) // len(self.rows)
+        table = None if self.table is None else self.table.slice(start, size)
+        return Chunk(self.before + start, rows, position, table, self.lines[start : start + size])
 
 
 class Source(Protocol):

@@ -13,13 +13,14 @@ from semblance.batch.stores import AppendOnly, Store
 from semblance.batch.tasks import BadRow
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answered:
-    """A chunk's answers by position, and the reason for every row without one."""
+    """A chunk's answers by position, the reason for every row without one, and how long its requests took."""
 
     chunk: Chunk
     cells: dict[int, Row]
     bad: dict[int, BadRow]
+    seconds: float = 0.0
 
 
 class Writer:

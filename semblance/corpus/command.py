@@ -1,33 +1,18 @@
 """The commands `semblance dedupe` and `semblance search`."""
 
-import asyncio
 import json
-from collections.abc import Callable, Coroutine
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from semblance.batch.job import PATIENCE, Say
+from semblance.batch.job import PATIENCE
+from semblance.batch.rows import Say, Step
 from semblance.exits import SKIPPED
-from semblance.options import (
-    ApiKey,
-    Concurrency,
-    Json,
-    Local,
-    ModelName,
-    ModelsDir,
-    Overwrite,
-    Patience,
-    Timeout,
-    Url,
-    async_client_of,
-)
+from semblance.options import Concurrency, Json, ModelName, Overwrite, Patience, Service, asks
+from semblance.progress import run_shown
 
-T = TypeVar("T")
 Output = Annotated[Path, typer.Argument(help=".jsonl, .csv, .tsv or .parquet; columns of the input come along")]
 Prefix = Annotated[str, typer.Option(help="put before the names of the new columns")]
 Keep = Annotated[
@@ -42,7 +27,9 @@ Exact = Annotated[
 ]
 
 
+@asks
 def dedupe(
+    service: Service,
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=".jsonl, .csv, .tsv or .parquet")],
     output: Output,
     column: Annotated[str, typer.Option(help="of the texts")] = "sentence",
@@ -56,11 +43,6 @@ def dedupe(
     concurrency: Concurrency = 4,
     patience: Patience = PATIENCE,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """Find near-duplicates in a file: each row gets its cluster.
 
@@ -73,8 +55,8 @@ def dedupe(
 
     asking = Asking(model, concurrency, patience, overwrite, keep)
 
-    async def ask(step: Callable[[str, float], None], say: Say) -> Any:
-        async with async_client_of(url, local, models_dir, api_key, timeout) as client:
+    async def ask(step: Step, say: Say) -> Any:
+        async with service.of_batch() as client:
             return await run(
                 client,
                 source,
@@ -89,7 +71,7 @@ def dedupe(
                 say=say,
             )
 
-    done = _shown(ask)
+    done = run_shown(ask)
     _tell(
         done,
         output,
@@ -99,7 +81,9 @@ def dedupe(
     )
 
 
+@asks
 def search(
+    service: Service,
     corpus: Annotated[Path, typer.Argument(help="the file to search: .jsonl, .csv, .tsv or .parquet")],
     queries: Annotated[Path, typer.Argument(help="the file of queries")],
     output: Output,
@@ -115,11 +99,6 @@ def search(
     concurrency: Concurrency = 4,
     patience: Patience = PATIENCE,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """Find the nearest texts of a file for each query of another.
 
@@ -132,8 +111,8 @@ def search(
 
     asking = Asking(model, concurrency, patience, overwrite, keep)
 
-    async def ask(step: Callable[[str, float], None], say: Say) -> Any:
-        async with async_client_of(url, local, models_dir, api_key, timeout) as client:
+    async def ask(step: Step, say: Say) -> Any:
+        async with service.of_batch() as client:
             return await run(
                 client,
                 corpus,
@@ -149,7 +128,7 @@ def search(
                 say=say,
             )
 
-    done = _shown(ask)
+    done = run_shown(ask)
     left_out = f", left out of {corpus.name}: {done.left_out:,}" if done.left_out else ""
     _tell(
         done,
@@ -158,24 +137,6 @@ def search(
         f"queries: {done.queries:,}, distinct texts: {done.texts:,}{left_out}",
         f"{top_k} nearest" if not done.exact else None,
     )
-
-
-def _shown(ask: Callable[[Callable[[str, float], None], Say], Coroutine[Any, Any, T]]) -> T:
-    """Run it under a progress bar on standard error."""
-    errors = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
-        shown = bar.add_task("", total=1.0)
-        try:
-            return asyncio.run(
-                ask(
-                    lambda what, share: bar.update(shown, description=what, completed=share),
-                    lambda line: errors.print(f"semblance: {line}", markup=False, highlight=False, soft_wrap=True),
-                )
-            )
-        except KeyboardInterrupt:
-            typer.echo("semblance: interrupted; the same command goes on from here", err=True)
-            raise
 
 
 def _tell(done: Any, output: Path, as_json: bool, line: str, approximate: str | None) -> None:

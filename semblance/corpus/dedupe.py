@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from semblance.batch.job import Asked, Say
-from semblance.batch.rows import Kind
+from semblance.batch.job import Asked
+from semblance.batch.rows import Kind, Say, Step
 from semblance.corpus.clusters import cluster
 from semblance.corpus.neighbours import QUERIES_AT_ONCE, Near, Neighbours
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
-from semblance.corpus.work import Asking, Output, Step, forget, opened, place, read
+from semblance.corpus.work import Asking, Output, forget, opened, place, read
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from semblance.batch.job import Asked, Say
-from semblance.batch.rows import Chunk, Kind
+from semblance.batch.job import Asked
+from semblance.batch.rows import Chunk, Kind, Say, Step
 from semblance.corpus.neighbours import Neighbours
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
-from semblance.corpus.work import Asking, Output, Step, forget, opened, place, read
+from semblance.corpus.work import Asking, Output, forget, opened, place, read
 from semblance.errors import BatchError
 
 

@@ -1,22 +1,20 @@
 """What both commands do first: a file's distinct texts, their vectors, and messages about progress."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from semblance.batch.checkpoint import Checkpoint, Files
 from semblance.batch.formats import JSON_LINES, KNOWN, PARQUET, SEPARATORS, open_store
-from semblance.batch.job import PATIENCE, Asked, Progress, Say
-from semblance.batch.rows import Chunk, Kind, Source
+from semblance.batch.job import PATIENCE, Asked, Progress
+from semblance.batch.rows import Chunk, Kind, Say, Source, Step
 from semblance.batch.tasks import BadRow
 from semblance.batch.writer import Answered, Writer
 from semblance.corpus import vectors
 from semblance.corpus.texts import Input, Texts, collect, input_of
 from semblance.corpus.vectors import Vectors
 from semblance.errors import BatchError
-
-Step = Callable[[str, float], None]  # what is being done, and which share of it is done
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from semblance.batch.formats import KNOWN
-from semblance.options import ApiKey, Json, Local, ModelName, ModelsDir, Timeout, Url, async_client_of
+from semblance.options import Json, ModelName, Service, asks
 
 SHOWN = np.arange(0.1, 1.0, 0.1)  # thresholds of the table, beside the recommended one
 
@@ -28,7 +28,9 @@ class ThresholdTask(StrEnum):
     entailment = "entailment"
 
 
+@asks
 def threshold(
+    service: Service,
     pairs: Annotated[Path, typer.Argument(help=f"labelled pairs: {KNOWN}")],
     model: ModelName = None,
     task: Annotated[ThresholdTask, typer.Option(help="whose score; of entailment its probability")] = (
@@ -44,11 +46,6 @@ def threshold(
     seed: Annotated[int, typer.Option(min=0, help="of the resampling")] = 1,
     plot: Annotated[Path | None, typer.Option(help="write a picture there: .png, .svg or .pdf")] = None,
     as_json: Json = False,
-    url: Url = None,
-    local: Local = False,
-    models_dir: ModelsDir = None,
-    api_key: ApiKey = None,
-    timeout: Timeout = 30.0,
 ) -> None:
     """Choose a threshold of a model's score on labelled pairs of your own: docs/threshold.md."""
     from semblance.threshold.choice import choose, quality, resampled
@@ -57,7 +54,7 @@ def threshold(
     read = read_pairs(pairs, tuple(column) if column else COLUMNS)
 
     async def ask() -> tuple[str, npt.NDArray[np.float64], int]:
-        async with async_client_of(url, local, models_dir, api_key, timeout) as client:
+        async with service.of_batch() as client:
             return await scores_of(client, read, model, task.value)
 
     name, scores, cut = asyncio.run(ask())

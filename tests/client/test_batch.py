@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -591,6 +592,15 @@ def test_interrupted_by_the_keyboard(url: str, tmp_path: Path) -> None:
     assert (process.returncode, out) == (130, "")
     assert err == "semblance: interrupted; the same command goes on from here\n"
     assert json.loads((tmp_path / "out.jsonl.checkpoint.json").read_text())["rows"] < 200_000
+
+
+def test_without_a_terminal_it_says_now_and_then_how_far_it_is(
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semblance.progress.EVERY", 0.0)
+    code, _, err = batch(write(tmp_path / "in.jsonl", rows(20)), tmp_path / "out.jsonl")
+    assert code == 0
+    assert re.fullmatch(r"semblance: 16 rows, \d+%\nsemblance: 20 rows, 100%\n", err)
 
 
 # what cannot be

@@ -1,17 +1,19 @@
-"""A batch against a busy service: on a clock that moves only when somebody waits, and against a real one."""
+"""A batch against a busy or slow service: on a clock that moves only when somebody waits, and against a real one."""
 
 import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
+import tenacity
 
 from semblance import AsyncClient, Retries
-from semblance.batch.job import run_batch
-from semblance.batch.pace import Pace
+from semblance.batch import job
+from semblance.batch.job import Patient, run_batch
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.errors import RequestFailed, StillBusy, request_failed
 from semblance.exits import exit_code
@@ -45,19 +47,21 @@ def refusal(code: str = "overloaded", status: int = 429, retry_after: float | No
 
 
 class Busy(AsyncClient):
-    """Refuses requests of more than some rows, or more than some at once, as a service without room does."""
+    """Refuses the first requests, or more than some at once; rows may take time."""
 
     def __init__(
         self,
         inner: AsyncClient,
         *,
-        rows: int = 10**6,
+        moves: Clock | None = None,
+        seconds_of_a_row: float = 0.0,
         at_once: int = 10**6,
         first: int = 0,
         error: Callable[[], RequestFailed] = refusal,
     ) -> None:
         self._inner = inner
-        self._rows, self._at_once, self._error = rows, at_once, error
+        self._clock, self._seconds = moves, seconds_of_a_row
+        self._at_once, self._error = at_once, error
         self._first = first  # refused whatever they are
         self._under_way = 0
         self.sizes: list[int] = []
@@ -71,15 +75,19 @@ class Busy(AsyncClient):
         self._under_way += 1
         try:
             await asyncio.sleep(0)
-            if len(self.sizes) <= self._first or len(pairs) > self._rows or self._under_way > self._at_once:
+            if len(self.sizes) <= self._first or self._under_way > self._at_once:
                 self.refused += 1
                 raise self._error()
+            if self._clock is not None:
+                self._clock.now += self._seconds * len(pairs)
             return await self._inner.similarity(pairs, model=model)
         finally:
             self._under_way -= 1
 
 
-def answered_by(url: str, tmp_path: Path, clock: Clock, n: int = 600, **busy: Any) -> tuple[Busy, list[str]]:
+def answered_by(
+    url: str, tmp_path: Path, clock: Clock, n: int = 600, concurrency: int = 4, patience: float = 600.0, **busy: Any
+) -> tuple[Busy, list[str]]:
     """All rows of a batch are answered; the client, and what the batch said."""
     source, output = write(tmp_path / "in.jsonl", rows(n)), tmp_path / "out.jsonl"
     said: list[str] = []
@@ -87,7 +95,16 @@ def answered_by(url: str, tmp_path: Path, clock: Clock, n: int = 600, **busy: An
     async def ask() -> Busy:
         async with AsyncClient(url) as inner:
             client = Busy(inner, **busy)
-            done = await run_batch(client, source, output, OPTIONS, say=said.append, sleep=clock.sleep)
+            done = await run_batch(
+                client,
+                source,
+                output,
+                OPTIONS,
+                concurrency=concurrency,
+                patience=patience,
+                say=said.append,
+                sleep=clock.sleep,
+            )
             assert (done.rows, done.skipped) == (n, 0)
             return client
 
@@ -99,31 +116,58 @@ def answered_by(url: str, tmp_path: Path, clock: Clock, n: int = 600, **busy: An
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("semblance.batch.job.Pace", lambda *args, **more: Pace(*args, **more, clock=made))
+    monkeypatch.setattr(tenacity, "time", SimpleNamespace(monotonic=made))
+    monkeypatch.setattr(job, "monotonic", made)
     return made
 
 
-def test_requests_shrink_until_the_service_takes_them(url: str, tmp_path: Path, clock: Clock) -> None:
-    client, said = answered_by(url, tmp_path, clock, rows=20)
-    assert client.refused < len(client.sizes) / 2
-    assert max(client.sizes[-10:]) < 128
-    assert said == ["the service is busy: asking more slowly, and waiting as it asks"]
-
-
-def test_fewer_requests_at_once(url: str, tmp_path: Path, clock: Clock) -> None:
-    client, _ = answered_by(url, tmp_path, clock, 2000, at_once=1)
-    assert client.refused < len(client.sizes) / 2
+def test_no_more_at_once_than_the_service_takes_is_a_matter_of_waiting(url: str, tmp_path: Path, clock: Clock) -> None:
+    client, said = answered_by(url, tmp_path, clock, patience=1e9, at_once=1)
+    assert client.refused
+    assert said == ["the service is busy: waiting as it asks"]
 
 
 def test_a_service_that_is_busy_for_a_while_is_waited_for(url: str, tmp_path: Path, clock: Clock) -> None:
     client, _ = answered_by(url, tmp_path, clock, first=30, error=lambda: refusal(retry_after=2.0))
-    assert client.refused == 30
-    assert 30 <= clock.now - 100 <= 300  # seconds, of the clock that only waits move
+    assert client.refused > 20
+    assert all(2.0 <= wait <= 2.0 + job.JITTER for wait in clock.waits)
+
+
+def test_requests_grow_while_answers_are_quick(url: str, tmp_path: Path, clock: Clock) -> None:
+    client, _ = answered_by(url, tmp_path, clock, 1500, concurrency=1)
+    assert client.sizes[:5] == [16, 32, 64, 128, 16]  # the last of a whole chunk of the file
+    assert max(client.sizes) == 256
+
+
+def test_requests_shrink_to_what_a_slow_model_answers_in_seconds(url: str, tmp_path: Path, clock: Clock) -> None:
+    client, _ = answered_by(url, tmp_path, clock, 100, concurrency=1, moves=clock, seconds_of_a_row=0.5)
+    assert client.sizes[:3] == [16, 8, 4]
+    assert set(client.sizes[2:]) == {4}
+
+
+def test_interrupted_with_a_slow_model_it_has_kept_rows(url: str, tmp_path: Path, clock: Clock) -> None:
+    """Of a model that takes half a second for a row, after 25 seconds."""
+
+    class Interrupted(Busy):
+        async def similarity(self, pairs: Any, **options: Any) -> Similarities:
+            if clock.now > 125:
+                raise KeyboardInterrupt
+            return await super().similarity(pairs, **options)
+
+    async def ask() -> None:
+        async with AsyncClient(url) as inner:
+            client = Interrupted(inner, moves=clock, seconds_of_a_row=0.5)
+            source = write(tmp_path / "in.jsonl", rows(600))
+            await run_batch(client, source, tmp_path / "out.jsonl", OPTIONS, concurrency=1, sleep=clock.sleep)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(ask())
+    assert json.loads((tmp_path / "out.jsonl.checkpoint.json").read_text())["rows"] >= 40
 
 
 def test_a_limit_on_the_rate_is_no_reason_for_smaller_requests(url: str, tmp_path: Path, clock: Clock) -> None:
     client, _ = answered_by(url, tmp_path, clock, first=6, error=lambda: refusal("rate_limited", retry_after=30.0))
-    assert set(client.sizes) == {256, 600 - 2 * 256}
+    assert max(client.sizes) >= 64
     assert clock.now >= 130
 
 
@@ -142,22 +186,22 @@ def test_a_service_that_never_answers_is_given_up_with_a_clear_message(url: str,
 def test_who_asks_for_more_patience_than_there_is_is_not_waited_for(url: str, tmp_path: Path, clock: Clock) -> None:
     with pytest.raises(StillBusy, match="and asks to wait 3600 seconds more"):
         answered_by(url, tmp_path, clock, first=10**6, error=lambda: refusal("rate_limited", retry_after=3600.0))
-    assert clock.now == 100
+    assert clock.now < 101
 
 
-def test_one_answer_in_between_renews_the_patience() -> None:
-    clock = Clock()
+def test_each_request_has_the_whole_patience(clock: Clock) -> None:
+    patient = Patient(10.0, lambda _: None, clock.sleep)
+    refused = iter([True, False] * 3)
 
-    async def ask() -> None:
-        pace = Pace(1, 10.0, sleep=clock.sleep, clock=clock)
-        for _ in range(3):
-            with pytest.raises(RequestFailed):
-                async with pace.turn(1):
-                    raise refusal(retry_after=9.0)
-            async with pace.turn(1):
-                pass
+    async def answer() -> str:
+        if next(refused):
+            raise refusal(retry_after=9.0)
+        return "answered"
 
-    asyncio.run(ask())
+    async def ask() -> list[str]:
+        return [await patient(answer) for _ in range(3)]
+
+    assert asyncio.run(ask()) == ["answered"] * 3
     assert clock.now >= 127
 
 
@@ -228,4 +272,4 @@ def test_a_real_service_with_little_room_answers_a_whole_batch(models: Path, tmp
     assert [row["id"] for row in read(output)] == [row["id"] for row in rows(3000)]
     refused = next(line for line in metrics.splitlines() if 'total{route="/similarity",status="429"}' in line)
     assert float(refused.split()[-1]) > 0
-    assert found.err == "semblance: the service is busy: asking more slowly, and waiting as it asks\n"
+    assert found.err == "semblance: the service is busy: waiting as it asks\n"

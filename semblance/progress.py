@@ -1,0 +1,41 @@
+"""How far a long command is: a bar on a terminal, elsewhere a line every half minute; both on standard error."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from time import monotonic
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from semblance.batch.rows import Say, Step
+
+T = TypeVar("T")
+EVERY = 30.0  # seconds
+
+
+def run_shown(work: Callable[[Step, Say], Coroutine[Any, Any, T]]) -> T:
+    """Run it, and show what it tells of its steps; after Ctrl-C say that the command can go on."""
+    errors = Console(stderr=True)
+
+    def say(line: str) -> None:
+        errors.print(f"semblance: {line}", markup=False, highlight=False, soft_wrap=True)
+
+    told = monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        shown = bar.add_task("", total=1.0)
+
+        def step(what: str, share: float) -> None:
+            nonlocal told
+            bar.update(shown, description=what, completed=share)
+            if not errors.is_terminal and monotonic() - told >= EVERY:
+                told = monotonic()
+                say(f"{what}, {share:.0%}")
+
+        try:
+            return asyncio.run(work(step, say))
+        except KeyboardInterrupt:
+            typer.echo("semblance: interrupted; the same command goes on from here", err=True)
+            raise
