@@ -14,9 +14,10 @@ from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from service.compute.graph import Rows, TextGraph
 from service.compute.jobs import Job, highest_ratio
+from service.compute.padding import Padding, batched, padded
 from service.compute.pool import INLINE_SECONDS, Batch, Pool
 from service.observe.timings import INFERENCE, TIMINGS
 
@@ -26,67 +27,6 @@ _TRIES = 3
 _LONG_SECONDS = 0.05
 
 K = TypeVar("K")
-Rows = npt.NDArray[np.float32]  # [n, outputs of the graph]: a row for each of n keys
-Shape = tuple[int, ...]  # number of tokens of a sentence, or of both sentences of a pair
-
-
-class Padding(NamedTuple):
-    """The shape of a padded batch: every sentence as long as the longest."""
-
-    longest: Shape
-    items: int
-
-    @property
-    def size(self) -> int:
-        """Padded cost: longest x count for sentences, longest of a x longest of b x count for pairs."""
-        return prod(self.longest) * self.items
-
-    def with_(self, other: "Padding") -> "Padding":
-        """The shape of both batches in one."""
-        return Padding(tuple(map(max, self.longest, other.longest)), self.items + other.items)
-
-
-class Budget(NamedTuple):
-    """The largest batch of one run; keeps its memory at some megabytes, and what it touches in the CPU's cache."""
-
-    size: int  # padded
-    items: int
-
-    def holds(self, padding: Padding) -> bool:
-        """Whether a batch of this shape is within the budget."""
-        return padding.size <= self.size and padding.items <= self.items
-
-
-# 64 sentences of 16 tokens. An averaging model takes .13 us a padded token in batches of this size, .24 in batches of
-# 4096 and .33 in those of 8192; models that compute more take the same in all of them.
-SENTENCES = Budget(1024, 1024)
-# Eight pairs of 32 tokens each. A graph of pairs computes many numbers for each pair of tokens, and may pad further
-# within itself: 64 pairs took pwim-sick 355 ms in batches of 32, 295 in batches of 8, and 316 in batches of 4.
-PAIRS = Budget(8 * 32 * 32, 8)
-
-
-def padded(shapes: Sequence[Shape]) -> Padding:
-    """The shape of a batch of at least one sentence or pair."""
-    return Padding(shapes[0] if len(shapes) == 1 else tuple(map(max, zip(*shapes, strict=True))), len(shapes))
-
-
-def batched(shapes: Sequence[Shape], budget: Budget) -> list[list[int]]:
-    """Positions in batches within the budget, the smallest first; an item over the budget is a batch of its own."""
-    sizes = list(map(prod, shapes))
-    batches: list[list[int]] = []
-    batch: list[int] = []
-    longest: Shape = ()
-    padded_size = 0
-    for i in sorted(range(len(shapes)), key=sizes.__getitem__):
-        shape = shapes[i]
-        if batch and shape != longest:
-            longest = tuple(map(max, longest, shape))
-            padded_size = prod(longest)
-        if not batch or len(batch) == budget.items or padded_size * (len(batch) + 1) > budget.size:
-            batch, longest, padded_size = [], shape, sizes[i]
-            batches.append(batch)
-        batch.append(i)
-    return batches
 
 
 @dataclass(frozen=True)
@@ -116,26 +56,11 @@ class _Piece(NamedTuple, Generic[K]):
 class Batcher(Generic[K]):
     """The queue of one graph; a `service.compute.pool.Source`."""
 
-    def __init__(
-        self,
-        pool: Pool,
-        run: Callable[[Sequence[K]], Rows],
-        shape: Callable[[K], Shape],
-        budget: Budget,
-    ) -> None:
-        """Start with an empty queue.
-
-        Args:
-            pool: runs the batches.
-            run: n keys -> n rows, in any thread. A row must not depend on the other keys.
-            shape: a key -> its shape.
-            budget: the largest batch of one run.
-        """
+    def __init__(self, pool: Pool, graph: TextGraph[K]) -> None:
+        """Start with an empty queue; `pool` runs the batches."""
         self.cost = UNKNOWN
         self._pool = pool
-        self._run = run
-        self._shape = shape
-        self._budget = budget
+        self._graph = graph
         self._jobs: deque[Job[_Piece[K], int, Rows]] = deque()
         self._running = 0
 
@@ -146,10 +71,12 @@ class Batcher(Generic[K]):
 
     def measure(self, keys: Sequence[K]) -> None:
         """Measure the cost of a run, from the smallest key alone and the largest batch; warms the graph up."""
-        smallest = min(keys, key=lambda key: prod(self._shape(key)))
+        smallest = min(keys, key=lambda key: prod(self._graph.shape(key)))
         largest = max(self._pieces(keys), key=lambda piece: piece.padding.size)
-        alone, together = padded([self._shape(smallest)]), largest.padding
-        alone_seconds, together_seconds = (best_time(partial(self._run, each)) for each in ([smallest], largest.keys))
+        alone, together = padded([self._graph.shape(smallest)]), largest.padding
+        alone_seconds, together_seconds = (
+            best_time(partial(self._graph.rows, each)) for each in ([smallest], largest.keys)
+        )
         more = together.size - alone.size
         if more <= 0 or together_seconds <= alone_seconds:  # the two parts of the cost cannot be separated
             self.cost = Cost(0.0, max(alone_seconds / alone.size, together_seconds / together.size))
@@ -164,7 +91,7 @@ class Batcher(Generic[K]):
 
     def seconds_of_one_more(self, keys: Sequence[K]) -> float:
         """Expected seconds that the median one of these keys adds to a batch."""
-        return self.cost.per_unit * sorted(prod(self._shape(key)) for key in keys)[len(keys) // 2]
+        return self.cost.per_unit * sorted(prod(self._graph.shape(key)) for key in keys)[len(keys) // 2]
 
     def now(self, keys: Sequence[K]) -> Rows | None:
         """The rows, computed at once in the event loop; None if that would take too long.
@@ -177,7 +104,7 @@ class Batcher(Generic[K]):
         of_units = most - self.cost.fixed
         if self.cost.per_unit * len(keys) > of_units:
             return None
-        if self.cost.per_unit * sum(prod(self._shape(key)) for key in keys) > of_units:
+        if self.cost.per_unit * sum(prod(self._graph.shape(key)) for key in keys) > of_units:
             return None
         pieces = self._pieces(keys)
         return self._at_once(pieces, len(keys)) if self._is_direct(pieces) else None
@@ -188,7 +115,7 @@ class Batcher(Generic[K]):
         Raises:
             Exception: whatever the run raises.
         """
-        return _joined([(piece.places, self._run(piece.keys)) for piece in self._pieces(keys)], len(keys))
+        return _joined([(piece.places, self._graph.rows(piece.keys)) for piece in self._pieces(keys)], len(keys))
 
     async def get(self, keys: Sequence[K]) -> Rows:
         """The rows, computed at once or in batches with other requests' keys. Cancelling drops what has not begun.
@@ -253,11 +180,11 @@ class Batcher(Generic[K]):
         return Batch(self.cost.of(padding), work, give_back)
 
     def _pieces(self, keys: Sequence[K]) -> list[_Piece[K]]:
-        shapes = list(map(self._shape, keys))
+        shapes = list(map(self._graph.shape, keys))
         together = padded(shapes)
-        if self._budget.holds(together):  # the common case
+        if self._graph.budget.holds(together):  # the common case
             return [_Piece(range(len(keys)), keys, together)]
-        batches = batched(shapes, self._budget)
+        batches = batched(shapes, self._graph.budget)
         return [_Piece(batch, [keys[i] for i in batch], padded([shapes[i] for i in batch])) for batch in batches]
 
     def _is_direct(self, pieces: Sequence[_Piece[K]]) -> bool:
@@ -269,17 +196,17 @@ class Batcher(Generic[K]):
 
     def _at_once(self, pieces: Sequence[_Piece[K]], count: int) -> Rows:
         began = perf_counter()
-        rows = _joined([(piece.places, self._run(piece.keys)) for piece in pieces], count)
+        rows = _joined([(piece.places, self._graph.rows(piece.keys)) for piece in pieces], count)
         TIMINGS.get().spent(INFERENCE, began, perf_counter())
         return rows
 
     def _pays(self, joined: Padding, one: Padding, other: Padding) -> bool:
-        return self._budget.holds(joined) and self.cost.of(joined) <= self.cost.of(one) + self.cost.of(other)
+        return self._graph.budget.holds(joined) and self.cost.of(joined) <= self.cost.of(one) + self.cost.of(other)
 
     def _outcomes(self, parts: Sequence[Sequence[K]], outcomes: "list[Rows | Exception]") -> None:
         """Run the parts in one batch; if that raises, each alone, so that one request's keys fail no other request."""
         try:
-            results = self._run([key for keys in parts for key in keys])
+            results = self._graph.rows([key for keys in parts for key in keys])
             start = 0
             for keys in parts:
                 outcomes.append(results[start : start + len(keys)])

@@ -9,9 +9,11 @@ from typing import Generic
 
 import numpy as np
 
-from service.compute.batcher import Batcher, Rows
+from service.compute.batcher import Batcher
 from service.compute.cache import FINDING_SECONDS, K, Space, Tiers, Vector, VectorCache
 from service.compute.flights import Flights
+from service.compute.graph import Rows, TextGraph
+from service.compute.pool import Pool
 from service.observe.timings import CACHE, TIMINGS
 from service.settings import CachePolicy
 
@@ -19,8 +21,8 @@ from service.settings import CachePolicy
 class Vectors(Generic[K]):
     """A graph's outputs for sentences or pairs, each computed once."""
 
-    def __init__(self, batcher: Batcher[K], cache: VectorCache, space: Space) -> None:
-        self.batcher = batcher
+    def __init__(self, graph: TextGraph[K], pool: Pool, cache: VectorCache, space: Space) -> None:
+        self.batcher = Batcher(pool, graph)
         self.tiers = Tiers(memory=False, redis=False)
         self.by_position = False  # whether computing a vector costs less than looking for it
         self._cache = cache

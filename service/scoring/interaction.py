@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from contract.manifest import ScoreTask
-from contract.padding import pad
 from contract.scoring import Similarities, entailment, raw_scores, read_similarity
 from contract.tokenizer import Encoded
-from service.compute.batcher import PAIRS, Batcher
 from service.compute.cache import Key, Pair, Space, Tiers, VectorCache
+from service.compute.graph import PairGraph
 from service.compute.pool import Pool
 from service.compute.vectors import Vectors
-from service.scoring.scorer import Scorer, as_pairs, weakly
+from service.scoring.scorer import Scorer, as_pairs
 from service.settings import CachePolicy
 
 Floats = npt.NDArray[np.float32]
@@ -31,13 +30,10 @@ class InteractionScorer(Scorer):
     def _prepare(self, pool: Pool, cache: VectorCache) -> None:
         manifest = self.manifest
         self.outputs = {
-            graph: Vectors(
-                Batcher(pool, partial(weakly(self._run_pairs), graph), _shape, PAIRS),
-                cache,
-                Space(manifest.fingerprint, width, graph),
-            )
-            for graph, width in manifest.outputs().items()
+            name: Vectors(self._open(PairGraph, name), pool, cache, Space(manifest.fingerprint, width, name))
+            for name, width in manifest.outputs().items()
         }
+        self._of_matrices = self._open(PairGraph, manifest.explanation.graph) if manifest.explanation else None
 
     async def _similarity(
         self, pairs: Sequence[Pair], name: ScoreTask, *, cached: bool
@@ -82,20 +78,20 @@ class InteractionScorer(Scorer):
             InferenceFailed: the graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        assert self.manifest.explanation is not None, "asked only of models that have one"
-        graph, pairs = self.manifest.explanation.graph, [(a.ids, b.ids)]
+        assert self._of_matrices is not None, "asked only of models that have one"
+        pairs = [(a.ids, b.ids)]
         # About as long as a score: the graphs differ only at their end.
         expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
-        found = await self._pool.run(expected, partial(self._run_pairs, graph, pairs))
+        found = await self._pool.run(expected, partial(self._of_matrices.rows, pairs))
         return np.asarray(found[0])
 
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """See `Scorer.false_claim`; the claim is the size and range of the matrices."""
         explanation = self.manifest.explanation
-        if explanation is None:
+        if explanation is None or self._of_matrices is None:
             return None
         for left, right in as_pairs(a, b):
-            found = self._run_pairs(explanation.graph, [(left, right)])
+            found = self._of_matrices.rows([(left, right)])
             expected = (1, len(explanation.matrices), len(left), len(right))
             if found.shape != expected:
                 return f"{explanation.graph} gives matrices of shape {found.shape}, expected {expected}"
@@ -118,14 +114,3 @@ class InteractionScorer(Scorer):
         """The graph's output for n pairs, each computed once."""
         place = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
         return self.outputs[graph].batcher.in_this_thread(list(place))[[place[pair] for pair in pairs]]
-
-    def _run_pairs(self, graph: str, pairs: Sequence[Pair]) -> Floats:
-        ids_a, lengths_a = pad([a for a, _ in pairs])
-        ids_b, lengths_b = pad([b for _, b in pairs])
-        return self._runs[graph](
-            {"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b}
-        )
-
-
-def _shape(pair: Pair) -> tuple[int, int]:
-    return len(pair[0]), len(pair[1])

@@ -9,21 +9,18 @@ from functools import partial
 from itertools import chain, compress, repeat
 from sys import getsizeof
 from time import perf_counter
-from typing import NamedTuple, ParamSpec, TypeVar, cast
-from weakref import WeakMethod
-
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple, TypeVar, cast
 
 from contract.manifest import EntailmentTask, Manifest, ScoreTask
-from contract.scoring import Array, Run, Similarities
+from contract.scoring import Run, Similarities
 from contract.tokenizer import Encoded
 from contract.wordpiece import AnyTokenizer
 from service.compute.batcher import best_time
 from service.compute.cache import Key, Pair, Score, ScoreCache, Tiers, VectorCache
+from service.compute.graph import Graph, GraphOfModel
 from service.compute.lru import ENTRY_BYTES, ID_BYTES, tuple_bytes
 from service.compute.pool import Pool
-from service.errors import EmptyText, InferenceFailed
+from service.errors import EmptyText
 from service.observe.telemetry import ModelTelemetry
 from service.observe.timings import TIMINGS, TOKENISE
 from service.parsing import AT
@@ -34,12 +31,10 @@ from service.settings import CachePolicy
 # Expected cost of reading a text, in characters of ASCII:
 _CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of tokens
 _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
-_LEAST_LOGARITHM = -1e4  # stands for the logarithm of 0, and fits into float16
 _FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
 _FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
 _NOTHING: Collection[Key] = ()
-P = ParamSpec("P")
-R = TypeVar("R")
+G = TypeVar("G", bound=Graph)
 N = TypeVar("N", bound=Named)
 
 
@@ -85,7 +80,8 @@ class Scorer(ABC):
         self._memory = cache.memory
         self._lru = cache.memory.lru(_encoded_bytes)
         self._telemetry = telemetry
-        self._runs = {name: self._watched(name, run) for name, run in runs.items()}
+        self.graphs: dict[str, Graph] = {}  # by file name
+        self._runs = runs
         self._pool = pool
         self._scores: dict[ScoreTask, ScoreCache] = {name: cache.of_scores() for name in scored}
         # Before `measure`: large, so that nothing runs in the event loop.
@@ -97,6 +93,13 @@ class Scorer(ABC):
     @abstractmethod
     def _prepare(self, pool: Pool, cache: VectorCache) -> None:
         """Open what the family needs, at the end of the constructor."""
+
+    def _open(self, kind: type[G], name: str) -> G:
+        """The graph of that file, which `graphs` has from then on."""
+        of_classes = name in self.manifest.graphs_of_classes()
+        graph = kind(GraphOfModel(self.id, name, self._runs[name], self._telemetry, of_classes))
+        self.graphs[name] = graph
+        return graph
 
     def number(self, version: int) -> None:
         """Set the version of the model."""
@@ -284,32 +287,6 @@ class Scorer(ABC):
         assert self.manifest.entailment is not None, "the registry lets no model be asked what it cannot do"
         return self.manifest.entailment
 
-    def _watched(self, graph: str, run: Run) -> Run:
-        """The run, timed and counted; raises unless all its outputs are finite.
-
-        A log-probability may be minus infinity, and is replaced by `_LEAST_LOGARITHM`. The function does not refer to
-        the scorer, because a reference cycle would keep a replaced scorer in memory.
-        """
-        model, telemetry = self.id, self._telemetry
-        logarithms = graph in self.manifest.graphs_of_classes()
-
-        def watched(feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
-            started = perf_counter()
-            try:
-                output = run(feeds)
-            except Exception as error:  # onnxruntime's own exceptions share no public base class
-                telemetry.failed()
-                raise InferenceFailed(model, f"{graph} raised {type(error).__name__}") from error
-            if not np.isfinite(output).all():
-                if not (logarithms and np.isfinite(output.max(axis=1)).all()):  # max is NaN if one is NaN
-                    telemetry.failed()
-                    raise InferenceFailed(model, f"{graph} gave a number that is not finite")
-                output = np.maximum(output, np.float32(_LEAST_LOGARITHM))
-            telemetry.ran(graph, len(output), perf_counter() - started)
-            return output
-
-        return watched
-
 
 _EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes(0)
 
@@ -321,19 +298,3 @@ def _encoded_bytes(text: str, sentence: Encoded) -> int:
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
     """The token ids of n pairs."""
     return [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
-
-
-def weakly(method: Callable[P, R]) -> Callable[P, R]:
-    """A bound method that does not keep its object alive, for parts of the object itself.
-
-    Without it a replaced scorer, which is large, would stay in memory until a full garbage collection.
-    """
-    reference = WeakMethod(method)
-
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        found = reference()
-        if found is None:
-            raise ReferenceError("the scorer has been freed")
-        return found(*args, **kwargs)
-
-    return call

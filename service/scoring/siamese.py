@@ -7,13 +7,14 @@ from itertools import chain
 import numpy as np
 
 from contract.manifest import ScoreTask, SimilarityTask
-from contract.scoring import Embeddings, Similarities, classification, classify, compare, encode, entailment, similarity
+from contract.scoring import Embeddings, Similarities, classification, classify, compare, entailment, similarity
 from contract.tokenizer import Encoded
-from service.compute.batcher import SENTENCES, Batcher, best_time
+from service.compute.batcher import best_time
 from service.compute.cache import Ids, Key, Pair, Space, Tiers, VectorCache
+from service.compute.graph import Graph, SentenceGraph
 from service.compute.pool import Pool
 from service.compute.vectors import Vectors
-from service.scoring.scorer import Scorer, as_pairs, weakly
+from service.scoring.scorer import Scorer, as_pairs
 from service.settings import CachePolicy
 
 _MEASURED_PAIRS = 128
@@ -27,9 +28,11 @@ class SiameseScorer(Scorer):
         manifest = self.manifest
         assert manifest.encoder is not None, "the manifest's own rule for siamese models"
         assert manifest.dim is not None, "the manifest's own rule for siamese models"
-        self._encoder = self._runs[manifest.encoder]
-        batcher = Batcher(pool, weakly(self._encode), _shape, SENTENCES)
-        self.embeddings = Vectors(batcher, cache, Space(manifest.fingerprint, manifest.dim))
+        self._encoder = self._open(SentenceGraph, manifest.encoder)
+        self._of_tokens = self._open(SentenceGraph, manifest.token_embeddings) if manifest.token_embeddings else None
+        for name in manifest.outputs():
+            self._open(Graph, name)
+        self.embeddings = Vectors(self._encoder, pool, cache, Space(manifest.fingerprint, manifest.dim))
 
     async def embed(self, sentences: Sequence[Encoded]) -> tuple[Embeddings, Collection[Key]]:
         """Sentences -> [n, dim], and the keys for which the encoder ran.
@@ -63,16 +66,12 @@ class SiameseScorer(Scorer):
             InferenceFailed: the encoder raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        if (graph := self.manifest.token_embeddings) is not None:
-            return await self._pool.run(
-                self.embeddings.batcher.expected_seconds([sentence.ids]), partial(self._tokens_of, graph, sentence)
-            )
+        if self._of_tokens is not None:
+            expected = self.embeddings.batcher.expected_seconds([sentence.ids])
+            vectors: Embeddings = (await self._pool.run(expected, partial(self._of_tokens.rows, [sentence.ids])))[0]
+            return vectors
         rows, _ = await self.embeddings.get([(i,) for i in sentence.ids], cached=False)
         return rows
-
-    def _tokens_of(self, graph: str, sentence: Encoded) -> Embeddings:
-        tokens: Embeddings = encode(self._runs[graph], [sentence.ids])[0]
-        return tokens
 
     async def _similarity(
         self, pairs: Sequence[Pair], name: ScoreTask, *, cached: bool
@@ -122,18 +121,14 @@ class SiameseScorer(Scorer):
 
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """See `Scorer.false_claim`; the claim is that an embedding is the mean of vectors of its tokens."""
-        graph, claim = self.manifest.token_embeddings, "additive"
-        if graph is not None:
-            claim = f"it has {graph}"
+        graph, claim = self._encoder, "additive"
+        if self._of_tokens is not None:
+            graph, claim = self._of_tokens, f"it has {self.manifest.token_embeddings}"
         elif not self.manifest.additive:
             return None
-        for sentence in chain(a, b):
-            whole = encode(self._encoder, [sentence.ids])[0]
-            alone = (
-                encode(self._encoder, [(i,) for i in sentence.ids])
-                if graph is None
-                else self._tokens_of(graph, sentence)
-            )
+        for ids in chain.from_iterable(as_pairs(a, b)):
+            whole = self._encoder.rows([ids])[0]
+            alone = graph.rows([(i,) for i in ids]) if graph is self._encoder else graph.rows([ids])[0]
             gap = float(np.abs(whole - alone.mean(axis=0, dtype=np.float64)).max())
             if not gap <= _ADDITIVE_TOLERANCE * float(np.abs(alone).max()):
                 return f"{claim}, but an embedding is not the mean of those of its tokens: off by {gap:.1e}"
@@ -164,27 +159,20 @@ class SiameseScorer(Scorer):
     def _compare_similarity(self, a: Embeddings, b: Embeddings) -> Similarities:
         task = self.manifest.score_task("similarity")
         assert isinstance(task, SimilarityTask)
-        return similarity(task, self._runs[task.graph] if task.graph else None, a, b)
+        return similarity(task, self.graphs[task.graph] if task.graph else None, a, b)
 
     def _compare_entailment(self, a: Embeddings, b: Embeddings) -> list[dict[str, float]]:
         task = self._entailment_task()
-        return entailment(task, compare(self._runs[task.graph], a, b))
+        return entailment(task, compare(self.graphs[task.graph], a, b))
 
     def _label(self, embeddings: Embeddings) -> list[dict[str, float]]:
         task = self.manifest.classification
         assert task is not None, "the registry lets no model be asked what it cannot do"
-        return classification(task, classify(self._runs[task.graph], embeddings))
+        return classification(task, classify(self.graphs[task.graph], embeddings))
 
     def _embeddings_now(self, pairs: Sequence[Pair]) -> tuple[Embeddings, Embeddings]:
         rows = self.embed_now(_distinct(pairs))
         return rows[: -len(pairs)], rows[-len(pairs) :]
-
-    def _encode(self, sentences: Sequence[Ids]) -> Embeddings:
-        return encode(self._encoder, sentences)
-
-
-def _shape(ids: Ids) -> tuple[int]:
-    return (len(ids),)
 
 
 def _distinct(pairs: Sequence[Pair]) -> list[Ids]:

@@ -111,13 +111,14 @@ async def test_too_often(serve: Serve) -> None:
 def slow(client: Client, seconds: float, name: str) -> None:
     """Make a model's encoder slow, and known to be."""
     scorer = client.app.service.registry[name].scorer
-    fast = scorer._encoder
+    graph = scorer.graphs["encoder.onnx"]
+    fast = graph.run
 
     def encoder(feeds):
         time.sleep(seconds)
         return fast(feeds)
 
-    scorer._encoder = encoder
+    graph.run = encoder
     expect(scorer, 1.0)
 
 
@@ -125,8 +126,7 @@ async def test_a_graph_that_fails(serve: Serve, caplog) -> None:
     async with serve(cache_bytes=0) as client:
         for model in client.app.service.registry.values():
             if model.manifest.encoder:
-                encoder = model.scorer._watched("encoder.onnx", lambda _: np.full((1, fakes.DIM), np.nan, np.float32))
-                model.scorer._encoder = encoder
+                model.scorer.graphs["encoder.onnx"].run = lambda _: np.full((1, fakes.DIM), np.nan, np.float32)
         async for path, fields, response in ask_all(client):
             assert response.status_code == (424 if fields == TEI else 500), path
             assert set(response.json()) == fields, path

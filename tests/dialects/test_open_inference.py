@@ -20,9 +20,9 @@ async def test_the_server(serve: Serve) -> None:
 
 async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None:
     async with serve() as client:
-        scorer = client.app.service.registry["avg-paraphrase"].scorer
-        right = scorer._encoder
-        scorer._encoder = lambda feeds: right(feeds) ** 2
+        encoder = client.app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
+        right = encoder.run
+        encoder.run = lambda feeds: right(feeds) ** 2
         client.app.service.registry["avg-paraphrase"].check()
         server = await client.get("/v2/health/ready")
         model = await client.get("/v2/models/avg-paraphrase/ready")

@@ -5,7 +5,7 @@ import math
 import httpx
 import pytest
 
-from service.compute.batcher import SENTENCES
+from service.compute.graph import SentenceGraph
 from tests import fakes
 from tests.service.conftest import Client, Serve
 
@@ -224,7 +224,7 @@ async def test_info_describes_the_default_or_the_named_model(serve: Serve, model
         },
         "max_concurrent_requests": 66,
         "max_input_length": fakes.MAX_TOKENS,
-        "max_batch_tokens": SENTENCES.size,
+        "max_batch_tokens": SentenceGraph.budget.size,
         "max_batch_requests": None,
         "max_client_batch_size": 7,
         "auto_truncate": True,

@@ -73,7 +73,7 @@ async def test_a_probability_that_left_the_range_of_floats_is_none(
     async with serve() as client:
         scorer = client.app.service.registry[model].scorer
         row = np.array([[first, -np.inf, -80, -1e-9, -30]], np.float32)
-        scorer._runs["relatedness.onnx"] = scorer._watched("relatedness.onnx", lambda _: row)
+        scorer.graphs["relatedness.onnx"].run = lambda _: row
         response = await client.post("/similarity", json=GOOD_PAIR | {"model": model})
     assert response.status_code == status
     if status == 200:
@@ -114,13 +114,14 @@ async def test_a_mistake_behind_fastapi_has_the_shape_too(serve: Serve) -> None:
 def slow(client: Client, seconds: float) -> None:
     """Make the default model's encoder slow, and known to be."""
     scorer = client.app.service.registry["avg-paraphrase"].scorer
-    fast = scorer._encoder
+    graph = scorer.graphs["encoder.onnx"]
+    fast = graph.run
 
     def encoder(feeds):
         time.sleep(seconds)
         return fast(feeds)
 
-    scorer._encoder = encoder
+    graph.run = encoder
     expect(scorer, 1.0)
 
 

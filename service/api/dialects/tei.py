@@ -18,7 +18,7 @@ from service.api.dialects.family import Family, full_message
 from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, OnePairOrMany
 from service.api.dialects.operation import Operation
 from service.api.dialects.scoring import Cutting, Scoring, Texts
-from service.compute.batcher import SENTENCES
+from service.compute.graph import SentenceGraph
 from service.errors import (
     EmptyText,
     InferenceFailed,
@@ -276,7 +276,7 @@ def _info(model: Model, scoring: Scoring, version: str) -> TeiInfo:
         "model_type": _model_type(manifest),
         "max_concurrent_requests": counts.workers * (counts.worker_threads + settings.max_waiting),
         "max_input_length": manifest.limits.max_tokens,
-        "max_batch_tokens": SENTENCES.size,
+        "max_batch_tokens": SentenceGraph.budget.size,
         "max_batch_requests": None,
         "max_client_batch_size": min(settings.max_pairs, settings.max_candidates, settings.max_sentences),
         "auto_truncate": True,

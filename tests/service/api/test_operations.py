@@ -73,9 +73,9 @@ async def test_alive_and_ready(serve: Serve) -> None:
 
 async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None:
     async with serve() as client:
-        scorer = client.app.service.registry["avg-paraphrase"].scorer
-        right = scorer._encoder
-        scorer._encoder = lambda feeds: right(feeds) ** 2
+        encoder = client.app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
+        right = encoder.run
+        encoder.run = lambda feeds: right(feeds) ** 2
         client.app.service.registry["avg-paraphrase"].check()
         response = await client.get("/health/ready")
         assert response.status_code == 503
@@ -83,7 +83,7 @@ async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None
         assert body["status"] == "unready"
         assert len(body["reasons"]) == 1
         assert body["reasons"][0].startswith("model avg-paraphrase: golden pair")
-        scorer._encoder = right
+        encoder.run = right
         client.app.service.registry["avg-paraphrase"].check()
         assert (await client.get("/health/ready")).status_code == 200
 
@@ -92,14 +92,15 @@ async def test_readiness_runs_no_graph_however_often_it_is_asked(serve: Serve, m
     monkeypatch.setattr(checks, "CHECK_SECONDS", 1000.0)  # a busy machine may need longer than the usual ones
     async with serve() as client:
         model = client.app.service.registry["avg-paraphrase"]
-        right, runs = model.scorer._encoder, 0
+        encoder, runs = model.scorer.graphs["encoder.onnx"], 0
+        right = encoder.run
 
         def counted(feeds):
             nonlocal runs
             runs += 1
             return right(feeds)
 
-        model.scorer._encoder = counted
+        encoder.run = counted
         for path in ("/health/ready", "/v2/health/ready", "/v2/models/avg-paraphrase/ready"):
             for _ in range(50):
                 assert (await client.get(path)).status_code == 200
@@ -111,14 +112,14 @@ async def test_readiness_runs_no_graph_however_often_it_is_asked(serve: Serve, m
 async def test_the_models_are_asked_in_a_thread_every_few_seconds(serve: Serve, monkeypatch) -> None:
     monkeypatch.setattr(checks, "CHECK_SECONDS", 0.01)
     async with serve() as client:
-        scorer = client.app.service.registry["avg-paraphrase"].scorer
+        encoder = client.app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
         threads = set()
 
         def fails(feeds):
             threads.add(threading.current_thread().name)
             raise RuntimeError("no memory at /srv/secret")
 
-        scorer._encoder = scorer._watched("encoder.onnx", fails)
+        encoder.run = fails
         deadline = time.monotonic() + 10
         while (response := await client.get("/health/ready")).status_code == 200 and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
@@ -133,21 +134,21 @@ async def test_a_graph_that_hangs_makes_unready_and_stops_nobody(serve: Serve, m
     monkeypatch.setattr(checks, "STALE_SECONDS", 0.3)
     goes_on = threading.Event()
     async with serve() as client:
-        scorer = client.app.service.registry["avg-paraphrase"].scorer
-        right = scorer._encoder
+        encoder = client.app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
+        right = encoder.run
 
         def hangs(feeds):
             goes_on.wait(20)
             return right(feeds)
 
-        scorer._encoder = hangs
+        encoder.run = hangs
         deadline = time.monotonic() + 10
         while (response := await client.get("/health/ready")).status_code == 200 and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         assert response.status_code == 503
         assert response.json()["reasons"][0].startswith("the models were last found to answer ")
         assert (await client.get("/health/live")).status_code == 200
-        scorer._encoder = right
+        encoder.run = right
         goes_on.set()
         while (response := await client.get("/health/ready")).status_code == 503 and time.monotonic() < deadline:
             await asyncio.sleep(0.01)

@@ -4,7 +4,7 @@ import pytest
 
 from contract.manifest import Manifest
 from contract.tokenizer import Tokenizer
-from service.compute.batcher import Budget
+from service.compute.padding import Budget
 from tests import fakes
 from tests.service.conftest import Serve, expect
 
@@ -93,8 +93,8 @@ async def test_a_large_request_goes_to_the_workers_and_comes_back_in_order(serve
     async with serve() as client:
         expect(client.app.service.registry[model].scorer, 0.0)
         small = (await client.post("/similarity", json=body)).json()["results"]
-    monkeypatch.setattr("service.scoring.siamese.SENTENCES", Budget(16, 16))
-    monkeypatch.setattr("service.scoring.interaction.PAIRS", Budget(16, 3))
+    monkeypatch.setattr("service.compute.graph.SentenceGraph.budget", Budget(16, 16))
+    monkeypatch.setattr("service.compute.graph.PairGraph.budget", Budget(16, 3))
     async with serve() as client:
         expect(client.app.service.registry[model].scorer, 1.0)
         large = (await client.post("/similarity", json=body)).json()["results"]

@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from service.compute.batcher import DIRECT_SECONDS, Batcher, Budget, Cost
+from service.compute.batcher import DIRECT_SECONDS, Batcher, Cost
+from service.compute.padding import Budget
 from service.compute.pool import INLINE_SECONDS, Pool
 from service.errors import Overloaded
 from service.observe.timings import INFERENCE, QUEUE, TIMINGS, Timings
@@ -17,16 +18,20 @@ LARGE = Cost(1.0, 0.0)  # any batch goes to a thread, and company is free
 
 
 class Graph:
-    """Doubles numbers; remembers what came together, and where it ran."""
+    """Doubles numbers; remembers what came together, and where it ran. A key is as long as it is large."""
 
-    def __init__(self, seconds: float = 0.0) -> None:
+    def __init__(self, seconds: float = 0.0, budget: Budget | None = None) -> None:
+        self.budget = budget or Budget(1000, 100)
         self.batches: list[list[int]] = []
         self.threads: set[int] = set()
         self.seconds = seconds
         self.open = threading.Event()
         self.open.set()
 
-    def __call__(self, keys):
+    def shape(self, key):
+        return (key,)
+
+    def rows(self, keys):
         assert self.open.wait(5)
         time.sleep(self.seconds)
         self.batches.append(list(keys))
@@ -50,8 +55,7 @@ def pool():
 
 @pytest.fixture
 def batcher(graph: Graph, pool: Pool) -> Batcher[int]:
-    """A key is as long as it is large."""
-    batcher = Batcher(pool, graph, lambda key: (key,), Budget(1000, 100))
+    batcher = Batcher(pool, graph)
     batcher.cost = LARGE
     return batcher
 
@@ -164,9 +168,9 @@ async def test_a_request_of_which_a_piece_failed_is_rid_of_the_rest(batcher, gra
     assert len(graph.batches) <= 3
 
 
-async def test_one_admission_a_request_whatever_its_size(graph) -> None:
+async def test_one_admission_a_request_whatever_its_size() -> None:
     pool = Pool(threads=1, max_waiting=1)
-    batcher = Batcher(pool, graph, lambda key: (key,), Budget(1000, 2))
+    batcher = Batcher(pool, Graph(budget=Budget(1000, 2)))
     batcher.cost = LARGE
     asked = [asyncio.create_task(batcher.get(list(range(10 * i, 10 * i + 9)))) for i in (2, 3, 4)]
     outcomes = await asyncio.gather(*asked, return_exceptions=True)
@@ -177,7 +181,7 @@ async def test_one_admission_a_request_whatever_its_size(graph) -> None:
 
 async def test_small_work_does_not_wait_behind_another_graphs_large_work(pool) -> None:
     slow, quick = Graph(seconds=0.2), Graph()
-    large, small = (Batcher(pool, each, lambda key: (key,), Budget(1000, 100)) for each in (slow, quick))
+    large, small = (Batcher(pool, each) for each in (slow, quick))
     large.cost, small.cost = LARGE, Cost(INLINE_SECONDS, 0.0)
     running = asyncio.create_task(large.get([1]))
     await turn()
@@ -201,7 +205,7 @@ async def test_every_request_notes_how_long_it_waited_and_ran(batcher, graph) ->
     assert first.seconds[QUEUE] < 0.02 <= second.seconds[QUEUE]
 
 
-async def test_measuring_tells_what_a_run_costs_from_what_tokens_cost(pool, monkeypatch) -> None:
+async def test_measuring_tells_what_a_run_costs_from_what_tokens_cost(batcher, graph, monkeypatch) -> None:
     now = 0.0
 
     def run(keys):
@@ -210,8 +214,7 @@ async def test_measuring_tells_what_a_run_costs_from_what_tokens_cost(pool, monk
         return keys
 
     monkeypatch.setattr("service.compute.batcher.perf_counter", lambda: now)
-
-    batcher = Batcher(pool, run, lambda key: (key,), Budget(1000, 100))
+    monkeypatch.setattr(graph, "rows", run)
     batcher.measure([1, 20, 25, 30])
     assert batcher.cost.fixed == pytest.approx(0.004)
     assert batcher.cost.per_unit == pytest.approx(0.0002)

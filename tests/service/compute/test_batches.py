@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from service.compute.batcher import PAIRS, SENTENCES, Budget, Padding, batched, padded
+from service.compute.graph import PairGraph, SentenceGraph
+from service.compute.padding import Budget, Padding, batched, padded
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,10 @@ def test_batches_stay_within_the_padded_cells_and_the_pairs(shapes, batches) -> 
     assert batched(shapes, Budget(24, 4)) == batches
 
 
-@pytest.mark.parametrize(("axes", "budget", "longest"), [(1, SENTENCES, 300), (2, PAIRS, 48), (2, PAIRS, 30)])
+@pytest.mark.parametrize(
+    ("axes", "budget", "longest"),
+    [(1, SentenceGraph.budget, 300), (2, PairGraph.budget, 48), (2, PairGraph.budget, 30)],
+)
 def test_nothing_is_lost_or_doubled(axes: int, budget: Budget, longest: int) -> None:
     shapes = [tuple(shape) for shape in np.random.default_rng(0).integers(1, longest + 1, size=(500, axes)).tolist()]
     batches = batched(shapes, budget)

@@ -113,7 +113,7 @@ async def test_of_graphs_that_fail_and_answers_that_are_late(serve: Serve, log: 
     async with serve(api_keys=let_in(KEY), access_log=True, cache_bytes=0, request_timeout=0.02) as client:
         scorers = [model.scorer for model in client.app.service.registry.values() if model.manifest.encoder]
         for scorer in scorers:
-            scorer._encoder = scorer._watched("encoder.onnx", lambda _: np.full((1, fakes.DIM), np.nan, np.float32))
+            scorer.graphs["encoder.onnx"].run = lambda _: np.full((1, fakes.DIM), np.nan, np.float32)
         assert await ask_all(client) == {424, 500}
         for scorer in scorers:
             slow(client, 0.04, scorer.id)

@@ -190,9 +190,7 @@ async def test_a_model_without_a_similarity_is_told_which_can_explain(serve: Ser
 async def test_a_failing_explanation_is_an_error_in_shape(serve: Serve) -> None:
     async with serve() as client:
         scorer = client.app.service.registry["pair-sick"].scorer
-        scorer._runs["explanation.onnx"] = scorer._watched(
-            "explanation.onnx", lambda feeds: np.full((1, 2, 5, 6), np.nan)
-        )
+        scorer.graphs["explanation.onnx"].run = lambda feeds: np.full((1, 2, 5, 6), np.nan)
         response = await client.post("/explain", json={**PAIR, "model": "pair-sick"})
     assert response.status_code == 500
     assert error_of(response)["code"] == "inference_failed"

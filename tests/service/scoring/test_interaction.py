@@ -7,8 +7,10 @@ import pytest
 
 from contract.manifest import Manifest
 from contract.tokenizer import Encoded, Tokenizer
-from service.compute.batcher import PAIRS, UNKNOWN, Padding
+from service.compute.batcher import UNKNOWN
 from service.compute.cache import VectorCache
+from service.compute.graph import PairGraph
+from service.compute.padding import Padding
 from service.compute.pool import Pool
 from service.observe.telemetry import ModelTelemetry, Telemetry
 from service.scoring.interaction import InteractionScorer
@@ -45,7 +47,12 @@ def scorer(models: Path, recorder: Recorder) -> InteractionScorer:
     manifest = Manifest.load(folder)
     telemetry = Telemetry()
     tokenizer = Tokenizer.load(manifest.path_of(folder, manifest.tokenizer))
-    runs = {"relatedness.onnx": recorder, "entailment.onnx": lambda feeds: recorder(feeds)[:, :3]}
+    matrices = np.zeros((1, 2, 1, 1), np.float32)
+    runs = {
+        "relatedness.onnx": recorder,
+        "entailment.onnx": lambda feeds: recorder(feeds)[:, :3],
+        "explanation.onnx": lambda _: matrices,
+    }
     series = ModelTelemetry(manifest.id, manifest.graphs)
     return InteractionScorer(manifest, tokenizer, runs, series, Pool(1, 1), VectorCache(1_000_000, telemetry))
 
@@ -91,7 +98,7 @@ async def test_many_pairs_go_in_small_batches_and_come_back_in_order(scorer, rec
     a = [encoded(*rng.integers(1, 9, rng.integers(1, 40)).tolist()) for _ in range(300)]
     b = [encoded(*rng.integers(1, 9, rng.integers(1, 40)).tolist()) for _ in range(300)]
     raw = (await scorer.similarity(a, b)).raw
-    assert all(PAIRS.holds(Padding((rows, columns), n)) for n, rows, columns in recorder.shapes)
+    assert all(PairGraph.budget.holds(Padding((rows, columns), n)) for n, rows, columns in recorder.shapes)
     alone = [scorer.similarity_now([x], [y]).raw_score[0] for x, y in zip(a, b, strict=True)]
     assert raw == pytest.approx(alone)
 

@@ -137,7 +137,7 @@ async def test_each_stage_says_what_it_cut(serve: Serve, tmp_path) -> None:
 
 async def test_a_graph_that_fails_in_the_second_stage_fails_the_request(serve: Serve) -> None:
     async with serve() as client:
-        client.app.service.registry["pair-sick"].scorer._runs["relatedness.onnx"] = None  # type: ignore[assignment]
+        client.app.service.registry["pair-sick"].scorer.graphs["relatedness.onnx"].run = None  # type: ignore[assignment]
         response = await client.post(
             "/rank", json={"query": QUERY, "candidates": CANDIDATES, "rerank_model": "pair-sick"}
         )
