@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from tests.service.playground.conftest import MODELS, Open
+from tests.service.playground.conftest import MODELS, ROOT, Open
+from tests.service.process.test_process import running
 
 A, B = "A man is playing a guitar.", "Someone plays an instrument."
 DONE = "#panel-compare[aria-busy=false]"
@@ -59,6 +60,18 @@ def test_a_link_runs_without_a_click(open_page: Open, service: str) -> None:
     assert page.input_value("#compare-a") == A
     assert f"{expected['rating']:.2f} on a scale of 1 to 5" in page.inner_text("#compare-meaning")
     assert page.locator("[aria-pressed=true]").inner_text() == "avg-sick"
+
+
+def test_a_score_of_likeness_is_not_called_the_same_and_paraphrase_stands_beside_it(open_page: Open) -> None:
+    pair = {"a": "Raise the temperature.", "b": "Lower the temperature."}
+    with running(ROOT / "models", models="minilm,minilm-cross") as (_, url):
+        page = open_page(url).open(link(**pair, model="minilm"))
+        page.wait_for_selector(DONE)
+        (expected,) = ask(url, "similarity", {"pairs": [pair], "model": "minilm-cross", "task": "paraphrase"})["results"]
+        assert page.inner_text(".meaning .big span").endswith("close in topic and words")
+        verdict = page.inner_text("#verdict")
+    assert verdict.startswith("Do they say the same? ")
+    assert f"({expected['score']:.2f}, minilm-cross)" in verdict
 
 
 def test_shares_of_words_add_up(open_page: Open, service: str) -> None:

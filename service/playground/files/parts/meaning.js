@@ -2,18 +2,18 @@
 
 import { ask } from "./api.js";
 import { two } from "./bars.js";
-import { fill, h } from "./dom.js";
+import { $, fill, h } from "./dom.js";
 import { ANCHORS } from "./examples.js";
 
-// The labels of the STS tasks (Agirre et al. 2012), shortened, and what each says. SICK names only the ends of its scale.
-const STS = ["other topics", "same topic only", "shared details", "roughly the same", "nearly the same", "same meaning"];
-const STS_SAY = [
-  "the two are on different topics",
-  "not equivalent, but on the same topic",
-  "not equivalent, but they share some details",
-  "roughly equivalent, but something important differs",
-  "mostly equivalent, only unimportant details differ",
-  "completely equivalent",
+// By the rating rounded, 0 to 5. Such a score follows topic and words: it does not see that "raise" and "lower" are opposites,
+// so that even the highest is not called "the same".
+const STS = [
+  "different in topic and words",
+  "somewhat alike in topic",
+  "alike in topic",
+  "alike in topic and words",
+  "close in topic and words",
+  "very close in topic and words",
 ];
 const SICK = ["unrelated", "hardly related", "somewhat related", "closely related", "very closely related"];
 const LEVELS = [0.2, 0.5, 0.8];
@@ -34,7 +34,9 @@ export function meaning(result, scale) {
   const [low, high] = result.rating_scale;
   const rating = `The model expects that people would rate this pair ${result.rating.toFixed(2)} on a scale of ${low} to ${high}`;
   const near = Math.round(result.rating);
-  if (low === 0 && high === 5) return { short: STS[near], long: `${rating}; ${near} is \u201c${STS_SAY[near]}\u201d.` };
+  if (low === 0 && high === 5) {
+    return { short: STS[near], long: `${rating}. It follows topic and words; whether both say the same is what paraphrase tells.` };
+  }
   if (low === 1 && high === 5) return { short: SICK[near - 1], long: `${rating}; 1 is \u201cunrelated\u201d, 5 \u201cvery closely related\u201d.` };
   return { short: "", long: `${rating}.` };
 }
@@ -56,11 +58,21 @@ export function drawMeaning(place, row, signal) {
       { class: "meaning" },
       h("h2", {}, "What ", h("code", {}, name), " says"),
       h("p", { class: "big" }, h("strong", { id: "score" }, two(result.score)), h("span", {}, said.short)),
+      scale === "similarity" && h("p", { id: "verdict" }),
       h("div", { class: "scale", "aria-hidden": "true" }, h("i", { w: 100 * result.score }), scaleOf),
       h("p", { class: "hint" }, said.long),
       opened,
     ),
   );
+}
+
+/** Beside a score of likeness: whether both texts say the same, by the models that tell. */
+export function drawVerdict(rows) {
+  const place = $("verdict");
+  if (place === null) return;
+  const told = rows.filter(({ task, result }) => task === "paraphrase" && result !== null);
+  const each = ({ model, result }) => [h("strong", {}, likely(result.score)), ` (${two(result.score)}, `, h("code", {}, model), ")"];
+  fill(place, told.length > 0 && "Do they say the same? ", told.flatMap((row, i) => (i === 0 ? each(row) : [", ", ...each(row)])));
 }
 
 async function drawExamples(place, row, signal) {

@@ -6,7 +6,7 @@ import { NoAnswer, Refused, ask, wasStopped } from "../parts/api.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
 import { $, fill, h, say } from "../parts/dom.js";
 import { PAIRS } from "../parts/examples.js";
-import { drawMeaning } from "../parts/meaning.js";
+import { drawMeaning, drawVerdict } from "../parts/meaning.js";
 import { able, defaultOf, served } from "../parts/models.js";
 import { unknownWords } from "../parts/unknown.js";
 import { drawExplanation } from "./explanation.js";
@@ -117,6 +117,7 @@ function draw() {
 
 function drawModels() {
   drawTable($("compare-models"), rows, chosen, choose);
+  drawVerdict(rows);
 }
 
 async function why(signal) {
@@ -128,6 +129,7 @@ async function why(signal) {
   }
   if (row?.result) drawMeaning($("compare-meaning"), row, signal);
   else fill($("compare-meaning"));
+  drawVerdict(rows);
   const { model } = chosen;
   try {
     const explained = await ask("explain", { ...asked, model }, signal);
