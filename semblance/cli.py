@@ -14,7 +14,7 @@ from semblance.batch.command import batch
 from semblance.corpus.command import dedupe, search
 from semblance.extras import needs
 from semblance.options import File, Json, ModelName, ModelsDir, RerankModel, RerankTop, Service, TopK, asks
-from semblance.threshold.command import threshold
+from semblance.threshold.command import choose, threshold
 from semblance.tuning import SETTINGS, tune
 from semblance.version import version
 
@@ -224,6 +224,7 @@ app.command(context_settings=SETTINGS)(tune)
 app.command()(dedupe)
 app.command()(search)
 app.command()(threshold)
+app.command()(choose)
 
 
 def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]:

@@ -30,7 +30,7 @@ def similarity(answer: Similarities) -> RenderableType:
     """One pair's score, and notes on tokens, truncation and unknown words."""
     (result,) = answer.results
     rows = _pairs()
-    rows.add_row("score", f"{result.score:.4f}", _bar(result.score))
+    rows.add_row("score", f"{result.score:.4f}", bar(result.score))
     if result.rating is not None and result.rating_scale is not None:
         low, high = result.rating_scale
         rows.add_row("rating", f"{result.rating:.2f}", f"of {low:g} to {high:g}")
@@ -52,7 +52,7 @@ def ranking(answer: Ranking, texts: Sequence[str]) -> RenderableType:
         text = Text(texts[result.index])
         if result.index in cut:
             text.append(" (cut at the model's limit)", style="yellow")
-        table.add_row(f"{place}", f"{result.score:.4f}", _bar(result.score), text, f"{result.index + 1}")
+        table.add_row(f"{place}", f"{result.score:.4f}", bar(result.score), text, f"{result.index + 1}")
     models = answer.model if answer.rerank_model is None else f"{answer.model}, then {answer.rerank_model}"
     return Group(table, Text(models, style="dim"))
 
@@ -63,9 +63,7 @@ def entailment(answer: Entailments) -> RenderableType:
     rows = _pairs()
     for label in ("entailment", "neutral", "contradiction"):
         probability: float = getattr(result.probabilities, label)
-        rows.add_row(
-            Text(label, style="bold" if label == result.label else ""), f"{probability:.4f}", _bar(probability)
-        )
+        rows.add_row(Text(label, style="bold" if label == result.label else ""), f"{probability:.4f}", bar(probability))
     rows.add_row("model", "", answer.model)
     for name, truncated in zip(("premise", "hypothesis"), result.truncated, strict=True):
         if truncated:
@@ -85,7 +83,7 @@ def labels(answer: Labels, texts: Sequence[str]) -> RenderableType:
         best_first = sorted(result.probabilities.items(), key=lambda item: -item[1])
         for place, (label, probability) in enumerate(best_first):
             bold = "" if place else "bold"
-            table.add_row("" if place else text, Text(label, style=bold), f"{probability:.4f}", _bar(probability))
+            table.add_row("" if place else text, Text(label, style=bold), f"{probability:.4f}", bar(probability))
     return Group(table, Text(answer.model, style="dim"))
 
 
@@ -160,9 +158,10 @@ def _notes(truncated: bool, unknown: float) -> Iterator[str]:
         yield f"{unknown:.0%} of the words unknown"
 
 
-def _bar(share: float) -> Text:
-    full = round(max(0.0, min(1.0, share)) * BAR)
-    return Text("█" * full, style="green").append("·" * (BAR - full), style="dim")
+def bar(share: float, size: int = BAR) -> Text:
+    """A bar for a share of 0 to 1, `size` characters wide."""
+    full = round(max(0.0, min(1.0, share)) * size)
+    return Text("█" * full, style="green").append("·" * (size - full), style="dim")
 
 
 def _tokens(

@@ -1,7 +1,9 @@
-"""The command `semblance threshold`: where to cut a model's scores."""
+"""The commands `semblance threshold` and `semblance choose`: where to cut a model's scores, and of which model."""
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +17,7 @@ from rich.table import Table
 
 from semblance.batch.formats import KNOWN
 from semblance.options import Json, ModelName, Service, asks
+from semblance.render import bar
 
 SHOWN = np.arange(0.1, 1.0, 0.1)  # thresholds of the table, beside the recommended one
 
@@ -28,23 +31,30 @@ class ThresholdTask(StrEnum):
     entailment = "entailment"
 
 
+Pairs = Annotated[Path, typer.Argument(help=f"labelled pairs: {KNOWN}")]
+PairColumns = Annotated[
+    list[str] | None, typer.Option("--column", help="three times: the two texts and the label [default: a, b, label]")
+]
+Resamples = Annotated[int, typer.Option(min=20, max=100_000, help="bootstrap samples behind the intervals")]
+Seed = Annotated[int, typer.Option(min=0, help="of the resampling")]
+Plot = Annotated[Path | None, typer.Option(help="write a picture there: .png, .svg or .pdf")]
+
+
 @asks
 def threshold(
     service: Service,
-    pairs: Annotated[Path, typer.Argument(help=f"labelled pairs: {KNOWN}")],
+    pairs: Pairs,
     model: ModelName = None,
     task: Annotated[ThresholdTask, typer.Option(help="whose score; of entailment its probability")] = (
         ThresholdTask.similarity
     ),
-    column: Annotated[
-        list[str] | None, typer.Option(help="three times: the two texts and the label [default: a, b, label]")
-    ] = None,
+    column: PairColumns = None,
     precision: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="the least wanted; without it the highest F1 is chosen")
     ] = None,
-    resamples: Annotated[int, typer.Option(min=20, max=100_000, help="bootstrap samples behind the intervals")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="of the resampling")] = 1,
-    plot: Annotated[Path | None, typer.Option(help="write a picture there: .png, .svg or .pdf")] = None,
+    resamples: Resamples = 1000,
+    seed: Seed = 1,
+    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Choose a threshold of a model's score on labelled pairs of your own: docs/threshold.md."""
@@ -66,12 +76,9 @@ def threshold(
     if plot is not None:
         from semblance.threshold.plot import plot as draw
 
-        try:
-            draw(
-                plot, scores, read.labels, chosen, sure, f"{name}, {task.value}: {len(scores):,} pairs of {pairs.name}"
-            )
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="--plot") from None
+        title = f"{name}, {task.value}: {len(scores):,} pairs of {pairs.name}"
+        with _drawing():
+            draw(plot, scores, read.labels, chosen, sure, title)
     if as_json:
         said: dict[str, Any] = {"model": name, "task": task.value, "pairs": len(scores), "positive": positive}
         said |= {"truncated": cut, "recommended": asdict(here), "intervals": asdict(sure)}
@@ -111,3 +118,94 @@ def threshold(
         )
     if plot is not None:
         console.print(f"wrote {plot}", highlight=False)
+
+
+@asks
+def choose(
+    service: Service,
+    pairs: Pairs,
+    model: Annotated[list[str] | None, typer.Option(help="once for each to compare [default: all]")] = None,
+    task: Annotated[
+        list[ThresholdTask] | None,
+        typer.Option(help="once for each to compare [default: similarity, paraphrase and relevance]"),
+    ] = None,
+    column: PairColumns = None,
+    resamples: Resamples = 1000,
+    seed: Seed = 1,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Choose a model and its threshold on some 30 labelled pairs of your own: docs/threshold.md.
+
+    Of the models within one standard error of the best the cheapest is recommended.
+    """
+    from semblance.threshold.choice import resampled
+    from semblance.threshold.labelled import COLUMNS, read_pairs
+    from semblance.threshold.models import OF_A_PAIR, Candidate, candidates, compare, recommended
+
+    read = read_pairs(pairs, tuple(column) if column else COLUMNS)
+
+    async def ask() -> list[Candidate]:
+        async with service.of_batch() as client:
+            return await candidates(client, read, model, [each.value for each in task or ()] or OF_A_PAIR)
+
+    compared = compare(asyncio.run(ask()), read.labels, resamples=resamples, seed=seed)
+    taken = recommended(compared)
+    sure = resampled(taken.candidate.scores, read.labels, resamples=resamples, seed=seed)
+    if plot is not None:
+        from semblance.threshold.plot import plot_models
+
+        with _drawing():
+            plot_models(plot, compared, taken, f"{len(read.a):,} pairs of {pairs.name}")
+    if as_json:
+        rows = [
+            {
+                "model": each.candidate.model,
+                "task": each.candidate.task,
+                "auc": each.auc,
+                "auc_95": [each.low, each.high],
+                "ms_a_pair": 1000 * each.candidate.seconds,
+                "truncated": each.candidate.truncated,
+                "recommended": each is taken,
+                **asdict(each.best),
+            }
+            for each in compared
+        ]
+        said = {"pairs": len(read.a), "positive": int(read.labels.sum()), "models": rows, "intervals": asdict(sure)}
+        typer.echo(json.dumps(said))
+        return
+    console = Console()
+    shown = Table("model", "AUC", "95 %", "", "threshold", "F1", "ms/pair", box=None, padding=(0, 1, 0, 0))
+    for each in compared:
+        task_of = "" if each.candidate.task == "similarity" else f", {each.candidate.task}"
+        shown.add_row(
+            f"{each.candidate.model}{task_of}",
+            f"{each.auc:.3f}",
+            f"{each.low:.3f}-{each.high:.3f}",
+            bar(2 * each.auc - 1, 6),  # of chance there is none
+            f"{each.best.threshold:.4f}",
+            f"{each.best.f1:.3f}",
+            f"{1000 * each.candidate.seconds:.3g}",
+            style="bold" if each is taken else "",
+        )
+    console.print(f"{len(read.a):,} pairs, {int(read.labels.sum()):,} with the label 1", highlight=False)
+    console.print(shown)
+    best = taken.candidate
+    option = "" if best.task == "similarity" else f" --task {best.task}"
+    for line in (
+        f"recommended: --model {best.model}{option}, from {taken.best.threshold:.4f} on: the cheapest within one "
+        "standard error of the best",
+        f"F1 on other pairs: {sure.f1.mean:.3f} ({sure.f1.low:.3f} to {sure.f1.high:.3f}); 95 % of {sure.resamples:,} "
+        f"resamples choose {sure.threshold.low:.4f} to {sure.threshold.high:.4f}",
+        *([f"{best.truncated:,} pairs have a text that it cuts at its limit"] if best.truncated else []),
+        *([f"wrote {plot}"] if plot is not None else []),
+    ):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--plot") from None

@@ -1,11 +1,13 @@
-"""A picture of precision, recall and F1 by threshold, and of the scores under both labels."""
+"""Pictures: precision, recall and F1 by threshold with the scores under both labels; models by their AUC."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from semblance.extras import needs
 from semblance.threshold.choice import Labels, Scores, Sureness, quality
+from semblance.threshold.models import Compared
 
 _COLOURS = ("#1F77B4", "#D95F02", "#1B9E77")
 
@@ -40,6 +42,29 @@ def plot(path: Path, scores: Scores, labels: Labels, chosen: float, sure: Surene
         below.set_xlabel("score")
         below.set_ylabel("pairs")
         below.legend(fontsize=8)
+        figure.savefig(path, dpi=110)
+    finally:
+        plt.close(figure)
+
+
+def plot_models(path: Path, compared: Sequence[Compared], taken: Compared, title: str) -> None:
+    """Write the AUC of each model with its interval, the recommended one in another colour; raises as `plot`."""
+    with needs("a picture", extra="training"):
+        import matplotlib.pyplot as plt
+    figure, axes = plt.subplots(figsize=(7.0, 1.5 + 0.3 * len(compared)), layout="constrained")
+    try:
+        for place, each in enumerate(reversed(compared)):
+            colour = _COLOURS[1] if each is taken else _COLOURS[0]
+            axes.plot([each.low, each.high], [place, place], color=colour)
+            axes.plot(each.auc, place, "o", color=colour)
+        names = [
+            f"{each.candidate.model}, {each.candidate.task}, {1000 * each.candidate.seconds:.2g} ms"
+            for each in reversed(compared)
+        ]
+        axes.set_yticks(range(len(names)), names, fontsize=8)
+        axes.axvline(0.5, color="#7F7F7F", linewidth=0.8)
+        axes.set_xlabel("AUC, and 95 % of resamples")
+        axes.set_title(title)
         figure.savefig(path, dpi=110)
     finally:
         plt.close(figure)

@@ -67,7 +67,8 @@ def test_a_score_of_likeness_is_not_called_the_same_and_paraphrase_stands_beside
     with running(ROOT / "models", models="minilm,minilm-cross") as (_, url):
         page = open_page(url).open(link(**pair, model="minilm"))
         page.wait_for_selector(DONE)
-        (expected,) = ask(url, "similarity", {"pairs": [pair], "model": "minilm-cross", "task": "paraphrase"})["results"]
+        body = {"pairs": [pair], "model": "minilm-cross", "task": "paraphrase"}
+        (expected,) = ask(url, "similarity", body)["results"]
         assert page.inner_text(".meaning .big span").endswith("close in topic and words")
         verdict = page.inner_text("#verdict")
     assert verdict.startswith("Do they say the same? ")

@@ -1,0 +1,111 @@
+"""Which model parts labelled pairs best, how sure that is, and what each costs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from semblance.batch.job import Asked
+from semblance.threshold.choice import Labels, Quality, Scores, choose, quality
+from semblance.threshold.labelled import LabelledPairs, Scored, ThresholdError, scores_of
+
+OF_A_PAIR: Sequence[Scored] = ("similarity", "paraphrase", "relevance")  # entailment only where it is asked for
+# Asked first, so that no cost has the opening of a model in it.
+WARM_UP = LabelledPairs(["What time is it?"], ["The shop opens at nine."], np.array([True]))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model's scores of the pairs, for one of its tasks."""
+
+    model: str
+    task: Scored
+    scores: Scores  # [n]
+    seconds: float  # of a pair, as it was asked here
+    truncated: int  # pairs with a text that it cuts
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How well a candidate parts the pairs.
+
+    Attributes:
+        auc: area under the ROC curve: how often a pair with the label 1 has a higher score than one with the label 0.
+        low, high: of the AUC, in 95 % of the resamples.
+        behind: how far its AUC is below the best one's.
+        behind_error: standard error of that, over the same resamples of both.
+        best: the threshold with the highest F1, and what it does on these pairs.
+        candidate: whose.
+    """
+
+    auc: float
+    low: float
+    high: float
+    behind: float
+    behind_error: float
+    best: Quality
+    candidate: Candidate
+
+
+async def candidates(
+    client: Asked, pairs: LabelledPairs, models: Sequence[str] | None, tasks: Sequence[Scored] = OF_A_PAIR
+) -> list[Candidate]:
+    """The scores of every model that is served, or of those named, for each of the tasks that it has.
+
+    Raises:
+        ThresholdError: none of them has one of the tasks, or a model named is not served.
+        SemblanceError: raised by the client.
+    """
+    served = (await client.models()).models
+    for name in models or ():
+        if not any(name in (model.id, model.name) for model in served):
+            raise ThresholdError(f"model {name!r} is not served; there are {', '.join(model.name for model in served)}")
+    found = []
+    for model in served:
+        if models and model.id not in models and model.name not in models:
+            continue
+        for task in (task for task in tasks if task in model.tasks):
+            await scores_of(client, WARM_UP, model.name, task)
+            began = perf_counter()
+            name, scores, cut = await scores_of(client, pairs, model.name, task)
+            found.append(Candidate(name, task, scores, (perf_counter() - began) / len(scores), cut))
+    if not found:
+        raise ThresholdError(f"no model has {' or '.join(tasks)}")
+    return found
+
+
+def compare(found: Sequence[Candidate], labels: Labels, *, resamples: int = 1000, seed: int = 1) -> list[Compared]:
+    """The candidates, the highest AUC first; intervals by `resamples` bootstrap samples, stratified by label.
+
+    All are measured on the same samples, so that they are compared on equal pairs (Efron and Tibshirani 1993).
+    """
+    random = np.random.default_rng(seed)
+    ones, zeros = (int((labels == value).sum()) for value in (True, False))
+    # How often a sample has each pair.
+    drawn = tuple(random.multinomial(n, np.full(n, 1 / n), resamples).astype(np.float64) for n in (ones, zeros))
+    whole = (np.ones((1, ones)), np.ones((1, zeros)))
+    aucs = [(float(_aucs(each.scores, labels, whole)[0]), _aucs(each.scores, labels, drawn)) for each in found]
+    top, of_top = max(aucs, key=lambda each: each[0])
+    compared = []
+    for candidate, (auc, samples) in zip(found, aucs, strict=True):
+        low, high = np.percentile(samples, [2.5, 97.5])
+        best = quality(candidate.scores, labels, choose(candidate.scores, labels))
+        error = float(np.std(of_top - samples))
+        compared.append(Compared(auc, float(low), float(high), top - auc, error, best, candidate))
+    return sorted(compared, key=lambda each: -each.auc)
+
+
+def recommended(compared: Sequence[Compared]) -> Compared:
+    """The cheapest of those within one standard error of the best (the rule of Breiman et al. 1984, chapter 3.4)."""
+    return min((each for each in compared if each.behind <= each.behind_error), key=lambda each: each.candidate.seconds)
+
+
+def _aucs(scores: Scores, labels: Labels, drawn: tuple[npt.NDArray[np.float64], ...]) -> npt.NDArray[np.float64]:
+    """The AUC of each sample [R], by Mann and Whitney: equal scores count half."""
+    ones, zeros = drawn
+    above = scores[labels][:, None] - scores[~labels]
+    wins = (above > 0) + 0.5 * (above == 0)
+    found: npt.NDArray[np.float64] = ((ones @ wins) * zeros).sum(1) / (ones.sum(1) * zeros.sum(1))
+    return found

@@ -1,0 +1,77 @@
+"""`semblance choose`: models compared on labelled pairs, and the one recommended."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from semblance.cli import app
+from semblance.threshold.labelled import Scored, read_pairs
+from semblance.threshold.models import Candidate, compare, recommended
+from tests.client.test_threshold import models, rows, scored, write  # noqa: F401 - a fixture
+
+
+def candidate(name: str, scores: list[float], seconds: float) -> Candidate:
+    return Candidate(name, "similarity", np.array(scores), seconds, 0)
+
+
+LABELS = np.array([True] * 10 + [False] * 10)
+ORDERED = [0.9 - n / 100 for n in range(10)] + [0.1 + n / 100 for n in range(10)]
+SURE = [0.125, *ORDERED[1:]]  # one pair on the wrong side of seven
+NEARLY = [*ORDERED[:9], 0.105, *ORDERED[10:]]  # another on the wrong side of nine
+LUCKLESS = [0.5, 0.4, 0.6, 0.3, 0.7] * 4
+
+
+def test_auc_is_the_share_of_pairs_in_the_right_order() -> None:
+    scores = [0.9, 0.5, 0.5, 0.2, 0.5, 0.1]
+    labels = np.array([True, True, False, True, False, False])
+    (found,) = compare([candidate("m", scores, 1.0)], labels, resamples=200)
+    ones, zeros = np.array(scores)[labels], np.array(scores)[~labels]
+    assert found.auc == pytest.approx(np.mean([(a > b) + 0.5 * (a == b) for a in ones for b in zeros]))
+    assert found.low < found.auc < found.high
+    assert (found.behind, found.behind_error) == (0.0, 0.0)
+
+
+def test_the_cheapest_of_those_that_are_as_good_is_recommended() -> None:
+    given = [candidate("luckless", LUCKLESS, 0.001), candidate("sure", SURE, 1.0), candidate("nearly", NEARLY, 0.01)]
+    found = compare(given, LABELS)
+    assert [each.candidate.model for each in found] == ["sure", "nearly", "luckless"]
+    assert recommended(found).candidate.model == "nearly"
+    assert recommended([each for each in found if each.candidate.model != "nearly"]).candidate.model == "sure"
+    assert compare(given, LABELS) == found
+
+
+def test_the_command_compares_every_model_and_draws(models: Path, tmp_path: Path) -> None:  # noqa: F811
+    path, picture = write(tmp_path / "pairs.csv", rows() * 3), tmp_path / "plot.png"
+    asked = ["choose", str(path), "--models-dir", str(models), "--resamples", "50"]
+    ran = CliRunner().invoke(app, [*asked, "--plot", str(picture)], env={"COLUMNS": "80"})
+    assert ran.exit_code == 0, ran.output
+    assert "24 pairs, 12 with the label 1" in ran.output
+    assert "both, paraphrase" in ran.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    said = json.loads(CliRunner().invoke(app, [*asked, "--json"]).output)
+    read = read_pairs(path)
+    assert {(row["model"], row["task"]) for row in said["models"]} == {
+        ("avg-paraphrase", "similarity"), ("avg-sick", "similarity"),
+        *(("both", task) for task in ("similarity", "paraphrase", "relevance")),
+    }  # fmt: skip
+    for row in said["models"]:
+        task: Scored = row["task"]
+        scores, _ = scored(models, row["model"], read, task)
+        above = scores[read.labels][:, None] - scores[~read.labels]
+        assert row["auc"] == pytest.approx(np.mean((above > 1e-6) + 0.5 * (abs(above) <= 1e-6)), abs=1e-6)
+        assert row["ms_a_pair"] > 0
+    assert sum(row["recommended"] for row in said["models"]) == 1
+    assert [row["auc"] for row in said["models"]] == sorted((row["auc"] for row in said["models"]), reverse=True)
+
+
+def test_some_models_or_tasks_only(models: Path, tmp_path: Path) -> None:  # noqa: F811
+    asked = ["choose", str(write(tmp_path / "pairs.csv", rows())), "--models-dir", str(models), "--resamples", "20"]
+    ran = CliRunner().invoke(app, [*asked, "--model", "both", "--task", "entailment", "--json"])
+    assert [(row["model"], row["task"]) for row in json.loads(ran.output)["models"]] == [("both", "entailment")]
+    refused = CliRunner().invoke(app, [*asked, "--model", "nobody"])
+    assert "model 'nobody' is not served; there are avg-paraphrase, avg-sick, both" in str(refused.exception)
+    refused = CliRunner().invoke(app, [*asked, "--model", "avg-paraphrase", "--task", "relevance"])
+    assert "no model has relevance" in str(refused.exception)
