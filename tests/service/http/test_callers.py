@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import httpx
 import pytest
 import uvloop
 
+from contract.scoring import Array, Embeddings, Run
 from service.app import create_app
 from service.http.connection import MAX_PIPELINED
 from service.http.edge import Edge
@@ -73,13 +74,13 @@ class Gate:
         expect(scorer, 0.1)
         self.ran: list[int] = []
         self.open = threading.Event()
-        for vectors in scorer.outputs.values():  # type: ignore[attr-defined]
-            vectors.batcher._run = partial(self._let_go, vectors.batcher._run)
+        for graph in scorer.graphs.values():
+            graph.run = partial(self._let_go, graph.run)
 
-    def _let_go(self, run, keys):  # type: ignore[no-untyped-def]
+    def _let_go(self, run: Run, feeds: Mapping[str, Array]) -> Embeddings:
         assert self.open.wait(SHORT)
-        self.ran.append(len(keys))
-        return run(keys)
+        self.ran.append(len(feeds["lengths_a"]))
+        return run(feeds)
 
 
 def test_how_late_the_event_loop_is_shows_in_metrics(models: Path) -> None:
