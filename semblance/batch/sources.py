@@ -1,10 +1,10 @@
-"""Readers of JSON Lines and CSV. They yield chunks from any row on; an unreadable row does not stop the others."""
+"""Readers of JSON Lines, lines of text and CSV, from any row on; an unreadable row does not stop the others."""
 
 import csv
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,9 +20,10 @@ class JsonLines:
 
     columns: list[str] | None = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, row: Callable[[bytes], Row | Unreadable | None] | None = None) -> None:
         self._path = path
         self.total = path.stat().st_size
+        self._row = row or _object
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
         """See `Source`."""
@@ -30,8 +31,17 @@ class JsonLines:
             position = sum(map(len, islice(file, start)))
             while lines := list(islice(file, size)):
                 position += sum(map(len, lines))
-                yield Chunk(start, [_object(line) for line in lines], position)
+                yield Chunk(start, [self._row(line) for line in lines], position)
                 start += len(lines)
+
+
+class Lines(JsonLines):
+    """A text a line, in UTF-8."""
+
+    def __init__(self, path: Path, column: str) -> None:
+        """Name the one column."""
+        super().__init__(path, lambda line: _text(line, column))
+        self.columns = [column]
 
 
 class Csv:
@@ -96,6 +106,14 @@ class Csv:
         if len(cells) != self._width:
             return Unreadable(f"{len(cells)} cells, the header has {self._width}")
         return dict(zip(self.columns or (), cells, strict=True))
+
+
+def _text(line: bytes, column: str) -> Row | Unreadable | None:
+    try:
+        text = line.decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        return Unreadable("not UTF-8: save the file as UTF-8")
+    return {column: text} if text else None
 
 
 def _object(line: bytes) -> Row | Unreadable | None:

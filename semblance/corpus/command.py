@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +14,23 @@ from semblance.exits import SKIPPED
 from semblance.options import Concurrency, Json, ModelName, Overwrite, Patience, Service, asks
 from semblance.progress import run_shown
 
+
+class PairTask(StrEnum):
+    """The tasks that give a pair a score."""
+
+    similarity = "similarity"
+    paraphrase = "paraphrase"
+    relevance = "relevance"
+
+
 Output = Annotated[Path, typer.Argument(help=".jsonl, .csv, .tsv or .parquet; columns of the input come along")]
 Prefix = Annotated[str, typer.Option(help="put before the names of the new columns")]
+INPUT = ".jsonl, .csv, .tsv or .parquet; or .txt, a text a line"
+Rerank = Annotated[
+    str | None, typer.Option(help="a second model, which reads the pairs that are near and decides, as minilm-cross")
+]
+RerankTask = Annotated[PairTask, typer.Option("--task", help="what its score says")]
+Score = Annotated[float, typer.Option(min=0, max=1, help="with --rerank: the score from which on a pair is kept")]
 Keep = Annotated[
     Path | None,
     typer.Option(help="folder in which the file's embeddings stay, for the next time [default: they are removed]"),
@@ -30,10 +46,13 @@ Exact = Annotated[
 @asks
 def dedupe(
     service: Service,
-    source: Annotated[Path, typer.Argument(metavar="INPUT", help=".jsonl, .csv, .tsv or .parquet")],
+    source: Annotated[Path, typer.Argument(metavar="INPUT", help=INPUT)],
     output: Output,
     column: Annotated[str, typer.Option(help="of the texts")] = "sentence",
     cosine: Annotated[float, typer.Option(min=-1, max=1, help="from which on two texts are near-duplicates")] = 0.9,
+    rerank: Rerank = None,
+    task: RerankTask = PairTask.paraphrase,
+    score: Score = 0.5,
     only_first: Annotated[bool, typer.Option("--only-first", help="write only the first row of each cluster")] = False,
     prefix: Prefix = "",
     model: ModelName = None,
@@ -46,11 +65,13 @@ def dedupe(
 ) -> None:
     """Find near-duplicates in a file: each row gets its cluster.
 
-    Two texts are joined if the cosine of their embeddings is at least --cosine, and so are texts that are joined to
-    the same one. New columns: cluster, the number of the cluster's first row, from 1; cluster_size; cosine, with that
-    first row. Interrupted while it embeds, the same command goes on where it stopped.
+    Two texts are joined if the cosine of their embeddings is at least --cosine, with --rerank only if that model
+    keeps the pair too; and so are texts that are joined to the same one. New columns: cluster, the number of the
+    cluster's first row, from 1; cluster_size; cosine, with that first row. Interrupted while it asks, the same command
+    goes on where it stopped.
     """
     from semblance.corpus.dedupe import dedupe as run
+    from semblance.corpus.second import Second
     from semblance.corpus.work import Asking
 
     asking = Asking(model, concurrency, patience, overwrite, keep)
@@ -64,6 +85,7 @@ def dedupe(
                 column,
                 asking,
                 least=cosine,
+                second=None if rerank is None else Second(rerank, task.value, score),
                 only_first=only_first,
                 prefix=prefix,
                 exact=exact,
@@ -84,13 +106,16 @@ def dedupe(
 @asks
 def search(
     service: Service,
-    corpus: Annotated[Path, typer.Argument(help="the file to search: .jsonl, .csv, .tsv or .parquet")],
+    corpus: Annotated[Path, typer.Argument(help=f"the file to search: {INPUT}")],
     queries: Annotated[Path, typer.Argument(help="the file of queries")],
     output: Output,
     column: Annotated[str, typer.Option(help="of the texts of CORPUS")] = "sentence",
     query_column: Annotated[str, typer.Option(help="of the texts of QUERIES")] = "query",
     top_k: Annotated[int, typer.Option(min=1, max=1000, help="most texts of a query")] = 10,
     cosine: Annotated[float, typer.Option(min=-1, max=1, help="of the texts given, at least")] = -1.0,
+    rerank: Rerank = None,
+    task: RerankTask = PairTask.paraphrase,
+    score: Score = 0.0,
     prefix: Prefix = "",
     model: ModelName = None,
     exact: Exact = None,
@@ -102,11 +127,13 @@ def search(
 ) -> None:
     """Find the nearest texts of a file for each query of another.
 
-    One row of OUTPUT for each text found: the query's columns, and rank, row (of CORPUS, from 1), match and cosine.
+    One row of OUTPUT for each text found: the query's columns, and rank, row (of CORPUS, from 1), match and cosine;
+    with --rerank the score of that model, which orders them.
     With --keep the embeddings of CORPUS stay for the next queries. Interrupted while it embeds, the same command goes
     on where it stopped.
     """
     from semblance.corpus.search import search as run
+    from semblance.corpus.second import Second
     from semblance.corpus.work import Asking
 
     asking = Asking(model, concurrency, patience, overwrite, keep)
@@ -122,6 +149,7 @@ def search(
                 asking,
                 count=top_k,
                 least=cosine,
+                second=None if rerank is None else Second(rerank, task.value, score),
                 prefix=prefix,
                 exact=exact,
                 step=step,

@@ -1,6 +1,6 @@
 """Near-duplicates of a file: each row gets the first row of its cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from semblance.batch.job import Asked
 from semblance.batch.rows import Kind, Say, Step
 from semblance.corpus.clusters import cluster
 from semblance.corpus.neighbours import QUERIES_AT_ONCE, Near, Neighbours
+from semblance.corpus.second import Second, decided
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
 from semblance.corpus.work import Asking, Output, forget, opened, place, read
 
@@ -35,6 +36,7 @@ async def dedupe(
     asking: Asking,
     *,
     least: float,
+    second: Second | None = None,
     only_first: bool = False,
     prefix: str = "",
     exact: bool | None = None,
@@ -46,12 +48,13 @@ async def dedupe(
 
     Args:
         client: embeds the texts.
-        path: .jsonl, .ndjson, .csv, .tsv or .parquet.
-        output: one of these too. New columns: `cluster`, the number of the cluster's first row, from 1; `cluster_size`,
-            in rows; `cosine` with that first row.
+        path: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a text a line.
+        output: one of these too, but .txt. New columns: `cluster`, the number of the cluster's first row, from 1;
+            `cluster_size`, in rows; `cosine` with that first row.
         column: of the texts.
         asking: see there.
         least: cosine.
+        second: a model that reads each pair that near, and joins those that it keeps; None: all are joined.
         only_first: write only the first row of each cluster.
         prefix: of the new columns.
         exact: compare all pairs; None: up to 100,000 distinct texts.
@@ -63,6 +66,8 @@ async def dedupe(
     """
     beside = place(path, output, asking)
     source = opened(path, column, _adds(prefix))
+    if second is not None:
+        await second.check(client)
     corpus = await read(client, source, beside, asking, step, say)
     values, texts = corpus.vectors.values, corpus.texts
     written = Output(output, corpus.source, _adds(prefix))
@@ -74,7 +79,10 @@ async def dedupe(
             step(f"comparing {len(values):,} texts", part * QUERIES_AT_ONCE / len(values))
             yield pairs
 
-    first = cluster(found(), len(values))
+    joining: Iterable[Near] = found()
+    if second is not None:
+        joining = [await decided(client, joining, corpus, beside, second, asking, step, say)]
+    first = cluster(joining, len(values))
     recall = near.recall_above(least)
     cosines = np.minimum(np.einsum("nd,nd->n", values, values[first]), 1.0)
     # From vectors to texts to rows.

@@ -8,6 +8,7 @@ import numpy as np
 from semblance.batch.job import Asked
 from semblance.batch.rows import Chunk, Kind, Say, Step
 from semblance.corpus.neighbours import Neighbours
+from semblance.corpus.second import Second, scores
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
 from semblance.corpus.work import Asking, Output, forget, opened, place, read
 from semblance.errors import BatchError
@@ -37,6 +38,7 @@ async def search(
     *,
     count: int,
     least: float = -1.0,
+    second: Second | None = None,
     prefix: str = "",
     exact: bool | None = None,
     step: Step = lambda what, share: None,
@@ -46,14 +48,15 @@ async def search(
 
     Args:
         client: embeds the texts.
-        corpus_path: .jsonl, .ndjson, .csv, .tsv or .parquet.
+        corpus_path: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a text a line.
         queries_path: likewise.
-        output: one of these too: the columns of the query, and new ones: `rank` from 1; `row`, the number of the first
-            row of the corpus with that text, from 1; `match`, the text; `cosine`.
+        output: one of these too, but .txt: the columns of the query, and new ones: `rank` from 1; `row`, the number of
+            the first row of the corpus with that text, from 1; `match`, the text; `cosine`; with `second` its `score`.
         columns: of the corpus' texts, and of the queries.
         asking: see there.
         count: most texts of a query.
         least: cosine of those given.
+        second: a model that reads each query with its nearest texts, and orders and keeps them by its own score.
         prefix: of the new columns.
         exact: compare all; None: up to 100,000 distinct texts.
         step: told what is being done.
@@ -62,15 +65,18 @@ async def search(
     Raises:
         BatchError, SemblanceError: see `place`, `opened` and `read`.
     """
+    adds = _adds(prefix, second is not None)
     beside = place(corpus_path, output, asking)
     beside_queries = output.with_name(f"{output.name}.queries")
     if output.resolve() == queries_path.resolve():
         raise BatchError(f"{output} is the input too: name another output")
-    sources = opened(corpus_path, columns[0]), opened(queries_path, columns[1], _adds(prefix), "--query-column")
+    sources = opened(corpus_path, columns[0]), opened(queries_path, columns[1], adds, "--query-column")
+    if second is not None:
+        await second.check(client)
     # The shorter file first: what is wrong with it is told before a long corpus is embedded.
     queries = await read(client, sources[1], beside_queries, asking, step, say)
     corpus = await read(client, sources[0], beside, asking, step, say)
-    written = Output(output, queries.source, _adds(prefix), typed=False)
+    written = Output(output, queries.source, adds, typed=False)
     step("indexing", 0.0)
     near = Neighbours(corpus.vectors.values, exact=exact)
     step("searching", 0.0)
@@ -78,7 +84,19 @@ async def search(
     rows, cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
     recall = near.recall_of_best(queries.vectors.values, min(count, len(corpus.vectors.values)))
     numbers = corpus.vectors.texts
-    text_of = corpus.texts.read(numbers[np.unique(rows[cosines >= least])].tolist())
+    given = (rows >= 0) & (cosines >= least)
+    text_of = corpus.texts.read(numbers[np.unique(rows[given])].tolist())
+    score_of = np.full(rows.shape, np.nan)
+    if second is not None:
+        asked = queries.texts.read(queries.vectors.texts.tolist())
+        pairs = [
+            (asked[int(queries.vectors.texts[query])], text_of[int(numbers[rows[query, hit]])])
+            for query, hit in np.argwhere(given)
+        ]
+        score_of[given] = await scores(client, pairs, beside, second, asking, step, say)
+        given &= score_of >= second.least
+        order = np.argsort(np.where(given, -score_of, np.inf), axis=1, kind="stable")
+        rows, cosines, score_of, given = (np.take_along_axis(x, order, 1) for x in (rows, cosines, score_of, given))
     vector_of = np.full(len(queries.texts.first_row) + 1, NO_TEXT, dtype=np.int64)
     vector_of[queries.vectors.texts] = np.arange(len(queries.vectors.texts))
     first_row = np.asarray(corpus.texts.first_row)[numbers]
@@ -94,11 +112,12 @@ async def search(
                 if (reason := queries.why_not(query)) is not None:
                     bad[at] = reason
                 continue
-            for rank, (row, cosine) in enumerate(zip(rows[vector].tolist(), cosines[vector].tolist(), strict=True), 1):
-                if row >= 0 and cosine >= least:
-                    values = (rank, int(first_row[row]) + 1, text_of[int(numbers[row])], round(min(cosine, 1.0), 6))
-                    hits.append(dict(zip(_adds(prefix), values, strict=True)))
-                    repeated.append(cells)
+            for rank, hit in enumerate(np.flatnonzero(given[vector]), 1):
+                row, cosine = int(rows[vector, hit]), min(float(cosines[vector, hit]), 1.0)
+                values = [rank, int(first_row[row]) + 1, text_of[int(numbers[row])], round(cosine, 6)]
+                values += [] if second is None else [round(float(score_of[vector, hit]), 6)]
+                hits.append(dict(zip(adds, values, strict=True)))
+                repeated.append(cells)
         written.write(chunk, {}, bad)
         written.write(Chunk(chunk.before, repeated, chunk.position), dict(enumerate(hits)), {})
         step("writing", chunk.position / max(1, queries.source.total))
@@ -119,6 +138,7 @@ async def search(
     )
 
 
-def _adds(prefix: str) -> dict[str, Kind]:
+def _adds(prefix: str, scored: bool) -> dict[str, Kind]:
     names: dict[str, Kind] = {"rank": "place", "row": "place", "match": "text", "cosine": "number"}
+    names |= {"score": "number"} if scored else {}
     return {f"{prefix}{name}": kind for name, kind in names.items()}

@@ -65,7 +65,7 @@ def input_of(path: Path, column: str, option: str) -> Input:
         BatchError: it cannot be read, or has no such column.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
-    found = Input(path, open_source(path), column, option)
+    found = Input(path, open_source(path, lines=column), column, option)
     if found.source.columns is not None and column not in found.source.columns:
         raise found.lacks("there is no column", found.source.columns)
     return found

@@ -29,8 +29,12 @@ def unit(rows: int, dim: int = 16, seed: int = 0, centres: int = 40) -> vectors.
 
 def joined(values: vectors.Matrix, least: float) -> list[int]:
     """Each one's first member of its cluster, the slow way."""
-    near = values @ values.T >= least
-    first = list(range(len(values)))
+    return joined_by(values @ values.T >= least)
+
+
+def joined_by(near: Any) -> list[int]:
+    """Likewise, of a matrix of who is near."""
+    first = list(range(len(near)))
     changed = True
     while changed:
         smallest = [min(first[j] for j in np.flatnonzero(row)) for row in near]
@@ -151,6 +155,59 @@ def test_the_nearest_texts_of_a_file(url: str, semblance: Run, tmp_path: Path, s
         assert float(row["cosine"]) == pytest.approx(cosines[i // 3][int(row["row"]) - 1], abs=1e-5)
     distinct = cosines[:, [i for i, text in enumerate(texts) if text.strip() not in texts[:i]]]
     np.testing.assert_allclose(same(found, "cosine"), -np.sort(-distinct)[:, :3].reshape(-1), atol=1e-5)
+
+
+def test_a_second_model_decides_which_near_texts_are_joined(url: str, semblance: Run, tmp_path: Path) -> None:
+    texts = list(dict.fromkeys(sentences(40)))
+    source, output = tmp_path / "in.txt", tmp_path / "out.csv"
+    source.write_text("\n\n".join(texts) + "\n")  # with empty lines
+    with Client(url) as client:
+        values = client.embed(texts).embeddings
+        near = [
+            (i, j)
+            for i, j in np.argwhere(values @ values.T >= 0.8 * np.outer(*[np.linalg.norm(values, axis=1)] * 2))
+            if i < j
+        ]
+        scores = [
+            r.score for r in client.similarity([(texts[i], texts[j]) for i, j in near], model="pair-sick").results
+        ]
+    least = float(np.median(scores))
+    kept = np.eye(len(texts), dtype=bool)
+    for (i, j), score in zip(near, scores, strict=True):
+        kept[i, j] = kept[j, i] = score >= least
+    asked = ("--rerank", "pair-sick", "--task", "similarity", "--score", least, "--cosine", 0.8, "--url", url)
+    ran = semblance("dedupe", source, output, *asked)
+    assert (ran.code, ran.err) == (0, "")
+    first = joined_by(kept)
+    assert same(read(output), "cluster") == [2 * lead + 1 for lead in first]
+    assert 1 < len(set(first)) < len(texts)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.csv"]
+    none = semblance(
+        "dedupe", source, tmp_path / "none.csv", "--cosine", 1, "--rerank", "pair-sick", *asked[2:4], *asked[-2:]
+    )
+    assert none.code == 0
+
+
+def test_a_second_model_orders_what_is_found(url: str, semblance: Run, tmp_path: Path) -> None:
+    texts, queries = list(dict.fromkeys(sentences(20))), ["a man plays", "a dog"]
+    (tmp_path / "corpus.txt").write_text("\n".join(texts))
+    (tmp_path / "queries.txt").write_text("\n".join(queries))
+    asked = ("search", tmp_path / "corpus.txt", tmp_path / "queries.txt")
+    second = ("--rerank", "pair-sick", "--task", "similarity", "--top-k", 5, "--url", url)
+    assert semblance(*asked, tmp_path / "out.jsonl", *second).code == 0
+    found = read(tmp_path / "out.jsonl")
+    assert [row["rank"] for row in found] == [1, 2, 3, 4, 5] * 2
+    assert found == sorted(found, key=lambda row: (queries.index(row["query"]), -row["score"]))
+    with Client(url) as client:
+        answer = client.similarity([(row["query"], row["match"]) for row in found], model="pair-sick")
+    np.testing.assert_allclose([row["score"] for row in found], [r.score for r in answer.results], atol=1e-5)
+    least = found[2]["score"]
+    assert semblance(*asked, tmp_path / "few.jsonl", *second, "--score", least - 1e-6).code == 0
+    assert [row["match"] for row in read(tmp_path / "few.jsonl")] == [
+        row["match"] for row in found if row["score"] >= least - 1e-6
+    ]
+    refused = semblance(*asked, tmp_path / "no.jsonl", "--rerank", "pair-sick", "--url", url)
+    assert (refused.code, "model 'pair-sick' has no paraphrase" in refused.err) == (2, True)
 
 
 def test_matches_below_the_cosine_are_left_out(url: str, semblance: Run, tmp_path: Path) -> None:
