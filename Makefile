@@ -46,8 +46,13 @@ fix: .venv/.development  ## format, and mend what ruff can mend
 
 setup: .venv/.teacher  ## .venv for tests, training and distillation from a sentence-transformers teacher
 
-bench: .venv/.teacher  ## throughput, latency and memory beside an echo and MiniLM, into benchmarks/results (needs wrk); ARGS=--quick
-	.venv/bin/python benchmarks/throughput.py $(ARGS)
+bench: .venv/.teacher build/infinity/.installed  ## a user's loads beside infinity and sentence-transformers, under 15 minutes; ARGS=--quick
+	.venv/bin/python -m benchmarks.beside $(ARGS)
+
+# Without it the others are measured alone.
+build/infinity/.installed:
+	-.venv/bin/python -m venv build/infinity && build/infinity/bin/pip install --quiet \
+	    "infinity-emb[torch,server]==0.0.78" "transformers<4.50" "click<8.2" && touch $@
 
 faults: .venv/.development  ## what is promised when things go wrong: TRIAL=overload, replace, redis, reload or soak
 	.venv/bin/python -m benchmarks.faults $(TRIAL) $(ARGS)

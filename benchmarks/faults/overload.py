@@ -1,7 +1,8 @@
-"""Overload at five times the saturation rate: the excess is refused at once, the rest is answered in time.
+"""Overload by half as many callers again as are let in: the excess is refused at once, the rest is answered in time.
 
-For each of three kinds of request (a cheap model with warm caches, a heavy one without caches, large requests) a closed
-loop measures the saturation rate, and an open loop then sends five times that. Every refusal must have Retry-After.
+For each of three kinds of request (a cheap model with warm caches, a heavy one without caches, large requests) wrk
+measures the saturation rate over few connections, and then floods: each of its connections asks again as soon as it was
+answered or refused. A few callers beside it time their answers. Every refusal must have Retry-After.
 Then many bodies of the largest size that stop before their last byte: their memory is bounded.
 """
 
@@ -18,15 +19,13 @@ from pathlib import Path
 
 from benchmarks.closed_loop import Measured
 from benchmarks.closed_loop import load as closed_loop
-from benchmarks.open_loop import BARE, NOT_SENT, Plan, start
+from benchmarks.faults.load import Ask, Load, in_random_order
 from benchmarks.report import Findings
 from benchmarks.sentences import sentences
-from benchmarks.servers import Service, pinned
+from benchmarks.servers import Service
 
-TIMES = 5.0
-CONNECTIONS = 1.5  # of the load, per request that the service admits; fewer could not overload it
-PATIENCE_SECONDS = 0.2  # that a request waits for a free connection
-LEAST_TIMES = 4.5  # of the rate that was sent, as the generator may be late
+CONNECTIONS = 1.5  # of the flood, per request that the service admits; fewer could not overload it
+CALLERS, ASKED_EACH = 16, 10.0  # beside it, and their requests a second
 LEAST_ANSWERED = 0.4
 MEMORY_MB = 256.0  # growth that is allowed for a full queue
 STALLED = 256
@@ -35,8 +34,8 @@ STALLED_MB = 512.0  # half of the size of all bodies together
 # first served, and with this many busy connections a request costs a third more than with 64.
 SLACK, SLACK_OF_CHEAP = 2.0, 3.0
 HEAD = [
-    "load", "most answered/s", "due/s", "times", "sent, times", "200", "429", "others", "200/s", "p50 ms", "p99 ms",
-    "max ms", "bound ms", "last answer after ms", "MB before", "MB peak", "generator late p99 ms",
+    "load", "most answered/s", "asked/s", "times", "of them 200/s", "callers: 200", "429", "others", "p50 ms", "p99 ms",
+    "max ms", "bound ms", "MB before", "MB peak",
 ]  # fmt: skip
 
 
@@ -74,14 +73,14 @@ async def run(options: argparse.Namespace) -> Findings:
     """Run all kinds, and the stalled bodies."""
     findings = Findings(
         "overload",
-        "Five times the saturation rate",
+        "More callers than are let in",
         f"python -m benchmarks.faults overload --seconds {options.seconds:g}",
-        f"{TIMES:g} times what a closed loop (wrk) gets answered, sent in an open loop with Poisson arrivals over "
-        f"{CONNECTIONS:g} times as many connections as requests are let in, for {options.seconds:g} s; a request that "
-        f"finds none free for {PATIENCE_SECONDS:g} s is not sent: a refusal takes its time too. Latencies of the 200s "
-        f"count from when a request left. Bound, in times that a full queue takes: for cheap ones {SLACK_OF_CHEAP:g}, "
-        f"of one on each connection (`SEMBLANCE_MAX_IN_FLIGHT`, {options.max_in_flight}) at the measured rate; for "
-        f"others {SLACK:g}, of the work let in (`SEMBLANCE_MAX_QUEUE_SECONDS`, {options.max_queue_seconds:g}). "
+        f"{CONNECTIONS:g} times as many connections of wrk as requests are let in, for {options.seconds:g} s; "
+        f"latencies are those of the 200s of {CALLERS} callers beside it. Bound, in times that a full queue takes: for "
+        f"cheap ones {SLACK_OF_CHEAP:g}, of one on each connection (`SEMBLANCE_MAX_IN_FLIGHT`, "
+        f"{options.max_in_flight}) at the measured rate; for others {SLACK:g}, of the work let in "
+        f"(`SEMBLANCE_MAX_QUEUE_SECONDS`, "
+        f"{options.max_queue_seconds:g}). "
         f"Service on cores {options.service_cpus or 'any'}, load on {options.client_cpus or 'any'}.",
         head=HEAD,
     )
@@ -108,7 +107,7 @@ async def run(options: argparse.Namespace) -> Findings:
                     f"{kind.name}: not one answer in {options.saturation_seconds:g} s: ask for more of them"
                 )
             await asyncio.sleep(1)
-            await asyncio.to_thread(_overload, served, kind, closed.rate, findings, options)
+            await _overload(served, kind, closed.rate, findings, options)
             findings.quiet(f"{kind.name}: no error in the log", served.complaints())
     if not options.only or "stalled" in options.only:
         with Service(options.service_cpus, request_timeout=60) as served:
@@ -143,81 +142,61 @@ def _stall(served: Service, findings: Findings) -> None:
     findings.promise(f"{name}: readiness answers meanwhile", status == 200, f"{status} after {took_ms:.0f} ms")
 
 
-def _closed(served: Service, kind: Kind, seconds: float, options: argparse.Namespace) -> Measured:
+def _closed(
+    served: Service, kind: Kind, seconds: float, options: argparse.Namespace, connections: int | None = None
+) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         bodies = Path(folder) / "bodies.jsonl"
         bodies.write_bytes(b"\n".join(kind.bodies) + b"\n")
-        return closed_loop(served.port, kind.path, bodies, 0, kind.connections, seconds, options.client_cpus)
+        at_once = connections or kind.connections
+        return closed_loop(served.port, kind.path, bodies, 0, at_once, seconds, options.client_cpus)
 
 
-def _overload(served: Service, kind: Kind, most: float, findings: Findings, options: argparse.Namespace) -> None:
+async def _overload(served: Service, kind: Kind, most: float, findings: Findings, options: argparse.Namespace) -> None:
     before = served.resources()
-    plan = Plan(
-        port=served.port,
-        bodies=kind.bodies,
-        rate=TIMES * most,
-        seconds=options.seconds,
-        connections=round(CONNECTIONS * options.max_in_flight),
-        path=kind.path,
-        timeout=30.0,
-        patience=PATIENCE_SECONDS,
-        seed=options.seed,
-        refusals_need=("retry-after", "retry-after-ms"),
-    )
-    outcome = start(plan, pinned(options.client_cpus)).result()
-    ended = time.monotonic()
+    connections = round(CONNECTIONS * options.max_in_flight)
+    asks = [Ask(kind.path, body) for body in kind.bodies]
+    async with Load(
+        served.url, in_random_order(asks, options.seed), callers=CALLERS, rate=CALLERS * ASKED_EACH
+    ) as load:
+        await asyncio.sleep(0.2)
+        offered = await asyncio.to_thread(_closed, served, kind, options.seconds, options, connections)
+        tally = load.take()
+        load.hold()
     after = served.resources()
-    time.sleep(max(0.0, 1.0 - (time.monotonic() - ended)))
+    await asyncio.sleep(1.0)
     metrics = served.metrics()
 
-    statuses = dict(outcome["statuses"])
-    answered, refused = statuses.pop("200", 0), statuses.pop("429", 0)
-    not_sent = statuses.pop(NOT_SENT, 0)
-    late_ms = outcome["lag_ms"]["max"]
-    due = outcome["requests"] / (options.seconds + late_ms / 1000)  # late requests lower the rate
-    sent = (outcome["requests"] - not_sent) / (options.seconds + late_ms / 1000)
-    latency = outcome["from_sent_ms"] or dict.fromkeys(("p50", "p95", "p99", "max"), float("nan"))
-    took = answered / outcome["answered_per_second"] if answered else options.seconds  # to the last answer
-    last_ms = max(0.0, took - options.seconds) * 1000
-    bound_ms = 1000 * (SLACK_OF_CHEAP * plan.connections / most if kind.warm else SLACK * options.max_queue_seconds)
-    others = ", ".join(f"{count} {status}" for status, count in statuses.items()) or "0"
+    answered, refused = tally.statuses[200], tally.statuses[429]
+    others = tally.lost + tally.statuses.total() - answered - refused
+    good = offered.requests - offered.refused
+    bound_ms = 1000 * (SLACK_OF_CHEAP * connections / most if kind.warm else SLACK * options.max_queue_seconds)
+    p50, p99, largest = (tally.percentile(percent) for percent in (50, 99, 100))
+    sent = offered.requests / offered.seconds
     findings.row(
-        kind.name,
-        round(most),
-        round(due),
-        round(due / most, 2),
-        round(sent / most, 2),
-        answered,
-        refused,
-        others,
-        round(answered / took),
-        *(latency[name] for name in ("p50", "p99", "max")),
-        round(bound_ms),
-        round(last_ms),
-        round(before.resident_mb),
-        round(after.peak_mb),
-        outcome["lag_ms"]["p99"],
+        *(kind.name, round(most), round(sent), round(sent / most, 2), round(good / offered.seconds)),
+        *(answered, refused, others, p50, p99, largest, round(bound_ms)),
+        *(round(before.resident_mb), round(after.peak_mb)),
     )
-    findings.values[kind.name] = {"closed_loop_rate": most, **outcome}
+    findings.values[kind.name] = {"closed_loop_rate": most, "flood": vars(offered), "callers": dict(tally.statuses)}
     says = findings.promise
-    says(f"{kind.name}: the load was {TIMES:g} times", due >= LEAST_TIMES * most, f"{due / most:.2f}")
-    says(f"{kind.name}: only 200 and 429", not statuses and refused > 0, others)
-    says(f"{kind.name}: 429 says Retry-After and retry-after-ms", BARE not in outcome["statuses"], f"{refused} do")
-    says(f"{kind.name}: p99 of the 200s", latency["p99"] <= bound_ms, f"{latency['p99']:.0f} of {bound_ms:.0f} ms")
+    says(f"{kind.name}: the flood was refused in part", offered.refused > 0, f"{offered.refused} of {offered.requests}")
+    says(f"{kind.name}: only 200 and 429", others == offered.broken == 0, f"{others}, {offered.broken} broken")
+    says(f"{kind.name}: each 429 says Retry-After and retry-after-ms", tally.bare == 0, f"{refused - tally.bare} do")
+    says(f"{kind.name}: p99 of the callers' 200s", p99 <= bound_ms, f"{p99:.0f} of {bound_ms:.0f} ms")
     says(
         f"{kind.name}: at least {LEAST_ANSWERED:.0%} of the measured rate is still answered",
-        answered / took >= LEAST_ANSWERED * most,
-        f"{answered / took:.0f}/s, {answered / took / most:.0%}",
+        good / offered.seconds >= LEAST_ANSWERED * most,
+        f"{good / offered.seconds:.0f}/s, {good / offered.seconds / most:.0%}",
     )
     says(
         f"{kind.name}: memory is bounded",
         after.peak_mb - before.resident_mb <= MEMORY_MB,
         f"{before.resident_mb:.0f} MB before, {after.peak_mb:.0f} at most",
     )
-    says(f"{kind.name}: all answered a second after the last was due", last_ms <= 1000, f"{last_ms:.0f} ms")
     gauges = {name: metrics.total(f"semblance_{name}") for name in ("requests_in_flight", "workers_busy")}
     says(
-        f"{kind.name}: an empty queue then",
+        f"{kind.name}: an empty queue a second later",
         # The scrape itself is one in flight.
         gauges["requests_in_flight"] <= 1 and gauges["workers_busy"] == 0,
         gauges,

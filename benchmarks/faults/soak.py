@@ -13,11 +13,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
@@ -25,8 +21,6 @@ from benchmarks.faults.bodies import every_route, models_by_task
 from benchmarks.faults.load import Ask, Load, with_answers
 from benchmarks.report import Findings
 from benchmarks.servers import MB, Resources, Service
-
-mpl.use("Agg")  # needs no screen
 
 KNOWN = 40  # requests that recur
 KNOWN_SHARE = 0.05
@@ -174,29 +168,3 @@ def _judge(findings: Findings, samples: Sequence[Sample], idle_after: Sample, op
         "samples": [[s.seconds, s.held.resident_mb, s.held.files, s.held.threads, s.kept_mb] for s in samples],
         "idle_after": vars(idle_after.held),
     }
-    name = f"{datetime.now(UTC).date()}-faults-soak.png"
-    _plot(samples, found, options.out / name)
-    findings.notes.append(f"![resident memory over time]({name})")
-
-
-def _plot(samples: Sequence[Sample], found: Slope, path: Path) -> None:
-    minutes = np.array([sample.seconds for sample in samples]) / 60
-    resident = np.array([sample.held.resident_mb for sample in samples])
-    second = minutes >= minutes[-1] / 2
-    level, centre = resident[second].mean(), minutes[second].mean()
-    figure, (top, bottom) = plt.subplots(2, 1, sharex=True, figsize=(8, 5), height_ratios=(3, 1), layout="constrained")
-    top.plot(minutes, resident, linewidth=0.8)
-    top.plot(
-        minutes[second],
-        level + (minutes[second] - centre) / 60 * found.mb_an_hour,
-        label=f"{found.mb_an_hour:+.1f} MB/hour ({found.low:+.1f} to {found.high:+.1f})",
-    )
-    top.set(ylabel="resident MB", ylim=(0, None))
-    top.legend(loc="lower right")
-    for what in ("files", "threads"):
-        bottom.plot(minutes, [getattr(sample.held, what) for sample in samples], label=what, linewidth=0.8)
-    bottom.set(xlabel="minutes", ylabel="open", ylim=(0, None))
-    bottom.legend(loc="lower right")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)

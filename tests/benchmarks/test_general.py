@@ -24,7 +24,6 @@ from benchmarks.general.measures import (
 )
 from benchmarks.general.sections import faq
 from benchmarks.general.sets import Claim, Contrast, Question
-from benchmarks.same_weights import EMBED, INFINITY, PAIRS, SIMILARITY, lines_of
 from contract.manifest import Manifest, ScoreTask
 from contract.scoring import Similarities
 from tests import fakes
@@ -162,19 +161,3 @@ def test_a_section_has_a_line_for_each_model_and_each_two_stages(tmp_path: Path)
         ("avg-paraphrase", "pair-sick", 15),
     ]
     assert len(lines) == 2 + len(rows)
-
-
-# the peer
-
-
-def test_ratios_are_of_one_round() -> None:
-    spent = {INFINITY: 4.0, EMBED: 2.0, SIMILARITY: 1.0}
-    rows: list[dict[str, object]] = [
-        {"round": i, "route": route, "pairs": size, "count": 10, "cpu": i * cpu, "wall": i * cpu}
-        for i in (1, 2, 3)
-        for route, cpu in spent.items()
-        for size in PAIRS
-    ]
-    lines = lines_of(rows)
-    assert f"| 64 | {INFINITY} | 800.00 ms | 800.00 ms | 1.00 | 1.00 |" in lines
-    assert f"| 1 | {SIMILARITY} | 200.00 ms | 200.00 ms | 4.00 | 4.00 |" in lines

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import workloads
 from benchmarks.closed_loop import read
-from benchmarks.servers import Metrics, Server, cpu_seconds, family, free_port, resources, shares
+from benchmarks.servers import Server, cpu_seconds, family, free_port, resources
 
 
 def test_a_cold_load_has_more_distinct_sentences_and_pairs_than_the_service_keeps(tmp_path: Path) -> None:
@@ -53,32 +53,6 @@ def test_what_wrk_says_is_read() -> None:
 def test_wrk_without_a_result_is_an_error() -> None:
     with pytest.raises(ValueError, match="no result"):
         read("unable to connect")
-
-
-METRICS = """# TYPE semblance_cache_hits counter
-semblance_cache_hits_total{{tier="memory"}} {memory[0]}
-semblance_cache_hits_total{{tier="redis"}} 5.0
-# TYPE semblance_cache_misses counter
-semblance_cache_misses_total{{tier="memory"}} {memory[1]}
-semblance_cache_misses_total{{tier="redis"}} 0.0
-{scores}
-# TYPE semblance_sentences counter
-semblance_sentences_total{{model="avg"}} {sentences}
-semblance_sentences_total{{model="pwim"}} 10.0
-# TYPE semblance_batch_rows histogram
-semblance_batch_rows_sum{{model="avg",graph="encoder.onnx"}} {encoded}
-semblance_batch_rows_sum{{model="avg",graph="similarity.onnx"}} {encoded}
-semblance_batch_rows_sum{{model="pwim",graph="pair.onnx"}} {pairs}
-"""
-
-
-def test_shares_are_of_what_was_asked_between_two_scrapes() -> None:
-    before = Metrics(METRICS.format(memory=(30.0, 10.0), scores="", sentences=30.0, encoded=5.0, pairs=4.0))
-    new = 'semblance_cache_misses_total{tier="scores"} 8.0'
-    after = Metrics(METRICS.format(memory=(60.0, 20.0), scores=new, sentences=70.0, encoded=9.0, pairs=7.0))
-    # Redis was not asked; of 40 sentences 4 were encoded, and 3 pairs read; heads read no sentences.
-    assert shares(before, after) == {"memory": 0.75, "scores": 0.0, "computed": 0.25}
-    assert shares(after, after) == {}
 
 
 def test_resources_count_child_processes() -> None:

