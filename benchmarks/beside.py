@@ -139,9 +139,9 @@ def mix(runner: Runner, server: Server, seconds: float) -> list[Figure]:
         cpu = server.cpu_seconds()
         sent = send(server.port, asked, due.tolist(), CLIENTS)
         spent = (server.cpu_seconds() - cpu) / len(asked)
-        quantiles = [sent.percentile(50), sent.percentile(99)]
+        p50, p99 = sent.percentile(50), sent.percentile(99)
         name = f"mix at {'half' if share < 1 else 'all'} of what is reached"
-        found.append(Figure(name, runner.name, spent, sent.seconds / len(asked), *quantiles, rate * share))
+        found.append(Figure(name, runner.name, spent, sent.seconds / len(asked), p50, p99, rate * share))
         print(found[-1], file=sys.stderr, flush=True)
     return found
 
