@@ -232,18 +232,13 @@ def test_gradients_are_those_of_finite_differences() -> None:
 
 
 @every_variant
-def test_it_fits_a_tiny_set(config: MGIMConfig) -> None:
-    torch.manual_seed(0)
-    net = MGIM(replace(config, hidden=12), WordEmbedding(toys.table().rows, sparse=False), len(RATINGS))
-    optimiser = torch.optim.Adam(net.parameters(), lr=0.02)
-    before = float(loss_of(net).detach())
-    for _ in range(60):
-        loss = loss_of(net)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    assert before > 0.5
-    assert float(loss_of(net).detach()) < 0.05
+def test_a_step_against_the_gradient_makes_the_loss_smaller(config: MGIMConfig) -> None:
+    net = network(config)
+    optimiser = torch.optim.SGD(net.parameters(), lr=1e-3)
+    before = loss_of(net)
+    before.backward()
+    optimiser.step()
+    assert loss_of(net) < before
 
 
 def test_the_order_of_the_sentences_matters() -> None:
@@ -290,7 +285,8 @@ def test_it_saves_and_loads() -> None:
     assert torch.equal(net(*batch), other(*batch))
 
 
-EXPORTS = (PRINTED, DEPARTURES, replace(WITHOUT_ATTENTION, conditional=False), replace(PRINTED, limit=4))
+# An export takes seconds: these and that of shared words have every option that a graph can tell.
+EXPORTS = (PRINTED, replace(WITHOUT_ATTENTION, conditional=False, limit=4))
 
 
 @pytest.mark.parametrize("config", EXPORTS, ids=label)
@@ -364,7 +360,7 @@ def test_counts_move_the_answer_and_are_no_weights() -> None:
 
 
 def test_the_graph_counts_shared_words_too(tmp_path: Path) -> None:
-    net = network(replace(PRINTED, shared_words=True, bilinear=True))
+    net = network(replace(DEPARTURES, shared_words=True, bilinear=True))
     vocabulary = len(toys.table().rows)
     net.mark_numbers([i % 3 == 0 for i in range(vocabulary)])
     model = InteractionModel(net, both_orders=True)

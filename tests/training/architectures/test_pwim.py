@@ -199,22 +199,18 @@ def test_the_image_is_rounded_up_to_the_grid_and_that_is_part_of_the_model() -> 
 
 
 @every_variant
-def test_it_fits_a_tiny_set_and_every_parameter_learns(config: PWIMConfig) -> None:
-    net = network(replace(config, maps=(8, 8), focus_dropout=0.1)).train()
+def test_every_parameter_gets_a_gradient_and_the_loss_falls(config: PWIMConfig) -> None:
+    net = network(replace(config, maps=(8, 8)))
     arguments = tensors(PAIRS[: len(toys.RATED)])
     target = sparse_target(torch.tensor([pair.target for pair in toys.RATED]), RATINGS)
-    optimiser = torch.optim.Adam(net.parameters(), lr=0.02)
-    first = loss = kl_to_target(net(*arguments), target)
-    loss.backward()
+    optimiser = torch.optim.SGD(net.parameters(), lr=1e-3)
+    first = kl_to_target(net(*arguments), target)
+    first.backward()
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().max() > 0, name
-    for _ in range(80):
-        optimiser.zero_grad()
-        loss = kl_to_target(net(*arguments), target)
-        loss.backward()
-        optimiser.step()
-    assert loss < first / 2
+    optimiser.step()
+    assert kl_to_target(net(*arguments), target) < first
 
 
 def test_dropout_in_place_of_the_focus_is_of_training_only() -> None:
@@ -237,16 +233,9 @@ def test_both_orders_answer_with_the_mean_of_the_probabilities() -> None:
     torch.testing.assert_close(answer(InteractionModel(net, both_orders=False), (a, lengths_a, b, lengths_b)), one)
 
 
-# An export takes seconds: between them these have every option that a graph can tell.
-@pytest.mark.parametrize(
-    "config",
-    [
-        replace(SMALL, maps=(4, 3)),
-        replace(SMALL, grid=1, focus="none", context=False, unit_words=True, maps=(4, 3, 3)),
-    ],
-    ids=label,
-)
-def test_its_graph_is_equal_at_sizes_never_traced(config: PWIMConfig, tmp_path: Path) -> None:
+# An export takes seconds: the pair graph of the published options is that of test_pwim_tasks.py.
+def test_its_graph_is_equal_at_sizes_never_traced(tmp_path: Path) -> None:
+    config = replace(SMALL, grid=1, focus="none", context=False, unit_words=True, maps=(4, 3, 3))
     net = network(config)
     net.embedding = Int8Embedding(torch.from_numpy(toys.table().rows))
     model = InteractionModel(net, both_orders=False)
@@ -256,7 +245,7 @@ def test_its_graph_is_equal_at_sizes_never_traced(config: PWIMConfig, tmp_path: 
 
 
 def test_the_graph_of_its_matrices_is_equal_too(tmp_path: Path) -> None:
-    net = network(replace(SMALL, focus="bounded", shared_directions=False))
+    net = network(replace(SMALL, focus="bounded", shared_directions=False, hidden=3))
     export_explanation(net, tmp_path / "explanation.onnx", "toy")
     agreement = check_explanation(tmp_path / "explanation.onnx", net, len(toys.table().rows), 32)
     assert agreement.near_ties == 0

@@ -27,7 +27,7 @@ from training.sources.credits import TEACHER
 from workbench.imports.folder import assemble
 
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "related": 1, "relevance": 1}
-CONFIG = PWIMTasksConfig(PWIMConfig(hidden=5, maps=(4, 6, 3), grid=8, limit=12, same_words=True), HEADS, hidden=7)
+CONFIG = PWIMTasksConfig(PWIMConfig(hidden=5, maps=(4, 3), grid=8, limit=12, same_words=True), HEADS, hidden=7)
 MADE_UP = Provenance(created=date(2026, 1, 2), recipe={}, commands=("none",), seed=0, environment={})
 A, B = [p.a for p in toys.RATED], [p.b for p in toys.RATED]
 

@@ -55,7 +55,8 @@ def test_averages_of_states_and_what_passes_a_layer_have_no_parts(config: GRANCo
         encoder.token_parts(IDS, LENGTHS)
 
 
-@pytest.mark.parametrize("config", WITH[:4], ids=str)
+# The gates of variants 3 and 4 are exported shut, below.
+@pytest.mark.parametrize("config", [GRANConfig(), GRANConfig(bidirectional=True)], ids=str)
 def test_the_graph_gives_the_same_parts_and_the_check_sees_another_encoder(config: GRANConfig, tmp_path: Path) -> None:
     encoder = toys.model(config, seed=3).encoder.eval()
     export_tokens(encoder, tmp_path / "tokens.onnx", "toy")

@@ -1,8 +1,7 @@
 """From a trained interaction model to a folder whose words lie among the shared files, on a toy vocabulary."""
 
-import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from torch import nn
 
 from contract.golden import GOLDEN_TEXTS, GoldenPairs
 from contract.manifest import SHARED_NAME, Manifest
@@ -20,7 +18,6 @@ from training.architectures import MGIMConfig
 from training.corpora.pairwise import Parts
 from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseConfig
 from training.publishing import publish
-from training.publishing.export import export_explanation, export_pair
 from training.publishing.families import interaction
 from training.publishing.figures import FigureFile
 from training.publishing.parity import ParityError
@@ -61,27 +58,7 @@ PARTS = {
 }
 
 Publish = Callable[[Recipe], Path]
-EXPORTED: dict[str, bytes] = {}  # by what was exported
-
-
-@pytest.fixture(autouse=True)
-def _exports_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An export takes seconds, and the same weights give the same bytes (which `test_export.py` makes sure of)."""
-
-    def remembering(export: Callable[..., None]) -> Callable[..., None]:
-        def write(module: nn.Module, path: Path, model_id: str, outside: Sequence[str]) -> None:
-            weights = [value.numpy().tobytes() for value in module.state_dict().values()]
-            what = repr([export.__name__, str(module), model_id, outside, weights])
-            key = hashlib.sha256(what.encode()).hexdigest()
-            if key not in EXPORTED:
-                export(module, path, model_id, outside)
-                EXPORTED[key] = path.read_bytes()
-            path.write_bytes(EXPORTED[key])
-
-        return write
-
-    monkeypatch.setattr(interaction, "export_pair", remembering(export_pair))
-    monkeypatch.setattr(interaction, "export_explanation", remembering(export_explanation))
+pytestmark = pytest.mark.usefixtures("exports_once")
 
 
 @pytest.fixture

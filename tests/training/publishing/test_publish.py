@@ -62,6 +62,7 @@ RATED = [
     Pair("two dog runs on snow", "a cat on the sofa", 1.2, "neutral"),
     Pair("a man is not on the snow", "a man is on the snow", 2.8, "contradiction"),
 ]
+pytestmark = pytest.mark.usefixtures("exports_once")
 TOY_TEACHER = cast(Teacher, None)  # a table that is there needs no teacher
 TABLE = TableRecipe("toy", words=len(WORDS), dim=8, buckets=4)
 SICK = Recipe(

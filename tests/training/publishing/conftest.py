@@ -1,0 +1,38 @@
+"""Exports that are not the subject of a test are made once."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from torch import Tensor, nn
+
+from contract.graph import GraphSpec
+from training.publishing import export
+
+_EXPORTED: dict[str, bytes] = {}  # by what was exported
+
+
+@pytest.fixture
+def exports_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An export takes seconds, and the same weights give the same bytes (which `test_export.py` makes sure of)."""
+    write = export._export
+
+    def remembering(
+        module: nn.Module,
+        example: tuple[Tensor, ...],
+        spec: GraphSpec,
+        path: Path,
+        model_id: str,
+        outside: Sequence[str] = (),
+    ) -> None:
+        weights = [(name, value.cpu().numpy().tobytes()) for name, value in module.state_dict().items()]
+        settings = [str(each.__dict__.get("config")) for each in module.modules()]
+        what = repr([spec.kind, str(module), settings, model_id, list(outside), weights, [e.shape for e in example]])
+        key = hashlib.sha256(what.encode()).hexdigest()
+        if key not in _EXPORTED:
+            write(module, example, spec, path, model_id, outside)
+            _EXPORTED[key] = path.read_bytes()
+        path.write_bytes(_EXPORTED[key])
+
+    monkeypatch.setattr(export, "_export", remembering)
