@@ -9,10 +9,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_what_takes_too_long_is_ended() -> None:
-    started = time.perf_counter()
     with pytest.raises(TimeoutError), TimeLimit(0.02):
-        await asyncio.sleep(1)
-    assert time.perf_counter() - started < 0.5
+        await asyncio.sleep(60)
     await asyncio.sleep(0)  # the task goes on as if nothing had been
 
 
