@@ -27,7 +27,7 @@ test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@.venv/bin/python scripts/helm.py || true
 	@.venv/bin/python -m pytest -n 2 --dist loadfile -rs $(ARGS)
 
-quick: .venv/.development  ## in a minute: lint of what changed, types, the tests that name what changed
+quick: .venv/.development  ## in a minute: lint of what changed, its types, the tests that it can reach
 	@.venv/bin/python -m scripts.quick
 
 check: .venv/.development  ## lint, formatting, types, the documentation, and the deployment's files

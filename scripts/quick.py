@@ -1,16 +1,40 @@
-"""`make quick`: lint of what changed, all types, and the tests that name what changed, in under a minute.
+"""`make quick`: lint of what changed, its types, and the tests that a change can reach, in under a minute.
 
-What changed is what differs from the last commit; where nothing does, the last commit itself. A test file is run if it
-changed, if it mirrors a changed module (`tests/service/compute/test_lru.py` for `service/compute/lru.py`), or if it
-imports one. That finds most faults, not all: `make test` runs everything.
+What changed is what differs from the last commit; where nothing does, the last commit itself. Types are checked of the
+changed modules, of those that import them and of what these import. A test file is run if it changed, if it mirrors a
+changed module (`tests/service/compute/test_lru.py` for `service/compute/lru.py`), or if it imports one; mirrors come
+first. Files that take more than ten seconds are named and left to `make test`, unless they changed, and so is what is
+not done within the minute.
 """
 
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("contract", "service", "training", "workbench", "semblance", "benchmarks", "scripts")
 ALWAYS = ("tests/service/test_layers.py", "tests/training/test_layers.py", "tests/test_imports.py")
+# Files, or folders, whose tests export graphs, open every published model, or start services and browsers.
+SLOW = (
+    "tests/client/test_docs.py",
+    "tests/client/test_tutorial.py",
+    "tests/deploy",
+    "tests/dialects",
+    "tests/parity",
+    "tests/service/api/test_openapi.py",
+    "tests/service/api/test_properties.py",
+    "tests/service/playground",
+    "tests/service/process",
+    "tests/test_packages.py",
+    "tests/training/architectures",
+    "tests/training/publishing",
+    "tests/training/runs",
+    "tests/workbench",
+)
+SECONDS = 55.0
 
 
 def changed() -> list[Path]:
@@ -25,38 +49,83 @@ def changed() -> list[Path]:
     return sorted(Path(name) for name in found if name.endswith(".py") and (ROOT / name).is_file())
 
 
-def reached_by(files: list[Path], tests: dict[Path, str]) -> list[Path]:
-    """The test files to run.
+def _imports(text: str, file: Path) -> bool:
+    module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
+    parent, _, name = module.rpartition(".")
+    return any(
+        each in text for each in (f"from {module} import", f"import {module}\n", f"from {parent} import {name}\n")
+    )
+
+
+def typed(files: Iterable[Path], sources: Mapping[Path, str]) -> list[Path]:
+    """The changed modules and those that import them.
+
+    Args:
+        files: what changed, by path under the root.
+        sources: the text of every module that mypy checks, by path under the root.
+    """
+    modules = [file for file in files if file in sources]
+    return sorted(
+        {*modules, *(path for path, text in sources.items() if any(_imports(text, file) for file in modules))}
+    )
+
+
+def reached_by(files: Iterable[Path], tests: Mapping[Path, str]) -> tuple[list[Path], list[Path]]:
+    """The test files to run, in order, and those that are slow, left to `make test`.
 
     Args:
         files: what changed, by path under the root.
         tests: the text of every test file, by path under the root.
     """
-    chosen = {Path(name) for name in ALWAYS} | {file for file in files if file in tests}
-    for file in files:
-        if file.parts[0] == "tests":
-            continue
-        mirror = Path("tests", *file.parts[:-1], f"test_{file.stem}.py")
-        module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
-        parent, _, name = module.rpartition(".")
-        names = (f"from {module} import", f"import {module}\n", f"from {parent} import {name}\n")
-        chosen |= {test for test, text in tests.items() if test == mirror or any(each in text for each in names)}
-    return sorted(chosen & tests.keys())
+    files = list(files)
+    modules = [file for file in files if file.parts[0] != "tests"]
+    mirrors = {Path("tests", *file.parts[:-1], f"test_{file.stem}.py") for file in modules}
+    importing = {test for test, text in tests.items() if any(_imports(text, file) for file in modules)}
+    edited = [file for file in files if file in tests]
+    chosen = list(dict.fromkeys([*edited, *sorted(mirrors), *map(Path, ALWAYS), *sorted(importing)]))
+    chosen = [test for test in chosen if test in tests]
+    slow = [test for test in chosen if test not in edited and any(test.is_relative_to(each) for each in SLOW)]
+    return [test for test in chosen if test not in slow], slow
+
+
+def _texts(pattern: str) -> dict[Path, str]:
+    return {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in ROOT.glob(pattern)}
+
+
+def _run(seconds: float, *command: str) -> int | None:
+    """Its exit code, or None where it was ended after `seconds`."""
+    process = subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)  # pytest then closes what its fixtures opened
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    return None
 
 
 def main() -> int:
     """Run the three; the first that fails ends it with its exit code."""
+    end = time.monotonic() + SECONDS
     files = changed()
-    tests = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/test_*.py")}
-    chosen = [str(path) for path in reached_by(files, tests)]
-    sources = [str(file) for file in files]
+    chosen, slow = reached_by(files, _texts("tests/**/test_*.py"))
+    sources = {path: text for name in PACKAGES for path, text in _texts(f"{name}/**/*.py").items()}
+    names, types = [str(file) for file in files], [str(file) for file in typed(files, sources)]
+    if slow:
+        print(f"left to `make test`: {', '.join(map(str, slow))}")  # noqa: T201
     for command in (
-        ["ruff", "check", *sources] if sources else [],
-        ["ruff", "format", "--check", *sources] if sources else [],
-        ["mypy"],
-        ["pytest", "-n", "2", "--dist", "loadfile", "-x", "-m", "not slow", *chosen],
+        ["ruff", "check", *names] if names else [],
+        ["ruff", "format", "--check", *names] if names else [],
+        ["mypy", *types] if types else [],
+        ["pytest", "-n", "0", "-x", "-m", "not slow", *map(str, chosen)],
     ):
-        if command and (code := subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode):
+        code = _run(max(end - time.monotonic(), 1.0), *command) if command else 0
+        if code is None:
+            print(f"{command[0]} did not end within {SECONDS:g} s: the rest is for `make check` and `make test`")  # noqa: T201
+        elif code:
             return code
     return 0
 

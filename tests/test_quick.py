@@ -1,24 +1,35 @@
-"""What `make quick` chooses to run."""
+"""What `make quick` chooses to check and to run."""
 
 from pathlib import Path
 
-from scripts.quick import ALWAYS, reached_by
+from scripts.quick import ALWAYS, ROOT, SLOW, reached_by, typed
 
+LRU = Path("service/compute/lru.py")
 MIRROR = Path("tests/service/compute/test_lru.py")
-TESTS = {
+TEXT = Path("tests/contract/test_text.py")
+IMPORTING = Path("tests/service/test_faults.py")
+SLOWLY = Path("tests/dialects/test_tei.py")
+TESTS = {Path(name): "" for name in ALWAYS} | {
+    IMPORTING: "from service.compute import lru\n",
     MIRROR: "",
-    Path("tests/service/test_faults.py"): "from service.compute import lru\n",
-    Path("tests/client/test_client.py"): "from service.compute.lru import LRU\n",
-    Path("tests/contract/test_text.py"): "from contract.text import words\n",
-} | {Path(name): "" for name in ALWAYS}
+    SLOWLY: "from service.compute.lru import LRU\n",
+    TEXT: "from contract.text import words\n",
+}
 
 
 def test_a_module_is_tested_by_its_mirror_and_by_who_imports_it() -> None:
-    chosen = set(reached_by([Path("service/compute/lru.py")], TESTS))
-    assert chosen == TESTS.keys() - {Path("tests/contract/test_text.py")}
+    assert reached_by([LRU], TESTS) == ([MIRROR, *map(Path, ALWAYS), IMPORTING], [SLOWLY])
 
 
-def test_a_changed_test_is_run_and_helpers_of_tests_are_not() -> None:
-    text = Path("tests/contract/test_text.py")
-    chosen = reached_by([text, Path("tests/toys.py")], TESTS)
-    assert set(chosen) == {text, *map(Path, ALWAYS)}
+def test_a_changed_test_is_run_however_slow_and_helpers_of_tests_are_not() -> None:
+    assert reached_by([SLOWLY, TEXT, Path("tests/toys.py")], TESTS) == ([SLOWLY, TEXT, *map(Path, ALWAYS)], [])
+
+
+def test_types_are_checked_of_what_changed_and_of_who_imports_it() -> None:
+    cache, other = Path("service/compute/cache.py"), Path("service/cpus.py")
+    sources = {LRU: "", cache: "from service.compute.lru import LRU\n", other: "import os\n"}
+    assert typed([LRU, TEXT], sources) == [cache, LRU]
+
+
+def test_what_is_slow_is_there() -> None:
+    assert [name for name in (*SLOW, *ALWAYS) if not (ROOT / name).exists()] == []
