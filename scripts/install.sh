@@ -1,5 +1,5 @@
 #!/bin/sh
-# install.sh FOLDER: the service alone, each package held against its hash, in a virtual environment.
+# install.sh FOLDER: the service, each package held against its hash, and the command line, in a virtual environment.
 # install.sh FOLDER EXTRAS [PACKAGE...]: these extras at the locked versions; without hashes, since torch may be a build
 # of this machine's own.
 set -eu
@@ -11,9 +11,9 @@ if ! "$folder/bin/python" -m pip --version >/dev/null 2>&1; then
 fi
 install() { "$folder/bin/python" -m pip install --disable-pip-version-check -qq "$@"; }
 if [ $# = 0 ]; then
-    echo "installing the service into $folder"
+    echo "installing the service into $folder: $(grep -c == requirements.txt) packages, some 240 MB, a minute"
     install --require-hashes --no-deps -r requirements.txt -r requirements-build.txt
-    install --no-deps --no-build-isolation -e .
+    install -c constraints.txt --no-build-isolation -e ".[cli]"  # the command line's few packages, which the image has not
 else
     extras=$1
     shift

@@ -234,7 +234,7 @@ class Settings(BaseSettings):
         default="info", description="the least of what is logged"
     )
     log_format: Literal["auto", "json", "text"] = Field(
-        default="auto", description="auto is text where standard error is a terminal, and JSON elsewhere"
+        default="auto", description="auto is made for people where standard error is a terminal, and JSON elsewhere"
     )
     access_log: bool = Field(
         default=False,

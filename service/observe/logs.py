@@ -56,6 +56,23 @@ class TextFormatter(_Formatter):
         return f"{line}\n{trace}" if trace else line
 
 
+class TerminalFormatter(TextFormatter):
+    """For whoever starts the service by hand: its start and end in a sentence each, all else as text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Render a record."""
+        sentence = _SENTENCES.get(record.getMessage())
+        return super().format(record) if sentence is None else sentence.format_map(getattr(record, "fields", {}))
+
+
+_SENTENCES = {
+    "model opened": "opened {model} in {seconds:.1f} s",
+    "starting": "all models are there after {seconds:.1f} s",
+    "serving": "Semblance answers at {address} (a page to try it; every route: {docs}). Ctrl-C ends it.",
+    "draining": "ending: whoever waits for an answer still gets it, for {seconds:g} s at most",
+}
+
+
 def _event(formatter: _Formatter, record: logging.LogRecord) -> dict[str, Any]:
     event: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -140,11 +157,15 @@ _queued: _Queued | None = None
 def configure(level: str, style: Style, **constant: object) -> None:
     """Send all loggers, including uvicorn's, to standard error, with the fields `constant`; called once in a process.
 
-    The style `auto` is text at a terminal and JSON elsewhere.
+    The style `auto` is sentences at a terminal, with several processes text, and JSON elsewhere.
     """
     global _queued
-    text = os.isatty(_STDERR) if style == "auto" else style == "text"
-    formatter = TextFormatter(**constant) if text else JsonFormatter(**constant)
+    chosen: type[_Formatter] = TextFormatter if style == "text" else JsonFormatter
+    if style == "auto" and os.isatty(_STDERR):
+        chosen = TextFormatter if constant else TerminalFormatter
+    if chosen is TerminalFormatter:
+        logging.getLogger("uvicorn").setLevel("WARNING")  # its own words about the start
+    formatter = chosen(**constant)
     _queued = _Queued(formatter, Queue(MOST_WAITING))
     QueueListener(_queued.queue, _Lines(_STDERR, _queued)).start()
     atexit.register(flush, _queued.queue)

@@ -1,4 +1,4 @@
-"""The tutorial is followed: each command runs as it is printed, but for the port and the two environments."""
+"""The tutorial is followed: each command runs as it is printed, but for the port and the environment."""
 
 import json
 import re
@@ -34,11 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reader's checkout: what one step writes, the next one reads."""
     checkout = tmp_path_factory.mktemp("checkout")
     (checkout / "models").symlink_to(ROOT / "models")
-    tools = checkout / ".venv" / "bin"
+    tools = checkout / ".venv-serve" / "bin"
     tools.mkdir(parents=True)
-    for name, arguments in (("python", ""), ("semblance", " -m semblance")):
-        (tools / name).write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}"{arguments} "$@"\n')
-        (tools / name).chmod(0o755)
+    command = tools / "semblance"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m semblance "$@"\n')
+    command.chmod(0o755)
     return checkout
 
 
