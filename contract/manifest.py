@@ -301,8 +301,15 @@ class Manifest(_Frozen):
         models = folder.parent.parent if is_version else folder.parent
         return models / SHARED_NAME / f"{entry.sha256}{Path(name).suffix}"
 
-    def verify(self, folder: Path, most_bytes: int = MOST_MODEL_BYTES) -> None:
+    def verify(
+        self, folder: Path, most_bytes: int = MOST_MODEL_BYTES, known: dict[Path, FileEntry] | None = None
+    ) -> None:
         """Check every file against its entry: first all sizes, then all checksums.
+
+        Args:
+            folder: of the model.
+            most_bytes: of all its files together.
+            known: what files were just found to be, which are not read again; gets this model's.
 
         Raises:
             ArtifactError: more than `most_bytes` together, a file missing, a link, or of another size or checksum.
@@ -318,7 +325,11 @@ class Manifest(_Frozen):
         for name, entry in self.files.items():
             path = self.path_of(folder, name)
             try:
-                found = describe_file(path, entry.bytes)
+                found = known.get(path) if known is not None else None
+                if found is None:
+                    found = describe_file(path, entry.bytes)
+                if known is not None:
+                    known[path] = found
             except OSError as error:
                 raise ArtifactError(f"{path}: cannot be read: {error.strerror or error}") from error
             if (found.bytes, found.sha256) != (entry.bytes, entry.sha256):

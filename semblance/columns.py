@@ -219,7 +219,6 @@ def _described(name: str, each: Any) -> ModelInfo:
         provider="cpu",
         cache=[],
         fingerprint=manifest.fingerprint,
-        figures=[],
     )
 
 

@@ -173,9 +173,9 @@ class Questions:
         (answer,) = yield [Call("/explain", _encode({"a": _text("a", a), "b": _text("b", b), "model": model}))]
         return _parse(Explanation, answer)
 
-    def models(self) -> Steps[Models]:
-        """The served models; requested anew on each call."""
-        (answer,) = yield [Call("/models")]
+    def models(self, path: str = "/models?full=true") -> Steps[Models]:
+        """The served models, with their figures; requested anew on each call."""
+        (answer,) = yield [Call(path)]
         self._served = _parse(Models, answer)
         return self._served
 
@@ -282,7 +282,7 @@ class Questions:
         ]
 
     def _served_there(self) -> Steps[Models]:
-        return self._served or (yield from self.models())
+        return self._served or (yield from self.models("/models"))
 
 
 def _text(field: str, given: object) -> str:

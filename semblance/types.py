@@ -3,7 +3,7 @@
 Unknown fields of a newer service are ignored. None stands for a field that was absent or null.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -226,12 +226,14 @@ class ModelInfo:
     rating_scale: Range | None
     labels: list[str] | None  # that it gives to texts; None: it has none of its own
     explanations: ExplanationNames
-    provider: str
+    provider: str | None  # None: it is not open
     cache: list[str]  # memory, redis
     fingerprint: str
-    figures: list[FigureInfo]
+    figures: list[FigureInfo] = field(default_factory=list)
     domain: list[DomainInfo] | None = None  # None: an older service
     placement: dict[str, int] | None = None  # nodes of its graphs: {"cuda": 118, "cpu": 4}; None: an older service
+    main: bool | None = None  # one of those to choose from first; None: an older service
+    open: bool | None = None  # False: it is opened at its first request; None: an older service
 
 
 @dataclass(frozen=True, slots=True)

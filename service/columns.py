@@ -71,7 +71,7 @@ class Columns:
         cache = VectorCache(0, Telemetry())
         opener = Opener(settings.model_copy(update=alone), cache, Pool(1, 0))
         try:
-            self._scorer: Scorer = opener.open(release).scorer
+            self._scorer: Scorer = opener.open(opener.read(release)).scorer
         except ContractError as error:
             raise ModelError(str(error)) from error
         self._most_chars = settings.max_text_chars

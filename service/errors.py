@@ -23,6 +23,7 @@ ServiceError
     ├── HeadTooLarge         431  head_too_large
     ├── InternalError        500  internal_error
     │   └── InferenceFailed  500  inference_failed
+    ├── ModelUnavailable     503  model_unavailable
     ├── TookTooLong          503  timeout
     └── HttpError            as the framework says (404 not_found, 405 method_not_allowed)
 
@@ -33,8 +34,10 @@ The body is `{"error": {"code", "message", "field", "limit", "request_id"}}`. `f
 import json
 import math
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 _LONGEST_ECHO = 100  # characters of a client's text that are quoted
+_FEW = 3  # names of models in a message; GET /models lists all
 
 
 def retry_headers(seconds: float) -> dict[str, str]:
@@ -111,13 +114,9 @@ class UnknownModel(RequestError):
 
     status, code = 404, "unknown_model"
 
-    def __init__(
-        self, name: str, task: str, known: Sequence[str], able: Sequence[str], field: str = "model", more: str = ""
-    ) -> None:
-        super().__init__(
-            f"no model {quote(name)}; known models: {', '.join(known)}; of these, for {task}: {', '.join(able)}{more}",
-            field=field,
-        )
+    def __init__(self, name: str, task: str, able: Sequence[str], field: str = "model", more: str = "") -> None:
+        near = get_close_matches(name[:_LONGEST_ECHO], able, _FEW, 0.0)
+        super().__init__(f"no model {quote(name)}; the closest for {task}: {some(near, len(able))}{more}", field=field)
 
 
 class UnknownVersion(UnknownModel):
@@ -183,7 +182,7 @@ class UnsupportedTask(InvalidRequest):
 
     def __init__(self, name: str, task: str, able: Sequence[str], field: str = "model") -> None:
         super().__init__(
-            f"model {name} has no {task}; models that have it: {', '.join(able) or 'none'}",
+            f"model {name} has no {task}; models that have it: {some(able)}",
             field=field,
         )
 
@@ -235,6 +234,16 @@ class InferenceFailed(InternalError):
         super().__init__(f"model {model} failed: {reason}")
 
 
+class ModelUnavailable(RequestError):
+    """A model that is not open could not be opened."""
+
+    status, code = 503, "model_unavailable"
+
+    def __init__(self, name: str, reason: str, seconds: float) -> None:
+        super().__init__(f"model {name} could not be opened: {reason}")
+        self.headers = retry_headers(seconds)
+
+
 class TookTooLong(RequestError):
     """No answer within the request timeout."""
 
@@ -250,6 +259,13 @@ class HttpError(RequestError):
         self.status = status
         self.code = message.lower().replace(" ", "_")
         self.headers = headers or {}
+
+
+def some(names: Sequence[str], of: int | None = None) -> str:
+    """The first few of these names, and how many more there are; `of` is the number of all, else that of `names`."""
+    shown = names[:_FEW]
+    more = (len(names) if of is None else of) - len(shown)
+    return f"{', '.join(shown)} and {more} more (GET /models)" if more else ", ".join(shown) or "none"
 
 
 def quote(text: str) -> str:

@@ -526,12 +526,16 @@ class ModelInfo(TypedDict):
     rating_scale: tuple[float, float] | None
     labels: Annotated[list[str] | None, Field(description="that POST /classify answers with; null: none of its own")]
     explanations: Annotated[ExplanationNames, Field(description="what POST /explain shows of it")]
-    provider: Annotated[str, Field(description="cuda where any node of its graphs runs on a GPU, else cpu")]
+    main: Annotated[bool, Field(description="one of those to choose from first; the others are also here")]
+    open: Annotated[bool, Field(description="false: opened at its first request, which waits for that")]
+    provider: Annotated[
+        str | None, Field(description="cuda where any node of its graphs runs on a GPU, else cpu; null: not open")
+    ]
     placement: Annotated[dict[str, int], Field(description="nodes of its graphs by where they run: cuda, cpu")]
     cache: Annotated[list[str], Field(description="where vectors are kept: memory, redis; docs/caching.md")]
     fingerprint: str
-    figures: list[FigureInfo]
-    domain: Annotated[list[DomainInfo], Field(description="for what text each of its tasks is")]
+    figures: Annotated[NotRequired[list[FigureInfo]], Field(description="with ?full=true")]
+    domain: Annotated[NotRequired[list[DomainInfo]], Field(description="for what text each task is; with ?full=true")]
 
 
 class LimitsInfo(TypedDict):

@@ -12,7 +12,7 @@ from service.cpus import counts
 from service.folders import where_more_are
 from service.memory import usable_memory
 from service.models.checks import Checks
-from service.models.defaults import Defaults, needs_of
+from service.models.defaults import Defaults, main_models, needs_of
 from service.models.opener import Opener
 from service.models.registry import Registry
 from service.models.reload import Reloader
@@ -47,7 +47,7 @@ class Service:
     """Models, caches, thread pool and metrics; passed to the routes."""
 
     def __init__(self, settings: Settings) -> None:
-        """Open the models; Redis is used from `start` on.
+        """Read all models and open the defaults; Redis is used from `start` on.
 
         Raises:
             StartupError: a model, a default or a provider is not as the settings say.
@@ -82,12 +82,13 @@ class Service:
         telemetry.queue_limit.set(settings.max_queue_seconds)
         telemetry.memory_limit.set(usable_memory())
         telemetry.redis_wanted.set(self.redis is not None)
-        self.registry = Registry(telemetry, where_more_are(settings.models_dir))
         opener = Opener(settings, self.cache, self.pool)
+        self.registry = Registry(telemetry, opener, main_models(settings), where_more_are(settings.models_dir))
         self.reloader = Reloader(settings, self.registry, opener, telemetry, needs_of(settings))
-        self.reloader.open_all()
+        self.reloader.read_all()
         self.defaults: Mapping[str, str] = Defaults(settings, self.registry)
         self.reloader.keep(self.defaults.needs())
+        self.reloader.open_first(self.defaults.values())
         self.checks = Checks(self.registry.values)
         telemetry.models_refused.set_function(lambda: len(self.reloader.problems))
         telemetry.ready.set_function(lambda: self.readiness()["status"] != "unready")
@@ -137,8 +138,8 @@ class Service:
         if self.shutting_down:
             problems = ["shutting down"]
         else:
-            asked = ((name, model.problem()) for name, model in self.registry.items())
-            problems = [f"model {name}: {problem}" for name, problem in asked if problem]
+            opened = ((name, model.opened) for name, model in self.registry.items())
+            problems = [f"model {name}: {found.problem}" for name, found in opened if found and found.problem]
             if stale := self.checks.problem:
                 problems.append(stale)
         redis: Literal["off", "up", "down"] = "off" if self.redis is None else "up" if self.redis.up else "down"

@@ -71,10 +71,15 @@ class Settings(BaseSettings):
     # what to serve
     models_dir: Path = Field(
         default_factory=usual_models,
-        description="folder of models, each proven at start-up (docs/models.md); `models`, else a wheel's own",
+        description="folder of models, each proven before it answers (docs/models.md); `models`, else a wheel's own",
     )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
-        default=(), description="serve and open only these: ID,ID; all without it"
+        default=(), description="serve only these: ID,ID; all without it"
+    )
+    preload: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="models to open before the service is ready, beside the routes' defaults: ID,ID or all; others are "
+        "opened at their first request",
     )
     default_similarity: str | None = Field(
         default=None,
@@ -241,7 +246,7 @@ class Settings(BaseSettings):
         description="whether each request is logged: route, status, model, time, name of the key; no text",
     )
 
-    @field_validator("models", "cors_origins", mode="before")
+    @field_validator("models", "preload", "cors_origins", mode="before")
     @classmethod
     def _comma_separated(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from service.api.limits import Limits
-from service.errors import EmptyText, InvalidRequest, quote
+from service.errors import EmptyText, InvalidRequest, quote, some
 from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
 from service.scoring.claims import support
 from service.scoring.classifying import PLACE, TEMPLATE, classify, zero_shot
@@ -66,8 +66,10 @@ async def own_labels(
     """
     name = model or service.classifier
     if name is None:
-        able = ", ".join(service.registry.able("classification"))
-        which = f"several models have labels of their own: {able}" if able else "no model here has labels of its own"
+        able = service.registry.able("classification")
+        which = (
+            f"several models have labels of their own: {some(able)}" if able else "no model here has labels of its own"
+        )
         raise InvalidRequest(f"without labels there is no default model: {which}", field="model" if able else "labels")
     labelling = await service.registry.pick_encoder(name, "classification")
     texts, field_of = _listed(field, text)

@@ -12,7 +12,7 @@ from contract.tokenizer import Encoded
 from service.api.labelling import answer_claims, answer_classify
 from service.api.limits import Limits
 from service.compute.cache import Key
-from service.errors import InvalidRequest, TooLarge
+from service.errors import InvalidRequest, TooLarge, some
 from service.models.registry import Registry
 from service.schemas import (
     SCALES,
@@ -156,7 +156,7 @@ def scoring_routes(service: Service) -> APIRouter:
             return None
         name = request.rerank_model or service.reranker
         if name is None:
-            able = ", ".join(registry.able("similarity"))
+            able = some(registry.able("similarity"))
             message = f"there is no default model for the second stage; name one of: {able}"
             raise InvalidRequest(message, field="rerank_model")
         return await registry.pick(name, "similarity", field="rerank_model")
@@ -241,11 +241,11 @@ def operations_routes(service: Service) -> APIRouter:
     settings, registry = service.settings, service.registry
 
     @router.get("/models", summary="What is served here", responses=_GUARDED)
-    async def models() -> ModelsResponse:
+    async def models(full: bool = False) -> ModelsResponse:
         labelling = {} if service.classifier is None else {"/classify": service.classifier}
         defaults = {**service.defaults, **labelling}
         return {
-            "models": [_describe(name, registry, defaults) for name in registry],
+            "models": [_describe(name, registry, defaults, full=full) for name in registry.main_first()],
             "defaults": defaults,
             "rerank": {"default_model": service.reranker, "default_top": RERANK_TOP},
             "limits": {
@@ -290,10 +290,10 @@ def operations_routes(service: Service) -> APIRouter:
     return router
 
 
-def _describe(name: str, registry: Registry, defaults: Mapping[str, str]) -> ModelInfo:
+def _describe(name: str, registry: Registry, defaults: Mapping[str, str], *, full: bool) -> ModelInfo:
     model = registry[name]
-    manifest = model.manifest
-    return {
+    manifest, opened = model.manifest, model.opened
+    info: ModelInfo = {
         "id": manifest.id,
         "name": model.release.name,
         "version": model.release.version,
@@ -308,10 +308,14 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str]) -> Mod
         "rating_scale": manifest.similarity.label_scale if manifest.similarity is not None else None,
         "labels": list(manifest.classification.labels) if manifest.classification is not None else None,
         "explanations": explanation_names(manifest),
-        "provider": model.provider,
-        "placement": dict(model.placement),
-        "cache": model.tiers.names,
+        "main": name in registry.main,
+        "open": opened is not None,
+        "provider": opened.provider if opened is not None else None,
+        "placement": dict(opened.placement) if opened is not None else {},
+        "cache": opened.tiers.names if opened is not None else [],
         "fingerprint": manifest.fingerprint,
-        "figures": [cast(FigureInfo, figure.model_dump()) for figure in manifest.figures],
-        "domain": [cast(DomainInfo, each.model_dump(mode="json")) for each in domains_of(manifest)],
     }
+    if full:
+        info["figures"] = [cast(FigureInfo, figure.model_dump()) for figure in manifest.figures]
+        info["domain"] = [cast(DomainInfo, each.model_dump(mode="json")) for each in domains_of(manifest)]
+    return info

@@ -1,11 +1,11 @@
-"""Regular checks, in a thread, that served models still answer as published; readiness reads their results."""
+"""Regular checks, in a thread, that open models still answer as published; readiness reads their results."""
 
 import logging
 from collections.abc import Callable, Iterable
 from threading import Event, Thread
 from time import monotonic
 
-from service.models.registry import Model
+from service.models.model import Model
 
 log = logging.getLogger(__name__)
 
@@ -14,7 +14,7 @@ STALE_SECONDS = 15.0  # without the end of a round: a graph hangs, or the proces
 
 
 class Checks:
-    """Checks every model every few seconds."""
+    """Checks every open model every few seconds."""
 
     def __init__(self, models: Callable[[], Iterable[Model]]) -> None:
         """Prepare; `models` gives the served models, and is called in the thread."""
@@ -49,7 +49,8 @@ class Checks:
             for model in list(self._models()):
                 if self._ended.is_set():
                     return
-                model.check()
+                if model.opened is not None:
+                    model.opened.check()
         except Exception:  # this round failed, as readiness shows where all do; the next one is tried
             log.exception("a round of checks failed")
         else:

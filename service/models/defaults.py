@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Iterator, Sequence
 
-from service.errors import InvalidRequest
-from service.models.registry import Capability, Need, Registry
+from service.errors import InvalidRequest, some
+from service.models.model import Capability
+from service.models.registry import Need, Registry
 from service.settings import PREFIX, Settings
 
 log = logging.getLogger(__name__)
 
+MAIN = ("avg-paraphrase", "minilm-small", "minilm", "minilm-cross")  # listed first; the others are "also here"
 # Where the settings name none: the first of these among the models, else the only one that can.
 USUAL: dict[Capability, tuple[str, ...]] = {
     "similarity": ("avg-paraphrase",),
@@ -29,9 +31,7 @@ class NoDefault(InvalidRequest):
     """The request names no model, and the route has no default."""
 
     def __init__(self, route: str, able: list[str]) -> None:
-        super().__init__(
-            f"there is no default model of {route}; models that can: {', '.join(able) or 'none'}", field="model"
-        )
+        super().__init__(f"there is no default model of {route}; models that can: {some(able)}", field="model")
 
 
 class Defaults(dict[str, str]):
@@ -71,6 +71,11 @@ def needs_of(settings: Settings) -> Iterator[tuple[str, Need]]:
     for setting, capability in wanted:
         if (name := getattr(settings, setting)) is not None:
             yield PREFIX + setting.upper(), Need(name, capability)
+
+
+def main_models(settings: Settings) -> list[str]:
+    """Names of the models that are listed first, if they are there: those of settings, and those of `MAIN`."""
+    return [*(need.name for _, need in needs_of(settings)), *settings.preload, *settings.models, *MAIN]
 
 
 def chosen(capability: Capability, able: Sequence[str]) -> str | None:

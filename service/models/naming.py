@@ -1,17 +1,16 @@
 """The names of models after a reload, and what a reload refuses."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from service.models.registry import Model, Need, unmet
+from service.models.model import Model
+from service.models.opener import public
+from service.models.registry import Need, unmet
 from service.models.repository import FileStamps, Release
 from service.parsing import LATEST
 
 Outcome = Literal["unchanged", "reloaded", "added", "removed", "failed"]
 Names = Mapping[str, Model]
-# An absolute path and everything after it: a path may contain spaces, so its end is unknown.
-_PATH_TO_THE_END = re.compile(r"[\s\"'(]*(?<![\w./-])/(?=\S).*", re.DOTALL)
 
 
 class Refusal(NamedTuple):
@@ -25,7 +24,7 @@ class Refusal(NamedTuple):
     @property
     def public_reason(self) -> str:
         """The reason without paths of this machine, for readiness, which everybody can read."""
-        return _PATH_TO_THE_END.sub(" ...", self.reason)
+        return public(self.reason)
 
 
 def names_after(

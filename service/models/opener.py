@@ -1,16 +1,24 @@
-"""Opens model folders: verifies the manifest, opens the graphs with ONNX Runtime, checks the golden pairs."""
+"""Reads and opens model folders: a model's files are held against its manifest; its graphs are opened with ONNX
+Runtime, and must answer the golden pairs.
+"""
 
+import asyncio
 import logging
+import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
-from contract.errors import ArtifactError, GraphMismatchError
+from contract.errors import ArtifactError, ContractError, GraphMismatchError
 from contract.golden import GoldenPairs
 from contract.graph import SPECS
-from contract.manifest import MANIFEST_NAME, Manifest
+from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
 from contract.scoring import Array, Run
 from contract.tensors import load_tensors
 from contract.wordpiece import AnyTokenizer, load_tokenizer
@@ -18,8 +26,9 @@ from service.compute.cache import VectorCache
 from service.compute.pool import Pool
 from service.compute.session import CPU, CUDA, Placement, Session, cuda_options, open_session, provider_order
 from service.cpus import counts
-from service.errors import ModelError
-from service.models.registry import Model
+from service.errors import ModelError, ServiceError
+from service.models.freeing import trim_allocator
+from service.models.model import Model, Opened
 from service.models.repository import Release, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
@@ -30,9 +39,16 @@ from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
+STEP_SECONDS = 60.0  # for opening one model, or listing the folder: longer means that the storage hangs
+
+# An absolute path and everything after it: a path may contain spaces, so its end is unknown.
+_PATH_TO_THE_END = re.compile(r"[\s\"'(]*(?<![\w./-])/(?=\S).*", re.DOTALL)
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class Opener:
-    """Opens and proves models, in any thread, one at a time."""
+    """Reads, opens and proves models, in any thread, one at a time."""
 
     def __init__(self, settings: Settings, cache: VectorCache, pool: Pool) -> None:
         """Choose the execution providers.
@@ -47,41 +63,59 @@ class Opener:
         # By checksum: files that several models share are in memory once, as long as one model uses them.
         self._tensors: MutableMapping[str, Array] = WeakValueDictionary()
         self._tokenizers: MutableMapping[str, AnyTokenizer] = WeakValueDictionary()
+        # One thread for reloads and first requests, because the allocator keeps memory for each thread.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="models")
+        self._given_up: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
 
-    def open(self, release: Release) -> Model:
-        """Verify, open and prove one model.
+    def read(self, release: Release, known: dict[Path, FileEntry] | None = None) -> Model:
+        """Read a model's manifest and hold its files against it; opens no graph.
+
+        Args:
+            release: the model.
+            known: what files were just found to be, so that those of several models are read once; gets this one's.
 
         Raises:
             ContractError: a file is not what the manifest says.
-            ModelError: a path leads out of the models folder, the manifest has another id, or an answer differs from
-                the published one.
-            ProviderError: CUDA is required, and does not start.
+            ModelError: a path leads out of the models folder, or the manifest has another id.
         """
-        started = perf_counter()
-        folder = release.folder
-        confine(self._settings.models_dir, folder / MANIFEST_NAME)
+        folder, root = release.folder, self._settings.models_dir
+        confine(root, folder / MANIFEST_NAME)
         manifest = Manifest.load(folder)
         if manifest.id != release.id:
             raise ModelError(f"{folder / MANIFEST_NAME}: the id is {manifest.id!r}, its folder's {release.id!r}")
         for name in manifest.files:
-            confine(self._settings.models_dir, manifest.path_of(folder, name))
-        found = file_stamps(folder, manifest)  # before reading, so that later changes are noticed
-        manifest.verify(folder, self._settings.max_model_bytes)
-        of_tokenizer = manifest.files[manifest.tokenizer].sha256
-        tokenizer = self._tokenizers.get(of_tokenizer)
-        if tokenizer is None:
-            tokenizer = load_tokenizer(manifest.path_of(folder, manifest.tokenizer))
-            self._tokenizers[of_tokenizer] = tokenizer
-        golden_path = manifest.path_of(folder, manifest.golden)
-        golden = GoldenPairs.load(golden_path)
-        for text in [text for pair in golden.pairs for text in (pair.a, pair.b)] or [""]:
-            if not tokenizer.encode(text, 1).ids:
-                raise ArtifactError(f"{golden_path}: no golden pair, or one without words, {text!r}")
+            confine(root, manifest.path_of(folder, name))
+        stamps = file_stamps(folder, manifest)  # before reading, so that later changes are noticed
+        manifest.verify(folder, self._settings.max_model_bytes, known)
+        return Model(release, manifest, stamps)
+
+    def verify_again(self, model: Model) -> None:
+        """Verify the files of a model again.
+
+        Raises:
+            ArtifactError: a file is not as the manifest says.
+        """
+        stamps = file_stamps(model.release.folder, model.manifest)
+        model.manifest.verify(model.release.folder, self._settings.max_model_bytes)
+        model.stamps = stamps
+
+    def open(self, model: Model) -> Opened:
+        """Open and prove one model. Files that have changed since they were verified are verified first.
+
+        Raises:
+            ContractError: a file is not what the manifest says.
+            ModelError: the manifest is another one by now, or an answer differs from the published one.
+            ProviderError: CUDA is required, and does not start.
+        """
+        started = perf_counter()
+        release, manifest, folder = model.release, model.manifest, model.release.folder
+        if file_stamps(folder, manifest) != model.stamps:
+            if Manifest.load(folder) != manifest:
+                raise ModelError(f"{folder}: the model has changed since it was read; a reload takes it up")
+            self.verify_again(model)
+        tokenizer, golden = self._tokenizer(model), self._golden(model)
         tensors = load_tensors(folder, manifest, self._tensors)
-        sessions = {
-            name: _open_graph(manifest.path_of(folder, name), name, manifest, tensors, self._settings, self._providers)
-            for name in manifest.graphs
-        }
+        sessions = {name: self._session(model, name, tensors) for name in manifest.graphs}
         if CUDA in self._providers and not any(session.has_cuda for session in sessions.values()):
             log.warning(
                 "CUDA does not start here: this model and all others run on the CPU", extra=fields(model=release.name)
@@ -89,20 +123,13 @@ class Opener:
             self._providers = [CPU]  # one attempt, and its many lines of ONNX Runtime, are enough
         placement = _together(session.placement for session in sessions.values())
         provider = "cuda" if "cuda" in placement else "cpu"
-        telemetry = ModelTelemetry(
-            release.name,
-            manifest.graphs,
-            version="" if release.version is None else str(release.version),
-            fingerprint=manifest.fingerprint,
-            provider=provider,
-            architecture=manifest.architecture,
-        )
+        telemetry = ModelTelemetry(release.name, manifest.graphs)
         scorer = self._scorer(manifest, tokenizer, sessions, telemetry)
         if release.version is not None:
             scorer.number(release.version)
-        model = Model(release, scorer, telemetry, golden, {each: nodes.total() for each, nodes in placement.items()})
-        model.stamps = found
-        model.prove(self._settings.model_cache.get(release.id, self._settings.cache))
+        nodes = {each: operators.total() for each, operators in placement.items()}
+        opened = Opened(release.name, scorer, telemetry, golden, nodes)
+        opened.prove(self._settings.model_cache.get(release.id, self._settings.cache))
         log.info(
             "model opened",
             extra=fields(
@@ -110,7 +137,7 @@ class Opener:
                 tasks=manifest.tasks,
                 provider=provider,
                 fingerprint=manifest.fingerprint[:16],
-                cache=model.tiers.names,
+                cache=opened.tiers.names,
                 seconds=round(perf_counter() - started, 3),
             ),
         )
@@ -119,20 +146,74 @@ class Opener:
             log.log(
                 logging.WARNING if whole else logging.INFO,
                 f"{'all' if whole else 'a part'} of the model runs on the CPU",
-                extra=fields(model=release.name, nodes=model.placement, on_cpu=dict(placement["cpu"].most_common())),
+                extra=fields(model=release.name, nodes=nodes, on_cpu=dict(placement["cpu"].most_common())),
             )
-        return model
+        trim_allocator()  # opening a graph copies its external weights for a moment
+        return opened
 
-    def verify_again(self, model: Model) -> None:
-        """Verify the files of a served model again.
+    async def aside(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `work` in the opener's thread, after what waits for it.
 
         Raises:
-            ArtifactError: a file is not as the manifest says.
+            ModelError: it takes too long, or earlier work that took too long still runs.
         """
-        folder = model.release.folder
-        found = file_stamps(folder, model.manifest)
-        model.manifest.verify(folder, self._settings.max_model_bytes)
-        model.stamps = found
+        if self._given_up is not None and not self._given_up.done():
+            raise ModelError("a reload before this one hangs: is the storage of SEMBLANCE_MODELS_DIR there?")
+        doing = asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
+        done, _ = await asyncio.wait([doing], timeout=STEP_SECONDS)
+        if not done:
+            self._given_up = doing
+            doing.add_done_callback(lambda late: late.cancelled() or late.exception())  # retrieves the exception
+            raise ModelError(f"not read within {STEP_SECONDS:g} seconds, and given up")
+        return doing.result()
+
+    def told(self, error: object) -> str:
+        """An error of a model, without the path of the models folder; an unexpected one is also logged."""
+        if isinstance(error, Exception) and not isinstance(error, ContractError | ServiceError):
+            log.error("a model could not be opened", exc_info=error)
+        root, reason = self._settings.models_dir, str(error)
+        for way in sorted({str(root), str(root.absolute()), str(root.resolve())}, key=len, reverse=True):
+            reason = reason.replace(f"{way}{os.sep}", "")
+        return reason.replace(str(root.absolute()), "the models folder") or type(error).__name__
+
+    def close(self) -> None:
+        """Open nothing more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _tokenizer(self, model: Model) -> AnyTokenizer:
+        manifest = model.manifest
+        digest = manifest.files[manifest.tokenizer].sha256
+        tokenizer = self._tokenizers.get(digest)
+        if tokenizer is None:
+            tokenizer = load_tokenizer(manifest.path_of(model.release.folder, manifest.tokenizer))
+            self._tokenizers[digest] = tokenizer
+        return tokenizer
+
+    def _golden(self, model: Model) -> GoldenPairs:
+        path = model.manifest.path_of(model.release.folder, model.manifest.golden)
+        golden, tokenizer = GoldenPairs.load(path), self._tokenizer(model)
+        for text in [text for pair in golden.pairs for text in (pair.a, pair.b)] or [""]:
+            if not tokenizer.encode(text, 1).ids:
+                raise ArtifactError(f"{path}: no golden pair, or one without words, {text!r}")
+        return golden
+
+    def _session(self, model: Model, name: str, tensors: Mapping[str, Array]) -> Session:
+        """Open a graph; its kind and sizes follow from its use in the manifest."""
+        settings, manifest = self._settings, model.manifest
+        path = manifest.path_of(model.release.folder, name)
+        session = open_session(
+            path,
+            SPECS[manifest.kind_of(name)],
+            self._providers,
+            threads=counts(settings).ort_threads,
+            must_use_cuda=settings.providers == "cuda",
+            tensors=tensors,
+            cuda=cuda_options(settings.cuda_device, settings.cuda_memory_bytes),
+        )
+        for who_says, axis, size in _wanted_sizes(name, manifest):
+            if session.sizes.get(axis) != size:
+                raise GraphMismatchError(f"{path}: {axis} is {session.sizes.get(axis)}, {who_says} {size}")
+        return session
 
     def _scorer(
         self, manifest: Manifest, tokenizer: AnyTokenizer, runs: Mapping[str, Run], telemetry: ModelTelemetry
@@ -142,6 +223,11 @@ class Opener:
         return InteractionScorer(manifest, tokenizer, runs, telemetry, self._pool, self._cache)
 
 
+def public(reason: str) -> str:
+    """A reason without paths of this machine, for readiness and answers, which everybody can read."""
+    return _PATH_TO_THE_END.sub(" ...", reason)
+
+
 def _together(placements: Iterable[Placement]) -> Placement:
     """Where the nodes of all of a model's graphs are."""
     found: dict[str, Counter[str]] = {}
@@ -149,30 +235,6 @@ def _together(placements: Iterable[Placement]) -> Placement:
         for provider, operators in placement.items():
             found.setdefault(provider, Counter()).update(operators)
     return found
-
-
-def _open_graph(
-    path: Path,
-    name: str,
-    manifest: Manifest,
-    tensors: Mapping[str, Array],
-    settings: Settings,
-    providers: list[str],
-) -> Session:
-    """Open a graph; its kind and sizes follow from its use in the manifest."""
-    session = open_session(
-        path,
-        SPECS[manifest.kind_of(name)],
-        providers,
-        threads=counts(settings).ort_threads,
-        must_use_cuda=settings.providers == "cuda",
-        tensors=tensors,
-        cuda=cuda_options(settings.cuda_device, settings.cuda_memory_bytes),
-    )
-    for who_says, axis, size in _wanted_sizes(name, manifest):
-        if session.sizes.get(axis) != size:
-            raise GraphMismatchError(f"{path}: {axis} is {session.sizes.get(axis)}, {who_says} {size}")
-    return session
 
 
 def _wanted_sizes(graph: str, manifest: Manifest) -> Iterator[tuple[str, str, int]]:

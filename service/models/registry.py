@@ -1,25 +1,24 @@
-"""Opened models by name."""
+"""Models by name. A model that is not open is opened by the first request that picks it."""
 
+import asyncio
 import logging
-import math
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from time import monotonic, perf_counter
 from typing import Literal, NamedTuple
 
-from contract.golden import GoldenPair, GoldenPairs, tolerance_on
-from contract.manifest import ScoreTask, Task
-from service.compute.cache import Tiers
-from service.errors import InferenceFailed, ModelError, UnknownModel, UnknownVersion, UnsupportedTask
-from service.models.repository import FileStamps, Release
+from service.errors import ModelUnavailable, UnknownModel, UnknownVersion, UnsupportedTask
+from service.models.model import Capability, Failure, Model, Opened
+from service.models.opener import Opener, public
 from service.observe.logs import fields
-from service.observe.telemetry import ModelTelemetry, Telemetry
+from service.observe.telemetry import Telemetry
+from service.observe.timings import QUEUE, TIMINGS
 from service.parsing import AT
 from service.scoring.scorer import Scorer
 from service.scoring.siamese import SiameseScorer
-from service.settings import CachePolicy
 
 log = logging.getLogger(__name__)
 
-Capability = Task | Literal["embedding", "explanation"]
+RETRY_SECONDS = 10.0  # after an opening that failed, the same answer for so long: each attempt takes a second of CPU
 
 
 class Need(NamedTuple):
@@ -29,114 +28,24 @@ class Need(NamedTuple):
     capability: Capability | None = None
 
 
-class Model:
-    """A scorer with its golden pairs, its release, and where it runs."""
-
-    def __init__(
-        self,
-        release: Release,
-        scorer: Scorer,
-        telemetry: ModelTelemetry,
-        golden: GoldenPairs,
-        placement: Mapping[str, int],
-    ) -> None:
-        """Take a model that is not yet proven; `placement` has the number of its graphs' nodes on each provider."""
-        self.release = release
-        self.scorer = scorer
-        self.manifest = scorer.manifest
-        self.telemetry = telemetry
-        self.placement = placement
-        self.provider = "cuda" if "cuda" in placement else "cpu"
-        self.tiers = Tiers(memory=False, redis=False)  # set by `prove`
-        self.capabilities = _capabilities(scorer)
-        self.stamps: FileStamps = {}  # of its files, when they were last verified
-        self._golden = golden.pairs
-        self._problem: str | None = None  # at the last check
-
-    def prove(self, policy: CachePolicy) -> None:
-        """Check all golden pairs and the manifest's other claims, measure expected times, choose the cache tiers.
-
-        Raises:
-            ModelError: an answer differs from the published one, or a claim does not hold.
-        """
-        for pair in self._golden:
-            if problem := self._differs(pair):
-                raise ModelError(f"model {self.release.name} does not answer as published: {problem}")
-        a = self.scorer.tokenise([pair.a for pair in self._golden])
-        b = self.scorer.tokenise([pair.b for pair in self._golden])
-        try:
-            problem = self.scorer.false_claim(a, b)
-        except InferenceFailed as error:
-            problem = error.message
-        if problem:
-            raise ModelError(f"model {self.release.name} is not what its manifest says: {problem}")
-        self.tiers = self.scorer.measure([pair.a for pair in self._golden], [pair.b for pair in self._golden], policy)
-
-    def check(self) -> None:
-        """Check the first golden pair; in any thread (see `service/models/checks.py`)."""
-        try:
-            self._problem = self._differs(self._golden[0])
-        except Exception as error:
-            log.exception("a model could not be asked", extra=fields(model=self.release.name))
-            self._problem = f"could not be asked: {type(error).__name__}"
-
-    def problem(self) -> str | None:
-        """What was wrong at the last check."""
-        return self._problem
-
-    def _differs(self, pair: GoldenPair) -> str | None:
-        a, b = self.scorer.tokenise([pair.a]), self.scorer.tokenise([pair.b])
-        try:
-            published: dict[str, float] = {}
-            found: dict[str, float] = {}
-            if self.manifest.similarity is not None:
-                answer = self.scorer.similarity_now(a, b)
-                for name, value, now in (
-                    ("raw_score", pair.raw_score, answer.raw_score),
-                    ("score", pair.score, answer.score),
-                ):
-                    if value is not None:
-                        published[name], found[name] = value, float(now[0])
-            probable: tuple[tuple[ScoreTask, float | None], ...] = (
-                ("paraphrase", pair.paraphrase),
-                ("relevance", pair.relevance),
-            )
-            for task, value in probable:
-                if task in self.manifest.tasks and value is not None:
-                    published[task], found[task] = value, float(self.scorer.similarity_now(a, b, task).score[0])
-            if self.manifest.entailment is not None and pair.probabilities is not None:
-                published.update((str(label), value) for label, value in pair.probabilities.items())
-                found |= self.scorer.entailment_now(a, b)[0]
-            if isinstance(self.scorer, SiameseScorer) and pair.classes is not None:
-                for side, sentence, classes in zip("ab", (a, b), pair.classes, strict=True):
-                    labelled = self.scorer.classification_now(sentence)[0]
-                    published.update((f"{label} of {side}", value) for label, value in classes.items())
-                    found |= {f"{label} of {side}": labelled.get(label, math.nan) for label in classes}
-        except InferenceFailed as error:
-            return error.message
-        for name, value in published.items():
-            if not abs(found[name] - value) <= tolerance_on(self.provider):
-                return f"golden pair {pair.a!r} / {pair.b!r}: {name} is {found[name]:.6f}, published {value:.6f}"
-        return None
-
-
-def _capabilities(scorer: Scorer) -> tuple[Capability, ...]:
-    found: list[Capability] = [*scorer.manifest.tasks]
-    if isinstance(scorer, SiameseScorer):
-        found.append("embedding")
-    if scorer.manifest.similarity is not None:  # what is explained is its score
-        found.append("explanation")
-    return tuple(found)
-
-
 class Registry(Mapping[str, Model]):
     """Models by name. A model may have several names; iteration yields one name of each model, its label in metrics:
     the bare id, or `ID@N` for a version that the bare id does not mean.
     """
 
-    def __init__(self, telemetry: Telemetry, more: str = "") -> None:
-        """Start without models; changes are passed to `telemetry`, `more` ends the message that a model is missing."""
+    def __init__(self, telemetry: Telemetry, opener: Opener, main: Sequence[str] = (), more: str = "") -> None:
+        """Start without models.
+
+        Args:
+            telemetry: gets the series of the models that are open.
+            opener: opens models at their first request.
+            main: names of the models that are listed first, where they are there.
+            more: ends the message that a model is missing.
+        """
+        self.main: Sequence[str] = ()  # the labels of those; all labels where there are none
+        self._main = main
         self._telemetry = telemetry
+        self._opener = opener
         self._more = more
         self._names: Mapping[str, Model] = {}
         self._labels: Mapping[str, Model] = {}
@@ -181,15 +90,28 @@ class Registry(Mapping[str, Model]):
         self._names = dict(sorted(names.items(), key=lambda item: (item[1].release.id, item[0])))
         self._labels = {label_of(model, names): model for model in models}
         self._versions = dict(versions)
-        self._telemetry.serve({label: model.telemetry for label, model in self._labels.items()})
+        main = [self._names[name] for name in self._main if name in self._names]
+        self.main = [label_of(model, self._names) for model in dict.fromkeys(main)] or list(self._labels)
+        self._count()
+
+    def _count(self) -> None:
+        """Have the metrics of the models that are open now."""
+        self._telemetry.list({label: model.info for label, model in self._labels.items()})
+        opened = {label: model.opened for label, model in self._labels.items()}
+        self._telemetry.serve({label: found.telemetry for label, found in opened.items() if found is not None})
+
+    def main_first(self) -> list[str]:
+        """The labels of all models, those that are listed first before the others."""
+        return [*self.main, *(label for label in self._labels if label not in self.main)]
 
     def versions(self, name: str) -> tuple[int, ...]:
         """The versions in the folder of a model, served or not."""
         return self._versions.get(name, ())
 
     def able(self, capability: Capability) -> list[str]:
-        """The models with this capability."""
-        return [name for name, model in self._labels.items() if capability in model.capabilities]
+        """The models with this capability, those that are listed first before the others."""
+        found = [name for name, model in self._labels.items() if capability in model.capabilities]
+        return sorted(found, key=lambda name: name not in self.main)
 
     def find(self, name: str, task: Capability, field: str = "model") -> Model:
         """The model of a name, which is an id or ID@VERSION; `task` and `field` (of the request) are for messages.
@@ -202,7 +124,7 @@ class Registry(Mapping[str, Model]):
             return model
         bare = name.partition(AT)[0]
         if bare == name or bare not in self._names:
-            raise UnknownModel(name, task, list(self), self.able(task), field, self._more)
+            raise UnknownModel(name, task, self.able(task), field, self._more)
         served = [other for other in self._names if other.partition(AT)[0] == bare and other != bare]
         raise UnknownVersion(name, bare, served, self.versions(bare), field)
 
@@ -219,8 +141,15 @@ class Registry(Mapping[str, Model]):
         return model
 
     async def pick(self, name: str, capability: Capability, field: str = "model") -> Scorer:
-        """The scorer of a model with a capability; raises as `choose`."""
-        return self.choose(name, capability, field).scorer
+        """The scorer of a model with a capability; opens the model if it is not open.
+
+        Raises:
+            UnknownModel: no such model, or not in this version.
+            UnsupportedTask: it lacks the capability.
+            ModelUnavailable: it cannot be opened.
+        """
+        model = self.choose(name, capability, field)
+        return (model.opened or await self.open(model)).scorer
 
     async def pick_encoder(
         self, name: str, capability: Literal["embedding", "classification"] = "embedding"
@@ -229,6 +158,47 @@ class Registry(Mapping[str, Model]):
         scorer = await self.pick(name, capability)
         assert isinstance(scorer, SiameseScorer), "only siamese models have these capabilities"
         return scorer
+
+    async def open(self, model: Model) -> Opened:
+        """Open a model in the opener's thread, once for all requests that wait for it; each waits as long as it may.
+
+        Raises:
+            ModelUnavailable: it cannot be opened, or could not a few seconds ago.
+        """
+        if model.failure is not None and (left := model.failure.until - monotonic()) > 0:
+            raise ModelUnavailable(model.release.name, model.failure.reason, left)
+        if model.opening is None:
+            model.opening = asyncio.get_running_loop().create_task(self._open(model))
+            # Whoever waits may have left: the error is then in the log alone.
+            model.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        began = perf_counter()
+        try:
+            return await asyncio.shield(model.opening)
+        finally:
+            TIMINGS.get().spent(QUEUE, began, perf_counter())
+
+    async def _open(self, model: Model) -> Opened:
+        name = model.release.name
+        try:
+            model.opened = await self._opener.aside(self._opener.open, model)
+        except Exception as error:
+            reason = self._opener.told(error)
+            log.error("model not opened", extra=fields(model=name, reason=reason))
+            model.failure = Failure(public(reason), monotonic() + RETRY_SECONDS)
+            self._telemetry.opened("failed")
+            raise ModelUnavailable(name, model.failure.reason, RETRY_SECONDS) from error
+        finally:
+            model.opening = None
+        model.failure = None
+        self._telemetry.opened("opened")
+        self._count()
+        return model.opened
+
+    def close(self) -> None:
+        """Give up what is being opened."""
+        for model in self.values():
+            if model.opening is not None:
+                model.opening.cancel()
 
 
 def label_of(model: Model, names: Mapping[str, Model]) -> str:

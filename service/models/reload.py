@@ -1,42 +1,41 @@
-"""Reloads the models folder while the service runs: new and changed models are opened, proven and swapped in.
+"""Reads the models folder at the start, and again while the service runs: new and changed models are swapped in.
 
-Models are opened in a thread; the event loop only swaps them, so no request waits or fails, and requests under way keep
-their scorers. A model that cannot be opened or proven is refused, and the one served before stays.
+Files are read and held against their manifests; models that are in use, or always open, are also opened and proven,
+others at their first request (`Registry.open`). That is done in a thread; the event loop only swaps models, so no
+request waits or fails, and requests under way keep their scorers. A model that cannot be opened or proven is refused,
+and the one served before stays.
 """
 
 import asyncio
 import gc
 import logging
-import os
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Coroutine, Iterable, Mapping
+from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
 from contract.errors import ArtifactError, ContractError, ManifestError
-from contract.manifest import MANIFEST_NAME, Manifest
-from service.errors import ModelError, ServiceError
+from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
+from service.errors import ModelError
+from service.models.defaults import USUAL
 from service.models.freeing import collect_late, trim_allocator
+from service.models.model import Model
 from service.models.naming import Names, Outcome, Refusal, names_after, names_of_model, outcome_of
 from service.models.opener import Opener
-from service.models.registry import Model, Need, Registry, unmet
+from service.models.registry import Need, Registry, unmet
 from service.models.repository import Contents, Problem, Release, file_stamps, look, names_in, names_of
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
+from service.parsing import ALL, AT
 from service.schemas import ReloadedModel, ReloadReport
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
 GONE_SECONDS = 0.5  # a folder may be missing for a moment while it is replaced
-STEP_SECONDS = 60.0  # for opening one model, or listing the folder: longer means that the storage hangs
 STUCK_SECONDS = 2.0  # after the request timeout: a replaced scorer still in memory is then in a reference cycle
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class _Attempt(NamedTuple):
@@ -64,38 +63,62 @@ class Reloader:
         self._telemetry = telemetry
         self._needs = [(setting, Need(name)) for setting, name in names_in(settings)] + list(needs)
         self._refusals: dict[str, Refusal] = {}  # by name of the release, or of the model
-        # One thread for all reloads, because the allocator keeps memory for each thread.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reload")
+        self._first: set[str] = set()  # ids of the models that are always open
         self._one_at_a_time = asyncio.Lock()
         self._next: asyncio.Task[ReloadReport] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._given_up: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
 
-    def open_all(self) -> None:
-        """Open and prove all models, at start-up.
+    def read_all(self) -> None:
+        """Read all models at start-up, without opening their graphs. A broken one is reported, and not served.
 
         Raises:
-            ModelError: no folder, no models, a broken one, two with one name, or a setting that no model meets.
-            ProviderError: CUDA does not start.
+            ModelError: no folder or no models, a setting that no model meets, or a broken model that is named in the
+                settings or is a usual default.
         """
-        root = self._settings.models_dir
+        root, refusals = self._settings.models_dir, dict[str, Refusal]()
         contents = look(root, self._settings.models)
-        for problem in contents.problems.values():
-            raise ModelError(problem.reason)
-        if not contents.releases:
-            raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()} holds no model (a folder with {MANIFEST_NAME})")
         wanted = names_of(contents, self._settings)
-        try:
-            models = {release: self._opener.open(release) for release in dict.fromkeys(wanted.values())}
-        except ContractError as error:
-            raise ModelError(str(error)) from error
-        names = {name: models[release] for name, release in wanted.items()}
+        broken = [(name, problem.reason) for name, problem in contents.problems.items()]
+        for name, problem in contents.problems.items():
+            refusals[name] = self._refused_folder(name, problem, patient=False)
+        models: dict[Release, Model] = {}
+        known: dict[Path, FileEntry] = {}
+        for release in dict.fromkeys(wanted.values()):
+            try:
+                models[release] = self._opener.read(release, known)
+            except (ContractError, ModelError) as error:
+                broken.append((release.id, str(error)))
+                stamps = file_stamps(release.folder, None)
+                refusals[release.name] = Refusal(release.id, self._opener.told(error), stamps)
+        must = {need.name.partition(AT)[0] for _, need in self._needs}.union(*USUAL.values())
+        for name, reason in broken:
+            if not models or name in must or ALL in self._settings.preload:
+                raise ModelError(reason)
+        if not models:
+            raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()} holds no model (a folder with {MANIFEST_NAME})")
+        names = {name: models[release] for name, release in wanted.items() if release in models}
         for _, problem_of_setting in unmet(self._needs, names):
             raise ModelError(problem_of_setting)
         self._serve(names, contents)
-        trim_allocator()  # opening a graph copies its external weights for a moment
-        self._telemetry.reload_success.set_to_current_time()
+        self._note(refusals, patient=False)
+
+    def open_first(self, names: Iterable[str]) -> None:
+        """Open these models, and those that the settings open before the service is ready.
+
+        Raises:
+            ModelError: one is broken, or does not answer as published.
+            ProviderError: CUDA does not start.
+        """
+        preload = self._registry.names if ALL in self._settings.preload else self._settings.preload
+        found = [self._registry[name] for name in (*names, *preload)]
+        for model in dict.fromkeys(found):
+            try:
+                model.opened = self._opener.open(model)
+            except ContractError as error:
+                raise ModelError(str(error)) from error
+        self._first = {model.release.id for model in found}
+        self._serve(self._registry.names, self._contents)
 
     def keep(self, needs: Iterable[tuple[str, Need]]) -> None:
         """Further names that no reload removes."""
@@ -114,7 +137,8 @@ class Reloader:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._registry.close()
+        self._opener.close()
 
     def soon(self) -> None:
         """Reload, from any thread or signal handler; no effect before `start` and after `close`."""
@@ -129,8 +153,12 @@ class Reloader:
 
     @property
     def problems(self) -> list[str]:
-        """The refusals, for readiness."""
-        return [f"model {r.model} is not reloaded: {r.public_reason}" for r in self._refusals.values() if r.final]
+        """The models that are refused or cannot be opened, for readiness."""
+        refused = [
+            f"model {r.model} is not {self._done(r)}: {r.public_reason}" for r in self._refusals.values() if r.final
+        ]
+        failed = [(model.release.name, model.failure) for model in self._registry.values()]
+        return refused + [f"model {name} cannot be opened: {why.reason}" for name, why in failed if why is not None]
 
     async def _after_this_one(self) -> ReloadReport:
         async with self._one_at_a_time:
@@ -158,10 +186,10 @@ class Reloader:
         refusals: dict[str, Refusal] = {}
         outcomes: dict[str, Outcome] = {}
         try:
-            contents = await self._in_thread(self._look, [model.release for model in self._registry.values()])
+            contents = await self._opener.aside(self._look, [model.release for model in self._registry.values()])
         except ModelError as error:
             for name in sorted(ids):
-                outcomes[name], refusals[name] = "failed", Refusal(name, self._short(error), {})
+                outcomes[name], refusals[name] = "failed", Refusal(name, self._opener.told(error), {})
             self._note(refusals, patient)
             return self._report(outcomes, started)
         wanted = names_of(contents, self._settings)
@@ -171,10 +199,10 @@ class Reloader:
             try:
                 if (problem := problems.get(name)) is not None:
                     new = old
-                    found = {name: await self._in_thread(self._refused_folder, name, problem, patient)}
+                    found = {name: await self._opener.aside(self._refused_folder, name, problem, patient)}
                 else:
                     releases = {n: release for n, release in wanted.items() if release.id == name}
-                    attempt = await self._in_thread(self._attempt, releases, old, patient)
+                    attempt = await self._opener.aside(self._attempt, releases, old, patient)
                     new, forbidden = names_after(
                         name,
                         old,
@@ -186,34 +214,20 @@ class Reloader:
                     )
                     found = attempt.refusals | forbidden
             except ModelError as error:
-                new, found = old, {name: Refusal(name, self._short(error), {})}
+                new, found = old, {name: Refusal(name, self._opener.told(error), {})}
             refusals |= found
             outcomes[name] = outcome_of(old, new, found)
             if new != old:
                 others = {n: m for n, m in self._registry.names.items() if m.release.id != name}
                 self._serve(others | new, contents)
                 self._log_change(outcomes[name], name, new)
-                self._free([weakref.ref(m.scorer) for m in old.values() if m not in new.values()])
+                gone = [m for m in old.values() if m not in new.values() and m.opened is not None]
+                self._free([weakref.ref(m.scorer) for m in gone])
+                del gone
             del old, new  # so that this frame does not keep replaced models alive
         self._serve(self._registry.names, contents)  # the list of versions that are not served may have changed
         self._note(refusals, patient)
         return self._report(outcomes, started)
-
-    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `work` in the thread.
-
-        Raises:
-            ModelError: it takes too long, or earlier work that took too long still runs.
-        """
-        if self._given_up is not None and not self._given_up.done():
-            raise ModelError("a reload before this one hangs: is the storage of SEMBLANCE_MODELS_DIR there?")
-        doing = asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
-        done, _ = await asyncio.wait([doing], timeout=STEP_SECONDS)
-        if not done:
-            self._given_up = doing
-            doing.add_done_callback(lambda late: late.cancelled() or late.exception())  # retrieves the exception
-            raise ModelError(f"not read within {STEP_SECONDS:g} seconds, and given up")
-        return doing.result()
 
     def _look(self, served: Iterable[Release]) -> Contents:
         """In the thread: list the folder; once more if a served release is missing."""
@@ -234,11 +248,12 @@ class Reloader:
         now = file_stamps(problem.folder, None)
         known = self._refusals.get(name)
         changing = known is None or known.stamps != now
-        return Refusal(name, self._short(problem.reason), now, not (patient and problem.incomplete and changing))
+        return Refusal(name, self._opener.told(problem.reason), now, not (patient and problem.incomplete and changing))
 
     def _attempt(self, wanted: Mapping[str, Release], old: Names, patient: bool) -> _Attempt:
-        """In the thread: open new and changed releases of one model."""
+        """In the thread: read new and changed releases of one model; open them too if the model is in use."""
         served = {model.release.name: model for model in old.values()}
+        in_use = any(model.opened or model.failure for model in old.values())
         attempt = _Attempt({}, {})
         for release in dict.fromkeys(wanted.values()):
             try:
@@ -247,7 +262,7 @@ class Reloader:
                 manifest = None  # the opener says what is wrong
             current = served.get(release.name)
             now = file_stamps(release.folder, manifest)
-            same = current is not None and current.manifest == manifest
+            same = current is not None and current.manifest == manifest and current.failure is None
             if current is not None and same and patient and current.stamps == now:
                 attempt.models[release.name] = current
                 continue
@@ -260,16 +275,18 @@ class Reloader:
                     self._opener.verify_again(current)
                     attempt.models[release.name] = current
                 else:
-                    attempt.models[release.name] = self._opener.open(release)
+                    model = self._opener.read(release)
+                    if in_use or release.id in self._first or ALL in self._settings.preload:
+                        model.opened = self._opener.open(model)
+                    attempt.models[release.name] = model
             except Exception as error:  # the old model must stay, whatever is wrong with the new one
-                if not isinstance(error, ContractError | ServiceError):
-                    log.exception("a model could not be opened", extra=fields(model=release.name))
                 copying = patient and isinstance(error, ManifestError | ArtifactError)
-                reason = self._short(error) or type(error).__name__
+                reason = self._opener.told(error)
                 attempt.refusals[release.name] = Refusal(release.id, reason, now, final=not copying)
         return attempt
 
     def _serve(self, names: Names, contents: Contents) -> None:
+        self._contents = contents
         self._registry.replace(names, {name: contents.versions(name) for name in contents.releases})
         for model in names.values():
             self._telemetry.reload_failures.labels(model.release.id)
@@ -280,12 +297,16 @@ class Reloader:
             known = self._refusals.get(key)
             if refusal.final and not (patient and refusal == known):
                 self._telemetry.reload_failures.labels(refusal.model).inc()
-                log.error("model not reloaded", extra=fields(model=refusal.model, reason=refusal.reason))
+                log.error(f"model not {self._done(refusal)}", extra=fields(model=refusal.model, reason=refusal.reason))
             elif known is None:
                 log.warning("model not whole yet", extra=fields(model=refusal.model, reason=refusal.reason))
         self._refusals = refusals
         if not refusals:
             self._telemetry.reload_success.set_to_current_time()
+
+    def _done(self, refusal: Refusal) -> str:
+        """What was refused: a new model, or a change of one that is served."""
+        return "reloaded" if refusal.model in self._registry else "served"
 
     def _report(self, outcomes: Mapping[str, Outcome], started: float) -> ReloadReport:
         models: list[ReloadedModel] = []
@@ -310,14 +331,6 @@ class Reloader:
         version, fingerprint = (model.release.version, model.manifest.fingerprint[:16]) if model else (None, None)
         log.info(f"model {what}", extra=fields(model=name, version=version, fingerprint=fingerprint, names=list(new)))
 
-    def _short(self, what: object) -> str:
-        """A reason without the path of the models folder."""
-        root = self._settings.models_dir
-        reason = str(what)
-        for way in sorted({str(root), str(root.absolute()), str(root.resolve())}, key=len, reverse=True):
-            reason = reason.replace(f"{way}{os.sep}", "")
-        return reason.replace(str(root.absolute()), "the models folder")
-
     def _free(self, scorers: Iterable[weakref.ref[object]]) -> None:
         """Free replaced scorers after the last request that holds them."""
         if gc.get_freeze_count():  # as in `service/process/worker.py`, for the vocabularies of the new models
@@ -327,7 +340,7 @@ class Reloader:
 
     async def _free_late(self, scorers: list[weakref.ref[object]]) -> None:
         await collect_late(scorers, self._settings.request_timeout + STUCK_SECONDS)
-        await self._in_thread(trim_allocator)
+        await self._opener.aside(trim_allocator)
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)

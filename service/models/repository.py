@@ -150,6 +150,9 @@ def names_in(settings: Settings) -> Iterator[tuple[str, str]]:
     """The names of models in the settings, each after the name of its setting."""
     for name in settings.models:
         yield "SEMBLANCE_MODELS", name
+    for name in settings.preload:
+        if name != ALL:
+            yield "SEMBLANCE_PRELOAD", name
     for name, pin in settings.model_versions.items():
         yield "SEMBLANCE_MODEL_VERSIONS", name if pin == LATEST else f"{name}{AT}{pin}"
     for name, also in settings.model_versions_also.items():

@@ -24,6 +24,7 @@ from service.observe.timings import PHASES, Timings
 
 RedisFailure = Literal["error", "timeout", "garbage", "dropped"]
 CacheTier = Literal["scores", "memory", "redis"]
+Opening = Literal["opened", "failed"]
 Ending = Literal["asked", "killed", "failed", "hung"]  # of a worker process that was replaced
 NO_MODEL = "none"  # no model was chosen, it is no longer served, or the route has none
 OTHER_ROUTE = OTHER_STATUS = "other"
@@ -167,7 +168,7 @@ class Telemetry:
         self.redis_writable = gauge("semblance_redis_writable", "Whether the last write to Redis succeeded")
         self._model_info = Info(
             "semblance_model",
-            "Served models; version is empty for a model without versions",
+            "Served models; version is empty for a model without versions, provider for one that is not open",
             ["model"],
             registry=registry,
         )
@@ -180,15 +181,25 @@ class Telemetry:
             "semblance_models_reload_success_timestamp_seconds",
             "Time of the last reload without refusals",
         )
+        self._openings = counter(
+            "semblance_model_openings",
+            "Models opened at a request, or tried; those of the start are not counted",
+            ["result"],
+        )
+        for result in get_args(Opening):
+            self._openings.labels(result)
+        self.models_open = gauge("semblance_models_open", "Models that are open: others are opened at a request")
         self.models_refused = gauge(
-            "semblance_models_refused", "Models or versions that the last reload refused; those before are served"
+            "semblance_models_refused",
+            "Models or versions refused at the start or the last reload, or that could not be opened at a request",
         )
         for tier in get_args(CacheTier):
             self.cache_counters(tier)
         for kind in get_args(RedisFailure):
             self._redis_failures.labels(kind)
         self._scoring_routes: list[str] = []
-        self._served: dict[str, ModelTelemetry] = {}  # by label
+        self._listed: set[str] = set()  # labels of all models
+        self._served: dict[str, ModelTelemetry] = {}  # of the open ones, by label
         self._labels = {NO_MODEL: NO_MODEL}  # what an answer calls its model -> the label
         self._latency: dict[tuple[str, str], Histogram] = {}
         self._phases: dict[str, list[Histogram]] = {}
@@ -225,9 +236,21 @@ class Telemetry:
         """Hits and misses of one tier."""
         return self._cache_hits.labels(tier), self._cache_misses.labels(tier)
 
+    def opened(self, result: Opening) -> None:
+        """Count one opening at a request."""
+        self._openings.labels(result).inc()
+
     def redis_failed(self, kind: RedisFailure) -> None:
         """Count one failure of Redis."""
         self._redis_failures.labels(kind).inc()
+
+    def list(self, models: Mapping[str, Mapping[str, str]]) -> None:
+        """Say which models are served, open or not, by label: the labels of `semblance_model_info`."""
+        for label in self._listed - models.keys():
+            self._model_info.remove(label)
+        for label, info in models.items():
+            self._model_info.labels(label).info(dict(info))
+        self._listed = set(models)
 
     def serve(self, models: Mapping[str, "ModelTelemetry"]) -> None:
         """Give each model the series of its label, and remove series of labels that are gone; in the event loop.
@@ -237,11 +260,11 @@ class Telemetry:
         for label, model in self._served.items():
             self._forget(label, model, models.get(label))
         self._served = dict(models)
+        self.models_open.set(len(models))
         # Answers of an older version count for the version that has its label now.
         self._labels = {name: label for name, label in self._labels.items() if label in models or label == NO_MODEL}
         for label, model in models.items():
             self._labels |= {label: label, model.name: label}
-            self._model_info.labels(label).info(model.info)
             self._phases[label] = [self._phase_seconds.labels(phase, label) for phase in PHASES]
             for route in self._scoring_routes:
                 self._latency[route, label] = self._request_seconds.labels(route, label)
@@ -268,8 +291,7 @@ class Telemetry:
             return
         for counts in (self._sentences, self._truncated, self._words, self._unknown_words, self._scores):
             counts.remove(label)
-        for own in (self._inference_failures, self._model_info):
-            own.remove(label)
+        self._inference_failures.remove(label)
         for phase in PHASES:
             self._phase_seconds.remove(phase, label)
         del self._phases[label]
@@ -293,11 +315,10 @@ class ModelSeries(NamedTuple):
 class ModelTelemetry:
     """What one model counts. Its first series are in no registry: a model that is still being proven may be refused."""
 
-    def __init__(self, name: str, graphs: Iterable[str], **info: str) -> None:
-        """Begin to count; `name` is that in answers, `info` are labels of `semblance_model_info`."""
+    def __init__(self, name: str, graphs: Iterable[str]) -> None:
+        """Begin to count; `name` is that in answers."""
         self.name = name
         self.graphs = tuple(graphs)
-        self.info = info
         failures = Counter("semblance_inference_failures", "Of a model not yet served", registry=None)
         sentences, truncated, words, unknown = (CounterSeries() for _ in range(4))
         self.series = ModelSeries(sentences, truncated, words, unknown, Histogram(_SCORES), failures, {})

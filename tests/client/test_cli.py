@@ -164,7 +164,7 @@ def test_two_stages(here: Run) -> None:
             1,
             "semblance: the second sentence: the text has no visible character (empty_text, ",
         ),
-        (("score", "a", "b", "--model", "x"), 1, "semblance: --model: no model 'x'; known models: "),
+        (("score", "a", "b", "--model", "x"), 1, "semblance: --model: no model 'x'; the closest for similarity: "),
         (
             ("score", " ", "b"),
             1,

@@ -23,7 +23,7 @@ async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None
         encoder = client.app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
         right = encoder.run
         encoder.run = lambda feeds: right(feeds) ** 2
-        client.app.service.registry["avg-paraphrase"].check()
+        client.app.service.registry["avg-paraphrase"].opened.check()
         server = await client.get("/v2/health/ready")
         model = await client.get("/v2/models/avg-paraphrase/ready")
         other = await client.get("/v2/models/avg-sick/ready")
@@ -58,7 +58,7 @@ async def test_the_metadata_names_the_tensors_of_an_alias(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "words"),
     [
-        ("GET", "/v2/models/nope", 404, "no model 'nope'; known models: avg-paraphrase"),
+        ("GET", "/v2/models/nope", 404, "no model 'nope'; the closest for similarity: "),
         ("GET", "/v2/models/nope/ready", 404, "no model 'nope'"),
         ("GET", "/v2/models/avg-sick/infer", 405, "Method Not Allowed"),
         ("POST", "/v2/models/avg-sick/infer/", 404, "Not Found"),

@@ -99,11 +99,11 @@ def models_and_labels(models: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def serve(models: Path) -> Serve:
-    """`async with serve(max_pairs=2) as client:` runs the service with these settings."""
+    """`async with serve(max_pairs=2) as client:` runs the service with these settings, and all models open."""
 
     @asynccontextmanager
     async def run(**settings: object) -> AsyncIterator[Client]:
-        app = create_app(Settings(**({"models_dir": models} | settings)))  # type: ignore[arg-type]
+        app = create_app(Settings(**({"models_dir": models, "preload": ("all",)} | settings)))  # type: ignore[arg-type]
         async with app.app.router.lifespan_context(app.app), Client(app) as client:  # type: ignore[attr-defined]
             yield client
 

@@ -26,7 +26,7 @@ from service.api.dialects.scoring import Comparison, Scoring, Texts
 from service.api.limits import Limit
 from service.api.tensors import elements, split, texts_of_bytes, write
 from service.errors import InvalidRequest, quote
-from service.models.registry import Capability, Model
+from service.models.model import Capability, Model
 from service.parsing import AT
 from service.schemas import Text
 

@@ -109,7 +109,7 @@ def routes(scoring: Scoring) -> APIRouter:
 
     def readiness(name: str, response: Response) -> ModelReady:
         found = scoring.find(name)
-        is_ready = found.problem() is None
+        is_ready = found.problem is None
         response.status_code = 200 if is_ready else 503
         return {"name": found.manifest.id, "ready": is_ready}
 

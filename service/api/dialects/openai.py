@@ -26,7 +26,7 @@ from service.errors import (
     UnknownModel,
     UnknownVersion,
 )
-from service.models.registry import Model
+from service.models.model import Model
 
 _CODES: dict[type[RequestError], str] = {
     Unauthorized: "invalid_api_key",

@@ -15,7 +15,7 @@ from service.api.body import most_of
 from service.api.labelling import Fields, own_labels, with_labels
 from service.api.limits import Limits
 from service.errors import InvalidRequest, ModelError, TooLarge
-from service.models.registry import Model
+from service.models.model import Model
 from service.scoring.scorer import Scorer
 from service.service import Service
 

@@ -30,7 +30,7 @@ from service.errors import (
     TooLarge,
     Unauthorized,
 )
-from service.models.registry import Model
+from service.models.model import Model
 from service.schemas import Text
 
 _ERROR_TYPES: dict[type[RequestError], str] = {

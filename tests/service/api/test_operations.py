@@ -23,9 +23,14 @@ SECRET_TEXT = "zanzibar"
 
 async def test_models_says_what_is_served(serve: Serve, models) -> None:
     async with serve(max_pairs=7) as client:
-        answer = (await client.get("/models")).json()
+        answer = (await client.get("/models", params={"full": "true"})).json()
+        short = (await client.get("/models")).json()
+    assert [set(full) - set(few) for full, few in zip(answer["models"], short["models"], strict=True)] == [
+        {"figures", "domain"}
+    ] * 3
     described = {model["id"]: model for model in answer["models"]}
     assert list(described) == ["avg-paraphrase", "avg-sick", "pair-sick"]
+    assert [(model["main"], model["open"]) for model in described.values()] == [(True, True)] + [(False, True)] * 2
     assert [model["tasks"] for model in described.values()] == [
         ["similarity", "embedding", "explanation"],
         ["similarity", "entailment", "embedding", "explanation"],
@@ -76,7 +81,7 @@ async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None
         encoder = client.app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
         right = encoder.run
         encoder.run = lambda feeds: right(feeds) ** 2
-        client.app.service.registry["avg-paraphrase"].check()
+        client.app.service.registry["avg-paraphrase"].opened.check()
         response = await client.get("/health/ready")
         assert response.status_code == 503
         body = response.json()
@@ -84,7 +89,7 @@ async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None
         assert len(body["reasons"]) == 1
         assert body["reasons"][0].startswith("model avg-paraphrase: golden pair")
         encoder.run = right
-        client.app.service.registry["avg-paraphrase"].check()
+        client.app.service.registry["avg-paraphrase"].opened.check()
         assert (await client.get("/health/ready")).status_code == 200
 
 
@@ -105,7 +110,7 @@ async def test_readiness_runs_no_graph_however_often_it_is_asked(serve: Serve, m
             for _ in range(50):
                 assert (await client.get(path)).status_code == 200
         assert runs == 0
-        model.check()
+        model.opened.check()
         assert runs == 1  # both texts of a golden pair in one batch
 
 

@@ -93,7 +93,7 @@ def test_a_model_says_what_fell_back(
     monkeypatch.setattr("service.compute.session.placement_of", lambda _: split)
     with caplog.at_level(logging.INFO):
         service = Service(Settings(models_dir=models, models=("avg-paraphrase", "avg-sick")))
-    model = service.registry["avg-paraphrase"]
+    model = service.registry["avg-paraphrase"].opened
     assert model.provider == "cuda"
     assert model.placement == {"cuda": 5, "cpu": 3}
     told = [record for record in caplog.records if "a part of the model runs on the CPU" in record.message]
@@ -118,7 +118,7 @@ def test_a_model_of_which_cuda_took_nothing_is_warned_of(
         service = Service(Settings(models_dir=models, models=("avg-paraphrase", "avg-sick"), providers="cuda"))
     told = {record.__dict__["fields"]["model"] for record in caplog.records if record.message.startswith("all of the")}
     assert told == {"avg-paraphrase", "avg-sick"}
-    assert service.registry["avg-sick"].provider == "cpu"
+    assert service.registry["avg-sick"].opened.provider == "cpu"
 
 
 def test_answers_may_move_on_cuda_by_rounding_alone() -> None:

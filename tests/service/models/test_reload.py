@@ -24,7 +24,7 @@ from anyio import fail_after
 from contract.golden import GoldenPair
 from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 from contract.tokenizer import Tokenizer
-from service.models import freeing, reload
+from service.models import freeing, opener, reload
 from tests import fakes
 from tests.service.conftest import NEEDED_SECONDS, Client, Serve, let_in, open_terminal
 from tests.service.load import Load
@@ -731,10 +731,10 @@ async def test_storage_that_hangs_is_given_up_and_told(root: Path, serve: Serve,
     goes_on = threading.Event()
     async with serve(models_dir=root) as client:
         add(root, 2)
-        opener = client.app.service.reloader._opener
-        opens = opener.open
-        monkeypatch.setattr(opener, "open", lambda release: (goes_on.wait(20), opens(release))[1])
-        monkeypatch.setattr(reload, "STEP_SECONDS", 0.2)
+        reader = client.app.service.reloader._opener
+        reads = reader.read
+        monkeypatch.setattr(reader, "read", lambda release: (goes_on.wait(20), reads(release))[1])
+        monkeypatch.setattr(opener, "STEP_SECONDS", 0.2)
         try:
             report = await reloaded(client, 409)
             assert report[ID]["reason"] == "not read within 0.2 seconds, and given up"
@@ -745,8 +745,8 @@ async def test_storage_that_hangs_is_given_up_and_told(root: Path, serve: Serve,
             assert (await scored(client))[1] == 1
         finally:
             goes_on.set()
-        monkeypatch.setattr(reload, "STEP_SECONDS", 20.0)
-        given_up = client.app.service.reloader._given_up
+        monkeypatch.setattr(opener, "STEP_SECONDS", 20.0)
+        given_up = reader._given_up
         await until(given_up.done, "it hangs still")
         assert outcomes(await reloaded(client))[ID] == "reloaded"
 
@@ -844,8 +844,8 @@ async def test_what_stays_half_is_refused_once_and_tried_when_it_changes(
     async with serve(models_dir=root) as client:
         service = client.app.service
         opened = []
-        opens = service.reloader._opener.open
-        monkeypatch.setattr(service.reloader._opener, "open", lambda release: opened.append(release) or opens(release))
+        reads = service.reloader._opener.read
+        monkeypatch.setattr(service.reloader._opener, "read", lambda release: opened.append(release) or reads(release))
         name = "avg-sick" if flat else ID
         folder = root / name if flat else add(root, 2)
         if flat:
@@ -876,7 +876,7 @@ async def test_a_folder_without_manifest_is_waited_for_and_then_refused(root: Pa
         report = await reloader._reload(patient=True)
         assert report["status"] == "failed"
         (told,) = (await client.get("/health/ready")).json()["reasons"]
-        assert told.startswith("model half-copied is not reloaded: half-copied/manifest.json: cannot be read")
+        assert told.startswith("model half-copied is not served: half-copied/manifest.json: cannot be read")
         (root / "half-copied").rmdir()
         assert (await reloader._reload(patient=True))["status"] == "done"
         assert (await client.get("/health/ready")).json()["status"] == "ready"

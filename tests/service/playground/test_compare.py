@@ -183,7 +183,7 @@ def test_too_long_a_text_and_an_unknown_model(open_page: Open) -> None:
     watched.refusals_expected = True
     page = watched.open(link(a=A, b=B, model="nobody"))
     page.wait_for_selector("#compare-explanation .alert")
-    assert "no model 'nobody'; known models: avg-paraphrase" in page.inner_text(".alert")
+    assert "no model 'nobody'; the closest for explanation: " in page.inner_text(".alert")
     page.wait_for_selector(DONE)
     page.fill("#compare-a", "word " * 20_001)
     page.press("#compare-a", "Enter")

@@ -21,6 +21,14 @@ export function able(task, route) {
   return served.models.filter((model) => model.tasks.includes(task)).sort((a, b) => place(a) - place(b));
 }
 
+const FIRST = 4;
+
+/** Those of `models` to show first: the default and the main ones, and others up to four in all. */
+export function first(models) {
+  const isMain = (model, i) => i === 0 || model.main;
+  return [...models.filter(isMain), ...models.filter((model, i) => !isMain(model, i))].slice(0, Math.max(FIRST, models.filter(isMain).length));
+}
+
 export const defaultOf = (route) => served.defaults[route];
 
 /** Choices of a <select>. */

@@ -7,7 +7,7 @@ import { copyBar, curl, python, text } from "../parts/copy.js";
 import { $, fill, h, say } from "../parts/dom.js";
 import { PAIRS } from "../parts/examples.js";
 import { drawMeaning, drawVerdict } from "../parts/meaning.js";
-import { able, defaultOf, served } from "../parts/models.js";
+import { able, defaultOf, first, served } from "../parts/models.js";
 import { unknownWords } from "../parts/unknown.js";
 import { drawExplanation } from "./explanation.js";
 import { drawTable } from "./table.js";
@@ -25,10 +25,16 @@ let rows = [];
 let chosen = null; // { model, task }
 let asked = null; // the pair of the results that are shown
 let stop = new AbortController();
+let showsAll = false;
+let more = 0; // models that are also here, and not asked yet
 
 /** One row for each model and task that gives two sentences a score. */
 function questions() {
-  const found = able("similarity", ROUTE).flatMap((model) =>
+  const models = able("similarity", ROUTE);
+  const main = new Set(first(models));
+  const shown = models.filter((model) => showsAll || main.has(model) || model.name === chosen?.model);
+  more = models.length - shown.length;
+  const found = shown.flatMap((model) =>
     ["similarity", "paraphrase"]
       .filter((task) => model.tasks.includes(task))
       .map((task) => ({ model: model.name, task, name: task === "similarity" ? model.name : `${model.name}, ${task}`, title: model.title })),
@@ -117,6 +123,7 @@ function draw() {
 
 function drawModels() {
   drawTable($("compare-models"), rows, chosen, choose);
+  if (more > 0) $("compare-models").append(h("button", { type: "button", id: "show-all", onclick: () => ((showsAll = true), run()) }, `Show all: ${more} more models are also here`));
   drawVerdict(rows);
 }
 

@@ -1,0 +1,160 @@
+"""A model of the folder: its manifest from the start, and once somebody asks for it, what answers."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from contract.golden import GoldenPair, GoldenPairs, tolerance_on
+from contract.manifest import Manifest, ScoreTask, Task
+from service.compute.cache import Tiers
+from service.errors import InferenceFailed, ModelError
+from service.models.repository import FileStamps, Release
+from service.observe.logs import fields
+from service.observe.telemetry import ModelTelemetry
+from service.scoring.scorer import Scorer
+from service.scoring.siamese import SiameseScorer
+from service.settings import CachePolicy
+
+log = logging.getLogger(__name__)
+
+Capability = Task | Literal["embedding", "explanation"]
+
+
+class Failure(NamedTuple):
+    """Why a model could not be opened at a request."""
+
+    reason: str
+    until: float  # by the monotonic clock: it is not tried again before
+
+
+class Model:
+    """One release whose files are as its manifest says; open, or opened at its first request."""
+
+    def __init__(self, release: Release, manifest: Manifest, stamps: FileStamps) -> None:
+        """Take a model that is not open; `stamps` are those of its files when they were verified."""
+        self.release = release
+        self.manifest = manifest
+        self.stamps = stamps
+        self.capabilities = _capabilities(manifest)
+        self.opened: Opened | None = None
+        self.opening: asyncio.Task[Opened] | None = None  # for the requests that wait for it
+        self.failure: Failure | None = None
+
+    @property
+    def info(self) -> dict[str, str]:
+        """The labels of `semblance_model_info`."""
+        return {
+            "version": "" if self.release.version is None else str(self.release.version),
+            "fingerprint": self.manifest.fingerprint,
+            "provider": "" if self.opened is None else self.opened.provider,
+            "architecture": self.manifest.architecture,
+        }
+
+    @property
+    def problem(self) -> str | None:
+        """Why it does not answer, or not as published, as far as is known; None if it is fine, or was not asked yet."""
+        if self.opened is not None:
+            return self.opened.problem
+        return None if self.failure is None else self.failure.reason
+
+    @property
+    def scorer(self) -> Scorer:
+        """What answers; only of an open model."""
+        assert self.opened is not None, f"{self.release.name} is not open"
+        return self.opened.scorer
+
+
+class Opened:
+    """A scorer with its golden pairs, and where it runs."""
+
+    def __init__(
+        self,
+        name: str,
+        scorer: Scorer,
+        telemetry: ModelTelemetry,
+        golden: GoldenPairs,
+        placement: Mapping[str, int],
+    ) -> None:
+        """Take a model that is not yet proven; `placement` has the number of its graphs' nodes on each provider."""
+        self.scorer = scorer
+        self.telemetry = telemetry
+        self.placement = placement
+        self.provider = "cuda" if "cuda" in placement else "cpu"
+        self.tiers = Tiers(memory=False, redis=False)  # set by `prove`
+        self.problem: str | None = None  # what was wrong at the last check
+        self._name = name
+        self._golden = golden.pairs
+
+    def prove(self, policy: CachePolicy) -> None:
+        """Check all golden pairs and the manifest's other claims, measure expected times, choose the cache tiers.
+
+        Raises:
+            ModelError: an answer differs from the published one, or a claim does not hold.
+        """
+        for pair in self._golden:
+            if problem := self._differs(pair):
+                raise ModelError(f"model {self._name} does not answer as published: {problem}")
+        a = self.scorer.tokenise([pair.a for pair in self._golden])
+        b = self.scorer.tokenise([pair.b for pair in self._golden])
+        try:
+            problem = self.scorer.false_claim(a, b)
+        except InferenceFailed as error:
+            problem = error.message
+        if problem:
+            raise ModelError(f"model {self._name} is not what its manifest says: {problem}")
+        self.tiers = self.scorer.measure([pair.a for pair in self._golden], [pair.b for pair in self._golden], policy)
+
+    def check(self) -> None:
+        """Check the first golden pair; in any thread (see `service/models/checks.py`)."""
+        try:
+            self.problem = self._differs(self._golden[0])
+        except Exception as error:
+            log.exception("a model could not be asked", extra=fields(model=self._name))
+            self.problem = f"could not be asked: {type(error).__name__}"
+
+    def _differs(self, pair: GoldenPair) -> str | None:
+        manifest = self.scorer.manifest
+        a, b = self.scorer.tokenise([pair.a]), self.scorer.tokenise([pair.b])
+        try:
+            published: dict[str, float] = {}
+            found: dict[str, float] = {}
+            if manifest.similarity is not None:
+                answer = self.scorer.similarity_now(a, b)
+                for name, value, now in (
+                    ("raw_score", pair.raw_score, answer.raw_score),
+                    ("score", pair.score, answer.score),
+                ):
+                    if value is not None:
+                        published[name], found[name] = value, float(now[0])
+            probable: tuple[tuple[ScoreTask, float | None], ...] = (
+                ("paraphrase", pair.paraphrase),
+                ("relevance", pair.relevance),
+            )
+            for task, value in probable:
+                if task in manifest.tasks and value is not None:
+                    published[task], found[task] = value, float(self.scorer.similarity_now(a, b, task).score[0])
+            if manifest.entailment is not None and pair.probabilities is not None:
+                published.update((str(label), value) for label, value in pair.probabilities.items())
+                found |= self.scorer.entailment_now(a, b)[0]
+            if isinstance(self.scorer, SiameseScorer) and pair.classes is not None:
+                for side, sentence, classes in zip("ab", (a, b), pair.classes, strict=True):
+                    labelled = self.scorer.classification_now(sentence)[0]
+                    published.update((f"{label} of {side}", value) for label, value in classes.items())
+                    found |= {f"{label} of {side}": labelled.get(label, math.nan) for label in classes}
+        except InferenceFailed as error:
+            return error.message
+        for name, value in published.items():
+            if not abs(found[name] - value) <= tolerance_on(self.provider):
+                return f"golden pair {pair.a!r} / {pair.b!r}: {name} is {found[name]:.6f}, published {value:.6f}"
+        return None
+
+
+def _capabilities(manifest: Manifest) -> tuple[Capability, ...]:
+    found: list[Capability] = [*manifest.tasks]
+    if manifest.family == "siamese":
+        found.append("embedding")
+    if manifest.similarity is not None:  # what is explained is its score
+        found.append("explanation")
+    return tuple(found)

@@ -1,0 +1,240 @@
+"""Only the defaults are open when the service is ready; another model is opened by the first request that names it."""
+
+import asyncio
+import json
+import logging
+import shutil
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from contract.golden import GoldenPair
+from contract.manifest import MANIFEST_NAME, Manifest
+from service.errors import StartupError
+from service.models import registry
+from service.models.opener import Opener
+from service.service import Service
+from service.settings import Settings
+from tests import fakes
+from tests.service.conftest import Client, Serve
+from tests.service.process.test_fleet import fleet
+
+pytestmark = pytest.mark.anyio
+PAIR = {"pairs": [{"a": "a man plays the guitar", "b": "a woman sleeps"}]}
+OTHER = {**PAIR, "model": "pair-sick"}
+
+
+@pytest.fixture
+def root(models: Path, tmp_path: Path) -> Path:
+    """A copy of the models that a test may break."""
+    return shutil.copytree(models, tmp_path / "models")
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of models that were opened, in order."""
+    names: list[str] = []
+    opens = Opener.open
+    monkeypatch.setattr(Opener, "open", lambda self, model: names.append(model.release.name) or opens(self, model))
+    return names
+
+
+async def are_open(client: Client) -> dict[str, bool]:
+    return {model["id"]: model["open"] for model in (await client.get("/models")).json()["models"]}
+
+
+def break_answers(folder: Path) -> None:
+    """All files are as the manifest says, and the model answers otherwise than published."""
+    old = Manifest.load(folder)
+    pairs = json.loads((folder / "golden.json").read_text())["pairs"]
+    pairs[0]["raw_score"] += 0.01
+    (folder / "golden.json").write_text(json.dumps({"pairs": [GoldenPair(**pair).model_dump() for pair in pairs]}))
+    files = old.files | {"golden.json": fakes.describe_file(folder / "golden.json")}
+    old.model_copy(update={"files": files}).save(folder)
+
+
+async def test_a_model_is_opened_at_its_first_request(serve: Serve, opened: list[str], caplog) -> None:
+    caplog.set_level(logging.INFO)
+    async with serve(preload=()) as client:
+        assert opened == ["avg-paraphrase", "avg-sick"]
+        assert await are_open(client) == {"avg-paraphrase": True, "avg-sick": True, "pair-sick": False}
+        assert 'model="pair-sick",provider="",version=""' in await client.scrape()
+        assert (await client.get("/health/ready")).json()["models"] == ["avg-paraphrase", "avg-sick", "pair-sick"]
+        answers = [await client.post("/similarity", json=OTHER) for _ in range(2)]
+        assert answers[0].json()["results"] == answers[1].json()["results"]
+        assert opened == ["avg-paraphrase", "avg-sick", "pair-sick"]
+        assert (await are_open(client))["pair-sick"]
+        assert await client.metric("semblance_model_openings_total", result="opened") == 1
+        assert await client.metric("semblance_models_open") == 3
+        assert await client.metric("semblance_request_seconds_count", route="/similarity", model="pair-sick") == 2
+    assert [r.fields["model"] for r in caplog.records if r.message == "model opened"] == opened
+
+
+async def test_preload_names_what_else_is_opened_at_the_start(models: Path, opened: list[str]) -> None:
+    Service(Settings(models_dir=models, preload="pair-sick"))
+    assert opened == ["avg-paraphrase", "avg-sick", "pair-sick"]
+    with pytest.raises(StartupError, match="SEMBLANCE_PRELOAD is 'nope', which is not among the models"):
+        Service(Settings(models_dir=models, preload="nope"))
+
+
+async def test_those_who_ask_together_share_one_opening(serve: Serve, opened: list[str]) -> None:
+    async with serve(preload=()) as client:
+        answers = await asyncio.gather(*(client.post("/similarity", json=OTHER) for _ in range(5)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert opened.count("pair-sick") == 1
+
+
+async def test_others_do_not_wait_and_whoever_waits_has_a_time_limit(serve: Serve, monkeypatch) -> None:
+    goes_on = threading.Event()
+    opens = Opener.open
+    async with serve(preload=(), request_timeout=0.3) as client:
+        monkeypatch.setattr(Opener, "open", lambda self, model: (goes_on.wait(20), opens(self, model))[1])
+        try:
+            waits = asyncio.create_task(client.post("/similarity", json=OTHER))
+            await asyncio.sleep(0.05)
+            assert (await client.post("/similarity", json=PAIR)).status_code == 200
+            assert not waits.done()
+            answer = await waits
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "timeout")
+        finally:
+            goes_on.set()
+        opening = client.app.service.registry["pair-sick"].opening
+        if opening is not None:  # it went on without the caller who left
+            await opening
+        assert (await client.post("/similarity", json=OTHER)).status_code == 200
+        assert await client.metric("semblance_model_openings_total", result="opened") == 1
+
+
+async def test_a_model_that_cannot_be_opened_is_told_and_not_tried_at_once_again(
+    root: Path, serve: Serve, opened: list[str], monkeypatch, caplog
+) -> None:
+    break_answers(root / "pair-sick")
+    async with serve(models_dir=root, preload=()) as client:
+        assert (await client.get("/health/ready")).json()["status"] == "ready"
+        for _ in range(2):
+            answer = await client.post("/similarity", json=OTHER)
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"]) == (503, "model_unavailable")
+            expected = "model pair-sick could not be opened: model pair-sick does not answer as published: golden pair"
+            assert error["message"].startswith(expected)
+            assert 1 <= int(answer.headers["retry-after"]) <= 10
+        assert opened.count("pair-sick") == 1
+        assert await client.metric("semblance_model_openings_total", result="failed") == 1
+        assert await client.metric("semblance_models_refused") == 1
+        ready = (await client.get("/health/ready")).json()
+        assert ready["status"] == "degraded"
+        assert ready["reasons"][0].startswith("model pair-sick cannot be opened: model pair-sick does not answer as")
+        assert (await client.get("/v2/models/pair-sick/ready")).status_code == 503
+        assert [r.message for r in caplog.records if r.levelname == "ERROR"].count("model not opened") == 1
+        monkeypatch.setattr(registry, "RETRY_SECONDS", 0.0)
+        client.app.service.registry["pair-sick"].failure = None
+        assert (await client.post("/similarity", json=OTHER)).status_code == 503
+        assert (await client.post("/similarity", json=OTHER)).status_code == 503
+        assert opened.count("pair-sick") == 3
+        # What was wrong is put right: a reload reads it again, and opens what had failed.
+        shutil.rmtree(root / "pair-sick")
+        fakes.interaction_model(root / "pair-sick")
+        assert (await client.post("/models/reload")).status_code == 200
+        assert (await client.get("/health/ready")).json()["status"] == "ready"
+        assert (await client.post("/similarity", json=OTHER)).status_code == 200
+
+
+async def test_a_broken_model_that_no_default_needs_is_told_at_the_start(root: Path, serve: Serve, caplog) -> None:
+    graph = root / "pair-sick" / "relatedness.onnx"
+    whole = graph.read_bytes()
+    graph.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    (root / "half-copied").mkdir()
+    async with serve(models_dir=root, preload=()) as client:
+        told = [(r.message, r.fields["model"]) for r in caplog.records if r.levelname == "ERROR"]
+        assert told == [("model not served", "half-copied"), ("model not served", "pair-sick")]
+        ready = (await client.get("/health/ready")).json()
+        assert ready["status"] == "degraded"
+        reasons = "\n".join(ready["reasons"])
+        assert "model half-copied is not served: half-copied/manifest.json: cannot be read" in reasons
+        assert "model pair-sick is not served: pair-sick/relatedness.onnx: corrupted or replaced" in reasons
+        assert await client.metric("semblance_models_refused") == 2
+        assert (await client.post("/similarity", json=OTHER)).status_code == 404
+        assert (await client.post("/similarity", json=PAIR)).status_code == 200
+        graph.write_bytes(whole)
+        (root / "half-copied").rmdir()
+        assert (await client.post("/models/reload")).status_code == 200
+        assert (await client.post("/similarity", json=OTHER)).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["avg-paraphrase", "avg-sick"])
+async def test_a_broken_default_stops_the_start(root: Path, name: str) -> None:
+    (root / name / "encoder.onnx").unlink()
+    with pytest.raises(StartupError, match=r"encoder\.onnx: missing"):
+        Service(Settings(models_dir=root))
+
+
+async def test_a_reload_opens_what_was_open_and_only_reads_the_rest(
+    root: Path, serve: Serve, opened: list[str]
+) -> None:
+    async with serve(models_dir=root, preload=()) as client:
+        for name in ("avg-paraphrase", "pair-sick"):
+            manifest = Manifest.load(root / name)
+            manifest.model_copy(update={"title": "Anew"}).save(root / name)
+        report = (await client.post("/models/reload")).json()
+        assert {m["model"]: m["outcome"] for m in report["models"]} == {
+            "avg-paraphrase": "reloaded",
+            "avg-sick": "unchanged",
+            "pair-sick": "reloaded",
+        }
+        assert opened == ["avg-paraphrase", "avg-sick", "avg-paraphrase"]
+        assert not (await are_open(client))["pair-sick"]
+        await client.post("/similarity", json=OTHER)
+        Manifest.load(root / "pair-sick").model_copy(update={"title": "Again"}).save(root / "pair-sick")
+        await client.post("/models/reload")
+        assert opened[3:] == ["pair-sick", "pair-sick"]
+
+
+async def test_a_closed_model_whose_files_change_is_not_served_before_a_reload(root: Path, serve: Serve) -> None:
+    async with serve(models_dir=root, preload=()) as client:
+        folder = root / "pair-sick"
+        Manifest.load(folder).model_copy(update={"title": "Anew"}).save(folder)
+        error = (await client.post("/similarity", json=OTHER)).json()["error"]
+        assert error["message"] == (
+            "model pair-sick could not be opened: pair-sick: the model has changed "
+            "since it was read; a reload takes it up"
+        )
+        assert (await client.post("/models/reload")).status_code == 200
+        assert (await client.post("/similarity", json=OTHER)).status_code == 200
+
+
+async def test_a_byte_changed_before_the_first_request_is_noticed(root: Path, serve: Serve) -> None:
+    async with serve(models_dir=root, preload=()) as client:
+        path = root / "pair-sick" / "relatedness.onnx"
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        error = (await client.post("/similarity", json=OTHER)).json()["error"]
+        assert "pair-sick/relatedness.onnx: corrupted or replaced" in error["message"]
+        assert str(root) not in error["message"]
+
+
+async def test_an_unknown_name_is_answered_with_the_three_closest(models: Path, tmp_path: Path, serve: Serve) -> None:
+    root = shutil.copytree(models, tmp_path / "models")
+    for name in ("pwim-sick", "pwim-qa", "gran"):
+        shutil.copytree(root / "avg-sick", root / name)
+        content = json.loads((root / name / MANIFEST_NAME).read_text())
+        (root / name / MANIFEST_NAME).write_text(json.dumps({**content, "id": name}))
+    async with serve(models_dir=root, preload=()) as client:
+        error = (await client.post("/similarity", json={**PAIR, "model": "pwim-sik"})).json()["error"]
+        assert error["message"] == (
+            "no model 'pwim-sik'; the closest for similarity: pwim-sick, pair-sick, pwim-qa and 3 more (GET /models)"
+        )
+        error = (await client.post("/embed", json={"sentences": ["a"], "model": "pair-sick"})).json()["error"]
+        assert error["message"] == (
+            "model pair-sick has no embedding; models that have it: avg-paraphrase, avg-sick, gran "
+            "and 2 more (GET /models)"
+        )
+
+
+def test_every_worker_opens_what_it_is_asked_for(models: Path, tmp_path: Path) -> None:
+    with fleet(models, tmp_path) as service:
+        answers = [httpx.post(f"{service.url}/similarity", json=OTHER) for _ in range(20)]
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.json()["results"][0]["raw_score"] for answer in answers}) == 1
+        assert 1 <= service.metric("semblance_model_openings_total", result="opened") <= 2
