@@ -25,7 +25,7 @@ test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@sh scripts/ensure.sh redis-server redis-server "every test with Redis" || true
 	@sh scripts/ensure.sh chromium chromium "every test of the playground in a browser" || true
 	@.venv/bin/python scripts/helm.py || true
-	@.venv/bin/python -m pytest -n 2 --dist loadfile -rs $(ARGS)
+	@.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS)
 
 quick: .venv/.development  ## in a minute: lint of what changed, its types, the tests that it can reach
 	@.venv/bin/python -m scripts.quick

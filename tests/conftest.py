@@ -5,10 +5,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from scripts.quick import SLOW
 from service.compute import cache, vectors
 
 # Read once, when huggingface_hub is imported, by whichever test of the process comes first.
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Slow files first: `make test` gives files to its workers in this order, and none is left with a long one."""
+    slow = {config.rootpath / name for name in SLOW}
+    items.sort(key=lambda item: slow.isdisjoint({item.path, *item.path.parents}))
 
 
 @pytest.fixture(autouse=True, scope="session")
