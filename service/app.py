@@ -4,27 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
-from http import HTTPStatus
 from typing import Any
 
-from fastapi import Depends, FastAPI, Request
-from fastapi.routing import APIRoute
-from fastapi.security import APIKeyHeader, HTTPBearer
+from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
-from starlette.exceptions import HTTPException
-from starlette.responses import Response
 
-from service.api.body import Body
-from service.api.dialects import Dialects
-from service.api.dialects.infer import PATHS
-from service.api.json_endpoint import own_endpoint
-from service.api.routes import operations_routes, scoring_routes
-from service.errors import HttpError, InternalError, RequestError
-from service.http.edge import OPEN, Edge, Tensors
+from service.api.dialects import table_of
+from service.api.operation import Operation
+from service.api.route import Table
+from service.http.application import Application, Scoring
 from service.http.guide import add_guide, is_guide
-from service.http.playground import add_playground, is_playground
+from service.http.playground import add_files, is_playground, page_operation
 from service.http.rate_limit import open_rate_limit
-from service.observe.logs import REQUEST_ID
 from service.observe.tracing import Tracing
 from service.service import Service
 from service.settings import Settings
@@ -37,8 +28,8 @@ vLLM, OpenAI and the Open Inference Protocol, with their own errors.
 """
 
 
-def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
-    """Open the models and build the application: FastAPI wrapped in `Edge`; `tracing` is closed with it.
+def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operation) -> Application:
+    """Open the models and build the application; `tracing` is closed with it, `more` is served and described too.
 
     Raises:
         StartupError: a model, a default or a provider is not as the settings say.
@@ -47,9 +38,9 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
     rate_limit = open_rate_limit(settings, service.telemetry)
     if rate_limit is not None and rate_limit.shared is not None:
         service.backends.append(rate_limit.shared)
-    scoring, operations = scoring_routes(service), operations_routes(service)
-    own = [own_endpoint(route, settings) for route in scoring.routes if isinstance(route, APIRoute)]
-    dialects = Dialects(service, own)
+    scoring = Scoring(service, spans=tracing is not None)
+    page = (page_operation(),) if settings.playground else ()
+    table = table_of(service, scoring.around, *page, *more)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -69,56 +60,39 @@ def create_app(settings: Settings, tracing: Tracing | None = None) -> Edge:
         lifespan=lifespan,
         redirect_slashes=False,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        routes=table.routes,
+        telemetry={"auto_configure": False},  # `service/observe` has its own
     )
-    # Only for the documentation; `http/guard.py` checks the key.
-    ways = (HTTPBearer(auto_error=False), APIKeyHeader(name="X-API-Key", auto_error=False))
-    keys = [Depends(way) for way in ways] if settings.api_keys else []
+    app.openapi = cache(lambda: _described(app, table, bool(settings.api_keys)))  # type: ignore[method-assign]
+    shown = []
     if settings.playground:
-        add_playground(app)
-    for router in (scoring, operations, dialects.router):
-        app.include_router(router, dependencies=keys)
-    add_guide(app, settings.guide)
-
-    @cache
-    def described() -> dict[str, Any]:
-        description = dialects.describe(app, keys)
-        for path in OPEN:
-            for operation in description["paths"][path].values():
-                operation.pop("security", None)
-        return description
-
-    app.openapi = described  # type: ignore[method-assign]  # FastAPI's way to extend it
-
-    async def failed(request: Request, error: Exception) -> Response:
-        """Errors of FastAPI's routes, in the format of the client's family; `Edge` logs the unexpected ones."""
-        ours = _as_request_error(error)
-        answer = dialects.error_format(request.url.path, Body())(ours, REQUEST_ID.get())
-        return Response(answer.body, answer.status, headers=dict(ours.headers), media_type="application/json")
-
-    for kind in (RequestError, HTTPException, Exception):
-        app.add_exception_handler(kind, failed)
-    shown = [is_playground] * settings.playground + [is_guide] * (settings.guide is not None)
-
-    def is_page(path: str) -> bool:
-        return any(holds(path) for holds in shown)
-
-    get_paths = [route.path for route in operations.routes if isinstance(route, APIRoute)] + dialects.get_paths
-    return Edge(
+        add_files(app)
+        shown.append(is_playground)
+    if settings.guide is not None:
+        add_guide(app, settings.guide)
+        shown.append(is_guide)
+    return Application(
         app,
         service,
-        endpoints=dialects.endpoints,
-        routes=[*get_paths, "/docs", "/openapi.json"],
-        error_format=dialects.error_format,
-        tensors=Tensors(PATHS, dialects.infer.find),
-        is_page=is_page,
+        table=table,
+        scoring=scoring,
+        is_page=lambda path: any(holds(path) for holds in shown),
+        pages=("/docs", "/openapi.json"),
         rate_limit=rate_limit,
         tracing=tracing,
     )
 
 
-def _as_request_error(error: Exception) -> RequestError:
-    if isinstance(error, RequestError):
-        return error
-    if isinstance(error, HTTPException):  # the framework's own answers: 404, 405
-        return HttpError(error.status_code, HTTPStatus(error.status_code).phrase, error.headers)
-    return InternalError()
+def _described(app: FastAPI, table: Table, keys: bool) -> dict[str, Any]:
+    """The OpenAPI document, with the ways to show a key where one is asked for."""
+    described = FastAPI.openapi(app)
+    if keys:
+        described["components"]["securitySchemes"] = {
+            "HTTPBearer": {"type": "http", "scheme": "bearer"},
+            "APIKeyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        }
+        for route in table.routes:
+            if not route.operations[0].open:
+                operation = described["paths"][route.path][route.operations[0].method.lower()]
+                operation["security"] = [{"HTTPBearer": []}, {"APIKeyHeader": []}]
+    return described

@@ -31,7 +31,6 @@ The body is `{"error": {"code", "message", "field", "limit", "request_id"}}`. `f
 `limit` the number that was exceeded; null if they do not apply.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -78,16 +77,17 @@ class RequestError(ServiceError):
         self.field = field
         self.limit = limit
 
-    def body(self, request_id: str) -> bytes:
-        """The answer, as JSON."""
-        content = {
-            "code": self.code,
-            "message": self.message,
-            "field": self.field,
-            "limit": self.limit,
-            "request_id": request_id,
+    def content(self, request_id: str) -> Mapping[str, object]:
+        """The body of our own answer."""
+        return {
+            "error": {
+                "code": self.code,
+                "message": self.message,
+                "field": self.field,
+                "limit": self.limit,
+                "request_id": request_id,
+            }
         }
-        return json.dumps({"error": content}).encode()  # ASCII, because a client's text may have lone surrogates
 
 
 class NotHttp(RequestError):

@@ -143,7 +143,8 @@ class Settings(BaseSettings):
     max_held_bytes: int = Field(
         default=256 * 1_048_576,
         ge=1,
-        description="bytes of bodies that have begun to arrive and not ended; more is refused (429)",
+        description="bytes of bodies that have begun to arrive and not ended; beyond, the oldest of the address that "
+        "holds most is refused (429)",
     )
     max_queue_seconds: float = Field(
         default=2.0,

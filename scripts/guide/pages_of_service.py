@@ -55,7 +55,8 @@ def _route(
     if "requestBody" not in operation:
         return parts
     content = operation["requestBody"]["content"]["application/json"]
-    named = {each["name"]: each.get("example") for each in operation.get("parameters", ()) if each["in"] == "path"}
+    in_path = [each for each in operation.get("parameters", ()) if each["in"] == "path"]
+    named = {each["name"]: each.get("examples", {}).get("served", {}).get("value") for each in in_path}
     for one in content["schema"].get("anyOf", [content["schema"]]):
         name = one["$ref"].rpartition("/")[2]
         schema = schemas[name]

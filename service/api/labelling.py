@@ -26,15 +26,15 @@ class Fields:
 _OURS = Fields()
 
 
-async def answer_classify(service: Service, limits: Limits, request: ClassifyRequest) -> ClassifyResponse:
-    """Label texts with the labels of the request, or else with a model's own.
+async def answer_classify(service: Service, limits: Limits, request: ClassifyRequest) -> tuple[str, ClassifyResponse]:
+    """Label texts with the labels of the request, or else with a model's own: the model that answered, and the answer.
 
     Raises:
         RequestError: no such model, or one without the task; a field or a text that does not fit.
     """
     if request.labels is not None:
         scorer = await service.registry.pick(request.model or service.defaults["/entailment"], "entailment")
-        return await with_labels(
+        answer = await with_labels(
             limits,
             scorer,
             request.text,
@@ -43,11 +43,12 @@ async def answer_classify(service: Service, limits: Limits, request: ClassifyReq
             multi_label=request.multi_label,
             tell_cached=request.tell_cached,
         )
+        return scorer.name, answer
     for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
         if given:
             raise InvalidRequest("it says how labels of the request are judged, and there are none", field=field)
-    _, answer = await own_labels(service, limits, request.text, request.model, tell_cached=request.tell_cached)
-    return answer
+    scorer, answer = await own_labels(service, limits, request.text, request.model, tell_cached=request.tell_cached)
+    return scorer.name, answer
 
 
 async def own_labels(

@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from service.errors import InvalidRequest
 
+# Binary tensors after JSON: their media type, and the header with the length of the JSON.
+TENSORS, JSON_LENGTH = b"application/octet-stream", b"inference-header-content-length"
 _LENGTH = 4  # bytes before a text that hold its length
 DATATYPES = {np.dtype(np.float32): "FP32", np.dtype(np.float64): "FP64", np.dtype(np.int64): "INT64"}
 

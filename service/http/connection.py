@@ -1,15 +1,16 @@
 """uvicorn's connection with limits: on the head of a request, on pipelined requests, on the time an answer is unread.
 
 uvicorn itself waits without limit for the request line and headers, and for a client that does not read. This class
-also answers what is not HTTP, in the format of other errors; notices at any time that the client has left; and sends a
-complete answer at once, because uvicorn's two messages with checks of every header cost more than computing a score.
+also answers what is not HTTP, in the format of other errors, and notices at any time that the client has left.
+This file and `server.py` alone use what uvicorn does not document; `tests/service/http/test_uvicorn.py` has the names.
 """
 
 import asyncio
+import json
 import logging
 import secrets
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from typing import Any
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -17,14 +18,11 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import HeadTimeout, HeadTooLarge, NotHttp, RequestError
+from service.http.crowd import Crowd, client_of
 from service.observe.logs import ThrottledWarning
 
 log = logging.getLogger(__name__)
 
-# (status, header lines with line ends, body) -> whether it was sent. It was not if the sender must wait, the client has
-# left, or the method is HEAD: then the caller sends the messages of ASGI.
-SendWhole = Callable[[int, bytes, bytes], bool]
-WHOLE = "semblance.whole"  # a `SendWhole`, in a scope's extensions
 CONNECTION = "semblance.connection"  # the `Connection`, in a scope's extensions
 CLOSE = (b"connection", b"close")
 MAX_HEAD_BYTES = 65_536  # of a request line and its headers
@@ -41,7 +39,13 @@ class Connection(HttpToolsProtocol):
     """The connection of one client."""
 
     def __init__(
-        self, *arguments: Any, seconds: float, send_seconds: float, made: Callable[[], None], **others: Any
+        self,
+        *arguments: Any,
+        seconds: float,
+        send_seconds: float,
+        crowd: Crowd["Connection"],
+        made: Callable[[], None],
+        **others: Any,
     ) -> None:
         """Prepare a connection.
 
@@ -49,11 +53,13 @@ class Connection(HttpToolsProtocol):
             arguments: of uvicorn.
             seconds: limit for the head of a request.
             send_seconds: after which a client that does not read is disconnected.
+            crowd: all connections, among which this one is.
             made: called when the connection is made.
             others: of uvicorn.
         """
         super().__init__(*arguments, **others)
         self.left = False  # whether the client left before its answer was complete
+        self._crowd = crowd
         self._made = made
         self._seconds = seconds
         self._deadline: asyncio.TimerHandle | None = None
@@ -61,7 +67,7 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0  # that no head has ended yet
         self._header_bytes = 0  # of the head that is being parsed
         self._gap_bytes = 0
-        self._told_close = False  # whether an answer before the end of its body said so
+        self._lost = asyncio.Event()
         self._in_body = self._got_body = self._ended = False  # the last two: within the data that is being parsed
         self._send_seconds = send_seconds
         self._send_deadline: asyncio.TimerHandle | None = None
@@ -74,6 +80,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Start the clock for the first request."""
         super().connection_made(transport)
+        self._crowd.add(self, client_of(self.client[0] if self.client else ""))
         self._start_clock(self.timeout_keep_alive)  # as long as between two requests
         self._made()
 
@@ -81,6 +88,8 @@ class Connection(HttpToolsProtocol):
         """Stop the work for the client."""
         self._stop_clock()
         self._stop_send_clock()
+        self._crowd.remove(self)
+        self._lost.set()
         running = self._running
         if running is not None and not running.response_complete:
             self.left = running.disconnected = True  # uvicorn notifies only the last of several pipelined requests
@@ -93,6 +102,27 @@ class Connection(HttpToolsProtocol):
     def when_left(self, call: Callable[[], None]) -> None:
         """Set the callback for a client that leaves before the answer to the current request is complete."""
         self._when_left = call
+
+    def expects_much(self) -> bool:
+        """Whether more of the current request's body may come than is worth reading after its answer."""
+        if self._running is None or not self._running.more_body:
+            return False
+        headers = dict(self._running.scope["headers"])
+        declared = headers.get(b"content-length", b"")
+        # Without its 100 a client that expects one sends its next request in the place of the body.
+        return not declared.isdigit() or int(declared) > MAX_GAP_BYTES or b"expect" in headers
+
+    async def linger(self) -> None:
+        """Read no more, and wait until the client has left, or had the time to read its answer."""
+        self._deaf = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                await self._lost.wait()
+
+    def leave(self) -> None:
+        """Close an idle connection, to make room."""
+        if not self.transport.is_closing():
+            self._close()
 
     def data_received(self, data: bytes) -> None:
         """Parse data, and set the clock and the limit for the head."""
@@ -195,7 +225,7 @@ class Connection(HttpToolsProtocol):
         self._in_body = True
         super().on_headers_complete()
         if self.cycle is not None and self.cycle.scope is self.scope:
-            extensions: dict[str, Any] = {WHOLE: partial(_send_whole, self, self.cycle), CONNECTION: self}
+            extensions: dict[str, Any] = {CONNECTION: self}
             self.scope["extensions"] = extensions
 
     def _stop_parsing(self, why: str) -> None:
@@ -210,6 +240,7 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        self._crowd.busy(self)
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
@@ -221,9 +252,7 @@ class Connection(HttpToolsProtocol):
         self._when_left = None
         if self._running is not None:
             self._running.scope.get("extensions", {}).clear()
-            if self._told_close:  # a refused body: what still comes is neither parsed nor taken for a request
-                self._deaf = True
-                self._start_clock(LINGER_SECONDS)
+        self._crowd.idle(self)
         super().on_response_complete()
         if self.transport.is_closing():
             self._start_send_clock()
@@ -295,29 +324,7 @@ class Connection(HttpToolsProtocol):
         if cycle is not None and not cycle.response_complete and (self.pipeline or not cycle.more_body):
             cycle.keep_alive = False
         elif not self.transport.is_closing():
-            body = error.body(secrets.token_hex(12))
+            body = json.dumps(error.content(secrets.token_hex(12))).encode()
             head = b"%s%scontent-length: %d\r\n\r\n" % (STATUS_LINE[error.status], _HEADERS, len(body))
             self.transport.write(head + body)
             self._close()
-
-
-def _send_whole(connection: Connection, cycle: RequestResponseCycle, status: int, headers: bytes, body: bytes) -> bool:
-    """A `SendWhole`: does what `RequestResponseCycle.send` does with both messages of an answer."""
-    if cycle.disconnected or cycle.flow.write_paused or cycle.response_started or cycle.scope["method"] == "HEAD":
-        return False
-    closing = CLOSE in cycle.default_headers
-    always = b"".join([b"%s: %s\r\n" % header for header in cycle.default_headers])
-    if closing:
-        cycle.keep_alive = False
-    elif cycle.more_body or not cycle.keep_alive:
-        connection._told_close = cycle.more_body  # then `on_response_complete` closes
-        always += b"connection: close\r\n"
-    length = b"content-length: %d\r\n\r\n" % len(body)
-    cycle.transport.write(b"".join((STATUS_LINE[status], always, headers, length, body)))
-    cycle.response_started = cycle.response_complete = True
-    cycle.waiting_for_100_continue = False
-    cycle.message_event.set()
-    if not cycle.keep_alive:
-        cycle.transport.close()
-    cycle.on_response()
-    return True

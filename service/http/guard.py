@@ -6,15 +6,15 @@ cost more than the answer.
 
 import hashlib
 import hmac
-from collections.abc import Mapping
-from ipaddress import IPv6Address, ip_network
+from collections.abc import Callable, Mapping
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.api.exchange import exchange_of
 from service.errors import Unauthorized
-from service.http.rate_limit import RateLimit
 from service.settings import NAME
 
 SHORTEST_KEY = 16
-_IPV6_CLIENT = 64  # bits of the prefix: a client usually has the whole network of 2^64 addresses
 
 
 def digest_of(key: str) -> str:
@@ -41,31 +41,21 @@ def hash_key(name: str, key: str) -> str:
     return f"{name}:{digest_of(key)}"
 
 
-class Guard:
-    """Checks API keys and the rate limit."""
+class Callers:
+    """Names the caller of each request: the owner of its key, if that is known."""
 
-    def __init__(self, keys: Mapping[str, str], rate: RateLimit | None) -> None:
-        """Prepare; `keys` is name -> SHA-256 in hexadecimal, and without any no key is required."""
+    def __init__(self, app: ASGIApp, keys: Mapping[str, str]) -> None:
+        """Prepare; `keys` is name -> SHA-256 in hexadecimal."""
+        self._app = app
         self._keys = [(name, bytes.fromhex(digest)) for name, digest in keys.items()]
-        self._rate = rate
 
-    async def admit(self, headers: Mapping[bytes, bytes], address: str) -> str | None:
-        """Admit a request; the name of its key, or None if keys are not required.
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        exchange = exchange_of(scope)
+        exchange.caller = self.owner(_given(exchange.received))
+        await self._app(scope, receive, send)
 
-        Requests without a valid key are counted by address, so that guessing is limited too.
-
-        Raises:
-            RateLimited: too many requests with this key, or from this address without a key.
-            Unauthorized: no key, or a wrong one.
-        """
-        name = self._owner(_given(headers)) if self._keys else None
-        if self._rate is not None:
-            await self._rate.take(f"key:{name}" if name is not None else f"address:{client_of(address)}")
-        if self._keys and name is None:
-            raise Unauthorized("give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'")
-        return name
-
-    def _owner(self, given: bytes) -> str | None:
+    def owner(self, given: bytes) -> str | None:
         """The name of a key; compares all keys in constant time."""
         digest = hashlib.sha256(given).digest()
         owner = None
@@ -75,21 +65,28 @@ class Guard:
         return owner
 
 
+class Keys:
+    """Refuses callers who have not shown a key."""
+
+    def __init__(self, app: ASGIApp, is_open: Callable[[Scope], bool]) -> None:
+        """Prepare; what `is_open` anybody may ask."""
+        self._app = app
+        self._is_open = is_open
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on.
+
+        Raises:
+            Unauthorized: no key, or a wrong one.
+        """
+        if exchange_of(scope).caller is None and not self._is_open(scope):
+            raise Unauthorized("give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'")
+        await self._app(scope, receive, send)
+
+
 def _given(headers: Mapping[bytes, bytes]) -> bytes:
     authorization = headers.get(b"authorization", b"")
     scheme, _, given = authorization.partition(b" ")
     if scheme.lower() != b"bearer":  # some clients of TEI send the bare key as Authorization
         given = headers.get(b"x-api-key", authorization)
     return given.strip()
-
-
-def client_of(address: str) -> str:
-    """The client of an address: for IPv6 its network, and for IPv4 within IPv6 the IPv4 address."""
-    if ":" not in address:
-        return address
-    try:
-        if (inner := IPv6Address(address).ipv4_mapped) is not None:  # a socket of both, as with HOST=::
-            return str(inner)
-        return str(ip_network((address.partition("%")[0], _IPV6_CLIENT), strict=False))
-    except ValueError:  # a socket's path
-        return address

@@ -31,10 +31,8 @@ def is_guide(path: str) -> bool:
     return path == PATH or path.startswith(f"{PATH}/")
 
 
-def add_guide(app: FastAPI, folder: Path | None) -> None:
-    """Serve the built documentation at /guide/; without a folder nothing is added."""
-    if folder is None:
-        return
+def add_guide(app: FastAPI, folder: Path) -> None:
+    """Serve the built documentation at /guide/."""
 
     @app.get(PATH, include_in_schema=False)
     async def guide(request: Request) -> RedirectResponse:

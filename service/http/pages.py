@@ -1,8 +1,13 @@
-"""Security headers."""
+"""Security headers: of every answer, and of the HTML pages."""
 
 import base64
 import hashlib
 import re
+from contextlib import AsyncExitStack
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.api.exchange import exchange_of
 
 NOSNIFF = (b"x-content-type-options", b"nosniff")
 _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
@@ -29,3 +34,37 @@ def page_headers(html: bytes) -> list[tuple[bytes, bytes]]:
         (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
         (b"x-frame-options", b"DENY"),
     ]
+
+
+class Pages:
+    """Adds them; those of an HTML page depend on its body, and pages come in one piece."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on. HEAD is answered as GET, without the body."""
+        exchange_of(scope).headers.append(NOSNIFF)
+        if scope["method"] not in ("GET", "HEAD"):  # no page
+            await self._app(scope, receive, send)
+            return
+        has_body = scope["method"] == "GET"
+        held: Message | None = None
+
+        async def described(message: Message) -> None:
+            nonlocal held
+            if message["type"] == "http.response.start":
+                if dict(message.get("headers", ())).get(b"content-type", b"").startswith(b"text/html"):
+                    held = message
+                    return
+            elif held is not None:
+                begun, held = held, None
+                own = dict(begun["headers"])  # a page may bring a stricter policy
+                found = page_headers(message.get("body", b""))
+                await send({**begun, "headers": [*begun["headers"], *(each for each in found if each[0] not in own)]})
+            if message["type"] == "http.response.body" and not has_body:
+                message = {**message, "body": b""}
+            await send(message)
+
+        async with AsyncExitStack() as scope["fastapi_middleware_astack"]:  # as FastAPI's own routes of pages need it
+            await self._app(scope if has_body else {**scope, "method": "GET"}, receive, described)

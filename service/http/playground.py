@@ -6,11 +6,13 @@ The page refers to its files and to the routes by relative addresses, and so wor
 from pathlib import Path
 
 from fastapi import FastAPI
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from service.api.dialects.own import OPERATIONS
+from service.api.family import Responses
+from service.api.operation import Look, Reply
 from service.http.pages import policy
 
 PAGE = "/"
@@ -27,25 +29,28 @@ class _Files(StaticFiles):
         return response
 
 
-def add_playground(app: FastAPI) -> None:
-    """Serve the page at `/`, and its files below `/playground/`; to be called before other routes of `/` are added.
+def page_operation() -> Look:
+    """The page at `/`.
 
     Raises:
-        FileNotFoundError: the installed package lacks the page.
+        FileNotFoundError: the installed package lacks it.
     """
     html = (_FOLDER / "page.html").read_bytes()
-    headers = {**_ASK, "content-security-policy": policy(html, inline_styles=False)}
+    only_own = policy(html, inline_styles=False).encode()
+    headers = ((b"cache-control", b"no-cache"), (b"content-security-policy", only_own))
 
-    async def page(_: Request) -> Response:
-        return HTMLResponse(html, headers=headers)
+    async def page() -> Reply:
+        return Reply(html, media=b"text/html; charset=utf-8", headers=headers)
 
-    # `http/edge.py` answers POST, which is of other families, and is named here so that a 405 names both methods.
-    app.add_route(PAGE, page, ["GET", "POST"], include_in_schema=False)
-    # This one is only for the description; the route above answers.
-    app.add_api_route(PAGE, page, response_class=HTMLResponse, tags=["operations"], summary="A page for people")
+    described: Responses = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+    return Look(PAGE, page, OPERATIONS, "A page for people", open=True, responses=described)
+
+
+def add_files(app: FastAPI) -> None:
+    """Serve the page's files below `/playground/`."""
     app.mount(_FILES, _Files(directory=_FOLDER / "files"), name="playground")
 
 
 def is_playground(path: str) -> bool:
-    """Whether a GET of this path is for the page or one of its files; they hold nothing secret and need no API key."""
-    return path == PAGE or path.startswith(f"{_FILES}/")
+    """Whether a path is of one of the page's files; they hold nothing secret and need no API key."""
+    return path.startswith(f"{_FILES}/")

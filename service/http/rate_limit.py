@@ -7,15 +7,19 @@ until it is back, so more requests pass; the log says so.
 """
 
 import hashlib
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+from starlette.types import ASGIApp, Receive, Scope, Send
 from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttled, per_duration
 
+from service.api.exchange import exchange_of
 from service.compute.breaker import Breaker
 from service.compute.redis_client import RedisClient
 from service.cpus import counts
 from service.errors import RateLimited
+from service.http.crowd import client_of
 from service.observe.telemetry import RedisFailure, Telemetry
 from service.settings import RATE, Settings
 
@@ -54,6 +58,28 @@ class RateLimit:
         if result.limited:
             self._refused.inc()
             raise RateLimited(self._rate, result.state.limit, result.state.retry_after)
+
+
+class Rate:
+    """Refuses callers who ask too often: by the name of their key, or else by address, which limits guesses."""
+
+    def __init__(self, app: ASGIApp, limit: RateLimit, is_open: Callable[[Scope], bool]) -> None:
+        """Prepare; what `is_open` is not counted."""
+        self._app = app
+        self._limit = limit
+        self._is_open = is_open
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on.
+
+        Raises:
+            RateLimited: too many requests with this key, or from this address without a key.
+        """
+        if not self._is_open(scope):
+            name = exchange_of(scope).caller
+            address = (scope.get("client") or ("",))[0]
+            await self._limit.take(f"key:{name}" if name is not None else f"address:{client_of(address)}")
+        await self._app(scope, receive, send)
 
 
 class SharedCounts:

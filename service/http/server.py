@@ -26,12 +26,13 @@ import uvicorn
 
 from service.http.address import address_of
 from service.http.connection import CLOSE, Connection
+from service.http.crowd import Crowd, most_connections
 from service.observe.logs import fields
 from service.observe.loop_lag import LoopLag
 from service.settings import Settings
 
 if TYPE_CHECKING:
-    from service.http.edge import Edge
+    from service.http.application import Application
 
 log = logging.getLogger(__name__)
 
@@ -43,25 +44,11 @@ _BACKLOG = 65_536  # more than the backlog of a listening socket
 _PATIENCE_SECONDS = 5.0  # for idle connections, in step 2
 
 
-class _Tasks(set[asyncio.Task[None]]):
-    """uvicorn's tasks, one for each request, with a count of all that have begun.
-
-    The size of the set includes tasks that finished in this iteration of the event loop.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.begun = 0
-
-    def add(self, task: asyncio.Task[None]) -> None:
-        self.begun += 1
-        super().add(task)
-
-
 class Server(uvicorn.Server):
     """One process's server."""
 
-    def __init__(self, app: "Edge", settings: Settings) -> None:
+    def __init__(self, app: "Application", settings: Settings) -> None:
+        self._crowd = Crowd[Connection]()
         super().__init__(
             uvicorn.Config(
                 app,
@@ -72,6 +59,7 @@ class Server(uvicorn.Server):
                     Connection,
                     seconds=settings.request_timeout,
                     send_seconds=settings.send_timeout,
+                    crowd=self._crowd,
                     made=self._made,
                 ),
                 timeout_keep_alive=settings.keep_alive_seconds,
@@ -83,8 +71,7 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
             )
         )
-        self.server_state.tasks = tasks = _Tasks()
-        app.pending = lambda: tasks.begun - app.ended
+        app.scoring.pending = lambda: self._crowd.waiting
         self._app = app
         self._drain_seconds = settings.drain_seconds
         self._grace_seconds = float(settings.shutdown_grace_seconds)
@@ -103,6 +90,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self._lag.start()
         self._listening = [listening.dup() for server in self.servers for listening in server.sockets]
+        self._crowd.most = most_connections()
         for listening in self._listening:
             listening.setblocking(False)
         if sockets:
@@ -127,6 +115,7 @@ class Server(uvicorn.Server):
 
     def _accept(self, most: int) -> None:
         loop = asyncio.get_running_loop()
+        most = min(most, self._crowd.most - len(self._crowd) - len(self._accepted))  # beyond that, uvloop one by one
         for listening in self._listening:
             with suppress(OSError):  # there is none, it is closed, or there are too many: left to uvloop
                 for _ in range(most):

@@ -15,7 +15,8 @@ class ClientLeft(Exception):
 class TimeLimit:
     """Cancels the current task inside the block `with TimeLimit(seconds):`.
 
-    The block then raises `TimeoutError` when the time is over, or `ClientLeft` after a call of `leave`.
+    The block then raises `TimeoutError` when the time is over, `ClientLeft` after a call of `leave`, or the error of
+    `end`. After a call of `stop` it goes on to its end.
     """
 
     __slots__ = ("_ended_by", "_entered", "_task", "_timer")
@@ -26,17 +27,23 @@ class TimeLimit:
         assert task is not None, "requests are answered in tasks"
         self._task = task
         self._entered = True
-        self._ended_by: type[Exception] | None = None
-        self._timer = loop.call_later(seconds, self._end, TimeoutError)
+        self._ended_by: Exception | type[Exception] | None = None
+        self._timer = loop.call_later(seconds, self.end, TimeoutError)
 
     def leave(self) -> None:
         """End the block, because the client has left; no effect after the block."""
-        if self._entered and self._ended_by is None:
-            self._end(ClientLeft)
+        self.end(ClientLeft)
 
-    def _end(self, by: type[Exception]) -> None:
-        self._ended_by = by
-        self._task.cancel()
+    def end(self, by: Exception | type[Exception]) -> None:
+        """End the block with an error; no effect after the block."""
+        if self._entered and self._ended_by is None:
+            self._ended_by = by
+            self._task.cancel()
+
+    def stop(self) -> None:
+        """End nothing any more."""
+        self._entered = False
+        self._timer.cancel()
 
     def __enter__(self) -> Self:
         return self
@@ -44,8 +51,7 @@ class TimeLimit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._entered = False
-        self._timer.cancel()
+        self.stop()
         # A server that shuts down may have cancelled the task too: then it stays cancelled.
         if self._ended_by is not None and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
             raise self._ended_by from error

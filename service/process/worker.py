@@ -17,7 +17,7 @@ from service.app import create_app
 from service.compute.pool import THREADS
 from service.cpus import usable_cpus
 from service.errors import SettingsError, StartupError
-from service.http.edge import Edge
+from service.http.application import Application
 from service.http.server import Server
 from service.observe import logs
 from service.observe.snapshots import Snapshots
@@ -37,7 +37,7 @@ def serve_alone(settings: Settings) -> int:
     """Serve in this process until SIGTERM or SIGINT; the exit code."""
     hangup = Hangup()
 
-    def server_of(app: Edge) -> Server:
+    def server_of(app: Application) -> Server:
         hangup.then(app.service.reloader.soon)
         return Server(app, settings)
 
@@ -50,7 +50,9 @@ def serve_as_worker(assignment: Assignment) -> int:
     return _serve(assignment.settings, lambda app: WorkerServer(app, assignment), [assignment.listening])
 
 
-def _serve(settings: Settings, server_of: Callable[[Edge], Server], sockets: list[socket.socket] | None = None) -> int:
+def _serve(
+    settings: Settings, server_of: Callable[[Application], Server], sockets: list[socket.socket] | None = None
+) -> int:
     started = perf_counter()
     for sig in (signal.SIGTERM, signal.SIGINT):  # until the server handles them; process 1 has no default action
         if signal.getsignal(sig) != signal.SIG_IGN:  # ignored in a worker: the supervisor handles Ctrl-C
@@ -109,7 +111,7 @@ def _end_threads() -> None:
 class WorkerServer(Server):
     """The server of a worker. Metrics of `app` become those of all workers."""
 
-    def __init__(self, app: Edge, assignment: Assignment) -> None:
+    def __init__(self, app: Application, assignment: Assignment) -> None:
         super().__init__(app, assignment.settings)
         telemetry = app.service.telemetry
         self._snapshots = Snapshots(assignment.folder, assignment.number, telemetry.registry)

@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from service.app import create_app
-from service.http.edge import Edge
+from service.http.application import Application
 from service.settings import PREFIX, Settings
 from tests.service.conftest import (  # noqa: F401  # fixtures
     NEEDED_SECONDS,
@@ -34,7 +34,7 @@ class Server:
     """A service that listens."""
 
     url: str
-    app: Edge
+    app: Application
 
 
 @contextmanager

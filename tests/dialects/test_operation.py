@@ -5,9 +5,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.http.edge import OPEN
 from tests.service.api.test_bad_input import GOOD, error_of
 from tests.service.conftest import Serve, let_in
+from tests.service.http.test_guard import OPEN
 
 pytestmark = pytest.mark.anyio
 RERANKED = {"id", "object", "created", "model", "results", "usage", "meta"}

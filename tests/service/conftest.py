@@ -18,7 +18,7 @@ from anyio.from_thread import start_blocking_portal
 
 from service.app import create_app
 from service.compute.batcher import Cost
-from service.http.edge import Edge
+from service.http.application import Application
 from service.http.guard import digest_of
 from service.scoring.scorer import Scorer
 from service.scoring.siamese import SiameseScorer
@@ -31,7 +31,7 @@ NEEDED_SECONDS = 10.0
 class Client(httpx.AsyncClient):
     """Speaks to an application that runs in this process."""
 
-    def __init__(self, app: Edge) -> None:
+    def __init__(self, app: Application) -> None:
         super().__init__(transport=httpx.ASGITransport(app=app), base_url="http://service")
         self.app = app
 

@@ -152,7 +152,7 @@ async def test_too_many_large_requests_are_refused_at_once(serve: Serve) -> None
 async def test_more_requests_than_may_be_in_flight_are_refused_at_the_door(serve: Serve) -> None:
     async with serve(max_in_flight=3) as client:
         for pending, status in ((3, 200), (4, 429), (3, 200)):
-            client.app.pending = lambda pending=pending: pending
+            client.app.scoring.pending = lambda pending=pending: pending
             response = await client.post("/similarity", json=GOOD_PAIR)
             assert response.status_code == status
             assert (await client.get("/health/ready")).status_code == 200  # nobody must think us dead
@@ -214,12 +214,13 @@ async def test_bodies_that_stop_half_way_do_not_fill_the_memory(serve: Serve) ->
         begun = {"type": "http.request", "body": b" " * 90, "more_body": True}
         stalled = [asyncio.create_task(asgi(client.app, [dict(begun)])) for _ in range(2)]
         await asyncio.sleep(0.05)
-        sent = await asgi(client.app, [dict(begun)])
+        third = asyncio.create_task(asgi(client.app, [dict(begun)]))
+        sent = await stalled[0]  # the oldest
         assert sent[0]["status"] == 429
         assert b"are being received" in sent[1]["body"]
         assert (await client.post("/similarity", json=GOOD_PAIR)).status_code == 200  # what arrives whole is not held
-        assert [(await each)[0]["status"] for each in stalled] == [408, 408]
-        assert client.app._held_bytes == 0
+        assert [(await each)[0]["status"] for each in (stalled[1], third)] == [408, 408]
+        assert client.app.scoring.held.bytes == 0
 
 
 async def test_a_caller_who_leaves_gets_no_answer_and_is_counted(serve: Serve) -> None:

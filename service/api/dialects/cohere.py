@@ -15,11 +15,11 @@ from service.api.dialects.embedding import (
     embed_v1,
     embed_v2,
 )
-from service.api.dialects.family import Family, full_message
 from service.api.dialects.jina import JINA, JinaError
-from service.api.dialects.operation import Operation
 from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
 from service.api.dialects.scoring import Scoring
+from service.api.family import Family, full_message
+from service.api.operation import Operation
 from service.errors import RequestError
 
 
@@ -64,8 +64,8 @@ def operations(scoring: Scoring) -> list[Operation]:
         return await embed_v2(scoring, request)
 
     return [
-        Operation("/v1/rerank", rerank_v1, COHERE_OR_JINA, "Order documents", most=scoring.most),
-        Operation("/v2/rerank", rerank_v2, COHERE, "Order documents", most=scoring.most),
-        Operation("/v1/embed", embed_texts_v1, COHERE, "Embed texts", most=scoring.most),
-        Operation("/v2/embed", embed_texts_v2, COHERE, "Embed texts", most=scoring.most),
+        Operation("/v1/rerank", rerank_v1, COHERE_OR_JINA, "Order documents"),
+        Operation("/v2/rerank", rerank_v2, COHERE, "Order documents"),
+        Operation("/v1/embed", embed_texts_v1, COHERE, "Embed texts"),
+        Operation("/v2/embed", embed_texts_v2, COHERE, "Embed texts"),
     ]

@@ -10,10 +10,10 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.api.dialects.fields import ForeignRequest, ModelName, OneTextOrPair
-from service.api.dialects.operation import Operation
 from service.api.dialects.scoring import Scoring, Texts
 from service.api.dialects.tei import TEI, TeiPrediction, predictions_of
 from service.api.labelling import Fields
+from service.api.operation import Operation
 from service.schemas import Text, TextList
 
 _ZERO_SHOT = Fields("inputs", "parameters.candidate_labels", "parameters.hypothesis_template", "This example is {}.")
@@ -99,11 +99,10 @@ def operations(scoring: Scoring) -> list[Operation]:
 
     with_labels = "parameters.candidate_labels"
     any_labels = "Label a text with any labels"
-    most = scoring.most
     return [
-        Operation("/classify", zero_shot_labels, TEI, any_labels, key="inputs", most=most),
+        Operation("/classify", zero_shot_labels, TEI, any_labels, key="inputs"),
         # `huggingface_hub` posts to the base URL, and sends `parameters` with a text or a pair for labels alone.
-        Operation("/", zero_shot, TEI, any_labels, key=with_labels, of=("inputs", object), most=most),
+        Operation("/", zero_shot, TEI, any_labels, key=with_labels, of=("inputs", object)),
         Operation(
             "/",
             classify,
@@ -112,6 +111,5 @@ def operations(scoring: Scoring) -> list[Operation]:
             key="parameters",
             kind=dict,
             of=("inputs", (str, list)),
-            most=most,
         ),
     ]

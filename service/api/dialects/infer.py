@@ -4,34 +4,29 @@ The names of the inputs say what is asked, as the fields of our own routes do: `
 `premise` and `hypothesis`, or `text`. Inputs and outputs may be binary (`service/api/tensors.py`).
 """
 
-import re
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, cast
 
 import numpy as np
 import numpy.typing as npt
 import orjson
-from fastapi.params import Depends
-from fastapi.routing import APIRoute
 from pydantic import ConfigDict, Field, JsonValue, PlainValidator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.body import Body, Reader
-from service.api.dialects.family import Family
+from service.api.body import Most
 from service.api.dialects.fields import ForeignRequest
-from service.api.dialects.operation import Endpoint
 from service.api.dialects.scoring import Comparison, Scoring, Texts
+from service.api.exchange import exchange_of
+from service.api.family import Family
 from service.api.limits import Limit
-from service.api.tensors import elements, split, texts_of_bytes, write
+from service.api.operation import Asked, Operation, Reply
+from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
 from service.errors import InvalidRequest, quote
 from service.models.model import Capability, Model
 from service.parsing import AT
 from service.schemas import Text
 
-PATHS = ("/v2/models/{model}/infer", "/v2/models/{model}/versions/{version}/infer")
-_NAMED = re.compile(r"/v2/models/([^/]+)(?:/versions/([^/]+))?/infer").fullmatch
 _MOST_DIMENSIONS = 4
 _MOST_INPUTS = 8
 
@@ -179,69 +174,58 @@ def outputs_of(model: Model) -> list[Tensor]:
     return found
 
 
-class _OfModel:
-    """The answers of one model."""
+class Given(NamedTuple):
+    """A request, as it was read."""
 
-    def __init__(self, answer: Callable[[Body], Awaitable[tuple[str, bytes]]]) -> None:
-        self._answer = answer
-
-    def __call__(self, body: Body) -> Awaitable[tuple[str, bytes]]:
-        """See `Endpoint`."""
-        return self._answer(body)
+    model: str
+    request: InferRequest
+    form: Form
+    texts: dict[str, list[str]]
 
 
-class Infer:
-    """The routes whose path names the model."""
+class Infer(Operation):
+    """`POST .../infer`, whose path names the model."""
 
-    def __init__(self, scoring: Scoring, family: Family) -> None:
-        """Prepare to read requests."""
+    media = (TENSORS,)
+
+    def __init__(self, path: str, scoring: Scoring, family: Family, summary: str) -> None:
+        """Describe it."""
         self._scoring = scoring
-        self._family = family
-        self._read = Reader(InferRequest, scoring.most)
+        tensors = {"content": {TENSORS.decode(): {"schema": {"type": "string", "format": "binary"}}}}
+        super().__init__(path, self._infer, family, summary, responses={200: tensors})
+        self.name = "infer_version" if "{version}" in path else "infer"
 
-    def find(self, path: str) -> tuple[str, Endpoint] | None:
-        """The route of a path and its endpoint, if it is one of these."""
-        found = _NAMED(path)
-        if found is None:
-            return None
-        model, version = found.groups()
-        name = model if version is None else f"{self._scoring.aliases.get(model, model)}{AT}{version}"
-        return PATHS[version is not None], _OfModel(partial(self._answer, name))
+    def read(self, asked: Asked, most: Most) -> Given:
+        """The request in a body: JSON, and the values of tensors after it.
 
-    def documented(self, dependencies: Sequence[Depends]) -> list[APIRoute]:
-        """The routes, for the documentation only."""
-
-        async def infer(model: str, request: InferRequest) -> None:
-            raise AssertionError("http/edge.py calls Infer itself")
-
-        async def infer_version(model: str, version: str, request: InferRequest) -> None:
-            raise AssertionError("http/edge.py calls Infer itself")
-
-        binary = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
-        calls: list[tuple[str, Callable[..., Any], str]] = [
-            (PATHS[0], infer, "Compare, order, label or embed texts"),
-            (PATHS[1], infer_version, "The same, by one version of a model"),
-        ]
-        return [
-            APIRoute(
-                path,
-                call,
-                methods=["POST"],
-                response_model=InferResponse,
-                responses=self._family.responses | {200: binary},
-                summary=summary,
-                tags=[self._family.name],
-                dependencies=dependencies,
-            )
-            for path, call, summary in calls
-        ]
-
-    async def _answer(self, name: str, body: Body) -> tuple[str, bytes]:
-        head, rest = split(body.bytes, body.json_length)
-        parts = Body(head)
-        request: InferRequest = self._read.small(head) if parts.is_small else await self._read.large(parts)
+        Raises:
+            RequestError: it does not fit.
+        """
+        head, rest = split(asked.body, exchange_of(asked.scope).received.get(JSON_LENGTH))
+        request: InferRequest = self._reader(head, most)
+        named = asked.scope["path_params"]
+        model = self._scoring.versioned(named["model"], named["version"]) if "version" in named else named["model"]
         form = _form(request)
-        scorer, warnings, outputs = await self._ask(form, name, self._texts(form, request, rest))
+        return Given(model, request, form, self._texts(form, request, rest))
+
+    def _request_of(self, hints: Mapping[str, Any]) -> Any:
+        return InferRequest
+
+    def _answer_of(self, hint: Any) -> Any:
+        return InferResponse
+
+    async def answer(self, asked: Asked, request: Given) -> Reply:
+        """Ask the model; JSON, and the values of binary tensors after it."""
+        model, answer, values = await self.call(request)
+        payload = orjson.dumps(answer)
+        if not values:
+            return Reply(payload, model=model)
+        length = (JSON_LENGTH, b"%d" % len(payload))
+        return Reply(b"".join([payload, *values]), media=TENSORS, model=model, headers=(length,))
+
+    async def _infer(self, given: Given) -> tuple[str, InferResponse, list[bytes]]:
+        request = given.request
+        scorer, warnings, outputs = await self._ask(given.form, given.model, given.texts)
         if request.outputs:
             wanted = [(each.name, each.parameters.binary_data) for each in request.outputs]
         else:
@@ -257,17 +241,14 @@ class Infer:
             (each, outputs[each], otherwise if binary is None else binary) for each, binary in wanted
         )
         model, _, version = scorer.partition(AT)
-        answer: dict[str, object] = {"model_name": model, "outputs": tensors}
+        answer: InferResponse = {"model_name": model, "outputs": cast(list[OutputTensor], tensors)}
         if version:
             answer["model_version"] = version
         if request.id is not None:
             answer["id"] = request.id
         if warnings:
             answer["parameters"] = {"warnings": "; ".join(warnings)}
-        payload = orjson.dumps(answer)
-        if values:
-            body.json_of_answer = len(payload)
-        return scorer, b"".join([payload, *values])
+        return scorer, answer, values
 
     def _texts(self, form: Form, request: InferRequest, rest: memoryview) -> dict[str, list[str]]:
         """The texts of each input; raises if they are not as long as they say, or too many."""

@@ -10,12 +10,12 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import AliasChoices, ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.dialects.family import Family, full_message
 from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
 from service.api.dialects.openai import OPENAI, OpenAIError
-from service.api.dialects.operation import Operation
 from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
 from service.api.dialects.scoring import Cutting, Scoring, Texts
+from service.api.family import Family, full_message
+from service.api.operation import Operation
 from service.errors import InvalidRequest, RequestError
 from service.observe.logs import REQUEST_ID
 
@@ -133,8 +133,8 @@ def operations(scoring: Scoring) -> list[Operation]:
         return found.name, response
 
     return [
-        Operation("/rerank", rerank_documents, JINA, "Order documents", key="documents", most=scoring.most),
-        Operation("/infinity/rerank", rerank_infinity, JINA, "Order documents", most=scoring.most),
-        Operation("/score", score, JINA, "Score pairs", most=scoring.most),
-        Operation("/v1/score", score, JINA, "Score pairs", most=scoring.most),
+        Operation("/rerank", rerank_documents, JINA, "Order documents", key="documents"),
+        Operation("/infinity/rerank", rerank_infinity, JINA, "Order documents"),
+        Operation("/score", score, JINA, "Score pairs"),
+        Operation("/v1/score", score, JINA, "Score pairs"),
     ]

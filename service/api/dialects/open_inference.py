@@ -1,22 +1,17 @@
-"""Open Inference Protocol (KServe, Triton): health, readiness and metadata of models, for probes and routers.
+"""Open Inference Protocol (KServe, Triton): health, readiness and metadata of models, and `infer` (`infer.py`)."""
 
-`infer` is in `infer.py`.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal, NotRequired
 
-from fastapi import APIRouter, Request, Response
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.dialects.family import Family, full_message
-from service.api.dialects.infer import Tensor, inputs_of, outputs_of
+from service.api.dialects.infer import Infer, Tensor, inputs_of, outputs_of
 from service.api.dialects.scoring import Scoring
+from service.api.family import Family, full_message
+from service.api.operation import Look, Operation, Reply
 from service.errors import InvalidRequest, RequestError, TooLarge
-from service.parsing import AT
-
-HEALTH = ("/v2/health/live", "/v2/health/ready")
+from service.version import version as our_version
 
 
 class OpenInferenceError(TypedDict):
@@ -72,27 +67,18 @@ class ModelMetadata(TypedDict):
     outputs: Annotated[list[Tensor], Field(description="each is of some of these requests")]
 
 
-def routes(scoring: Scoring) -> APIRouter:
-    """The GET routes of this family."""
-    router = APIRouter(tags=[OPEN_INFERENCE.name], responses=OPEN_INFERENCE.responses)
-    live, ready = HEALTH
+def operations(scoring: Scoring) -> list[Operation]:
+    """The requests of this family."""
 
-    @router.get("/v2", summary="What serves here")
-    async def server_metadata(request: Request) -> ServerMetadata:
-        return {"name": "semblance", "version": request.app.version, "extensions": ["binary_tensor_data"]}
+    async def server_metadata() -> ServerMetadata:
+        return {"name": "semblance", "version": our_version(), "extensions": ["binary_tensor_data"]}
 
-    @router.get(live, summary="Does the process answer?")
     async def server_live() -> ServerLive:
         return {"live": True}
 
-    @router.get(ready, summary="Should requests be sent here?", responses={503: {"model": ServerReady}})
-    async def server_ready(response: Response) -> ServerReady:
+    async def server_ready() -> Reply:
         is_ready = scoring.service.readiness()["status"] != "unready"
-        response.status_code = 200 if is_ready else 503
-        return {"ready": is_ready}
-
-    def versioned(model: str, version: str) -> str:
-        return f"{scoring.aliases.get(model, model)}{AT}{version}"
+        return Reply({"ready": is_ready}, 200 if is_ready else 503)
 
     def metadata(name: str) -> ModelMetadata:
         found = scoring.find(name)
@@ -107,32 +93,37 @@ def routes(scoring: Scoring) -> APIRouter:
             answer["versions"] = [str(version) for version in versions]
         return answer
 
-    def readiness(name: str, response: Response) -> ModelReady:
+    def readiness(name: str) -> Reply:
         found = scoring.find(name)
         is_ready = found.problem is None
-        response.status_code = 200 if is_ready else 503
-        return {"name": found.manifest.id, "ready": is_ready}
+        return Reply({"name": found.manifest.id, "ready": is_ready}, 200 if is_ready else 503)
 
-    @router.get("/v2/models/{model}", summary="What is served under a name")
     async def model_metadata(model: str) -> ModelMetadata:
         return metadata(model)
 
-    @router.get("/v2/models/{model}/versions/{version}", summary="One version of it")
     async def version_metadata(model: str, version: str) -> ModelMetadata:
-        return metadata(versioned(model, version))
+        return metadata(scoring.versioned(model, version))
 
-    unready: dict[int | str, dict[str, Any]] = {503: {"model": ModelReady}}
+    async def model_ready(model: str) -> Reply:
+        return readiness(model)
 
-    @router.get("/v2/models/{model}/ready", summary="Does a model answer as published?", responses=unready)
-    async def model_ready(model: str, response: Response) -> ModelReady:
-        return readiness(model, response)
+    async def version_ready(model: str, version: str) -> Reply:
+        return readiness(scoring.versioned(model, version))
 
-    @router.get(
-        "/v2/models/{model}/versions/{version}/ready",
-        summary="Does one version of a model answer as published?",
-        responses=unready,
-    )
-    async def version_ready(model: str, version: str, response: Response) -> ModelReady:
-        return readiness(versioned(model, version), response)
+    def look(path: str, call: Callable[..., Awaitable[Any]], summary: str, **more: Any) -> Look:
+        return Look(path, call, OPEN_INFERENCE, summary, **more)
 
-    return router
+    model, version = "/v2/models/{model}", "/v2/models/{model}/versions/{version}"
+    server: dict[str, Any] = {"answer": ServerReady, "responses": {503: {"model": ServerReady}}, "open": True}
+    of_model: dict[str, Any] = {"answer": ModelReady, "responses": {503: {"model": ModelReady}}}
+    return [
+        look("/v2", server_metadata, "What serves here"),
+        look("/v2/health/live", server_live, "Does the process answer?", open=True),
+        look("/v2/health/ready", server_ready, "Should requests be sent here?", **server),
+        look(model, model_metadata, "What is served under a name"),
+        look(version, version_metadata, "One version of it"),
+        look(f"{model}/ready", model_ready, "Does a model answer as published?", **of_model),
+        look(f"{version}/ready", version_ready, "Does one version of a model answer as published?", **of_model),
+        Infer(f"{model}/infer", scoring, OPEN_INFERENCE, "Compare, order, label or embed texts"),
+        Infer(f"{version}/infer", scoring, OPEN_INFERENCE, "The same, by one version of a model"),
+    ]

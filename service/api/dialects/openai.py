@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
 from typing import Annotated, Literal, NotRequired
 
-from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.dialects.family import Family, full_message
 from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
-from service.api.dialects.operation import Operation
 from service.api.dialects.scoring import Scoring, Texts
+from service.api.family import Family, full_message
+from service.api.operation import Look, Operation
 from service.errors import (
     InvalidRequest,
     Overloaded,
@@ -108,7 +107,7 @@ class ModelList(TypedDict):
 
 
 def operations(scoring: Scoring) -> list[Operation]:
-    """The POST requests of this family."""
+    """The requests of this family."""
 
     async def embeddings(request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
         if isinstance(request.input, list):
@@ -131,14 +130,6 @@ def operations(scoring: Scoring) -> list[Operation]:
             response["warnings"] = found.warnings
         return found.name, response
 
-    # LiteLLM's `infinity/` has one base for `/rerank`, whose answer differs from Jina's, and for `/embeddings`.
-    paths = ("/v1/embeddings", "/infinity/embeddings")
-    return [Operation(path, embeddings, OPENAI, "Embed texts", most=scoring.most) for path in paths]
-
-
-def routes(scoring: Scoring) -> APIRouter:
-    """The GET routes of this family."""
-    router = APIRouter(tags=[OPENAI.name], responses=OPENAI.responses)
     registry = scoring.service.registry
 
     def describe(name: str, model: Model) -> ModelItem:
@@ -151,13 +142,17 @@ def routes(scoring: Scoring) -> APIRouter:
             "root": model.release.name,
         }
 
-    @router.get("/v1/models", summary="Every name that `model` may have")
     async def list_models() -> ModelList:
         names = {**registry.names, **{alias: registry[name] for alias, name in scoring.aliases.items()}}
         return {"object": "list", "data": [describe(name, model) for name, model in names.items()]}
 
-    @router.get("/v1/models/{model}", summary="One model")
     async def retrieve_model(model: str) -> ModelItem:
         return describe(model, scoring.find(model))
 
-    return router
+    return [
+        Operation("/v1/embeddings", embeddings, OPENAI, "Embed texts"),
+        # LiteLLM's `infinity/` has one base for `/rerank`, whose answer differs from Jina's, and for `/embeddings`.
+        Operation("/infinity/embeddings", embeddings, OPENAI, "Embed texts"),
+        Look("/v1/models", list_models, OPENAI, "Every name that `model` may have"),
+        Look("/v1/models/{model}", retrieve_model, OPENAI, "One model"),
+    ]

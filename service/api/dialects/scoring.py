@@ -11,11 +11,11 @@ import numpy as np
 
 from contract.scoring import Embeddings
 from contract.tokenizer import Encoded
-from service.api.body import most_of
 from service.api.labelling import Fields, own_labels, with_labels
 from service.api.limits import Limits
 from service.errors import InvalidRequest, ModelError, TooLarge
 from service.models.model import Model
+from service.parsing import AT
 from service.scoring.scorer import Scorer
 from service.service import Service
 
@@ -124,7 +124,6 @@ class Scoring:
         """
         self.service = service
         self.limits = Limits(service.settings)
-        self.most = most_of(service.settings)  # values and keys of a body
         self.aliases = service.settings.model_aliases
         for alias, name in self.aliases.items():
             if alias in service.registry:
@@ -132,6 +131,19 @@ class Scoring:
             if name not in service.registry:
                 known = ", ".join(service.registry)
                 raise ModelError(f"SEMBLANCE_MODEL_ALIASES: {alias!r} stands for {name!r}, which is not among {known}")
+
+    @property
+    def named(self) -> dict[str, str]:
+        """A served model, and one of its versions: of a model with versions, if there is one; for the documentation."""
+        releases = [model.release for model in self.service.registry.values()]
+        for release in releases:
+            if release.version is not None:
+                return {"model": release.id, "version": str(release.version)}
+        return {"model": self.service.defaults.get("/similarity", releases[0].id)}
+
+    def versioned(self, name: str, version: str) -> str:
+        """What the model of a client's name is called in one of its versions."""
+        return f"{self.aliases.get(name, name)}{AT}{version}"
 
     def resolve(self, name: str | None, route: Route) -> str:
         """The model name for a client's name; without a name, the default of a route of ours."""

@@ -9,15 +9,14 @@ import sys
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired
 
-from fastapi import APIRouter, Request
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import Manifest
-from service.api.dialects.family import Family, full_message
 from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, OnePairOrMany
-from service.api.dialects.operation import Operation
 from service.api.dialects.scoring import Cutting, Scoring, Texts
+from service.api.family import Family, full_message
+from service.api.operation import Look, Operation
 from service.compute.graph import SentenceGraph
 from service.errors import (
     EmptyText,
@@ -32,6 +31,7 @@ from service.errors import (
 )
 from service.models.model import Model
 from service.schemas import Text
+from service.version import version
 
 _ERROR_TYPES: dict[type[RequestError], str] = {
     EmptyText: "Empty",
@@ -167,7 +167,7 @@ class TeiInfo(TypedDict):
 
 
 def operations(scoring: Scoring) -> list[Operation]:
-    """The POST requests of this family."""
+    """The requests of this family."""
 
     def known(name: str | None) -> str | None:
         """The model that is asked for. Clients may send a name of the hub, which TEI ignores: ours have no slash."""
@@ -225,30 +225,23 @@ def operations(scoring: Scoring) -> list[Operation]:
         )
         return found.name, found.scores
 
+    async def info(model: str | None = None) -> TeiInfo:
+        found = scoring.service.registry.choose(scoring.resolve(model, "/rank"), "similarity")
+        return _info(found, scoring, version())
+
     similar = "Compare one sentence with others"
     embedded = "Embed texts"
     return [
-        Operation("/rerank", tei_rerank, TEI, "Order texts", key="texts", most=scoring.most),
-        Operation("/predict", tei_predict, TEI, "Label pairs of premise and hypothesis", most=scoring.most),
-        Operation("/embed", tei_embed, TEI, embedded, key="inputs", most=scoring.most),
-        Operation("/similarity", tei_similarity, TEI, similar, key="inputs", most=scoring.most),
+        Operation("/rerank", tei_rerank, TEI, "Order texts", key="texts"),
+        Operation("/predict", tei_predict, TEI, "Label pairs of premise and hypothesis"),
+        Operation("/embed", tei_embed, TEI, embedded, key="inputs"),
+        Operation("/similarity", tei_similarity, TEI, similar, key="inputs"),
         # For clients that know only a base URL. TEI answers by the type of its model; here the body decides.
-        Operation("/", tei_embed, TEI, embedded, key="inputs", kind=(str, list), most=scoring.most),
-        Operation("/", tei_similarity, TEI, similar, key="inputs", kind=dict, most=scoring.most),
-        Operation("/", tei_rerank, TEI, "Order texts", key="texts", most=scoring.most),
+        Operation("/", tei_embed, TEI, embedded, key="inputs", kind=(str, list)),
+        Operation("/", tei_similarity, TEI, similar, key="inputs", kind=dict),
+        Operation("/", tei_rerank, TEI, "Order texts", key="texts"),
+        Look("/info", info, TEI, "The default model, or the one named"),
     ]
-
-
-def routes(scoring: Scoring) -> APIRouter:
-    """The GET route of this family."""
-    router = APIRouter(tags=[TEI.name], responses=TEI.responses)
-
-    @router.get("/info", summary="The default model, or the one named")
-    async def info(request: Request, model: str | None = None) -> TeiInfo:
-        found = scoring.service.registry.choose(scoring.resolve(model, "/rank"), "similarity")
-        return _info(found, scoring, request.app.version)
-
-    return router
 
 
 def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> list[TeiPrediction]:
@@ -266,7 +259,7 @@ def _no_prompts(name: str | None, field: str) -> None:
         raise InvalidRequest("the models here have no prompts", field=field)
 
 
-def _info(model: Model, scoring: Scoring, version: str) -> TeiInfo:
+def _info(model: Model, scoring: Scoring, release: str) -> TeiInfo:
     manifest, settings, counts = model.manifest, scoring.service.settings, scoring.service.counts
     return {
         "model_id": manifest.id,
@@ -281,7 +274,7 @@ def _info(model: Model, scoring: Scoring, version: str) -> TeiInfo:
         "max_client_batch_size": min(settings.max_pairs, settings.max_candidates, settings.max_sentences),
         "auto_truncate": True,
         "tokenization_workers": counts.worker_threads,
-        "version": version,
+        "version": release,
     }
 
 

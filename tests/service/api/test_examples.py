@@ -1,6 +1,7 @@
 """What /docs shows works: every example is sent as it stands, to the published models."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -15,6 +16,11 @@ SHOWN = ("avg-paraphrase", "avg-sick", "minilm", "pwim-general", "sentiment")  #
 NEEDS_VERSIONS = {f"/v2/models/{{model}}/versions/{{version}}{what}" for what in ("", "/ready", "/infer")}
 
 
+def shown(parameters: list[dict[str, Any]]) -> dict[str, str]:
+    """The examples of parameters by name."""
+    return {each["name"]: each["examples"]["served"]["value"] for each in parameters}
+
+
 @pytest.mark.artifacts
 def test_every_example_is_answered() -> None:
     with TestClient(create_app(Settings(models_dir=MODELS, models=SHOWN))) as client:
@@ -23,9 +29,13 @@ def test_every_example_is_answered() -> None:
         for path, operations in api["paths"].items():
             for method, operation in operations.items():
                 if path in NEEDS_VERSIONS:  # the published models have none
-                    assert all("example" not in parameter for parameter in operation["parameters"])
+                    assert all("examples" not in parameter for parameter in operation["parameters"])
                     continue
-                names = {p["name"]: p["example"] for p in operation.get("parameters", ()) if p["in"] == "path"}
+                names = {
+                    p["name"]: p["examples"]["served"]["value"]
+                    for p in operation.get("parameters", ())
+                    if p["in"] == "path"
+                }
                 body = operation.get("requestBody", {"content": {"application/json": {}}})["content"][
                     "application/json"
                 ]
@@ -48,7 +58,9 @@ async def test_a_version_that_is_served_is_the_example(tmp_path: Path, serve: Se
         paths = (await client.get("/openapi.json")).json()["paths"]
         for path in NEEDS_VERSIONS:
             ((method, operation),) = paths[path].items()
-            names = {parameter["name"]: parameter["example"] for parameter in operation["parameters"]}
+            names = {
+                parameter["name"]: parameter["examples"]["served"]["value"] for parameter in operation["parameters"]
+            }
             assert names == {"model": "avg-paraphrase", "version": "3"}
             content = operation.get("requestBody", {"content": {"application/json": {}}})["content"]["application/json"]
             for example in content.get("examples", {"": {"value": None}}).values():

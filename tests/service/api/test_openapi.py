@@ -17,11 +17,11 @@ from schemathesis.schemas import BaseSchema
 
 from service.app import create_app
 from service.errors import HttpError, RequestError
-from service.http.edge import OPEN
 from service.settings import Settings
 from tests.effort import EFFORT
 from tests.service.api.test_bad_input import GOOD
 from tests.service.conftest import let_in
+from tests.service.http.test_guard import OPEN
 
 KEY = "correct horse battery"
 pytestmark = pytest.mark.timeout(600)  # half a minute, where nobody else wants the machine

@@ -16,8 +16,8 @@ import uvloop
 
 from contract.scoring import Array, Embeddings, Run
 from service.app import create_app
+from service.http.application import Application
 from service.http.connection import MAX_PIPELINED
-from service.http.edge import Edge
 from service.http.server import Server
 from service.settings import Settings
 from tests.service.conftest import expect
@@ -29,7 +29,7 @@ MB = 1_048_576
 
 
 @asynccontextmanager
-async def serving(models: Path, **settings: object) -> AsyncIterator[tuple[Edge, Address]]:
+async def serving(models: Path, **settings: object) -> AsyncIterator[tuple[Application, Address]]:
     """A server in this event loop, on a port of its own."""
     chosen = Settings(models_dir=models, port=0, shutdown_grace_seconds=1, **settings)  # type: ignore[arg-type]
     app = create_app(chosen)
@@ -61,7 +61,11 @@ def post(body: object, path: str = "/similarity", spaces: int = 0) -> bytes:
     return b"POST %s HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n%s" % (path.encode(), len(content), content)
 
 
-def counted(app: Edge, status: int) -> float:
+def in_flight(app: Application) -> float:
+    return app.service.telemetry.registry.get_sample_value("semblance_requests_in_flight") or 0.0
+
+
+def counted(app: Application, status: int) -> float:
     labels = {"route": "/similarity", "status": str(status)}
     return app.service.telemetry.registry.get_sample_value("semblance_requests_total", labels) or 0.0
 
@@ -69,7 +73,7 @@ def counted(app: Edge, status: int) -> float:
 class Gate:
     """The graphs of a model, which wait until they are let go on."""
 
-    def __init__(self, app: Edge, model: str) -> None:
+    def __init__(self, app: Application, model: str) -> None:
         scorer = app.service.registry[model].scorer
         expect(scorer, 0.1)
         self.ran: list[int] = []
@@ -128,7 +132,7 @@ def test_work_shared_with_a_caller_who_stays_goes_on(models: Path) -> None:
             for _, out in callers:  # the same pair: one search for all three, begun by the first
                 out.write(post(pairs_of("a cat")))
                 await asyncio.sleep(0.05)
-            await until(lambda: app._in_flight == 3, "all three wait")
+            await until(lambda: in_flight(app) == 3, "all three wait")
             callers[0][1].close()
             callers[1][1].close()
             await until(lambda: counted(app, 499) == 2, "two have left")
@@ -260,7 +264,7 @@ def test_bodies_that_do_not_arrive_take_nobodys_place(models: Path) -> None:
             for _, out in slow:
                 out.write(whole[:begun])
                 await asyncio.sleep(0.01)
-            await until(lambda: app.pending() == len(slow), "all wait for their bodies")
+            await until(lambda: app.scoring.pending() == len(slow), "all wait for their bodies")
             incoming, out = await asyncio.open_connection(*address)
             out.write(whole)
             assert (await incoming.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")

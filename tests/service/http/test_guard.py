@@ -6,9 +6,11 @@ import subprocess
 
 import httpx
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from service.http import rate_limit
-from service.http.guard import Guard, client_of, digest_of, hash_key
+from service.http.crowd import client_of
+from service.http.guard import Callers, digest_of, hash_key
 from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry
 from service.process.resources import bind
@@ -52,15 +54,18 @@ async def test_each_of_several_keys_opens_and_the_log_names_it(serve: Serve, cap
         for key in ("first", "first key ", "first keyx", "", digest_of("first key")):
             status = (await client.get("/models", headers={"x-api-key": key})).status_code
             assert status == (200 if key == "first key " else 401)  # spaces around a header's value are not its own
-    fields = [record.fields for record in caplog.records if record.name == "service.http.edge"]
+    fields = [record.fields for record in caplog.records if record.name == "service.http.record"]
     assert [field.get("caller") for field in fields] == ["key-0", "key-1", "key-2", None, "key-0", None, None, None]
 
 
 async def test_all_keys_are_compared_whichever_fits(monkeypatch) -> None:
     compared = []
     monkeypatch.setattr("hmac.compare_digest", lambda a, b: compared.append(b) or a == b)
-    guard = Guard(let_in("a", "b", "c"), None)
-    assert await guard.admit({b"x-api-key": b"a"}, "") == "key-0"
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        pass
+
+    assert Callers(app, let_in("a", "b", "c")).owner(b"a") == "key-0"
     assert len(compared) == 3
 
 

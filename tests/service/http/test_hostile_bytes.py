@@ -98,8 +98,20 @@ def test_an_answer_that_does_not_say_close_leaves_the_connection_open(url: str) 
     assert said.count(b"HTTP/1.1 200") == 1
 
 
-def test_a_refused_body_in_small_chunks_is_not_parsed(url: str) -> None:
-    head = CHUNKED.replace(b"application/json", b"text/plain")
+@pytest.mark.parametrize(
+    ("was", "instead", "status"),
+    [
+        (b"application/json", b"text/plain", b"415"),
+        (b"/similarity", b"/nowhere", b"404"),
+        (b"/similarity", b"/models", b"405"),
+        (b"POST /similarity", b"GET /models", b"200"),
+    ],
+)
+def test_a_body_that_nobody_reads_in_small_chunks_is_not_parsed(
+    url: str, was: bytes, instead: bytes, status: bytes
+) -> None:
+    head = CHUNKED.replace(was, instead)
     answer = sent_until_closed(url, head, *[b"1\r\na\r\n" * 10_000] * 20, b"0\r\n\r\n" + question())
-    assert answer.startswith(b"HTTP/1.1 415")
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert b"\r\nconnection: close\r\n" in answer
     assert answer.count(b"HTTP/1.1 ") == 1

@@ -1,6 +1,11 @@
-"""The names of uvicorn that it does not document and that `http/connection.py` and `http/server.py` need."""
+"""The names of uvicorn that it does not document and that `http/connection.py` and `http/server.py` need.
+
+No other file uses uvicorn.
+"""
 
 import inspect
+import re
+from pathlib import Path
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -12,10 +17,8 @@ PROTOCOL = (
     "send_400_response timeout_keep_alive_handler"
 )
 CONNECTION = "app_state cycle flow headers loop parser pipeline scope server_state timeout_keep_alive transport url"
-CYCLE = (
-    "body default_headers disconnected flow keep_alive message_event more_body on_response response_complete "
-    "response_started scope transport waiting_for_100_continue"
-)
+CYCLE = "body disconnected keep_alive message_event more_body response_complete scope"
+SERVICE = Path(__file__).parents[3] / "service"
 
 
 def test_uvicorn_has_the_names_that_the_connection_needs() -> None:
@@ -30,3 +33,9 @@ def test_uvicorn_has_the_names_that_the_server_needs() -> None:
     names = "_log_started_message handle_exit on_tick run shutdown startup"
     assert [name for name in names.split() if not hasattr(uvicorn.Server, name)] == []
     assert {"connections", "default_headers", "tasks"} <= set(vars(ServerState()))
+
+
+def test_no_other_file_knows_uvicorn() -> None:
+    files = {path.relative_to(SERVICE).as_posix(): path.read_text() for path in SERVICE.rglob("*.py")}
+    using = {name for name, text in files.items() if re.search(r"^\s*(?:import|from) uvicorn", text, re.MULTILINE)}
+    assert using == {"http/connection.py", "http/server.py"}

@@ -92,7 +92,7 @@ async def test_a_failure_of_ours_is_an_error_and_a_clients_is_not(models, caplog
 
 async def test_without_an_endpoint_no_stretch_of_time_is_remembered(serve: Serve, monkeypatch) -> None:
     made = []
-    monkeypatch.setattr("service.http.edge.Timings", lambda spans: made.append(Timings(spans)) or made[-1])
+    monkeypatch.setattr("service.http.limits.Timings", lambda spans: made.append(Timings(spans)) or made[-1])
     async with serve() as client:
         assert (await client.post("/embed", json=GOOD["/embed"])).status_code == 200
     assert [timings.spans for timings in made] == [None]

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from service.errors import RequestError, TooLarge
+
+Responses = Mapping[int | str, dict[str, Any]]  # as FastAPI documents them
 
 
 class ErrorAnswer(NamedTuple):
@@ -13,14 +15,6 @@ class ErrorAnswer(NamedTuple):
 
     status: int
     body: bytes
-
-
-ErrorFormat = Callable[[RequestError, str], ErrorAnswer]  # the error, the request's id
-
-
-def own_error(error: RequestError, request_id: str) -> ErrorAnswer:
-    """The format of our own routes."""
-    return ErrorAnswer(error.status, error.body(request_id))
 
 
 @dataclass(frozen=True)
@@ -32,12 +26,17 @@ class Family:
         body: (error, status, request id) -> the body's fields.
         shape: the type of that body, for the documentation.
         statuses: that differ from ours; the most specific class of an error counts.
+        described: the descriptions of its errors by status; empty: one for all.
+        strict: whether a field that a request does not know is an error. Every one of them is collected, so a body may
+            have few.
     """
 
     name: str
     body: Callable[[RequestError, int, str], Mapping[str, object]]
     shape: type
     statuses: Mapping[type[RequestError], int]
+    described: Mapping[int, str] = field(default_factory=dict)
+    strict: bool = False
 
     def error(self, error: RequestError, request_id: str) -> ErrorAnswer:
         """The error in this family's format."""
@@ -51,8 +50,10 @@ class Family:
         return next((self.statuses[kind] for kind in type(error).__mro__ if kind in self.statuses), error.status)
 
     @property
-    def responses(self) -> dict[int | str, dict[str, Any]]:
+    def responses(self) -> Responses:
         """The errors of its routes, for the documentation."""
+        if self.described:
+            return {status: {"model": self.shape, "description": says} for status, says in self.described.items()}
         return {"default": {"model": self.shape, "description": f"An error, as {self.name} says it"}}
 
 

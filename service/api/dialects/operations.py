@@ -1,0 +1,121 @@
+"""What those who run the service ask of it: models, health, metrics, and the page at `/`."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from contract.domain.derived import domains_of
+from service.api.dialects.own import OPERATIONS
+from service.api.dialects.scoring import Scoring
+from service.api.operation import Asked, Look, Reply
+from service.models.registry import Registry
+from service.schemas import (
+    DomainInfo,
+    FigureInfo,
+    Liveness,
+    ModelInfo,
+    ModelsResponse,
+    Readiness,
+    ReloadReport,
+)
+from service.scoring.explaining import explanation_names
+from service.scoring.ranking import RERANK_TOP
+
+
+def operations(scoring: Scoring) -> list[Look]:
+    """The requests of this kind."""
+    service = scoring.service
+    settings, registry = service.settings, service.registry
+
+    async def models(full: bool = False) -> ModelsResponse:
+        labelling = {} if service.classifier is None else {"/classify": service.classifier}
+        defaults = {**service.defaults, **labelling}
+        return {
+            "models": [_describe(name, registry, defaults, full=full) for name in registry.main_first()],
+            "defaults": defaults,
+            "rerank": {"default_model": service.reranker, "default_top": RERANK_TOP},
+            "limits": {
+                "max_body_bytes": settings.max_body_bytes,
+                "max_pairs": settings.max_pairs,
+                "max_candidates": settings.max_candidates,
+                "max_sentences": settings.max_sentences,
+                "max_text_chars": settings.max_text_chars,
+                "max_explained_tokens": settings.max_explained_tokens,
+                "request_timeout_seconds": settings.request_timeout,
+            },
+        }
+
+    async def reload() -> Reply:
+        report = await service.reloader.reload()
+        service.reload_others()
+        return Reply(report, 409 if report["status"] == "failed" else 200)
+
+    async def live() -> Liveness:
+        return {"status": "alive"}
+
+    async def ready() -> Reply:
+        readiness = service.readiness()
+        return Reply(readiness, 503 if readiness["status"] == "unready" else 200)
+
+    async def metrics(asked: Asked) -> Reply:
+        content, content_type = await service.exposition.page(asked.accept)
+        return Reply(content, media=content_type.encode())
+
+    refused = {"model": ReloadReport, "description": "A model or version was refused; the one served before stays"}
+    formats = {
+        "content": {"text/plain": {}, "application/openmetrics-text": {}},
+        "description": "OpenMetrics if the Accept header asks for that, or else the older text format",
+    }
+    return [
+        Look("/models", models, OPERATIONS, "What is served here"),
+        Look(
+            "/models/reload",
+            reload,
+            OPERATIONS,
+            "Look for new, changed and removed models",
+            method="POST",
+            answer=ReloadReport,
+            responses={409: refused},
+        ),
+        Look("/health/live", live, OPERATIONS, "Does the process answer?", open=True),
+        Look(
+            "/health/ready",
+            ready,
+            OPERATIONS,
+            "Should requests be sent here?",
+            answer=Readiness,
+            open=True,
+            responses={503: {"model": Readiness}},
+        ),
+        Look("/metrics", metrics, OPERATIONS, "Prometheus metrics", responses={200: formats}),
+    ]
+
+
+def _describe(name: str, registry: Registry, defaults: Mapping[str, str], *, full: bool) -> ModelInfo:
+    model = registry[name]
+    manifest, opened = model.manifest, model.opened
+    info: ModelInfo = {
+        "id": manifest.id,
+        "name": model.release.name,
+        "version": model.release.version,
+        "versions": list(registry.versions(manifest.id)),
+        "title": manifest.title,
+        "architecture": manifest.architecture,
+        "family": manifest.family,
+        "tasks": list(model.capabilities),
+        "default_for": [route for route, default in defaults.items() if registry.get(default) is model],
+        "dim": manifest.dim,
+        "max_tokens": manifest.limits.max_tokens,
+        "rating_scale": manifest.similarity.label_scale if manifest.similarity is not None else None,
+        "labels": list(manifest.classification.labels) if manifest.classification is not None else None,
+        "explanations": explanation_names(manifest),
+        "main": name in registry.main,
+        "open": opened is not None,
+        "provider": opened.provider if opened is not None else None,
+        "placement": dict(opened.placement) if opened is not None else {},
+        "cache": opened.tiers.names if opened is not None else [],
+        "fingerprint": manifest.fingerprint,
+    }
+    if full:
+        info["figures"] = [cast(FigureInfo, figure.model_dump()) for figure in manifest.figures]
+        info["domain"] = [cast(DomainInfo, each.model_dump(mode="json")) for each in domains_of(manifest)]
+    return info

@@ -1,0 +1,232 @@
+"""What the service can be asked: one record for each request, which is served, described and counted as it says."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from starlette.datastructures import QueryParams
+from starlette.types import Scope
+
+from service.api.body import Most, Reader
+from service.api.exchange import exchange_of
+from service.api.family import Family, Responses
+from service.errors import InvalidRequest
+from service.observe.telemetry import NO_MODEL
+
+JSON = b"application/json"
+Kind = type | tuple[type, ...]
+
+
+class Asked(NamedTuple):
+    """One request, as its operation sees it."""
+
+    scope: Scope
+    body: bytes
+
+    @property
+    def accept(self) -> str:
+        """The header of this name."""
+        return exchange_of(self.scope).received.get(b"accept", b"").decode("latin-1")
+
+
+class Reply(NamedTuple):
+    """An answer with more to say than 200 and JSON."""
+
+    content: Any  # bytes are sent as they are, all else as JSON
+    status: int = 200
+    media: bytes = JSON
+    model: str = NO_MODEL  # that answered, with its version where it has one
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Operation:
+    """One kind of request. This class takes JSON, and asks a model."""
+
+    method: Literal["GET", "POST"] = "POST"
+    scores: bool = True  # whether it asks a model: it has a time limit, and is refused when there is too much to do
+    media: tuple[bytes, ...] = ()  # types of bodies besides JSON
+
+    def __init__(
+        self,
+        path: str,
+        call: Callable[..., Awaitable[Any]],
+        family: Family,
+        summary: str,
+        *,
+        key: str = "",
+        kind: Kind = object,
+        of: tuple[str, Kind] | None = None,
+        responses: Responses | None = None,
+    ) -> None:
+        """Describe it.
+
+        Args:
+            path: of the route.
+            call: a request -> the name of the model that answered, with its version where it has one, and the answer,
+                of dicts, lists, tuples, texts and numbers; its annotations are the types of request and answer.
+            family: whose clients send it, and read its errors.
+            summary: for the documentation.
+            key: on a path that several operations share, the field that only this one's bodies have, or the path of
+                one inside another; without it the operation takes what no other is meant by ...
+            kind: ... and the type of its value.
+            of: another field of its bodies, and the type of its value.
+            responses: answers besides 200 and errors.
+        """
+        self.path = path
+        self.call = call
+        self.family = family
+        self.summary = summary
+        self.name = getattr(call, "__name__", type(call).__name__)
+        self.marker = f'"{key.rpartition(".")[2]}"'.encode() if key else b""
+        self.second_field = of is not None
+        self._fields = [(key, kind)] if of is None else [(key, kind), of]
+        self._responses = responses or {}
+        hints = get_type_hints(call, include_extras=True)
+        self.answer_type = self._answer_of(hints.pop("return"))
+        self._parameters = {
+            name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+            for name, parameter in inspect.signature(call).parameters.items()
+        }
+        self.request = self._request_of(hints)
+
+    def _answer_of(self, hint: Any) -> Any:
+        return get_args(hint)[1]
+
+    def _request_of(self, hints: Mapping[str, Any]) -> Any:
+        (request,) = hints.values()
+        return request
+
+    @property
+    def open(self) -> bool:
+        """Whether anybody may ask, without a key and as often as they like."""
+        return False
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """What it takes besides a body, of the path and the query."""
+        return {}
+
+    @property
+    def responses(self) -> Responses:
+        """Answers besides 200, for the documentation."""
+        return {**self.family.responses, **self._responses}
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(self.request)
+
+    def is_meant_by(self, content: object) -> bool:
+        """Whether a parsed body is of this operation."""
+        return all(_has(content, key, kind) for key, kind in self._fields)
+
+    def read(self, asked: Asked, most: Most) -> Any:
+        """The request in a body, which may have `most` values and keys; also called in a thread.
+
+        Raises:
+            RequestError: it does not fit.
+        """
+        return self._reader(asked.body, most)
+
+    async def answer(self, asked: Asked, request: Any) -> Reply:
+        """Answer what `read` returned.
+
+        Raises:
+            RequestError: of any kind.
+        """
+        model, found = await self.call(request)
+        return Reply(found, model=model)
+
+
+class Look(Operation):
+    """A request without a body, which asks no model; the call's parameters are those of the path and the query.
+
+    One that is called `asked` gets the whole request. The call returns the answer, or a `Reply`.
+    """
+
+    scores = False
+
+    def __init__(
+        self,
+        path: str,
+        call: Callable[..., Awaitable[Any]],
+        family: Family,
+        summary: str,
+        *,
+        method: Literal["GET", "POST"] = "GET",
+        answer: Any = None,
+        open: bool = False,
+        responses: Responses | None = None,
+    ) -> None:
+        """Describe it.
+
+        Args:
+            path: of the route.
+            call: see above.
+            family: who reads its errors.
+            summary: for the documentation.
+            method: of the request.
+            answer: type of the answer, where the call returns a `Reply`; None: no JSON.
+            open: whether anybody may ask, without a key and as often as they like.
+            responses: answers besides 200 and errors.
+        """
+        self._given = answer
+        super().__init__(path, call, family, summary, responses=responses)
+        self.method = method
+        self._open = open
+        self._typed = {name: TypeAdapter[Any](each.annotation) for name, each in self.parameters.items()}
+
+    def _answer_of(self, hint: Any) -> Any:
+        return self._given if hint is Reply else hint
+
+    def _request_of(self, hints: Mapping[str, Any]) -> Any:
+        return None
+
+    @property
+    def open(self) -> bool:
+        """Whether anybody may ask."""
+        return self._open
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """What it takes of the path and the query."""
+        return {name: parameter for name, parameter in self._parameters.items() if name != "asked"}
+
+    @property
+    def responses(self) -> Responses:
+        """Answers besides 200; who need not show a key is not refused for want of one, or for asking often."""
+        never = ((401, 429) if self._open else ()) + (() if self.parameters else (422,))
+        family = {status: says for status, says in self.family.responses.items() if status not in never}
+        return {**family, **self._responses}
+
+    def read(self, asked: Asked, most: Most) -> dict[str, Any]:
+        """The values of the call's parameters.
+
+        Raises:
+            InvalidRequest: one is not of its type.
+        """
+        query = QueryParams(asked.scope["query_string"])
+        given: dict[str, Any] = {**query, **asked.scope["path_params"], "asked": asked}
+        found = {name: given[name] for name in self._parameters if name in given}
+        for name, adapter in self._typed.items():
+            if name in found:
+                try:
+                    found[name] = adapter.validate_python(found[name])
+                except ValidationError as error:
+                    raise InvalidRequest(f"{name}: {error.errors()[0]['msg']}", field=name) from None
+        return found
+
+    async def answer(self, asked: Asked, request: Any) -> Reply:
+        """Answer by what `read` found."""
+        found = await self.call(**request)
+        return found if isinstance(found, Reply) else Reply(found)
+
+
+def _has(content: object, path: str, kind: Kind) -> bool:
+    """Whether a value of this kind is there: in a field, or in a field inside one (`parameters.top_k`)."""
+    for name in path.split("."):
+        if not isinstance(content, dict) or name not in content:
+            return False
+        content = content[name]
+    return isinstance(content, kind)

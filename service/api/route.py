@@ -1,0 +1,235 @@
+"""The routes of FastAPI's router: each has the operations of one path and method, and calls what it describes."""
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Union
+
+import orjson
+from fastapi import Body, Path
+from fastapi.openapi.models import Example
+from fastapi.routing import APIRoute
+from pydantic_core import from_json
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.api.body import SMALL_BYTES, counts, most_of
+from service.api.exchange import Exchange, exchange_of
+from service.api.family import Family
+from service.api.operation import Asked, Operation, Reply
+from service.parsing import AT
+from service.service import Service
+
+_BEGINNING_BYTES = 8_192  # by which a body with too many values is given to its family
+Around = Callable[[ASGIApp, Operation], ASGIApp]  # what a request of an operation passes besides
+
+
+class Answering:
+    """Answers the requests of one path and method: an ASGI application, with the signature that FastAPI describes."""
+
+    def __init__(self, operations: Sequence[Operation], service: Service, examples: Mapping[str, str]) -> None:
+        """Join operations; a body that is meant for none goes to the one without a key, or else to the first that is
+        marked by a single field.
+
+        `examples` are values of parameters of the path, for the documentation.
+        """
+        self._operations = operations
+        self._service = service
+        self._most = {strict: most_of(service.settings, strict=strict) for strict in (False, True)}
+        self._marked = [operation for operation in operations if operation.marker]
+        unmarked = [operation for operation in operations if not operation.marker]
+        self._takes_all = unmarked[0] if unmarked else None
+        self.usual = self._takes_all or next(each for each in operations if not each.second_field)
+        if len(operations) == 1:
+            self._takes_all, self._marked = operations[0], []
+        self.__doc__ = None  # FastAPI would take that of the class for the description
+        self.__signature__ = inspect.Signature(list(_parameters(operations, examples)))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; the middleware has read its body."""
+        exchange = exchange_of(scope)
+        asked = Asked(scope, (await receive())["body"] if self.usual.scores else b"")
+        reply: Reply | None = None
+        try:
+            if len(asked.body) <= SMALL_BYTES:
+                operation, request = self._understood(asked, exchange)
+            else:
+                operation, request = await asyncio.to_thread(self._understood, asked, exchange)
+            reply = await operation.answer(asked, request)
+        finally:
+            if exchange.timings is not None:
+                self._service.pool.ended(exchange.timings, answered=reply is not None)
+        exchange.model = reply.model
+        body = reply.content if isinstance(reply.content, bytes) else orjson.dumps(reply.content)
+        headers = [(b"content-type", reply.media), (b"content-length", b"%d" % len(body)), *reply.headers]
+        _, has_versions, version = reply.model.partition(AT)
+        if has_versions:
+            headers.append((b"x-model-version", version.encode()))
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _understood(self, asked: Asked, exchange: Exchange) -> tuple[Operation, Any]:
+        operation = self._meant(asked.body)
+        exchange.family = operation.family
+        return operation, operation.read(asked, self._most[operation.family.strict])
+
+    def _meant(self, body: bytes) -> Operation:
+        # Most requests are for our own operation: without a marker they are not parsed twice.
+        if self._takes_all is not None and not any(each.marker in body for each in self._marked):
+            return self._takes_all
+        most = self._most[False]
+        values, keys = counts(body, most)
+        few = values <= most.values and keys <= most.keys
+        try:
+            content = from_json(body) if few else from_json(body[:_BEGINNING_BYTES], allow_partial=True)
+        except ValueError:
+            content = None
+        return next((each for each in self._marked if each.is_meant_by(content)), self.usual)
+
+
+class Route(APIRoute):
+    """One path and method."""
+
+    def __init__(
+        self, operations: Sequence[Operation], service: Service, examples: Mapping[str, str], around: Around
+    ) -> None:
+        """Make it.
+
+        Args:
+            operations: of one path and method.
+            service: whose limits hold.
+            examples: values of parameters of the path.
+            around: adds the middleware that only this route's requests pass.
+        """
+        first = operations[0]
+        answering = Answering(operations, service, examples)
+        answers = tuple(each.answer_type for each in operations if each.answer_type is not None)
+        super().__init__(
+            first.path,
+            answering,
+            methods=[first.method],
+            name=first.name,
+            summary=" / ".join(each.summary for each in operations),
+            tags=list(dict.fromkeys(each.family.name for each in operations)),
+            response_model=Union[answers] if answers else None,  # noqa: UP007  # as many as there are
+            response_class=JSONResponse if answers else Response,
+            responses=_responses(operations),
+        )
+        self.app = around(answering, first)
+        self.method = first.method
+        self.family = answering.usual.family
+        self.operations = operations
+        self.allowed: Sequence[str] = ()  # all methods of the path
+        self._literal = None if "{" in first.path else first.path
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """As Starlette's; a path without parameters costs no regular expression."""
+        if self._literal is None or scope.get("root_path"):
+            return super().matches(scope)
+        if scope.get("path") != self._literal:
+            return Match.NONE, {}
+        found = {"endpoint": self.endpoint, "path_params": {}, "route": self}
+        return (Match.FULL if scope["method"] == self.method else Match.PARTIAL), found
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        exchange = exchange_of(scope)
+        exchange.route, exchange.family = self.path, self.family
+        if scope["method"] != self.method:
+            raise HTTPException(405, headers={"Allow": ", ".join(self.allowed)})
+        await self.app(scope, receive, send)
+
+
+class Table:
+    """All routes; what is known of a request by its path, before or without a route."""
+
+    def __init__(
+        self,
+        operations: Iterable[Operation],
+        service: Service,
+        *,
+        examples: Mapping[str, str],
+        prefixes: Mapping[str, Family],
+        otherwise: Family,
+        around: Around,
+    ) -> None:
+        """Make the routes.
+
+        Args:
+            operations: of all families; on a shared path the first come first.
+            service: see `Route`.
+            examples: see `Route`.
+            prefixes: the families of paths that no route has.
+            otherwise: the family of all others.
+            around: see `Route`.
+        """
+        shared: dict[tuple[str, str], list[Operation]] = {}
+        for operation in operations:
+            shared.setdefault((operation.path, operation.method), []).append(operation)
+        self.routes = [Route(each, service, examples, around) for each in shared.values()]
+        self._prefixes, self._otherwise = prefixes, otherwise
+        self._by_path: dict[str, list[Route]] = {}
+        for route in self.routes:
+            self._by_path.setdefault(route.path, []).append(route)
+        for routes in self._by_path.values():
+            allowed = sorted({route.method for route in routes})
+            for route in routes:
+                route.allowed = [*allowed, "HEAD"] if "GET" in allowed else allowed
+
+    def find(self, path: str) -> list[Route]:
+        """The routes of a path, one for each method."""
+        if (found := self._by_path.get(path)) is not None:
+            return found
+        return next((routes for routes in self._by_path.values() if routes[0].path_regex.match(path)), [])
+
+    def family(self, path: str) -> Family:
+        """Whose errors a caller of this path understands; of a route's family, the one that is asked most."""
+        if found := self.find(path):
+            return next((route for route in found if route.operations[0].scores), found[0]).family
+        for prefix, family in self._prefixes.items():
+            if path == prefix or path.startswith(f"{prefix}/"):
+                return family
+        return self._otherwise
+
+    def is_open(self, method: str, path: str) -> bool:
+        """Whether anybody may ask this; a method that the path does not have is told so, like the others."""
+        found = self._by_path.get(path, [])
+        return any(r.operations[0].open for r in found) and not any(
+            method == r.method and not r.operations[0].open for r in found
+        )
+
+
+def _parameters(operations: Sequence[Operation], examples: Mapping[str, str]) -> Iterable[inspect.Parameter]:
+    """What FastAPI describes: parameters of the path and the query, and the body."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    in_path = re.findall(r"{(\w+)}", operations[0].path)
+    for name in in_path:
+        known = all(each in examples for each in in_path)
+        served: dict[str, Example] | None = {"served": {"value": examples[name]}} if known else None
+        yield inspect.Parameter(name, keyword, annotation=Annotated[str, Path(openapi_examples=served)])
+    for operation in operations:
+        yield from (parameter for name, parameter in operation.parameters.items() if name not in in_path)
+    requests = tuple(dict.fromkeys(each.request for each in operations if each.request is not None))
+    if requests:
+        shown: dict[str, Example] = {
+            f"{request.__name__} {number}": {"value": example}
+            for request in requests
+            for number, example in enumerate(request.model_config["json_schema_extra"]["examples"], 1)
+        }
+        body: Any = Union[requests]  # noqa: UP007  # as many as there are
+        yield inspect.Parameter("request", keyword, annotation=Annotated[body, Body(openapi_examples=shown)])
+
+
+def _responses(operations: Sequence[Operation]) -> dict[int | str, dict[str, Any]]:
+    """The answers besides 200 of all operations together, by status."""
+    joined: dict[int | str, dict[str, Any]] = {}
+    described = [operation.responses for operation in operations]
+    for status in dict.fromkeys(status for each in described for status in each):
+        found = [each.get(status, each.get("default", {})) for each in described]
+        models = tuple(dict.fromkeys(each["model"] for each in found if "model" in each))
+        first = next(each for each in found if each)
+        joined[status] = {**first, "model": Union[models]} if models else first  # noqa: UP007
+    return joined

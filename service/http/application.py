@@ -1,0 +1,108 @@
+"""The application that the server calls: FastAPI's router, and the middleware that every request passes before it."""
+
+from collections.abc import Callable, Sequence
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.api.operation import Operation
+from service.api.route import Table
+from service.http.closing import Closing
+from service.http.guard import Callers, Keys
+from service.http.limits import Admission, Arrival, Deadline, Held
+from service.http.pages import Pages
+from service.http.rate_limit import Rate, RateLimit
+from service.http.record import Errors, Record, RequestId
+from service.observe.tracing import Tracing
+from service.service import Service
+
+# Headers that scripts of other origins may read.
+_EXPOSED = ("X-Request-Id", "X-Model-Version", "Server-Timing", "Retry-After", "retry-after-ms")
+
+
+class Scoring:
+    """The middleware of single routes: of those that ask a model."""
+
+    def __init__(self, service: Service, *, spans: bool) -> None:
+        """Prepare; with `spans` timings keep when each phase began."""
+        self.pending: Callable[[], int] = lambda: 0
+        self.held = Held(max(service.settings.max_held_bytes, service.settings.max_body_bytes))  # one whole body
+        self._settings = service.settings
+        self._spans = spans
+
+    def around(self, app: ASGIApp, operation: Operation) -> ASGIApp:
+        """The application of a route, with its middleware."""
+        if not operation.scores:
+            return app
+        settings = self._settings
+        app = Arrival(app, settings.max_body_bytes, self.held, operation.media)
+        app = Deadline(app, settings.request_timeout)
+        return Admission(app, lambda: self.pending() - self.held.bodies, settings.max_in_flight, spans=self._spans)
+
+
+class Application:
+    """FastAPI with this service's routes and middleware."""
+
+    def __init__(
+        self,
+        app: FastAPI,
+        service: Service,
+        *,
+        table: Table,
+        scoring: Scoring,
+        is_page: Callable[[str], bool],
+        pages: Sequence[str],
+        rate_limit: RateLimit | None,
+        tracing: Tracing | None,
+    ) -> None:
+        """Put the middleware around the router of `app`.
+
+        Args:
+            app: FastAPI, with all routes.
+            service: see `Service`.
+            table: its routes.
+            scoring: what those of them that score pass besides.
+            is_page: whether requests for a path, of which the table has none, need no key and count for no limit.
+            pages: paths of other routes, for metrics.
+            rate_limit: see `RateLimit`.
+            tracing: see `Tracing`.
+        """
+        self.app = app
+        self.service = service
+        self.scoring = scoring
+        settings = service.settings
+
+        def is_open(scope: Scope) -> bool:
+            method, path = scope["method"], scope["path"]
+            return table.is_open(method, path) or (is_page(path) and not table.find(path))
+
+        # From the inside out. A request passes them in the other order.
+        stack: ASGIApp = app.router
+        if settings.api_keys:
+            stack = Keys(stack, is_open)
+        if rate_limit is not None:
+            stack = Rate(stack, rate_limit, is_open)
+        if settings.api_keys:
+            stack = Callers(stack, settings.api_keys)
+        stack = Pages(stack)
+        stack = Errors(stack, table.family)
+        if settings.cors_origins:  # outside the keys: a preflight request has none
+            stack = CORSMiddleware(
+                stack,
+                allow_origins=settings.cors_origins,
+                allow_methods=("GET", "POST"),
+                allow_headers=("*",),
+                expose_headers=_EXPOSED,
+            )
+        stack = Record(stack, service.telemetry, table, pages, tracing, access_log=settings.access_log)
+        stack = RequestId(stack)
+        self._stack = Closing(stack)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or begin and end with the server."""
+        if scope["type"] == "http":
+            scope["app"] = self.app
+            await self._stack(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)

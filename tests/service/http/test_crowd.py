@@ -1,0 +1,141 @@
+"""Too many connections: who has to leave, and that everybody else is answered."""
+
+import asyncio
+import resource
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from service.http import crowd
+from service.http.crowd import Crowd, most_connections
+from tests.service.http.test_callers import post, serving, until
+from tests.service.http.test_connection import question
+from tests.service.process.test_process import BODY, NEEDED_SECONDS, running
+
+FILES = 64
+
+
+class Somebody:
+    def __init__(self, name: str, left: list[str]) -> None:
+        self._name, self._left = name, left
+
+    def leave(self) -> None:
+        self._left.append(self._name)
+
+
+def test_the_longest_idle_of_who_has_most_leaves_first() -> None:
+    left: list[str] = []
+    people = {name: Somebody(name, left) for name in ("a1", "a2", "a3", "b1", "b2", "c1", "c2", "c3", "c4")}
+    many: Crowd[Somebody] = Crowd()
+    many.most = 5
+    for name in ("a1", "a2", "a3", "b1", "b2"):
+        many.add(people[name], name[0])
+    many.busy(people["a1"])
+    many.busy(people["a2"])
+    assert many.waiting == 2
+    many.idle(people["a1"])  # later than a3
+    many.add(people["c1"], "c")
+    assert left == ["a3"]
+    many.add(people["c2"], "c")
+    assert left == ["a3", "a1"] or left == ["a3", "b1"]
+    many.remove(people["a2"])
+    many.remove(people["a2"])
+    assert many.waiting == 0
+    many.add(people["c3"], "c")  # there is room again
+    many.add(people["c4"], "c")
+    assert left[2:] == ["c1"]
+    assert len(many) == many.most
+
+
+def test_who_is_busy_stays_and_a_newcomer_leaves_if_all_are() -> None:
+    left: list[str] = []
+    first, second = Somebody("first", left), Somebody("second", left)
+    many: Crowd[Somebody] = Crowd()
+    many.most = 1
+    many.add(first, "a")
+    many.busy(first)
+    many.add(second, "b")
+    assert left == ["second"]
+    assert (len(many), many.waiting) == (1, 1)
+
+
+def test_there_may_be_as_many_as_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (10_000, 20_000))
+    assert 8000 < most_connections() < 10_000
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (3, 3))
+    assert most_connections() == 1
+
+
+def test_one_address_with_idle_connections_leaves_room_for_others(
+    models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("service.http.server.most_connections", lambda: 20)
+
+    async def trial() -> None:
+        async with serving(models) as (_, address):
+            kept_in, kept_out = await asyncio.open_connection(*address)
+            with ExitStack() as stack:
+                for _ in range(60):
+                    stack.enter_context(socket.create_connection(address, source_address=("127.0.0.2", 0)))
+                    await asyncio.sleep(0)
+                others = [await asyncio.open_connection(*address) for _ in range(8)]
+                for incoming, out in [*others, (kept_in, kept_out)]:
+                    out.write(question())
+                    assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+                    out.close()
+
+    caplog.set_level("WARNING")
+    uvloop.run(trial())
+    warned = [record.fields for record in caplog.records if record.name == crowd.__name__]  # type: ignore[attr-defined]
+    assert warned[0]["address"] == "127.0.0.2"
+
+
+def test_three_hundred_idle_connections_and_few_files(models: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))  # inherited
+    try:
+        service = running(models)
+        _, url = service.__enter__()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    try:
+        host, port = url.removeprefix("http://").split(":")
+        with ExitStack() as stack:
+            for _ in range(300):
+                stack.enter_context(socket.create_connection((host, int(port)), source_address=("127.0.0.2", 0)))
+            for _ in range(58):
+                with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
+                    connection.sendall(question())
+                    assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+    finally:
+        service.__exit__(None, None, None)
+
+
+def test_bodies_that_stay_away_take_no_room_of_other_addresses(models: Path) -> None:
+    async def trial() -> None:
+        async with serving(models, max_body_bytes=50_000, max_held_bytes=100_000) as (app, address):
+            held = app.scoring.held
+            stalled = []
+            for _ in range(4):
+                incoming, out = await asyncio.open_connection(*address, local_addr=("127.0.0.2", 0))
+                out.write(b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-length: 40000\r\n\r\n" + b" " * 30_000)
+                stalled.append((incoming, out))
+                await asyncio.sleep(0.05)
+            first = await stalled[0][0].readline()
+            assert first.startswith(b"HTTP/1.1 429")  # the fourth was too many, and this one the oldest
+            assert held.bodies == 3
+            incoming, out = await asyncio.open_connection(*address)
+            whole = post(BODY, spaces=35_000)
+            out.write(whole[:-10])  # more than any of them, and less than all
+            await until(lambda: held.bodies == 3 and held.bytes > 90_000, "the next of them is given up")
+            out.write(whole[-10:])
+            assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+            assert (await stalled[1][0].readline()).startswith(b"HTTP/1.1 429")
+            for _, each in [*stalled, (incoming, out)]:
+                each.close()
+            await until(lambda: held.bodies == held.bytes == 0, "nothing is held of who has left")
+
+    uvloop.run(trial())
