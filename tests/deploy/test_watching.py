@@ -45,7 +45,8 @@ def _exported() -> dict[str, set[str]]:
     telemetry = Telemetry()
     telemetry.add_route("/similarity", scores=True)
     info = dict.fromkeys(("version", "architecture", "fingerprint", "provider"), "")
-    telemetry.serve({"m": ModelTelemetry("m", ["encoder"], **info)})
+    telemetry.list({"m": info})
+    telemetry.serve({"m": ModelTelemetry("m", ["encoder"])})
     telemetry.reload_failures.labels("m")
     found: dict[str, set[str]] = {"up": OF_EACH_TARGET}
     for family in telemetry.registry.collect():

@@ -239,7 +239,7 @@ async def test_a_task_that_a_model_lacks_is_refused(root: Path) -> None:
         assert answer.status_code == 422
         error = answer.json()["error"]
         assert (error["code"], error["field"]) == ("unsupported_task", "model")
-        assert "model bi has no paraphrase; models that have it: blend, cross" in error["message"]
+        assert "model bi has no paraphrase; models that have it: cross, blend" in error["message"]
         answer = await client.post("/similarity", json=body | {"task": "irony"})
         assert answer.status_code == 422
         assert answer.json()["error"]["field"] == "task"
