@@ -37,7 +37,8 @@ def test_every_field_of_an_answer_is_there(ours: str, theirs: str) -> None:
     fields = {field.name: field for field in dataclasses.fields(getattr(types, ours))}
     assert fields.keys() == schema.keys()
     optional = {name for name, hint in schema.items() if get_origin(hint) is NotRequired}
-    younger = {"scale", "domain", "placement", "main", "open"}  # than the first services: answers without it are still read
+    # Younger than the first services, whose answers are still read.
+    younger = {"scale", "domain", "placement", "main", "open"}
     assert {name for name, field in fields.items() if field.default is None} - younger == optional - younger
 
 
