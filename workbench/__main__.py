@@ -60,7 +60,7 @@ def publish_minilm(
 
 @app.command()
 def student(
-    texts: Annotated[int, typer.Option(help="texts to learn from, the first ones of a fixed sample", min=1)] = 163_840,
+    texts: Annotated[int, typer.Option(help="texts to learn from, the first ones of a fixed sample", min=1)] = 294_912,
     seed: Annotated[int, typer.Option(help="seed of the order of batches")] = 1,
     teacher: TeacherPath = None,
     runs: Annotated[Path, typer.Option(help="where runs are kept")] = Path("runs"),

@@ -26,8 +26,10 @@ class Student(SiameseModel):
 
     def encode(self, batch: Batch) -> Tensor:
         """(ids [B, T], lengths [B]) -> embeddings [B, D]."""
-        embeddings: Tensor = self.encoder(*batch)
-        return embeddings
+        low = self.training and self.precision == "bfloat16"
+        with torch.autocast("cpu", torch.bfloat16, enabled=low):
+            embeddings: Tensor = self.encoder(*batch)
+        return embeddings.float()
 
 
 class ImitationObjective:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 
 from contract.wordpiece import WordPiece
+from training.architectures.models import Precision
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig, load_weights
 from training.corpora.readers import stsb
 from training.objectives.development import GradedSets
@@ -21,7 +22,7 @@ from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.loop import Result, train
 from training.sources.imitated import imitated_texts
-from training.teacher.encoder import CHUNK, encode_cached
+from training.teacher.encoder import CHUNK, bfloat16_is_fast, encode_cached
 
 TOKENIZER = "tokenizer.json"
 ENCODE_BATCH = 64
@@ -32,7 +33,7 @@ NAME = "minilm-small"  # of the run
 class StudentConfig:
     """What is taught, and how long."""
 
-    texts: int = 20 * CHUNK
+    texts: int = 36 * CHUNK
     layers: tuple[int, ...] = (0, 2, 5)  # of the teacher
     max_tokens: int = 96  # texts are cut there, for teacher and student
     epochs: int = 1
@@ -46,7 +47,8 @@ class Reader:
 
     def __init__(self, folder: Path, max_tokens: int) -> None:
         """Read the folder of all-MiniLM-L6-v2."""
-        self.name = f"{folder.name}-{max_tokens}"
+        self.low = bfloat16_is_fast()  # cosine to float32 vectors .9999 in the mean
+        self.name = f"{folder.name}-{max_tokens}{'-bf16' if self.low else ''}"
         self.tokenizer, self.max_tokens = WordPiece.load(folder / TOKENIZER), max_tokens
         self.network = SentenceBERT(SentenceBERTConfig()).eval()
         load_weights(self.network.bert, folder)
@@ -59,7 +61,8 @@ class Reader:
         found = np.empty((len(texts), self.network.output_dim), dtype=np.float32)
         for start in range(0, len(order), ENCODE_BATCH):
             batch = order[start : start + ENCODE_BATCH]
-            found[batch] = self.network(*sentences.batch(batch)).numpy()
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.low):
+                found[batch] = self.network(*sentences.batch(batch)).float().numpy()
         return found
 
 
@@ -109,7 +112,8 @@ def teach(config: StudentConfig, folder: Path, runs: Path, seed: int) -> tuple[S
     texts = [text for _, text in texts_of(config)]
     target = vectors(reader, texts, runs / "teacher")
     torch.manual_seed(seed)
-    student = Student(begin(reader.network, config.layers))
+    precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
+    student = Student(begin(reader.network, config.layers), precision=precision)
     objective = ImitationObjective(
         student,
         Sentences(texts, reader.tokenizer, config.max_tokens),
