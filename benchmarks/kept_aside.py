@@ -1,0 +1,250 @@
+"""Quality and cost on sets that no model here was trained on or chosen by: FAQs, health answers, questions, intents.
+
+    python -m benchmarks.kept_aside                       # the models of the table, some fifteen minutes on one core
+    python -m benchmarks.kept_aside minilm-small minilm   # any others
+
+Needs SEMBLANCE_DATA. Scores are those of the published models through their graphs, as the service gives them.
+"""
+
+import argparse
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import spearmanr
+
+from benchmarks.report import RESULTS, ROOT, machine, table, write
+from contract.manifest import ScoreTask
+from training.corpora.files import read_rows
+from training.objectives.metrics import ranked
+from training.publishing.runtime import PublishedModel
+
+MODELS = ("avg-paraphrase", "gran", "minilm-small", "minilm")
+SECONDS = ("minilm", "minilm-cross")  # second stages of /rank
+TOP = 10  # that a second stage orders again
+BLOCK = 125  # answers or questions that one right one is found among
+BLOCKS = 4  # of each FAQ
+FAQS = {
+    "bank": ("bank-faq/hdfc-bank-faq.tsv.gz", "topic"),
+    "course": ("technical-course-faq/datatalks-faq.tsv.gz", "topic"),
+    "covid": ("covid-faq/covid-faq.tsv.gz", "source"),
+}
+Values = npt.NDArray[np.float64]
+Score = Callable[[Sequence[str], Sequence[str]], Values]  # n pairs -> their raw scores
+
+
+def scorer(model: PublishedModel, task: ScoreTask | None = None) -> Score:
+    """Raw scores of n pairs: by relevance, where the model has it, as /rank orders candidates."""
+    return lambda a, b: np.asarray(model.similarity(a, b, task or model.manifest.ranking_task).raw_score, np.float64)
+
+
+def milliseconds(model: PublishedModel) -> float:
+    """CPU time of a new answer of the FAQs (of a question with one, where the model reads both together)."""
+    pairs = [pair for blocks in faq_answers().values() for pair in blocks[0]]
+    questions, answers = [question for question, _ in pairs], [answer for _, answer in pairs]
+    started = time.process_time()
+    if model.manifest.encoder is None:
+        scorer(model)(questions, answers)
+    else:
+        model.embed(answers)
+    return 1000 * (time.process_time() - started) / len(pairs)
+
+
+def _blocks(rows: Sequence[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """Pairs of distinct questions and distinct answers in blocks of `BLOCK`, the same ones each time."""
+    one_each = {answer: (question, answer) for question, answer in dict(rows).items()}
+    shuffled = sorted(one_each.values())
+    random.Random(1).shuffle(shuffled)
+    return [shuffled[i : i + BLOCK] for i in range(0, BLOCKS * BLOCK, BLOCK) if len(shuffled[i : i + BLOCK]) == BLOCK]
+
+
+def faq_answers() -> dict[str, list[list[tuple[str, str]]]]:
+    """Real FAQs: (question, its answer)."""
+    found = {}
+    for name, (file, last) in FAQS.items():
+        rows = read_rows(name, file, ("question", "answer", "label", "group", last))
+        found[name] = _blocks([(r.text("question"), r.text("answer")) for r in rows if r.raw("label") == "1"])
+    return found
+
+
+def reworded_questions() -> dict[str, list[list[tuple[str, str]]]]:
+    """COVID-Q: (a question, another question of the same class, people's), one pair of each class."""
+    by_intent: dict[str, list[str]] = defaultdict(list)
+    for row in read_rows("covid-q", "covid-q/covid-q.tsv.gz", ("text", "intent", "source")):
+        if not row.raw("intent").startswith("#"):  # a single question without a class
+            by_intent[row.raw("intent")].append(row.text("text"))
+    return {"covid-q": _blocks([(texts[1], texts[0]) for texts in by_intent.values() if len(texts) > 1])}
+
+
+def first_of_block(score: Score, sets: Mapping[str, Sequence[Sequence[tuple[str, str]]]]) -> dict[str, float]:
+    """How often, 0..1, the right one of a block scores highest: a set each."""
+    return {
+        name: mean(float(row.argmax() == i) for block in blocks for i, row in enumerate(_square(score, block)))
+        for name, blocks in sets.items()
+    }
+
+
+def _square(score: Score, block: Sequence[tuple[str, str]]) -> Values:
+    """Scores of every question with every answer of a block [n, n]."""
+    asked = [question for question, _ in block for _ in block]
+    return score(asked, [answer for _ in block for _, answer in block]).reshape(len(block), len(block))
+
+
+def second_stage(first: Score, second: Score, sets: Mapping[str, Sequence[Sequence[tuple[str, str]]]]) -> float:
+    """How often the right one is first after the best `TOP` of each question were ordered again; mean of the sets."""
+    shares = []
+    for blocks in sets.values():
+        right = []
+        for block in blocks:
+            best = np.argsort(-_square(first, block), axis=1, kind="stable")[:, :TOP]
+            asked = [block[i][0] for i in range(len(block)) for _ in range(TOP)]
+            again = second(asked, [block[j][1] for j in best.ravel()]).reshape(len(block), TOP)
+            right += [float(best[i, again[i].argmax()] == i) for i in range(len(block))]
+        shares.append(mean(right))
+    return mean(shares)
+
+
+def groups(corpus: str, file: str, names: Sequence[str]) -> dict[str, list[tuple[str, str, bool]]]:
+    """(question, candidate, right) of the groups with a right and a wrong candidate."""
+    found: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
+    for row in read_rows(corpus, file, names):
+        found[row.raw("group")].append((row.text(names[0]), row.text(names[1]), row.raw("label") == "1"))
+    return {group: rows for group, rows in found.items() if len({right for _, _, right in rows}) > 1}
+
+
+def health() -> dict[str, list[tuple[str, str, bool]]]:
+    """MEDIQA: answers to consumers' health questions, graded by experts; 3 and 4 are right."""
+    names = ("question", "answer", "label", "group", "grade")
+    return groups("mediqa-health-answers", "mediqa-health-answers/mediqa2019-liveqa.tsv.gz", names)
+
+
+def related() -> dict[str, list[tuple[str, str, bool]]]:
+    """SemEval-2016 task 3B: forum questions related to one."""
+    names = ("a", "b", "label", "grade", "group")
+    return groups("semeval2016-questions", "semeval2016-questions/semeval2016-3B-train.tsv.gz", names)
+
+
+def mean_average_precision(score: Score, asked: Mapping[str, Sequence[tuple[str, str, bool]]]) -> float:
+    """Over the groups."""
+    flat = [(group, *each) for group, rows in asked.items() for each in rows]
+    scores = score([question for _, question, _, _ in flat], [candidate for _, _, candidate, _ in flat])
+    return ranked(scores, [right for *_, right in flat], [group for group, *_ in flat])["map"]
+
+
+def relatedness(score: Score) -> float:
+    """Spearman rho on STR-2022: people's order of 5,441 pairs by relatedness."""
+    rows = read_rows("str2022-semrel", "str2022-semrel/str2022-semrel-train.tsv.gz", ("a", "b", "rating", "source"))
+    found = score([row.text("a") for row in rows], [row.text("b") for row in rows])
+    return float(spearmanr(found, [float(row.raw("rating")) for row in rows]).statistic)
+
+
+def intents(model: PublishedModel) -> float:
+    """Share of texts whose nearest other text has the same intent, mean of three shops' bots and a city's."""
+    sets: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in read_rows("intents-hint3", "intents-hint3/hint3.tsv.gz", ("text", "intent", "split")):
+        sets[row.raw("intent").split("/")[0]].append((row.text("text"), row.raw("intent")))
+    for row in read_rows("intents-city-kit", "intents-city-kit/city-kit.tsv.gz", ("text", "intent")):
+        sets["city"].append((row.text("text"), row.raw("intent")))
+    shares = []
+    for rows in sets.values():
+        intent_of = dict(rows)
+        texts, labels = list(intent_of), np.array(list(intent_of.values()))
+        vectors = model.embed(texts)
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        cosines = vectors @ vectors.T
+        np.fill_diagonal(cosines, -2.0)
+        shared = np.array([np.count_nonzero(labels == label) > 1 for label in labels])
+        shares.append(float(np.mean((labels[cosines.argmax(axis=1)] == labels)[shared])))
+    return mean(shares)
+
+
+def measure(model: PublishedModel) -> dict[str, float]:
+    """The figures of a model that embeds each text alone."""
+    score = scorer(model)
+    answers = first_of_block(score, faq_answers())
+    return {
+        **{f"answer_{name}": value for name, value in answers.items()},
+        "answer": mean(answers.values()),
+        "question": mean(first_of_block(score, reworded_questions()).values()),
+        "health": mean_average_precision(score, health()),
+        "related": mean_average_precision(score, related()),
+        "relatedness": relatedness(scorer(model, "similarity")),
+        "intents": intents(model),
+        "milliseconds": milliseconds(model),
+    }
+
+
+def measure_second(first: PublishedModel, second: PublishedModel) -> dict[str, float]:
+    """The figures of two stages. Health answers and related questions are some ten: all are ordered by the second."""
+    score = scorer(second)
+    return {
+        "answer": second_stage(scorer(first), score, faq_answers()),
+        "question": second_stage(scorer(first), score, reworded_questions()),
+        "health": mean_average_precision(score, health()),
+        "related": mean_average_precision(score, related()),
+        "milliseconds": milliseconds(second),
+    }
+
+
+COLUMNS = {
+    "question": "FAQ by its question",
+    "answer": "FAQ by its answer",
+    "health": "health answers, MAP",
+    "related": "related questions, MAP",
+    "relatedness": "relatedness, rho",
+    "intents": "intents",
+}
+
+
+def main() -> None:
+    """Measure, print, and write the dated result, Markdown and JSON."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.kept_aside",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="ids of models that embed a text")
+    parser.add_argument("--second", action="append", metavar="MODEL", help=f"second stages [default: {SECONDS}]")
+    parser.add_argument("--models", type=Path, default=ROOT / "models")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    seconds = SECONDS if options.second is None else [name for name in options.second if name != "none"]
+    models = {
+        name: PublishedModel(options.models / name) for name in {**dict.fromkeys(options.ids), **dict.fromkeys(seconds)}
+    }
+    rows: list[dict[str, object]] = []
+    for name in options.ids:
+        rows.append({"model": name, **measure(models[name])})
+        for second in seconds:
+            if second != name:
+                rows.append({"model": name, "second": second, **measure_second(models[name], models[second])})
+    base = next((row["milliseconds"] for row in rows if row["model"] == "minilm" and "second" not in row), None)
+
+    def cells(row: Mapping[str, object]) -> list[str]:
+        values = [f"{value:.3f}" if isinstance(value := row.get(column), float) else "" for column in COLUMNS]
+        spent = row["milliseconds"]
+        assert isinstance(spent, float)
+        share = f" ({spent / base:.3f})" if isinstance(base, float) and "second" not in row else ""
+        name = f"{row['model']}, then {row['second']} on the best {TOP}" if "second" in row else str(row["model"])
+        return [name, *values, f"{spent:.2f}{share}"]
+
+    command = " ".join(
+        ["python -m benchmarks.kept_aside", *options.ids, *(f"--second {name}" for name in options.second or ())]
+    )
+    about = (
+        f"`{command}`. FAQs: the right one first of {BLOCK}, mean of three FAQs' answers (bank, course, Covid), and of "
+        f"COVID-Q's questions in other words. Intents: the nearest other text has the same one. CPU: milliseconds of "
+        f"one thread for a new answer (in two stages: for a candidate of the second), in brackets beside `minilm`. "
+        f"{machine('onnxruntime', 'numpy')}."
+    )
+    lines = table(["model", *COLUMNS.values(), "CPU ms"], [cells(row) for row in rows])
+    write(options.out, "kept-aside", "Quality and cost on sets kept aside", about, lines, {"rows": rows})
+
+
+if __name__ == "__main__":
+    main()
