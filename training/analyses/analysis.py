@@ -51,22 +51,21 @@ class Analysis:
     draw: Callable[[Data, Path], None]
     page: Callable[[Data], str]  # Markdown below the title
     pictures: Mapping[str, str]
-    least: int = 1  # how many recipes it needs
-    most: int | None = None
+    most: int | None = None  # recipes that it looks at
 
 
 def carry_out(analysis: Analysis, options: Options, folder: Path) -> Path:
     """Compute, write `data.json`, draw, write the page; returns the folder `<folder>/<name>`.
 
     Raises:
-        AnalysisError: too few or too many recipes, or a model that does not fit the analysis.
+        AnalysisError: too many recipes, or a model that does not fit the analysis.
         RunMissing: a run was not trained.
         CorpusError: a corpus is missing or malformed.
     """
-    count = len(options.recipes)
-    if count < analysis.least or (analysis.most is not None and count > analysis.most):
-        wanted = f"{analysis.least}" if analysis.least == analysis.most else f"at least {analysis.least}"
-        raise AnalysisError(f"{analysis.name} looks at {wanted} recipe(s), got {count}: {', '.join(options.recipes)}")
+    if analysis.most is not None and (count := len(options.recipes)) > analysis.most:
+        raise AnalysisError(
+            f"{analysis.name} looks at {analysis.most} recipe, got {count}: {', '.join(options.recipes)}"
+        )
     data = {"recipes": list(options.recipes), "seed": options.seed, **analysis.compute(options)}
     target = folder / analysis.name
     target.mkdir(parents=True, exist_ok=True)

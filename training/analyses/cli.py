@@ -15,24 +15,9 @@ if TYPE_CHECKING:
 
 def all_analyses() -> "dict[str, Analysis]":
     """Every analysis by name, in the order of the listing; imported here because they need torch and matplotlib."""
-    from training.analyses import (
-        curves,
-        data_amount,
-        disagreements,
-        ensembles,
-        interactions,
-        length,
-        malstm_space,
-        negatives,
-        neighbours,
-        norms,
-    )
-    from training.analyses.coverage import order, rare_words
-    from training.analyses.syntax import gate, gate_labels
-    from training.analyses.trials import cost, folds, gates
+    from training.analyses import interactions, length, malstm_space
 
-    first = (malstm_space, gate, gate_labels, length, data_amount, norms, neighbours)
-    modules = (*first, disagreements, negatives, curves, interactions, ensembles, order, rare_words, cost, folds, gates)
+    modules = (malstm_space, length, interactions)
     return {module.ANALYSIS.name: module.ANALYSIS for module in modules}
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from contract.text import split_words
 from training.analyses.analysis import COLOURS, MARKERS, Analysis, Data, Options, drawing
-from training.analyses.trained import Floats, cosines, gold, load
+from training.analyses.trained import Floats, cosines, load
 from training.corpora.readers import sts
 from training.objectives.metrics import graded
 from training.pairs import Pair
@@ -46,7 +46,7 @@ def by_bin(scores: Floats, ratings: Floats, where: npt.NDArray[np.int64]) -> lis
 def compute(options: Options) -> Data:
     """Every recipe on all pairs."""
     pairs = [pair for year, name in sts.TRANSFER_SETS for pair in sts.read(year, name)]
-    where, ratings = bins(pairs), gold(pairs)
+    where, ratings = bins(pairs), np.array([pair.target for pair in pairs], dtype=np.float64)
     rows = {
         name: by_bin(cosines(load(name, options.seed, options.runs), pairs), ratings, where) for name in options.recipes
     }

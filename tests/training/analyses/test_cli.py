@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from training.analyses.analysis import Analysis, AnalysisError, Options, as_text, carry_out
+from training.analyses.analysis import Analysis, Options, as_text, carry_out, rounded
 from training.analyses.cli import all_analyses, analyse
 from training.recipes import RECIPES
 
@@ -20,13 +20,6 @@ def command() -> typer.Typer:
     return app
 
 
-def curves_of(folder: Path, *recipes: str) -> None:
-    for name in recipes:
-        (folder / name / "seed-1").mkdir(parents=True)
-        lines = [json.dumps({"epoch": i, "selection": 0.5 + i / 10}) for i in range(3)]
-        (folder / name / "seed-1" / "metrics.jsonl").write_text("\n".join(lines) + "\n")
-
-
 def test_every_analysis_is_listed_and_looks_at_recipes_there_are() -> None:
     listed = CliRunner().invoke(command(), [], env={"COLUMNS": "200"}).output
     for analysis in ANALYSES.values():
@@ -34,37 +27,31 @@ def test_every_analysis_is_listed_and_looks_at_recipes_there_are() -> None:
         assert set(analysis.recipes) <= set(RECIPES)
 
 
-def test_an_analysis_writes_data_pictures_and_a_page(tmp_path: Path) -> None:
-    curves_of(tmp_path / "runs", "gran-avg", "gran-lstm")
-    places = ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(command(), ["curves", "--recipe", "gran-avg,gran-lstm", *places])
+def test_an_analysis_writes_data_pictures_and_a_page_and_draws_them_again(tmp_path: Path) -> None:
+    result = CliRunner().invoke(command(), ["interactions", "--recipe", "pwim-sick", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    folder = tmp_path / "out" / "curves"
-    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "data.json", "development.png"]
-    page = (folder / "README.md").read_text()
-    assert "python -m training analyse curves --recipe gran-avg,gran-lstm --seed 1" in page
-    assert "| gran-lstm | Margin | 50.0 | 70.0 | 70.0 | 2 of 2 |" in page
-    index = (tmp_path / "out" / "README.md").read_text()
-    assert "[Development score during training](curves/README.md)" in index
-    assert "gate" not in index  # it has no data here
-    assert (folder / "development.png").read_bytes()[:4] == b"\x89PNG"
-
-
-def test_drawing_alone_makes_the_same_files_again(tmp_path: Path) -> None:
-    curves_of(tmp_path / "runs", "gran-avg")
-    carry_out(ANALYSES["curves"], Options(("gran-avg",), 1, tmp_path / "runs"), tmp_path)
-    before = {path.name: path.read_bytes() for path in (tmp_path / "curves").iterdir()}
-    result = CliRunner().invoke(command(), ["curves", "--draw-only", "--out", str(tmp_path)])
+    folder = tmp_path / "interactions"
+    written = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert set(written) == {"README.md", "data.json", "interactions.png"}
+    assert written["interactions.png"][:4] == b"\x89PNG"
+    page = written["README.md"].decode()
+    assert "python -m training analyse interactions --recipe pwim-sick --seed 1" in page
+    assert "drum - drum" in page  # a word meets itself
+    index = (tmp_path / "README.md").read_text()
+    assert "(interactions/README.md)" in index
+    assert "malstm-space" not in index  # it has no data here
+    result = CliRunner().invoke(command(), ["interactions", "--draw-only", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    assert {path.name: path.read_bytes() for path in (tmp_path / "curves").iterdir()} == before
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == written
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["disagreements", "--recipe", "gran-avg"], "disagreements looks at 2 recipe(s), got 1: gran-avg"),
-        (["gate", "--recipe", "gran-1,gran-avg"], "gate looks at 1 recipe(s), got 2"),
-        (["curves", "--draw-only"], "data.json is not there"),
+        (["malstm-space", "--recipe", "malstm-sick,malstm-paper"], "malstm-space looks at 1 recipe, got 2"),
+        (["interactions", "--recipe", "no-such-model"], "no-such-model is not published"),
+        (["interactions", "--recipe", "minilm"], "minilm shows nothing: it is no interaction model"),
+        (["length", "--draw-only"], "data.json is not there"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(tmp_path: Path, arguments: list[str], expected: str) -> None:
@@ -81,8 +68,6 @@ def test_a_page_tells_what_was_looked_at(tmp_path: Path) -> None:
     assert page.splitlines()[0] == "# Title"
     assert "Source. Made by `python -m training analyse toy --recipe a,b --seed 3` from `data.json`." in page
     assert page.endswith("n is 1\n")
-    with pytest.raises(AnalysisError, match="toy looks at at least 1 recipe"):
-        carry_out(toy, Options((), 1, tmp_path), tmp_path)
 
 
 def test_numbers_of_a_list_share_a_line() -> None:
@@ -91,3 +76,7 @@ def test_numbers_of_a_list_share_a_line() -> None:
     assert json.loads(text) == data
     assert '"a": [1, -2.5, 1e-07]' in text
     assert "[3, 4]" in text
+
+
+def test_values_are_rounded_all_the_way_down() -> None:
+    assert rounded({"a": [0.1234567, {"b": (2.0000001, 3)}]}) == {"a": [0.12346, {"b": [2.0, 3]}]}

@@ -1,6 +1,5 @@
 """Figures that stand in no mean: tweets of PIT-2015, and PPDB's rated phrases (Wieting et al. 2016, Table 3)."""
 
-import json
 from pathlib import Path
 
 from training.publishing.apart import ApartFile
@@ -57,20 +56,7 @@ def apart(folder: Path) -> str:
             )
         )
     head = ("model", "PIT-2015 r", "paper", "PPDB phrases rho", "paper", "on")
-    return "\n\n".join(filter(None, (_INTRO, table(head, rows), _rare_words(folder.parent / "rare-words"))))
-
-
-def _rare_words(folder: Path) -> str:
-    """The correlation of section 5.1, where that analysis was made."""
-    if not (folder / "data.json").is_file():
-        return ""
-    data = json.loads((folder / "data.json").read_text(encoding="utf-8"))
-    return (
-        f"**Rare words** (section 5.1; [analysis](rare-words/README.md)): over {len(data['sets'])} sets, Spearman's "
-        f"rho x 100 of `{data['recipes'][0]}` between a set's share of rare words and its score over the shared task's "
-        f"75th percentile: {100 * data['running']:.1f} for running words, {100 * data['distinct']:.1f} for distinct "
-        "ones; the paper's -45.1, of 22 sets."
-    )
+    return f"{_INTRO}\n\n{table(head, rows)}"
 
 
 def _hundred(value: float | None) -> str:

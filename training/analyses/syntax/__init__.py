@@ -1,1 +1,0 @@
-"""What syntax says of the gate: parts of speech, and dependency labels."""
