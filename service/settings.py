@@ -143,8 +143,8 @@ class Settings(BaseSettings):
     max_held_bytes: int = Field(
         default=256 * 1_048_576,
         ge=1,
-        description="bytes of bodies that have begun to arrive and not ended; beyond, the oldest of the address that "
-        "holds most is refused (429)",
+        description="bytes that callers may make a process hold: heads, bodies with what they become, answers that are "
+        "not read; beyond, requests of the address that holds most are given up (429)",
     )
     max_queue_seconds: float = Field(
         default=2.0,

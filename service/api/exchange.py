@@ -1,6 +1,6 @@
 """What is known of one request on its way: filled in by the middleware it passes and by its route, read by the log."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 from starlette.types import Scope
@@ -16,8 +16,8 @@ class Exchange:
     """One request and its answer."""
 
     __slots__ = (
-        "arrived", "began", "caller", "family", "give_up", "headers", "id", "model", "received", "route", "started",
-        "status", "timings",
+        "arrived", "began", "caller", "family", "headers", "id", "model", "received", "route", "started", "status",
+        "timings",
     )  # fmt: skip
 
     def __init__(self, identity: str, began: float, received: Mapping[bytes, bytes]) -> None:
@@ -31,7 +31,6 @@ class Exchange:
         self.model = NO_MODEL  # that answers, with its version where it has one
         self.timings: Timings | None = None  # of a request that scores
         self.arrived = False  # whether the whole body was read
-        self.give_up: Callable[[Exception], None] | None = None  # ends the work with this error, while there is some
         self.started = False  # whether the answer's head was sent
         self.status = 500
         self.headers: list[tuple[bytes, bytes]] = []  # of every answer

@@ -10,7 +10,8 @@ from service.api.operation import Operation
 from service.api.route import Table
 from service.http.closing import Closing
 from service.http.guard import Callers, Keys
-from service.http.limits import Admission, Arrival, Deadline, Held
+from service.http.held import Held
+from service.http.limits import Admission, Arrival, Deadline, held_of
 from service.http.pages import Pages
 from service.http.rate_limit import Rate, RateLimit
 from service.http.record import Errors, Record, RequestId
@@ -27,7 +28,7 @@ class Scoring:
     def __init__(self, service: Service, *, spans: bool) -> None:
         """Prepare; with `spans` timings keep when each phase began."""
         self.pending: Callable[[], int] = lambda: 0
-        self.held = Held(max(service.settings.max_held_bytes, service.settings.max_body_bytes))  # one whole body
+        self.held = Held(max(service.settings.max_held_bytes, held_of(service.settings.max_body_bytes)))  # at least one
         self._settings = service.settings
         self._spans = spans
 
@@ -36,9 +37,9 @@ class Scoring:
         if not operation.scores:
             return app
         settings = self._settings
-        app = Arrival(app, settings.max_body_bytes, self.held, operation.media)
+        app = Arrival(app, settings.max_body_bytes, operation.media)
         app = Deadline(app, settings.request_timeout)
-        return Admission(app, lambda: self.pending() - self.held.bodies, settings.max_in_flight, spans=self._spans)
+        return Admission(app, lambda: self.pending(), settings.max_in_flight, spans=self._spans)
 
 
 class Application:

@@ -11,14 +11,17 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from uvicorn._types import HTTPScope
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from service.errors import HeadTimeout, HeadTooLarge, NotHttp, RequestError
+from service.errors import HeadTimeout, HeadTooLarge, NotHttp, Overloaded, RequestError
 from service.http.crowd import Crowd, client_of
+from service.http.held import Held
+from service.http.time_limit import ClientLeft
 from service.observe.logs import ThrottledWarning
 
 log = logging.getLogger(__name__)
@@ -28,9 +31,12 @@ CLOSE = (b"connection", b"close")
 MAX_HEAD_BYTES = 65_536  # of a request line and its headers
 MAX_HEADERS = 100  # each costs some 200 bytes, however short it is
 MAX_GAP_BYTES = 16_384  # received without a byte of a body while one is expected: sizes of chunks, and what they carry
+PIECE_BYTES = 16  # on average, that pieces of a body must have: each costs a call
 LINGER_SECONDS = 2.0  # in which a client may read the answer to a request whose body it still sends
 MAX_PIPELINED = 16  # waiting requests of one connection
 LEAST_PACE = 4096  # bytes a second that a slow client must read of an answer
+FEW_BYTES = 16_384  # of a body: so little is not counted in what is held; the number of requests bounds it
+_REQUEST_BYTES, _HEADER_BYTES = 8192, 256  # that a request takes beside its texts, and each of its headers
 _HEADERS = b"content-type: application/json\r\nx-content-type-options: nosniff\r\nconnection: close\r\n"
 _refused = ThrottledWarning(log, "connections are closed for what is sent on them")
 
@@ -44,6 +50,7 @@ class Connection(HttpToolsProtocol):
         seconds: float,
         send_seconds: float,
         crowd: Crowd["Connection"],
+        held: Held,
         made: Callable[[], None],
         **others: Any,
     ) -> None:
@@ -54,33 +61,40 @@ class Connection(HttpToolsProtocol):
             seconds: limit for the head of a request.
             send_seconds: after which a client that does not read is disconnected.
             crowd: all connections, among which this one is.
+            held: what all of them hold.
             made: called when the connection is made.
             others: of uvicorn.
         """
         super().__init__(*arguments, **others)
         self.left = False  # whether the client left before its answer was complete
+        self.address = ""
         self._crowd = crowd
+        self._held = held
+        self._holds = False  # whether it has an entry there
+        self._taken_bytes = 0  # of the body, that the application has
+        self._unread = False  # whether more is written than the client reads
         self._made = made
         self._seconds = seconds
         self._deadline: asyncio.TimerHandle | None = None
         self._in_head = False
         self._head_bytes = 0  # that no head has ended yet
         self._header_bytes = 0  # of the head that is being parsed
-        self._gap_bytes = 0
+        self._gap_bytes = self._body_bytes = self._pieces = 0
         self._lost = asyncio.Event()
-        self._in_body = self._got_body = self._ended = False  # the last two: within the data that is being parsed
+        self._in_body = self._progressed = self._ended = False  # the last two: within the data that is being parsed
         self._send_seconds = send_seconds
         self._send_deadline: asyncio.TimerHandle | None = None
         self._unsent = 0
         self._running: RequestResponseCycle | None = None  # the request being answered
-        self._when_left: Callable[[], None] | None = None
+        self._end: Callable[[Exception | type[Exception]], None] | None = None  # ends its work
         self._error: RequestError | None = None  # found in a callback of the parser
         self._deaf = False  # whether incoming data is ignored; the answers under way are the last ones
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Start the clock for the first request."""
         super().connection_made(transport)
-        self._crowd.add(self, client_of(self.client[0] if self.client else ""))
+        self.address = client_of(self.client[0] if self.client else "")
+        self._crowd.add(self, self.address)
         self._start_clock(self.timeout_keep_alive)  # as long as between two requests
         self._made()
 
@@ -89,19 +103,40 @@ class Connection(HttpToolsProtocol):
         self._stop_clock()
         self._stop_send_clock()
         self._crowd.remove(self)
+        self._held.hold(self, 0)
         self._lost.set()
         running = self._running
         if running is not None and not running.response_complete:
             self.left = running.disconnected = True  # uvicorn notifies only the last of several pipelined requests
             running.message_event.set()
-            if self._when_left is not None:
-                self._when_left()
+            if self._end is not None:
+                self._end(ClientLeft)
         self.pipeline.clear()
         super().connection_lost(exc)
 
-    def when_left(self, call: Callable[[], None]) -> None:
-        """Set the callback for a client that leaves before the answer to the current request is complete."""
-        self._when_left = call
+    def ended_by(self, end: Callable[[Exception | type[Exception]], None]) -> None:
+        """Set what ends the work for the current request, by an error: the client leaves, or holds too much."""
+        self._end = end
+
+    def took(self, size: int) -> None:
+        """The application has so many bytes of the current request's body, or of what it made of it."""
+        self._taken_bytes = size
+        self._account()
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it waits for its client: for the rest of a request, or for an answer to be read."""
+        return self._unread or not self._crowd.is_busy(self)
+
+    def give_up(self, error: Overloaded) -> None:
+        """End the current request, so that nothing of it is held."""
+        running = self._running
+        if self._unread or self.pipeline:
+            self.transport.abort()
+        elif self._end is not None and running is not None and not running.response_started:
+            self._end(error)
+        else:
+            self._refuse(error)
 
     def expects_much(self) -> bool:
         """Whether more of the current request's body may come than is worth reading after its answer."""
@@ -120,8 +155,11 @@ class Connection(HttpToolsProtocol):
                 await self._lost.wait()
 
     def leave(self) -> None:
-        """Close an idle connection, to make room."""
-        if not self.transport.is_closing():
+        """Close a connection that is idle or waits for the rest of a request, to make room."""
+        running = self._running
+        if running is not None and running.more_body and not running.response_started:
+            self._refuse(Overloaded("there are as many connections as this process may have"))
+        elif not self.transport.is_closing():
             self._close()
 
     def data_received(self, data: bytes) -> None:
@@ -130,7 +168,7 @@ class Connection(HttpToolsProtocol):
             return
         self._unset_keepalive_if_required()
         was_in_head = self._in_head
-        self._got_body = self._ended = False
+        self._progressed = self._ended = False
         self._parse(data)
         if self._deaf:
             self._stop_clock()
@@ -149,18 +187,39 @@ class Connection(HttpToolsProtocol):
         else:
             if self._deadline is not None:
                 self._stop_clock()
-            self._gap_bytes = 0 if self._got_body or not self.cycle.more_body else self._gap_bytes + len(data)
+            self._gap_bytes = 0 if self._progressed or not self.cycle.more_body else self._gap_bytes + len(data)
             if self._gap_bytes > MAX_GAP_BYTES:
                 self._refuse(NotHttp(f"{MAX_GAP_BYTES} bytes of a request in chunks without one of its body"))
                 return
-        if self.flow.read_paused and self._held_bytes() <= HIGH_WATER_LIMIT:
+        waiting = self._in_head or self.cycle.more_body or self.pipeline
+        if self._holds or waiting or len(self.cycle.body) > FEW_BYTES:
+            self._account()
+        if self.flow.read_paused and self._waiting_bytes() <= HIGH_WATER_LIMIT:
             self.flow.resume_reading()  # to notice when the client leaves
 
-    def _held_bytes(self) -> int:
+    def _waiting_bytes(self) -> int:
         """Bytes of bodies received and not yet read by the application."""
         if self.pipeline:
             return sum(len(cycle.body) for cycle, _ in self.pipeline)
         return len(self.cycle.body) if self.cycle is not None and self.cycle.more_body else 0
+
+    def _account(self) -> None:
+        """Count what is held of this connection; of a small request that has arrived nothing."""
+        size = self._taken_bytes
+        if self._in_head:
+            size += 2 * self._head_bytes  # by the parser too
+        running = self._running
+        if running is not None and not running.response_complete:
+            if running.more_body or self.pipeline or self._unread:
+                size += _size_of(running)
+            elif len(running.body) > FEW_BYTES:
+                size += len(running.body)
+        size += sum(_size_of(cycle) for cycle, _ in self.pipeline)
+        if self._unread:
+            size += self.transport.get_write_buffer_size()
+        if (size or self._holds) and not self._lost.is_set():
+            self._holds = size > 0
+            self._held.hold(self, size)
 
     def _parse(self, data: bytes) -> None:
         while data:
@@ -184,7 +243,8 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a head."""
-        self._in_body, self._header_bytes = False, 0
+        self._in_body = False
+        self._header_bytes = self._body_bytes = self._pieces = 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -203,8 +263,16 @@ class Connection(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
-        """Add to the body."""
-        self._got_body = True
+        """Add to the body.
+
+        Raises:
+            NotHttp: it comes in pieces that are too small, and the parser stops.
+        """
+        self._progressed = True
+        self._body_bytes += len(body)
+        self._pieces += 1
+        if PIECE_BYTES * self._pieces > MAX_GAP_BYTES + self._body_bytes:
+            self._stop_parsing("a body in very small pieces")
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
@@ -222,7 +290,7 @@ class Connection(HttpToolsProtocol):
         hosts = [name for name, _ in self.headers].count(b"host")
         if hosts > 1 or (not hosts and self.parser.get_http_version() != "1.0"):
             self._stop_parsing(f"a request has one Host header; found {hosts}")
-        self._in_body = True
+        self._in_body = self._progressed = True
         super().on_headers_complete()
         if self.cycle is not None and self.cycle.scope is self.scope:
             extensions: dict[str, Any] = {CONNECTION: self}
@@ -237,23 +305,32 @@ class Connection(HttpToolsProtocol):
         self._ended = True
         if not self.parser.should_upgrade():
             super().on_message_complete()
+            if self._running is self.cycle and not self.cycle.response_complete:
+                self._crowd.busy(self)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
-        self._crowd.busy(self)
+        if not cycle.more_body:  # it waited behind others
+            self._crowd.busy(self)
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
-        """Forget the callback of the answered request, and its extensions.
+        """Forget the answered request: an idle connection holds nothing of it.
 
-        They refer to the request, which refers to them: left alone, all requests would wait for the garbage collector,
-        and their thousands of objects would be freed in one pause of tens of milliseconds.
+        Its extensions refer to the request, which refers to them: left alone, all requests would wait for the garbage
+        collector, and their thousands of objects would be freed in one pause of tens of milliseconds.
         """
-        self._when_left = None
+        self._end = None
+        self._taken_bytes = 0
         if self._running is not None:
             self._running.scope.get("extensions", {}).clear()
+            if self._running is self.cycle and self.scope is self.cycle.scope:  # no other head has begun
+                self.url, self.headers = b"", []
+                self.scope = self.cycle.scope = cast(HTTPScope, {})
         self._crowd.idle(self)
         super().on_response_complete()
+        if self._holds:
+            self._account()
         if self.transport.is_closing():
             self._start_send_clock()
 
@@ -261,10 +338,14 @@ class Connection(HttpToolsProtocol):
         """Start the clock for a client that does not read."""
         super().pause_writing()
         self._start_send_clock()
+        self._unread = True
+        self._account()
 
     def resume_writing(self) -> None:
         """Stop that clock."""
         super().resume_writing()
+        self._unread = False
+        self._account()
         if not self.transport.is_closing():
             self._stop_send_clock()
 
@@ -328,3 +409,10 @@ class Connection(HttpToolsProtocol):
             head = b"%s%scontent-length: %d\r\n\r\n" % (STATUS_LINE[error.status], _HEADERS, len(body))
             self.transport.write(head + body)
             self._close()
+
+
+def _size_of(cycle: RequestResponseCycle) -> int:
+    """What a request takes with what has arrived of its body, in bytes."""
+    scope = cycle.scope
+    texts = sum(len(name) + len(value) + _HEADER_BYTES for name, value in scope["headers"])
+    return _REQUEST_BYTES + texts + 3 * (len(scope["raw_path"]) + len(scope["query_string"])) + len(cycle.body)

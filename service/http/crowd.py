@@ -1,4 +1,4 @@
-"""Who is connected, by address, and who of them waits for nothing: for room when there are too many."""
+"""Who is connected, by address, and who of them waits for no answer: for room when there are too many."""
 
 import logging
 import os
@@ -12,21 +12,22 @@ from service.observe.logs import ThrottledWarning
 log = logging.getLogger(__name__)
 _IPV6_CLIENT = 64  # bits of the prefix: a client usually has the whole network of 2^64 addresses
 _LEAST_SPARE = 16  # files that the process may open besides: Redis, models that are reloaded, /proc
-_MADE_ROOM = "idle connections are closed: there are nearly as many as this process may open files"
+_EACH_BYTES = 16_384  # of memory, that an idle connection takes
+_MADE_ROOM = "connections that wait for no answer are closed: there are as many as this process may have"
 
 
 class Leaving(Protocol):
     """A connection."""
 
     def leave(self) -> None:
-        """Close it, while it is idle."""
+        """Close it, while it waits for no answer."""
 
 
 C = TypeVar("C", bound=Leaving)
 
 
 class Crowd(Generic[C]):
-    """The connections of one process."""
+    """The connections of one process. One is idle until a whole request has arrived, and after its answer."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -35,7 +36,7 @@ class Crowd(Generic[C]):
         self._number: dict[str, int] = {}  # of each address
         self._idle: dict[str, dict[C, None]] = {}  # of each address, the longest idle first
         self._made_room = ThrottledWarning(log, _MADE_ROOM)
-        self.waiting = 0  # connections whose request is not answered
+        self.waiting = 0  # connections whose request has arrived and is not answered
 
     def __len__(self) -> int:
         """The number of connections."""
@@ -66,8 +67,13 @@ class Crowd(Generic[C]):
             if not self._number[address]:
                 del self._number[address]
 
+    def is_busy(self, connection: C) -> bool:
+        """Whether its request has arrived and is not answered."""
+        address = self._address.get(connection)
+        return address is not None and connection not in self._idle.get(address, {})
+
     def busy(self, connection: C) -> None:
-        """Its request is being answered."""
+        """Its request has arrived."""
         address = self._address.get(connection)
         if address is not None and connection in (idle := self._idle.get(address, {})):
             self.waiting += 1
@@ -83,12 +89,17 @@ class Crowd(Generic[C]):
             idle[connection] = None
 
 
-def most_connections() -> int:
-    """How many there may be: as many files as this process may open, less those that it has, and some to spare."""
+def most_connections(held_bytes: int) -> int:
+    """How many there may be.
+
+    As many as fit into `held_bytes`, and as many files as this process may open, less those that it has, and some to
+    spare.
+    """
+    most = held_bytes // _EACH_BYTES
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
-        return sys.maxsize
-    return max(1, soft - len(os.listdir("/proc/self/fd")) - max(_LEAST_SPARE, soft // 16))
+    if soft != resource.RLIM_INFINITY:
+        most = min(most, soft - len(os.listdir("/proc/self/fd")) - max(_LEAST_SPARE, soft // 16))
+    return max(1, most)
 
 
 def client_of(address: str) -> str:

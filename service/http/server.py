@@ -60,6 +60,7 @@ class Server(uvicorn.Server):
                     seconds=settings.request_timeout,
                     send_seconds=settings.send_timeout,
                     crowd=self._crowd,
+                    held=app.scoring.held,
                     made=self._made,
                 ),
                 timeout_keep_alive=settings.keep_alive_seconds,
@@ -90,7 +91,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self._lag.start()
         self._listening = [listening.dup() for server in self.servers for listening in server.sockets]
-        self._crowd.most = most_connections()
+        self._crowd.most = most_connections(self._app.scoring.held.most)
         for listening in self._listening:
             listening.setblocking(False)
         if sockets:

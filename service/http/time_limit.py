@@ -15,8 +15,8 @@ class ClientLeft(Exception):
 class TimeLimit:
     """Cancels the current task inside the block `with TimeLimit(seconds):`.
 
-    The block then raises `TimeoutError` when the time is over, `ClientLeft` after a call of `leave`, or the error of
-    `end`. After a call of `stop` it goes on to its end.
+    The block then raises `TimeoutError` when the time is over, or the error of `end`. After a call of `stop` it goes on
+    to its end.
     """
 
     __slots__ = ("_ended_by", "_entered", "_task", "_timer")
@@ -29,10 +29,6 @@ class TimeLimit:
         self._entered = True
         self._ended_by: Exception | type[Exception] | None = None
         self._timer = loop.call_later(seconds, self.end, TimeoutError)
-
-    def leave(self) -> None:
-        """End the block, because the client has left; no effect after the block."""
-        self.end(ClientLeft)
 
     def end(self, by: Exception | type[Exception]) -> None:
         """End the block with an error; no effect after the block."""

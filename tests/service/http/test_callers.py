@@ -31,7 +31,7 @@ MB = 1_048_576
 @asynccontextmanager
 async def serving(models: Path, **settings: object) -> AsyncIterator[tuple[Application, Address]]:
     """A server in this event loop, on a port of its own."""
-    chosen = Settings(models_dir=models, port=0, shutdown_grace_seconds=1, **settings)  # type: ignore[arg-type]
+    chosen = Settings(models_dir=models, port=0, shutdown_grace_seconds=1, preload=("all",), **settings)  # type: ignore[arg-type]
     app = create_app(chosen)
     server = Server(app, chosen)
     server.config.load()
@@ -264,7 +264,8 @@ def test_bodies_that_do_not_arrive_take_nobodys_place(models: Path) -> None:
             for _, out in slow:
                 out.write(whole[:begun])
                 await asyncio.sleep(0.01)
-            await until(lambda: app.scoring.pending() == len(slow), "all wait for their bodies")
+            await until(lambda: in_flight(app) == len(slow), "all wait for their bodies")
+            assert app.scoring.pending() == 0
             incoming, out = await asyncio.open_connection(*address)
             out.write(whole)
             assert (await incoming.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")

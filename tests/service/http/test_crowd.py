@@ -11,9 +11,9 @@ import uvloop
 
 from service.http import crowd
 from service.http.crowd import Crowd, most_connections
-from tests.service.http.test_callers import post, serving, until
+from tests.service.http.test_callers import serving
 from tests.service.http.test_connection import question
-from tests.service.process.test_process import BODY, NEEDED_SECONDS, running
+from tests.service.process.test_process import NEEDED_SECONDS, running
 
 FILES = 64
 
@@ -62,17 +62,18 @@ def test_who_is_busy_stays_and_a_newcomer_leaves_if_all_are() -> None:
     assert (len(many), many.waiting) == (1, 1)
 
 
-def test_there_may_be_as_many_as_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_may_be_as_many_as_files_and_as_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (10_000, 20_000))
-    assert 8000 < most_connections() < 10_000
+    assert 8000 < most_connections(1 << 40) < 10_000
+    assert most_connections(16_384 * 500) == 500
     monkeypatch.setattr(resource, "getrlimit", lambda _: (3, 3))
-    assert most_connections() == 1
+    assert most_connections(1 << 40) == 1
 
 
 def test_one_address_with_idle_connections_leaves_room_for_others(
     models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("service.http.server.most_connections", lambda: 20)
+    monkeypatch.setattr("service.http.server.most_connections", lambda _: 20)
 
     async def trial() -> None:
         async with serving(models) as (_, address):
@@ -112,30 +113,3 @@ def test_three_hundred_idle_connections_and_few_files(models: Path) -> None:
                     assert connection.recv(65536).startswith(b"HTTP/1.1 200")
     finally:
         service.__exit__(None, None, None)
-
-
-def test_bodies_that_stay_away_take_no_room_of_other_addresses(models: Path) -> None:
-    async def trial() -> None:
-        async with serving(models, max_body_bytes=50_000, max_held_bytes=100_000) as (app, address):
-            held = app.scoring.held
-            stalled = []
-            for _ in range(4):
-                incoming, out = await asyncio.open_connection(*address, local_addr=("127.0.0.2", 0))
-                out.write(b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-length: 40000\r\n\r\n" + b" " * 30_000)
-                stalled.append((incoming, out))
-                await asyncio.sleep(0.05)
-            first = await stalled[0][0].readline()
-            assert first.startswith(b"HTTP/1.1 429")  # the fourth was too many, and this one the oldest
-            assert held.bodies == 3
-            incoming, out = await asyncio.open_connection(*address)
-            whole = post(BODY, spaces=35_000)
-            out.write(whole[:-10])  # more than any of them, and less than all
-            await until(lambda: held.bodies == 3 and held.bytes > 90_000, "the next of them is given up")
-            out.write(whole[-10:])
-            assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
-            assert (await stalled[1][0].readline()).startswith(b"HTTP/1.1 429")
-            for _, each in [*stalled, (incoming, out)]:
-                each.close()
-            await until(lambda: held.bodies == held.bytes == 0, "nothing is held of who has left")
-
-    uvloop.run(trial())

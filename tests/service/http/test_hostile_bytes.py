@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,6 +76,16 @@ def test_short_headers_are_counted(url: str) -> None:
     assert raw(url, question(*lines[: MAX_HEADERS - 5])).startswith(b"HTTP/1.1 200")
 
 
+def test_a_body_may_come_after_a_large_head(url: str) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    head, _, body = question(f"x-large: {'a' * 2 * MAX_GAP_BYTES}").partition(b"\r\n\r\n")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(head + b"\r\n\r\n")
+        time.sleep(0.1)
+        connection.sendall(body)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
 @pytest.mark.parametrize("expect", [b"", b"expect: 100-continue\r\n"], ids=["at once", "after it was asked for"])
 def test_what_follows_a_refused_body_is_no_request(url: str, expect: bytes) -> None:
     head = (
@@ -111,7 +122,7 @@ def test_a_body_that_nobody_reads_in_small_chunks_is_not_parsed(
     url: str, was: bytes, instead: bytes, status: bytes
 ) -> None:
     head = CHUNKED.replace(was, instead)
-    answer = sent_until_closed(url, head, *[b"1\r\na\r\n" * 10_000] * 20, b"0\r\n\r\n" + question())
+    answer = sent_until_closed(url, head, *[b"40\r\n%s\r\n" % (b"a" * 64) * 2000] * 20, b"0\r\n\r\n" + question())
     assert answer.startswith(b"HTTP/1.1 " + status)
     assert b"\r\nconnection: close\r\n" in answer
     assert answer.count(b"HTTP/1.1 ") == 1

@@ -59,8 +59,8 @@ async def test_a_client_that_leaves_ends_the_block() -> None:
 
     async def work() -> None:
         with TimeLimit(60) as limit:
-            loop.call_soon(limit.leave)
-            loop.call_soon(limit.leave)  # told twice
+            loop.call_soon(limit.end, ClientLeft)
+            loop.call_soon(limit.end, ClientLeft)  # told twice
             await asyncio.sleep(60)
 
     with pytest.raises(ClientLeft):
@@ -71,7 +71,7 @@ async def test_a_client_that_leaves_ends_the_block() -> None:
 async def test_a_client_that_leaves_afterwards_ends_nothing() -> None:
     with TimeLimit(60) as limit:
         pass
-    limit.leave()
+    limit.end(ClientLeft)
     await asyncio.sleep(0)
 
 
