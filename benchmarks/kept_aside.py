@@ -103,7 +103,7 @@ def second_stage(first: Score, second: Score, sets: Mapping[str, Sequence[Sequen
         for block in blocks:
             best = np.argsort(-_square(first, block), axis=1, kind="stable")[:, :TOP]
             asked = [block[i][0] for i in range(len(block)) for _ in range(TOP)]
-            again = second(asked, [block[j][1] for j in best.ravel()]).reshape(len(block), TOP)
+            again = second(asked, [block[int(j)][1] for j in best.ravel()]).reshape(len(block), TOP)
             right += [float(best[i, again[i].argmax()] == i) for i in range(len(block))]
         shares.append(mean(right))
     return mean(shares)

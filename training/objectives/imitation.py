@@ -2,6 +2,8 @@
 
 Loss: 1 - cosine to the teacher's vector, and ten times the mean squared difference of the two matrices of cosines. Not
 from a paper; the second term is that of `training.objectives.teacher_cosine`. The texts of a batch are of like length.
+
+Afterwards `AnswersObjective`: questions find their own answers among those of the batch.
 """
 
 from collections.abc import Iterator
@@ -10,15 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn.functional import cosine_similarity
+from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from training.architectures.models import Batch, SiameseModel
 from training.objectives.development import GradedSets
-from training.objectives.parts.batches import Indices, Sentences, shard
+from training.objectives.parts.batches import Indices, Sentences, shard, shuffled
 from training.objectives.parts.losses import cosine_matrix_loss, total_of
 
 PRODUCTS = 10.0  # weight of the products
 WINDOW = 50  # batches whose texts are ordered by length together
+SHARPNESS = 20.0  # of cosines before the softmax over a batch's answers
+NEAR = 5.0  # weight of 1 - cosine to the teacher beside it
 
 
 class Student(SiameseModel):
@@ -73,6 +77,63 @@ class ImitationObjective:
             {
                 "vectors": (1 - cosine_similarity(student, target)).mean(),
                 "products": PRODUCTS * cosine_matrix_loss(student, target),
+            }
+        )
+
+    def evaluate(self) -> dict[str, float]:
+        """Mean Pearson r over the development sets."""
+        return self.development.evaluate(self.model)
+
+    def generators(self) -> list[torch.Generator]:
+        """None: batches depend on seed and epoch alone."""
+        return []
+
+
+class AnswersObjective:
+    """Each question's own answer among those of the batch, both ways, while vectors stay near the teacher's.
+
+    Softmax over the batch: M. Henderson et al., "Efficient Natural Language Response Suggestion for Smart Reply", 2017,
+    section 4.4. Not counted as wrong is what the teacher rates above the right one (A. Solatorio, GISTEmbed, 2024).
+    """
+
+    def __init__(
+        self,
+        model: Student,
+        sentences: Sentences,
+        teacher: npt.NDArray[np.float16],
+        pairs: Indices,
+        development: GradedSets,
+        batch_size: int,
+        seed: int,
+    ) -> None:
+        """`pairs` [p, 2]: places of a question and its answer among the n sentences, whose vectors are [n, D]."""
+        self.model = model
+        self.sentences, self.teacher, self.pairs, self.development = sentences, teacher, pairs, development
+        self.batch_size, self.seed = batch_size, seed
+
+    def steps(self) -> int:
+        """Full batches of an epoch."""
+        return len(self.pairs) // self.batch_size
+
+    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+        """Places of pairs, in a random order."""
+        for order in shuffled(len(self.pairs), self.batch_size, self.seed, epoch, drop_last=True):
+            yield shard(order, rank, world)
+
+    def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
+        """Both terms."""
+        sides = [self.pairs[batch, side] for side in (0, 1)]
+        q, a = (normalize(self.model.encode(self.sentences.batch(side)), dim=1) for side in sides)
+        tq, ta = (normalize(torch.from_numpy(self.teacher[side].astype(np.float32)), dim=1) for side in sides)
+        rated = tq @ ta.T
+        own = torch.eye(len(batch), dtype=torch.bool)
+        unsure = (rated >= rated.diagonal()[:, None]) | (rated >= rated.diagonal()[None, :])
+        logits = (SHARPNESS * q @ a.T).masked_fill(unsure & ~own, -torch.inf)
+        right = torch.arange(len(batch))
+        return total_of(
+            {
+                "answers": (cross_entropy(logits, right) + cross_entropy(logits.T, right)) / 2,
+                "vectors": NEAR * (1 - (torch.cat([q * tq, a * ta])).sum(1)).mean(),
             }
         )
 

@@ -1,11 +1,11 @@
-"""`minilm-small`: three of MiniLM's six layers, taught MiniLM's vectors.
+"""`minilm-small`: three of MiniLM's six layers, taught MiniLM's vectors, then to find the answers of questions.
 
 The student starts from layers 0, 2 and 5, the word table (frozen: few texts would move common words only) and the
 positions. Every step resumes: the teacher's vectors lie in blocks, the training in checkpoints.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +17,11 @@ from training.architectures.models import Precision
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig, load_weights
 from training.corpora.readers import stsb
 from training.objectives.development import GradedSets
-from training.objectives.imitation import ImitationObjective, Student
+from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.loop import Result, train
-from training.sources.imitated import imitated_texts
+from training.sources.imitated import answers, imitated_texts
 from training.teacher.encoder import CHUNK, bfloat16_is_fast, encode_cached
 
 TOKENIZER = "tokenizer.json"
@@ -40,6 +40,9 @@ class StudentConfig:
     batch_size: int = 64
     learning_rate: float = 3e-4  # rises over the first steps, then falls in a line to zero
     clip: float = 1.0
+    # Then: questions with their right answers, of the texts whose vectors are at hand.
+    answer_epochs: int = 1
+    answer_learning_rate: float = 5e-5
 
 
 class Reader:
@@ -127,5 +130,14 @@ def teach(config: StudentConfig, folder: Path, runs: Path, seed: int) -> tuple[S
     )
     schedule = Schedule(config.epochs, config.batch_size, decay="warm", keep="last")
     result = train(objective, optimiser, schedule, runs / NAME / f"seed-{seed}", seed=seed)
+    if config.answer_epochs:
+        place = {text: i for i, text in enumerate(texts)}
+        pairs = [(place[a], place[b]) for a, b in answers() if a in place and b in place]
+        answering = AnswersObjective(
+            student, objective.sentences, target, np.array(pairs), objective.development, config.batch_size, seed
+        )
+        optimiser = replace(optimiser, learning_rate=config.answer_learning_rate)
+        schedule = replace(schedule, epochs=config.answer_epochs)
+        result = train(answering, optimiser, schedule, runs / f"{NAME}-answers" / f"seed-{seed}", seed=seed)
     student.eval()
     return student, result

@@ -102,6 +102,22 @@ def imitated_texts(limit: int, seed: int) -> list[tuple[str, str]]:
     return chosen
 
 
+def answers() -> list[tuple[str, str]]:
+    """(question, right answer) of the sources that have answers.
+
+    Raises:
+        CorpusError: a source is missing or malformed.
+    """
+    found = dict.fromkeys(
+        (question, answer)
+        for file, names in _FILES.values()
+        if names == ("question", "answer")
+        for question, answer, label in _records(file, (*names, "label"))
+        if label == "1"
+    )
+    return list(found)
+
+
 def _texts(source: str) -> Iterable[str]:
     match source:
         case "quora":
@@ -110,11 +126,12 @@ def _texts(source: str) -> Iterable[str]:
             return (text for said in captions.read("multi30k").values() for text in said)
         case "wikipedia":
             return wikipedia.sentences()
-    return _columns(*_FILES[source])
+    file, names = _FILES[source]
+    return (text for record in _records(file, names) for text in record)
 
 
-def _columns(file: str, names: tuple[str, ...]) -> Iterator[str]:
-    """The texts in some columns of a tab-separated file with a header."""
+def _records(file: str, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The texts in some columns of a tab-separated file with a header, line by line."""
     lines = numbered_lines(locate(file.partition("/")[0], file), file)
     header = next(lines, (1, ""))[1].split("\t")
     if missing := [name for name in names if name not in header]:
@@ -123,4 +140,4 @@ def _columns(file: str, names: tuple[str, ...]) -> Iterator[str]:
         cells = line.split("\t")
         if len(cells) != len(header):
             raise CorpusError(f"{file}, line {number}: expected {len(header)} columns, got {len(cells)}")
-        yield from (cells[header.index(name)].strip() for name in names)
+        yield tuple(cells[header.index(name)].strip() for name in names)

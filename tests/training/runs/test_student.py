@@ -1,5 +1,6 @@
 """A student of some of a transformer's layers: how it begins, what it learns from, and that it learns."""
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import torch
 from tests import toys
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.objectives.development import GradedSets
-from training.objectives.imitation import ImitationObjective, Student
+from training.objectives.imitation import AnswersObjective, ImitationObjective, Student
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.loop import train
@@ -77,6 +78,47 @@ def test_vectors_of_another_number_of_texts_are_refused(teacher: SentenceBERT) -
     subject = objective(teacher)
     with pytest.raises(ValueError, match="128 sentences but 127 vectors"):
         ImitationObjective(subject.model, subject.sentences, subject.teacher[:-1], subject.development, 8, 0)
+
+
+def answering(teacher: SentenceBERT) -> AnswersObjective:
+    subject = objective(teacher)
+    pairs = np.array([(i, i + 64) for i in range(64)])
+    return AnswersObjective(
+        subject.model, subject.sentences, subject.teacher, pairs, subject.development, batch_size=8, seed=0
+    )
+
+
+def test_a_step_towards_the_right_answers_helps(teacher: SentenceBERT) -> None:
+    subject = answering(teacher)
+    batch = np.arange(8)
+    optimiser = torch.optim.SGD([p for p in subject.model.parameters() if p.requires_grad], lr=1e-3)
+    loss, parts = subject.loss(batch)
+    assert set(parts) == {"answers", "vectors"}
+    loss.backward()
+    optimiser.step()
+    assert float(subject.loss(batch)[0].detach()) < float(loss.detach())
+
+
+def test_what_the_teacher_rates_above_the_right_answer_is_not_counted_as_wrong(teacher: SentenceBERT) -> None:
+    subject = answering(teacher)
+    subject.teacher = np.ones_like(subject.teacher)  # all alike: every other answer may be right as well
+    assert subject.loss(np.arange(8))[1]["answers"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_an_epoch_of_answers_holds_every_pair_once(teacher: SentenceBERT) -> None:
+    subject = answering(teacher)
+    assert len(list(subject.batches(0, 0, 1))) == subject.steps() == 8
+    assert sorted(np.concatenate(list(subject.batches(0, 0, 1))).tolist()) == list(range(64))
+
+
+def test_right_answers_alone_are_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "faq" / "faq.tsv.gz"
+    file.parent.mkdir()
+    with gzip.open(file, "wt", encoding="utf-8") as out:
+        out.write("question\tanswer\tlabel\nwhen?\tnow\t1\nwhen?\tnever\t0\nwhen?\tnow\t1\n")
+    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
+    monkeypatch.setattr(imitated, "_FILES", {"faq": ("faq/faq.tsv.gz", ("question", "answer")), "b": ("b", ("text",))})
+    assert imitated.answers() == [("when?", "now")]
 
 
 def test_texts_leave_out_evaluation_sentences_and_repetitions(monkeypatch: pytest.MonkeyPatch) -> None:
