@@ -100,7 +100,28 @@ def order_auc(model: Model, pairs: Sequence[Pair], task: ScoreTask) -> float:
     return float(roc_auc_score([pair.label == "1" for pair in pairs], raw))
 
 
+def near_misses(model: Model, pairs: Sequence[Pair], task: ScoreTask) -> dict[str, float]:
+    """Of requests, each with a rewording and then a near-miss: the area under the curve of all pairs, 0..1, and how
+    many requests have the rewording above their own near-miss."""
+    raw = model.similarity([pair.a for pair in pairs], [pair.b for pair in pairs], task).raw_score
+    return {
+        "auc": float(roc_auc_score([pair.label == "1" for pair in pairs], raw)),
+        "above": int((raw[::2] > raw[1::2]).sum()),
+    }
+
+
 # entailment
+
+
+def followed(odds: Sequence[Mapping[str, float]], pairs: Sequence[Pair]) -> dict[str, float]:
+    """Of statements that follow and others: how many of each are said to follow, and the area under the curve, 0..1."""
+    follow = np.array([pair.label == "entailment" for pair in pairs])
+    said = np.array([max(each, key=each.__getitem__) == "entailment" for each in odds])
+    return {
+        "seen": int((said & follow).sum()),
+        "wrongly": int((said & ~follow).sum()),
+        "auc": float(roc_auc_score(follow, [each["entailment"] for each in odds])),
+    }
 
 
 def entailment_figures(odds: Sequence[Mapping[str, float]], pairs: Sequence[Pair]) -> dict[str, float]:

@@ -10,6 +10,8 @@ from benchmarks.general.measures import (
     claim_figures,
     contrast_shares,
     entailment_figures,
+    followed,
+    near_misses,
     order,
     order_auc,
     order_in_two_stages,
@@ -101,6 +103,44 @@ def contrast(models: Models, most: int) -> tuple[list[str], Rows]:
         for row in rows
     ]
     return table(head, lines), rows
+
+
+def requests(models: Models, most: int) -> tuple[list[str], Rows]:
+    """A request in other words above a near-miss in the same words."""
+    parts = {part: sets.requests(part) for part in sets.PARTS}
+    tasks: tuple[ScoreTask, ...] = ("similarity", "paraphrase")
+    rows: Rows = [
+        {"model": name, "task": task, **{part: near_misses(model, pairs, task) for part, pairs in parts.items()}}
+        for name, model in models.items()
+        for task in tasks
+        if task in model.manifest.tasks
+    ]
+    lines = [
+        [row["model"], row["task"], *(f"{row[part]['auc']:.2f}, {row[part]['above']} of 15" for part in parts)]
+        for row in rows
+    ]
+    return table(["model", "task", *(f"{part}: AUC, above its near-miss" for part in parts)], lines), rows
+
+
+def statements(models: Models, most: int) -> tuple[list[str], Rows]:
+    """What follows from a policy or a manual in other words, and what does not."""
+    parts = {part: sets.statements(part) for part in sets.PARTS}
+    rows: Rows = []
+    for name, model in models.items():
+        if model.manifest.entailment is not None:
+            row: dict[str, Any] = {"model": name}
+            for part, pairs in parts.items():
+                row[part] = followed(model.entailment([p.a for p in pairs], [p.b for p in pairs]), pairs)
+            rows.append(row)
+    lines = [
+        [
+            row["model"],
+            *(f"{row[part]['seen']}, {row[part]['wrongly']}, {row[part]['auc']:.2f}" for part in parts),
+        ]
+        for row in rows
+    ]
+    head = [f"{part}: seen of 15 that follow, of 15 that do not, AUC" for part in parts]
+    return table(["model", *head], lines), rows
 
 
 def same(models: Models, most: int) -> tuple[list[str], Rows]:
@@ -197,6 +237,19 @@ SECTIONS: Mapping[str, tuple[str, Section]] = {
         "against antonyms and negations. PAWS: do pairs that say the same score above pairs of the same words that do "
         "not?",
         contrast,
+    ),
+    "requests": (
+        "Thirty requests, half to develop by and half to test with, each with the same request in other words and with "
+        "a near-miss in nearly its own words (raise and lower, from and to, before and after). AUC: how often a "
+        "rewording scores above a near-miss of any request, .5 is chance; and how many rewordings are above the "
+        "near-miss of the same request.",
+        requests,
+    ),
+    "statements": (
+        "Thirty sentences of policies and manuals, half to develop by and half to test with, each with a statement "
+        "that follows from it in other words and one that does not: how many are said to follow (the most likely "
+        "label is entailment), and how often one that follows has the higher probability (AUC).",
+        statements,
     ),
     "same": (
         "Every question, answer and sentence that was written for this page (114) with itself, in lower case without "

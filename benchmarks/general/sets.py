@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from training.corpora.files import read_rows
+from training.corpora.files import one_of, read_rows
 from training.corpora.readers import captions, labelled_pairs
+from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.tasks import HELD_OUT_CONTRAST
 from training.pairs import Pair
 
@@ -129,6 +130,31 @@ def written_claims() -> list[Claim]:
         for domain, claims in texts["claims"].items()
         for text, by in claims
     ]
+
+
+PARTS = ("development", "test")  # halves of the requests and statements: choose by the first, measure on the second
+
+
+def requests(part: str) -> list[Pair]:
+    """Fifteen requests, each with the same one in other words (label 1) and with a near-miss (0), one after the other.
+
+    Raises:
+        ValueError: no such part.
+    """
+    rows = _texts()["requests"][one_of("part", part, PARTS)]
+    return [Pair(said, other, label=label) for said, *others in rows for other, label in zip(others, "10", strict=True)]
+
+
+def statements(part: str) -> list[Pair]:
+    """Fifteen sentences of policies and manuals, each with one that follows from it in other words and one that does
+    not; labels `entailment` and `not_entailment`.
+
+    Raises:
+        ValueError: no such part.
+    """
+    rows = _texts()["statements"][one_of("part", part, PARTS)]
+    labels = ("entailment", NOT_ENTAILMENT)
+    return [Pair(a, b, label=label) for a, *others in rows for b, label in zip(others, labels, strict=True)]
 
 
 def picture_claims() -> Iterator[Claim]:

@@ -12,6 +12,8 @@ from benchmarks.general.measures import (
     claim_figures,
     contrast_shares,
     entailment_figures,
+    followed,
+    near_misses,
     order,
     order_in_two_stages,
     overlap,
@@ -161,3 +163,28 @@ def test_a_section_has_a_line_for_each_model_and_each_two_stages(tmp_path: Path)
         ("avg-paraphrase", "pair-sick", 15),
     ]
     assert len(lines) == 2 + len(rows)
+
+
+def test_requests_and_statements_come_in_two_halves_that_share_no_text() -> None:
+    for read, labels in ((sets.requests, ["1", "0"]), (sets.statements, ["entailment", "not_entailment"])):
+        halves = [read(part) for part in sets.PARTS]
+        for pairs in halves:
+            assert [pair.label for pair in pairs] == labels * 15
+            assert [pair.a for pair in pairs[::2]] == [pair.a for pair in pairs[1::2]]
+        texts = [{text for pair in pairs for text in (pair.a, pair.b)} for pairs in halves]
+        assert [len(found) for found in texts] == [45, 45]
+        assert not texts[0] & texts[1]
+    with pytest.raises(ValueError, match="part must be one of development, test"):
+        sets.requests("train")
+
+
+def test_near_misses_and_what_follows() -> None:
+    pairs = [
+        Pair(a, b, label=label) for a, b, label in (("s", "r", "1"), ("s", "n", "0"), ("t", "r", "1"), ("t", "n", "0"))
+    ]
+    told = Told({("s", "r"): 0.9, ("s", "n"): 0.8, ("t", "r"): 0.5, ("t", "n"): 0.6})
+    assert near_misses(told, pairs, "similarity") == {"auc": 0.5, "above": 1}
+    follow = [Pair("p", "f", label="entailment"), Pair("p", "n", label="not_entailment")]
+    yes, unsure = ({"entailment": p, "neutral": 0.45, "contradiction": 0.55 - p} for p in (0.5, 0.4))
+    assert followed([yes, unsure], follow) == {"seen": 1, "wrongly": 0, "auc": 1.0}
+    assert followed([unsure, yes], follow) == {"seen": 0, "wrongly": 1, "auc": 0.0}
