@@ -5,6 +5,7 @@ wait for a connection, connecting and reading together.
 """
 
 import asyncio
+import re
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
@@ -13,12 +14,14 @@ from typing import Any, TypeVar
 
 from redis.asyncio import ConnectionPool, Redis, Sentinel
 from redis.asyncio.cluster import ClusterNode, RedisCluster
+from redis.asyncio.connection import DefaultParser
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import MasterNotFoundError
 from redis.backoff import NoBackoff
 from redis.exceptions import (
     ClusterCrossSlotError,
     ClusterDownError,
+    ConnectionError,
     MovedError,
     NoPermissionError,
     OutOfMemoryError,
@@ -33,6 +36,10 @@ _CONNECTIONS = 32  # of one client to one server
 # A cluster's nodes and slots are asked for at the first probe, and again after a failure. The answer is long, so that
 # it may take longer than a request.
 _DISCOVERY_SECONDS = 2.0
+# The head of an answer of 100,000 elements or more; the largest that is asked for has a thousand. hiredis would make a
+# list of what is announced: 16 GB, which took the event loop 19 s.
+_TOO_MANY = re.compile(rb"\n[*%~>][0-9]{6}")
+_TAIL_BYTES = 8  # by which such a head may begin in what came before
 _NOT_CLUSTERED = "it is in cluster mode: its address is redis+cluster://..."
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (OutOfMemoryError, "it is full"),
@@ -43,6 +50,28 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 )
 _OF_A_NODE: tuple[type[Exception], ...] = (ClusterCrossSlotError, ClusterDownError, MovedError)
 T = TypeVar("T")
+
+
+class _Parser(DefaultParser):  # type: ignore[misc,valid-type]  # one of several classes, by what is installed
+    """Reads answers, and refuses those that announce very many elements."""
+
+    _tail = b"\n"
+
+    async def read_from_socket(self) -> bool:
+        """As hiredis' parser of redis-py.
+
+        Raises:
+            ConnectionError: the server has closed, or announces too many elements.
+        """
+        received: bytes = await self._stream.read(self._read_size)
+        if not received:
+            raise ConnectionError("closed")
+        around = self._tail + received
+        if _TOO_MANY.search(around):
+            raise ConnectionError("an answer of very many elements")
+        self._tail = around[-_TAIL_BYTES:]
+        self._reader.feed(received)
+        return True
 
 
 class RedisClient:
@@ -66,6 +95,7 @@ class RedisClient:
         self.clustered = parts.kind == "cluster"
         retry = Retry(NoBackoff(), 0)
         limits: dict[str, Any] = {"socket_timeout": None, "socket_connect_timeout": None}
+        parser: dict[str, Any] = {"parser_class": _Parser}
         trust: dict[str, Any] = {} if authority is None else {"ssl_ca_certs": str(authority)}
         several: dict[str, Any] = parts.options | trust | ({"ssl": True} if parts.tls else {})
         self._sentinel: Sentinel | None = None
@@ -75,16 +105,21 @@ class RedisClient:
             self.redis = RedisCluster(
                 startup_nodes=startup, max_connections=_CONNECTIONS, retry=retry, **several, **limits
             )
+            nodes: list[Any] = [self.redis, *self.redis.startup_nodes]
+            for node in nodes:  # it takes no parser for its nodes
+                node.connection_kwargs.update(parser)
         elif parts.kind == "sentinel":
             each = timeout_seconds / (len(parts.nodes) + 1)
             asked = {name: value for name, value in several.items() if name.startswith("ssl")} | parts.of_sentinels
             asked |= {"socket_timeout": each, "socket_connect_timeout": each, "retry": retry}
             self._sentinel = Sentinel(parts.nodes, sentinel_kwargs=asked)  # type: ignore[no-untyped-call]
+            for sentinel in self._sentinel.sentinels:
+                sentinel.connection_pool.connection_kwargs.update(parser)
             self.redis = self._sentinel.master_for(
-                parts.service, max_connections=_CONNECTIONS, retry=retry, **several, **limits
+                parts.service, max_connections=_CONNECTIONS, retry=retry, **several, **limits, **parser
             )
         else:
-            options = {"max_connections": _CONNECTIONS, "retry": retry, **trust, **limits}
+            options = {"max_connections": _CONNECTIONS, "retry": retry, **trust, **limits, **parser}
             self.redis = Redis.from_pool(ConnectionPool.from_url(url, **options))
 
     async def ask(self, command: Callable[[], Awaitable[T]]) -> T:

@@ -20,6 +20,8 @@ from service.errors import ProviderError
 log = logging.getLogger(__name__)
 
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+# How ONNX writes where a tensor's data outside of the file lies: the key "location", before its value.
+_OUTSIDE = b"\x0a\x08location\x12"
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
 
@@ -138,7 +140,7 @@ def open_session(
         cuda: options of that provider (`cuda_options`).
 
     Raises:
-        ArtifactError: ONNX Runtime cannot read the file, or the tensors do not fit it.
+        ArtifactError: ONNX Runtime cannot read the file, the tensors do not fit it, or it names others outside of it.
         GraphMismatchError: it is not a graph of this kind.
         ProviderError: CUDA is required, and does not start.
     """
@@ -163,6 +165,8 @@ def open_session(
         if list(providers) == [CPU]:
             for name, value in weights.items():
                 options.add_initializer(name, value)
+    if (named := _outside(path)) > len(outside):  # also one that no node uses, which ONNX Runtime passes over
+        raise ArtifactError(f"{path}: it names {named} tensors outside of the file, the manifest {len(outside)}")
     if CUDA in providers:
         _load_cuda()
     ordered = [(name, dict(cuda or {}) if name == CUDA else {}) for name in providers]
@@ -177,6 +181,14 @@ def open_session(
             f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on {', '.join(opened.placement)}"
         )
     return opened
+
+
+def _outside(path: Path) -> int:
+    """The number of tensors whose data a graph file says to be elsewhere; 0 of a file that cannot be read."""
+    try:
+        return path.read_bytes().count(_OUTSIDE)
+    except OSError:
+        return 0  # as ONNX Runtime says
 
 
 def _signature(tensors: Sequence[ort.NodeArg]) -> Signature:

@@ -9,12 +9,14 @@ from contextlib import asynccontextmanager
 import anyio
 import numpy as np
 import pytest
+import redis
 
 from contract.manifest import Manifest
 from service.compute import breaker, redis_cache
 from service.compute.breaker import Breaker
 from service.compute.cache import Space
 from service.compute.redis_cache import RedisCache, name_of
+from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
 from tests import fakes
 from tests.service.conftest import Client, RedisServer, Serve, free_port
@@ -191,14 +193,15 @@ def test_an_attempt_older_than_the_last_change_tells_nothing(caplog) -> None:
 
 
 @asynccontextmanager
-async def answering(reply: bytes, after: float = 0.0):
-    """A server that answers whatever it is sent with the same bytes; its port."""
+async def answering(reply: bytes, after: float = 0.0, cut: int = 0):
+    """A server that answers whatever it is sent with the same bytes, the first `cut` of them at once; its port."""
 
     async def answer(reader, writer) -> None:
         with contextlib.suppress(ConnectionError, asyncio.CancelledError):
             while await reader.read(65536):
+                writer.write(reply[:cut])
                 await asyncio.sleep(after)
-                writer.write(reply)
+                writer.write(reply[cut:])
         writer.close()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
@@ -219,6 +222,21 @@ async def test_what_is_no_redis_changes_nothing(serve: Serve, plain: bytes, repl
         for _ in range(3):
             assert await ask(client) == plain
         assert sum([await failures(client, kind) for kind in ("error", "garbage", "timeout")]) > 0
+
+
+MANY = [b"*2147483647\r\n", b"*2\r\n*2147483647\r\n", b"*2\r\n%2147483647\r\n", b"+OK\r\n*2147483647\r\n"]
+
+
+@pytest.mark.parametrize("reply", MANY)
+@pytest.mark.parametrize("cut", [0, 5], ids=["whole", "in parts"])
+async def test_an_answer_that_announces_very_many_elements_is_not_made(reply: bytes, cut: int) -> None:
+    """A list of 16 GB, which would be freed for many seconds; nobody would be answered meanwhile."""
+    async with answering(reply, 0.05, cut) as port:
+        client = RedisClient(f"redis://127.0.0.1:{port}", timeout_seconds=20)
+        with pytest.raises(redis.ConnectionError, match="very many elements"):
+            await client.ask(lambda: client.redis.mget([b"a", b"b"]))
+        await client.aclose()
+        await asyncio.sleep(0.1)
 
 
 @pytest.mark.parametrize("values", [7, [], [None], {"a": b"b"}, [1, 2]])
