@@ -1,7 +1,7 @@
 """The import graph of a package, read from its sources: for tests that hold its folders to an order."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -72,11 +72,3 @@ def upward_in(graph: Graph, order: Sequence[str]) -> list[str]:
         for other in sorted(others)
         if "." in module and "." in other and layer_of(other, order) > layer_of(module, order)
     ]
-
-
-def crowded(paths: Iterable[Path], most: int) -> list[str]:
-    """The folders with more than `most` files of their own, beside their subfolders; `__init__.py` counts."""
-    files: dict[Path, int] = {}
-    for path in paths:
-        files[path.parent] = files.get(path.parent, 0) + 1
-    return [f"{folder.relative_to(ROOT)}: {count} files" for folder, count in files.items() if count > most]

@@ -49,10 +49,6 @@ def test_there_are_five_examples() -> None:
     assert len(EXAMPLES) == 5
 
 
-def test_the_readme_takes_two_minutes() -> None:
-    assert len(README.splitlines()) <= 120
-
-
 def test_what_the_readme_points_at_is_there() -> None:
     found = re.findall(r"\]\(([^)#]+)", README)
     assert len(found) > 20

@@ -124,19 +124,6 @@ def test_contract_imports_numpy_and_pydantic_only() -> None:
     assert "wordpiece" in str(others[0])
 
 
-def test_service_imports_neither_torch_nor_training() -> None:
-    assert [place for place in imports("service") if place[0] in {"torch", "training"}] == []
-
-
-def test_training_does_not_import_service() -> None:
-    assert [place for place in imports("training") if place[0] == "service"] == []
-
-
-def test_a_running_service_holds_no_torch() -> None:
-    code = "import service.app, service.__main__, sys; print(sorted({'torch', 'training'} & set(sys.modules)))"
-    assert _python(code).stdout.strip() == "[]"
-
-
 @pytest.mark.parametrize("module", ["service.compute.session", "training.publishing.runtime"])
 def test_the_runtime_keeps_no_record_of_its_user(module: str, tmp_path: Path) -> None:
     # ONNX Runtime's telemetry begins by leaving an identifier of the device in the user's cache.

@@ -31,6 +31,7 @@ from semblance.extras import install_command
 from semblance.types import Similarities
 from tests import fakes
 from tests.client.conftest import Ran, Run
+from tests.service.conftest import NEEDED_SECONDS
 from training.publishing.runtime import PublishedModel
 
 ROOT = Path(__file__).parents[2]
@@ -584,11 +585,11 @@ def test_interrupted_by_the_keyboard(url: str, tmp_path: Path) -> None:
         # A test run in the background has it ignored, and hands that down.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + NEEDED_SECONDS
     while not (tmp_path / "out.jsonl.checkpoint.json").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=NEEDED_SECONDS)
     assert (process.returncode, out) == (130, "")
     assert err == "semblance: interrupted; the same command goes on from here\n"
     assert json.loads((tmp_path / "out.jsonl.checkpoint.json").read_text())["rows"] < 200_000

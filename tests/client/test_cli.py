@@ -289,7 +289,7 @@ def test_serve_runs_the_service(models: Path) -> None:
     )
     try:
         with Client(
-            f"http://127.0.0.1:{port}", retries=Retries(retries=60, first_wait=0.1, longest_wait=0.1)
+            f"http://127.0.0.1:{port}", retries=Retries(retries=600, first_wait=0.1, longest_wait=0.1)
         ) as client:
             assert client.models().limits.max_pairs == 7
         process.send_signal(signal.SIGTERM)

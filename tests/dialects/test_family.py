@@ -100,8 +100,8 @@ async def test_too_often(serve: Serve) -> None:
             response = await client.post(path, json={})
             assert response.status_code == 429, path
             assert set(response.json()) == fields, path
-            assert 3590 < int(response.headers["retry-after"]) <= 3600
-            assert 3590_000 < int(response.headers["retry-after-ms"]) <= 3600_000
+            assert 3000 < int(response.headers["retry-after"]) <= 3600
+            assert 3000_000 < int(response.headers["retry-after-ms"]) <= 3600_000
             assert said(response) == "more than 1/hour requests of one caller (SEMBLANCE_RATE_LIMIT)"
             if fields == TEI:
                 assert response.json()["error_type"] == "Overloaded"

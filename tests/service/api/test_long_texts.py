@@ -54,13 +54,3 @@ async def test_a_long_text_to_explain_is_refused_after_its_beginning(serve: Serv
     assert response.status_code == 413
     assert response.json()["error"]["field"] == "a"
     assert sum(read) < 3000
-
-
-async def test_reading_is_charged_as_far_as_it_goes_and_scoring_as_far_as_models_do(serve: Serve) -> None:
-    async with serve() as client:
-        scorer = client.app.service.registry["avg-paraphrase"].scorer
-    most = scorer._most_chars
-    assert scorer._chars("a" * 10) == 10
-    assert scorer._chars("\u732b" * 10) == 80
-    assert most < scorer._chars("a" * LONG) < LONG
-    assert most < scorer._chars("\u732b" * LONG) < 8 * LONG

@@ -21,15 +21,6 @@ async def test_rank_is_best_first_and_ties_go_by_index(serve: Serve) -> None:
     assert set(answer["results"][0]) == {"index", "score", "raw_score"}
 
 
-async def test_rank_scores_are_those_of_similarity(serve: Serve) -> None:
-    async with serve() as client:
-        ranked = (await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES})).json()["results"]
-        pairs = [{"a": QUERY, "b": candidate} for candidate in CANDIDATES]
-        scored = (await client.post("/similarity", json={"pairs": pairs})).json()["results"]
-    for name in ("score", "raw_score"):
-        assert {r["index"]: r[name] for r in ranked} == {i: r[name] for i, r in enumerate(scored)}
-
-
 async def test_parts_of_a_ranking_merge_by_their_raw_scores_into_the_whole(serve: Serve) -> None:
     """What a client does with more candidates than one request may hold: calibrated scores may tie, these do not."""
     texts = [f"{a} {b}" for a in fakes.WORDS for b in fakes.WORDS[:8]]

@@ -1,9 +1,6 @@
-import math
-
 import pytest
 
 from contract.manifest import Manifest
-from contract.tokenizer import Tokenizer
 from service.compute.padding import Budget
 from tests import fakes
 from tests.service.conftest import Serve, expect
@@ -55,27 +52,6 @@ async def test_a_model_without_ratings_gives_none(serve: Serve) -> None:
     assert set(result) == {"score", "raw_score", "tokens", "truncated", "unknown"}
 
 
-@pytest.mark.parametrize("model", MODELS)
-async def test_a_pair_scores_the_same_alone_and_in_company(serve: Serve, model: str) -> None:
-    async with serve(cache_bytes=0) as client:
-        together = (await client.post("/similarity", json={"pairs": PAIRS, "model": model})).json()["results"]
-        for pair, result in zip(PAIRS, together, strict=True):
-            alone = (await client.post("/similarity", json={"pairs": [pair], "model": model})).json()["results"][0]
-            assert alone["raw_score"] == pytest.approx(result["raw_score"], abs=1e-6)
-            assert alone["tokens"] == result["tokens"]
-
-
-async def test_the_cache_moves_no_answer(serve: Serve) -> None:
-    async with serve() as cached, serve(cache_bytes=0) as uncached:
-        answers = [
-            (await client.post("/similarity", json={"pairs": PAIRS})).content for client in (cached, cached, uncached)
-        ]
-        assert answers[0] == answers[1] == answers[2]
-        for tier, hits in (("scores", 3), ("memory", 0)):
-            assert await cached.metric("semblance_cache_hits_total", tier=tier) == hits
-            assert await uncached.metric("semblance_cache_hits_total", tier=tier) == 0
-
-
 async def test_a_repeated_sentence_is_encoded_once(serve: Serve) -> None:
     async with serve(cache="memory") as client:
         before = await client.metric("semblance_batch_rows_sum", model="avg-paraphrase", graph="encoder.onnx")
@@ -102,22 +78,6 @@ async def test_a_large_request_goes_to_the_workers_and_comes_back_in_order(serve
     assert [r["tokens"] for r in large] == [[1 + i % 7, 1] for i in range(40)]
 
 
-async def test_all_words_unknown_is_scored_and_said(serve: Serve) -> None:
-    async with serve() as client:
-        pair = {"a": "xylophone zebra", "b": "\u732b\U0001f600"}
-        result = (await client.post("/similarity", json={"pairs": [pair]})).json()["results"][0]
-    assert result["unknown"] == [1.0, 1.0]
-    assert math.isfinite(result["raw_score"])
-    assert 0.0 <= result["score"] <= 1.0
-
-
-async def test_a_share_of_unknown_words_is_said(serve: Serve) -> None:
-    async with serve() as client:
-        pair = {"a": "a xylophone", "b": "the man"}
-        result = (await client.post("/similarity", json={"pairs": [pair]})).json()["results"][0]
-    assert result["unknown"] == [0.5, 0.0]
-
-
 async def test_ten_thousand_words_are_cut_and_said_to_be(serve: Serve) -> None:
     async with serve() as client:
         pair = {"a": "man " * 10_000, "b": "man"}
@@ -126,19 +86,6 @@ async def test_ten_thousand_words_are_cut_and_said_to_be(serve: Serve) -> None:
     assert result["tokens"] == [fakes.MAX_TOKENS, 1]
     assert result["truncated"] == [True, False]
     assert result["score"] == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("text", ["a\x00man", "man \U0001f600", "na\u00efve man", "\u202eman"])
-async def test_odd_but_visible_texts_are_scored(serve: Serve, text: str) -> None:
-    async with serve() as client:
-        response = await client.post("/similarity", json={"pairs": [{"a": text, "b": "man"}]})
-    assert response.status_code == 200
-    assert math.isfinite(response.json()["results"][0]["raw_score"])
-
-
-def test_the_fake_vocabulary_knows_its_own_words() -> None:
-    encoded = Tokenizer(fakes.WORDS).encode(" ".join(fakes.WORDS), 100)
-    assert encoded.unknown == 0
 
 
 @pytest.mark.parametrize(

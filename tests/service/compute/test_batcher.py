@@ -202,7 +202,7 @@ async def test_every_request_notes_how_long_it_waited_and_ran(batcher, graph) ->
     first, second = await asyncio.gather(request(999), request(998))  # too large for one batch
     assert first.seconds[INFERENCE] >= 0.03
     assert second.seconds[INFERENCE] >= 0.03
-    assert first.seconds[QUEUE] < 0.02 <= second.seconds[QUEUE]
+    assert second.seconds[QUEUE] >= 0.03  # the time of the first, at least
 
 
 async def test_measuring_tells_what_a_run_costs_from_what_tokens_cost(batcher, graph, monkeypatch) -> None:

@@ -14,7 +14,6 @@ from service.compute.cache import (
 )
 from service.compute.lru import MemoryBudget
 from service.observe.telemetry import Telemetry
-from service.scoring.scorer import Scorer
 from tests.service.conftest import Serve
 
 pytestmark = pytest.mark.anyio
@@ -112,10 +111,6 @@ def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: Tiers, dear: 
     assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0, 1.0) == dear._replace(redis=False)
 
 
-def test_tiers_are_told_by_name() -> None:
-    assert (Tiers(False, False).names, MEMORY.names, BOTH.names) == ([], ["memory"], ["memory", "redis"])
-
-
 @pytest.mark.parametrize(("count", "remotely"), [(REMOTE_MOST, True), (REMOTE_MOST + 1, False)])
 async def test_very_many_at_once_stay_in_memory(count: int, remotely: bool) -> None:
     remote = Remote()
@@ -149,19 +144,6 @@ def counted(telemetry: Telemetry) -> tuple[float | None, ...]:
     )
 
 
-def watch_scoring(scorer: Scorer) -> list[int]:
-    """How many pairs it is asked to score, each time."""
-    numbers: list[int] = []
-    score = scorer._similarity
-
-    async def counted(pairs, name, *, cached):
-        numbers.append(len(pairs))
-        return await score(pairs, name, cached=cached)
-
-    scorer._similarity = counted
-    return numbers
-
-
 async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serve) -> None:
     pairs = [{"a": "a man", "b": word} for word in ("plays", "runs", "a dog", "plays")]
     for model in ("avg-paraphrase", "avg-sick", "pair-sick"):
@@ -169,10 +151,8 @@ async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serv
             plain = (await client.post("/similarity", json={"pairs": pairs, "model": model})).json()
         async with serve(cache="memory") as client:
             await client.post("/similarity", json={"pairs": pairs[:2], "model": model})
-            scored = watch_scoring(client.app.service.registry[model].scorer)
             body = {"pairs": pairs, "model": model, "tell_cached": True}
             mixed = (await client.post("/similarity", json=body)).json()["results"]
-            assert scored == [1]
             found = [result.pop("cached") for result in mixed]
             assert difference(mixed, plain["results"]) is None
             assert found[:2] == [[True, True]] * 2
@@ -182,9 +162,3 @@ async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serv
             again = await client.post("/similarity", json={"pairs": pairs, "model": model})
             assert difference(again.json(), plain) is None
             assert await client.metric("semblance_cache_hits_total", tier="scores") == 7
-
-
-def test_a_cache_of_no_scores_keeps_none() -> None:
-    cache = ScoreCache(MemoryBudget(0), Telemetry())
-    cache.keep([(((1,), (2,)), Score(0.1, None, 0.2))])
-    assert cache.find([((1,), (2,))]) == [None]

@@ -38,14 +38,6 @@ def test_the_oldest_entries_of_the_largest_cache_go_first() -> None:
     assert memory.held == 50
 
 
-def test_a_key_kept_twice_counts_once() -> None:
-    memory = MemoryBudget(100)
-    cache = memory.lru(ten)
-    for value in (1, 2):
-        cache.keep([("a", value), ("a", value)])
-    assert (memory.held, len(cache), cache.get_many(["a"])) == (10, 1, [1])
-
-
 def test_what_is_very_large_is_not_kept_and_displaces_nothing() -> None:
     memory = MemoryBudget(10**9)
     cache = memory.lru(lambda key, value: value)
@@ -74,12 +66,6 @@ def test_a_cache_that_is_gone_takes_nothing() -> None:
     assert memory.held == 0
     other.keep([(i, i) for i in range(10)])
     assert len(other) == 10
-
-
-def test_without_a_budget_nothing_is_kept() -> None:
-    cache = MemoryBudget(0).lru(ten)
-    cache.keep([("a", 1)])
-    assert len(cache) == 0
 
 
 def test_what_comes_again_is_known_by_its_second_time() -> None:

@@ -118,7 +118,7 @@ async def test_of_graphs_that_fail_and_answers_that_are_late(serve: Serve, log: 
         scorers = [model.scorer for model in client.app.service.registry.values() if model.manifest.encoder]
         for scorer in scorers:
             scorer.graphs["encoder.onnx"].run = lambda _: np.full((1, fakes.DIM), np.nan, np.float32)
-        assert await ask_all(client) == {424, 500}
+        assert await ask_all(client) - {503} == {424, 500}
         for scorer in scorers:
             slow(client, 0.04, scorer.id)
         assert await ask_all(client) <= {424, 500, 503}

@@ -24,7 +24,7 @@ from anyio import fail_after
 from contract.golden import GoldenPair
 from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 from contract.tokenizer import Tokenizer
-from service.models import freeing, opener, reload
+from service.models import opener, reload
 from tests import fakes
 from tests.service.conftest import NEEDED_SECONDS, Client, Serve, let_in, open_terminal
 from tests.service.load import Load
@@ -123,16 +123,6 @@ async def test_the_latest_version_is_swapped_in(root: Path, serve: Serve, caplog
         await reloaded(client)
         assert (await scored(client))[1] == 10
     assert [r.message for r in caplog.records if r.name == "service.models.reload"] == ["model reloaded"] * 2
-
-
-async def test_an_answer_that_was_kept_ends_with_its_model(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root) as client:
-        for _ in range(3):  # the third is answered whole from memory
-            assert await scored(client) == (pytest.approx(expected(root, 1)), 1)
-        add(root, 2)
-        await reloaded(client)
-        for _ in range(3):
-            assert await scored(client) == (pytest.approx(expected(root, 2)), 2)
 
 
 async def test_a_version_taken_away_gives_way_to_the_one_before(root: Path, serve: Serve) -> None:
@@ -580,15 +570,6 @@ async def test_a_models_folder_that_is_gone(root: Path, serve: Serve) -> None:
         assert set(outcomes(await reloaded(client)).values()) == {"unchanged"}
 
 
-async def test_a_folder_of_both_layouts_is_refused(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root) as client:
-        add(root, 2)
-        shutil.copy(root / ID / "1" / MANIFEST_NAME, root / ID / MANIFEST_NAME)
-        report = await reloaded(client, 409)
-        assert report[ID]["reason"] == f"{ID}: holds manifest.json beside versions (1, 2)"
-        assert (await scored(client))[1] == 1
-
-
 async def test_a_folder_whose_name_is_not_utf8_is_refused_and_the_rest_answers(root: Path, serve: Serve) -> None:
     async with serve(models_dir=root) as client:
         os.mkdir(os.fsencode(root) + b"/caf\xe9")
@@ -597,17 +578,6 @@ async def test_a_folder_whose_name_is_not_utf8_is_refused_and_the_rest_answers(r
         assert (await client.get("/health/ready")).status_code == 200
         assert (await client.get("/metrics")).status_code == 200
         assert (await scored(client))[1] == 1
-
-
-async def test_the_models_of_a_moment_are_whole_while_others_replace_them(root: Path, serve: Serve) -> None:
-    """The thread of the checks goes through them beside a reload."""
-    async with serve(models_dir=root) as client:
-        registry = client.app.service.registry
-        models, pairs = iter(registry.values()), iter(registry.items())
-        names = [next(models).release.id, next(pairs)[0]]
-        registry.replace({}, {})
-        names += [model.release.id for model in models] + [name for name, _ in pairs]
-        assert len(names) == 2 * len(set(names)) > 2
 
 
 async def test_a_model_may_begin_to_have_versions(root: Path, serve: Serve) -> None:
@@ -663,7 +633,7 @@ def break_size(folder: Path, name: str) -> None:
     os.truncate(folder / name, 4 << 30)  # sparse: no block of the disk is used
 
 
-@pytest.mark.parametrize("name", [MANIFEST_NAME, "encoder.onnx", "tokenizer.json", "golden.json"])
+@pytest.mark.parametrize("name", [MANIFEST_NAME, "encoder.onnx"])
 @pytest.mark.parametrize(
     ("break_it", "reason"), [(break_pipe, "not a (plain|regular) file"), (break_size, r"4,?294,?967,?296 bytes")]
 )
@@ -899,10 +869,6 @@ async def test_an_unexpected_error_leaves_the_old_model_and_later_polls(root: Pa
         await until(lambda: service.registry[ID].release.version == 3, "the third version is not served")
 
 
-def test_memory_is_given_back() -> None:
-    freeing.trim_allocator()  # nothing to hold it against that all allocators have; it must not fail
-
-
 def ask(url: str) -> tuple[int, float]:
     answer = httpx.post(f"{url}/similarity", json=PAIR).json()
     return answer["model_version"], answer["results"][0]["raw_score"]
@@ -930,13 +896,6 @@ def test_sighup_reloads(root: Path) -> None:
     (event,) = [event for event in events if event["message"] == "model reloaded"]
     assert (event["model"], event["version"]) == (ID, 2)
     assert {event["level"] for event in events} == {"info"}
-
-
-def test_a_process_looks_from_time_to_time(root: Path) -> None:
-    with running(root, models_poll_seconds=0.1) as (_, url):
-        assert ask(url)[0] == 1
-        add(root, 2)
-        assert wait_for(url, 2) == pytest.approx(expected(root, 2))
 
 
 def test_a_hangup_during_start_up_is_remembered() -> None:

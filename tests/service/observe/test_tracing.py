@@ -13,7 +13,7 @@ from service.observe.tracing import Tracing, open_tracing
 from service.settings import Settings
 from tests.service.api.test_bad_input import GOOD
 from tests.service.conftest import Client, Serve
-from tests.service.process.test_process import command
+from tests.service.process.test_process import NEEDED_SECONDS, command
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra `tracing` is not installed")
 memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
@@ -117,7 +117,7 @@ def test_an_endpoint_without_the_extra_is_refused(monkeypatch) -> None:
 def test_another_protocol_is_refused_and_ends_the_start(models, monkeypatch) -> None:
     for name, value in {**ENDPOINT, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}.items():
         monkeypatch.setenv(name, value)
-    done = subprocess.run(**command(models_dir=models), timeout=30, check=False)
+    done = subprocess.run(**command(models_dir=models), timeout=NEEDED_SECONDS, check=False)
     assert done.returncode == 2
     assert done.stderr == "OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf is spoken here, found 'grpc'\n"
 

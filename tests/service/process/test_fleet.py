@@ -320,14 +320,6 @@ def test_what_only_a_worker_finds_out_is_said_once(models: Path, monkeypatch: py
     assert len([line for line in lines if line.startswith("OTEL_EXPORTER_OTLP_PROTOCOL: ")]) == 1
 
 
-@pytest.mark.parametrize("workers", ["many", "0", "65"])
-def test_settings_that_do_not_fit_end_it_before_any_worker(workers: str) -> None:
-    code, lines = failed(workers=workers)
-    assert code == 2
-    assert len(lines) == 1
-    assert lines[0].startswith("SEMBLANCE_WORKERS: ")
-
-
 def test_a_port_in_use_ends_it_before_any_worker(models: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

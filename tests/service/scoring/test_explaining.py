@@ -40,41 +40,6 @@ def named(entries: list[dict], name: str) -> dict:
     return next(entry for entry in entries if entry["name"] == name)
 
 
-@pytest.mark.parametrize("model", MODELS)
-async def test_the_score_is_that_of_similarity_and_tokens_are_those_read(serve: Serve, model: str) -> None:
-    async with serve() as client:
-        answer = await explained(client, **PAIR, model=model)
-        scored = (await client.post("/similarity", json={"pairs": [PAIR], "model": model})).json()["results"][0]
-    assert answer["model"] == model
-    for field in {"score", "raw_score", "rating"} & set(scored):
-        assert answer[field] == pytest.approx(scored[field], abs=1e-6)
-    assert ("rating_scale" in answer, "rating" in answer) == ("rating" in scored, "rating" in scored)
-    assert answer["a"] == {"tokens": TOKENS_A, "truncated": False}
-    assert answer["b"] == {"tokens": TOKENS_B, "truncated": False}
-
-
-@pytest.mark.parametrize(
-    "pair",
-    [
-        PAIR,
-        {"a": "man", "b": "woman"},
-        {"a": "man man man dog", "b": "dog"},
-        {"a": "\u732b xylophone", "b": "a b c d e f g h i j k l"},
-        {"a": "the " * 500, "b": "a park"},
-    ],
-)
-async def test_shares_of_a_cosine_of_means_sum_to_the_raw_score(serve: Serve, pair: dict[str, str]) -> None:
-    async with serve() as client:
-        answer = await explained(client, **pair)
-    shares, matrix = named(answer["vectors"], "contributions"), named(answer["matrices"], "contributions")
-    for total in (sum(shares["a"]), sum(shares["b"]), np.sum(matrix["values"])):
-        assert total == pytest.approx(answer["raw_score"], abs=1e-6)
-    assert np.sum(matrix["values"], axis=1) == pytest.approx(shares["a"], abs=1e-9)
-    assert np.sum(matrix["values"], axis=0) == pytest.approx(shares["b"], abs=1e-9)
-    assert "range" not in matrix
-    assert "range" not in shares
-
-
 async def test_a_share_is_the_words_own_row_against_the_other_sentence(serve: Serve) -> None:
     rows = fakes.table(seed=0)
     x, y = (rows[list(fakes.tokenizer().encode(PAIR[side], 99).ids)].astype(np.float64) for side in "ab")
@@ -132,21 +97,6 @@ async def test_an_interaction_model_shows_its_own_matrices(serve: Serve) -> None
     np.testing.assert_array_equal(alike["values"], np.array(cosine["values"]) > 0)
     np.testing.assert_allclose(turned["matrices"][0]["values"], np.transpose(cosine["values"]), atol=1e-6)
     assert [vector["name"] for vector in answer["vectors"]] == ["deletion"]
-
-
-async def test_a_model_that_is_not_a_mean_has_no_shares(serve: Serve) -> None:
-    async with serve() as client:
-        answer = await explained(client, **PAIR, model="avg-sick")
-    assert answer["matrices"] == []
-    assert [vector["name"] for vector in answer["vectors"]] == ["deletion"]
-
-
-@pytest.mark.parametrize("model", MODELS)
-async def test_what_was_cut_is_said(serve: Serve, model: str) -> None:
-    async with serve() as client:
-        answer = await explained(client, a="man " * 50, b="man", model=model)
-    assert answer["a"] == {"tokens": ["man"] * fakes.MAX_TOKENS, "truncated": True}
-    assert answer["b"]["truncated"] is False
 
 
 async def test_the_limit_of_tokens_is_one_the_service_can_bear(serve: Serve) -> None:
@@ -279,21 +229,3 @@ def test_a_matrix_outside_its_range(tmp_path) -> None:
 def test_another_number_of_matrices_than_described(tmp_path) -> None:
     message = with_explanation(tmp_path, matrices=fakes.EXPLAINED.matrices[:1])
     assert message.endswith("explanation.onnx: matrices is 2, explanation needs 1")
-
-
-@pytest.mark.artifacts
-async def test_shares_of_the_published_averaging_models_sum_to_their_scores(serve: Serve) -> None:
-    long = "the committee unlikely remembers seven zygomorphic guitars quickly and tuesday "
-    pairs = [
-        {"a": "A man is playing a guitar.", "b": "Someone plays an instrument."},
-        {"a": long * 8, "b": long},
-        {"a": "the " * 128, "b": "\u732b \U0001f600 the"},
-    ]
-    async with serve(models_dir=Path(__file__).parents[3] / "models") as client:
-        for pair in pairs:
-            answer = await explained(client, **pair, model="avg-paraphrase")
-            shares, matrix = named(answer["vectors"], "contributions"), named(answer["matrices"], "contributions")
-            for total in (sum(shares["a"]), sum(shares["b"]), np.sum(matrix["values"])):
-                assert total == pytest.approx(answer["raw_score"], abs=1e-6)
-        for name in ("avg-sick", "avg-sick-tuned"):
-            assert client.app.service.registry[name].manifest.additive

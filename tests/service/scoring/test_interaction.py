@@ -7,7 +7,6 @@ import pytest
 
 from contract.manifest import Manifest
 from contract.tokenizer import Encoded, Tokenizer
-from service.compute.batcher import UNKNOWN
 from service.compute.cache import VectorCache
 from service.compute.graph import PairGraph
 from service.compute.padding import Padding
@@ -101,14 +100,6 @@ async def test_many_pairs_go_in_small_batches_and_come_back_in_order(scorer, rec
     assert all(PairGraph.budget.holds(Padding((rows, columns), n)) for n, rows, columns in recorder.shapes)
     alone = [scorer.similarity_now([x], [y]).raw_score[0] for x, y in zip(a, b, strict=True)]
     assert raw == pytest.approx(alone)
-
-
-@pytest.mark.anyio
-async def test_measuring_learns_what_pairs_cost_here(scorer) -> None:
-    batcher = scorer.outputs["relatedness.onnx"].batcher
-    assert batcher.cost is UNKNOWN
-    scorer._measure([encoded(1, 2, 3), encoded(1)], [encoded(4, 5), encoded(2)], "auto")
-    assert 0 < batcher.expected_seconds([((1,), (2,))]) < 1e-3
 
 
 @pytest.mark.anyio

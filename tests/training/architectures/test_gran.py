@@ -90,18 +90,6 @@ def test_with_open_gates_it_is_word_averaging() -> None:
             assert torch.allclose(gran(IDS, LENGTHS), averaging, atol=1e-5)
 
 
-@pytest.mark.parametrize("tags", ["none", "eos"])
-def test_gate_values_are_those_the_embedding_is_made_with(tags: str) -> None:
-    gran = encoder(GRANConfig(tags=tags))  # type: ignore[arg-type]
-    with torch.no_grad():
-        gates = gran.gate_values(IDS, LENGTHS)
-        assert gates.shape == (3, 4, toys.DIM)
-        assert 0 < gates.min() < 0.5 < gates.max() < 1
-        x, h = words_and_states(gran, 2)
-        expected = gate(gran.gates[0], slice(0, toys.DIM), x[1], h[1, 0])
-        assert torch.allclose(gates[2, 1], expected, atol=1e-6)
-
-
 def test_what_cannot_be_built_is_refused() -> None:
     for config, message in [
         (GRANConfig(variant=3, bidirectional=True), "BiGRAN is of variant 1, got variant 3"),

@@ -191,13 +191,6 @@ def test_neither_padding_nor_batch_mates_move_a_score(config: PWIMConfig) -> Non
     torch.testing.assert_close(backwards, alone, atol=1e-5, rtol=0)
 
 
-def test_the_image_is_rounded_up_to_the_grid_and_that_is_part_of_the_model() -> None:
-    small, large = network(SMALL), network(replace(SMALL, grid=32))
-    large.load_state_dict(small.state_dict())
-    difference = (answer(small, tensors(PAIRS)) - answer(large, tensors(PAIRS))).abs().amax(1)
-    assert difference.max() > 1e-3
-
-
 @every_variant
 def test_every_parameter_gets_a_gradient_and_the_loss_falls(config: PWIMConfig) -> None:
     net = network(replace(config, maps=(8, 8)))

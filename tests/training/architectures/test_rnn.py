@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests import toys
-from training.architectures import RNNConfig, RNNEncoder, WordAveraging, WordAveragingConfig
+from training.architectures import RNNConfig, RNNEncoder
 from training.architectures.models import SiameseModel
 from training.architectures.parts.layers import WordEmbedding
 from training.objectives.parts.regularisers import Regulariser, RegulariserConfig
@@ -24,12 +24,6 @@ def test_the_embedding_is_the_state_at_the_last_word() -> None:
     first = np.tanh(w @ ROWS[7])
     assert found[1] == pytest.approx(np.tanh(w @ ROWS[4]), abs=1e-6)
     assert found[2] == pytest.approx(np.tanh(w @ ROWS[7] + u @ first), abs=1e-6)
-
-
-def test_the_identity_rnn_starts_as_word_averaging() -> None:
-    encoder = RNNEncoder(RNNConfig("identity"), WordEmbedding(ROWS))
-    averaging = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
-    assert torch.allclose(encoder(*BATCH), averaging(*BATCH), atol=1e-6)
 
 
 def test_the_identity_rnn_is_divided_by_the_number_of_words_and_others_are_not() -> None:

@@ -2,7 +2,6 @@ from collections import Counter
 
 import pytest
 
-from training.corpora import mixtures
 from training.corpora.files import CorpusMissing
 from training.corpora.leakage import normalise_for_overlap
 from training.corpora.mixtures import paraphrase_pairs, quotas, unlabelled_sentences
@@ -115,13 +114,6 @@ def test_a_missing_source_is_an_error(data):
 )
 def test_quotas(available, limit, expected):
     assert quotas(available, limit, {"a": 0.5, "b": 0.3, "c": 0.2}) == expected
-
-
-def test_shares_are_whole_and_cover_every_source():
-    assert sum(mixtures.SENTENCE_SHARES.values()) == pytest.approx(1)
-    assert sum(mixtures.PAIR_SHARES.values()) == pytest.approx(1)
-    assert set(mixtures.SENTENCE_SHARES) == set(mixtures._SENTENCES)
-    assert set(mixtures.PAIR_SHARES) == set(mixtures._PAIRS)
 
 
 def test_definitions_are_what_follows_is(write):

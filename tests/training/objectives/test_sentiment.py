@@ -59,17 +59,6 @@ def test_the_penalty_counts_the_head_and_the_words_of_the_batch() -> None:
     assert task.loss(np.array([0]))[1]["penalty"] == pytest.approx(0.5 * weights, rel=1e-5)
 
 
-def test_an_epoch_is_every_sentence_once_and_ranks_share_it() -> None:
-    task = objective(model())
-    whole = [batch.tolist() for batch in task.batches(1, 0, 1)]
-    assert [len(batch) for batch in whole] == [2, 2, 1]
-    assert task.steps() == 3
-    assert sorted(i for batch in whole for i in batch) == [0, 1, 2, 3, 4]
-    halves = [[batch.tolist() for batch in task.batches(1, rank, 2)] for rank in (0, 1)]
-    assert [sorted(a + b) for a, b in zip(*halves, strict=True)][:2] == [sorted(batch) for batch in whole[:2]]
-    assert halves[0][2] == halves[1][2] == whole[2]
-
-
 def test_figures_are_those_of_the_likelier_class() -> None:
     trained = model()
     predicted = log_probabilities(trained).argmax(1).tolist()

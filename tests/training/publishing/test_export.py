@@ -6,11 +6,10 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from onnx import helper, numpy_helper
 from torch import Tensor, nn
 
 import training
-from contract.errors import ArtifactError, GraphMismatchError
+from contract.errors import ArtifactError
 from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, GraphSpec
 from tests import toys
 from training.architectures.mgim import MGIM, MGIMConfig
@@ -18,9 +17,6 @@ from training.architectures.models import InteractionModel
 from training.architectures.parts.focus import greedy_matching
 from training.architectures.parts.heads import SentenceHead
 from training.publishing.export import (
-    _clean,
-    _leave_outside,
-    _merge_equal,
     export_classifier,
     export_encoder,
     export_explanation,
@@ -134,19 +130,6 @@ def test_dropout_is_not_exported(tmp_path: Path) -> None:
     assert run({"embedding_a": a, "embedding_b": 0 * a}).tolist() == a[:, :2].tolist()
 
 
-def test_a_frozen_output_axis_is_not_painted_over(tmp_path: Path) -> None:
-    value = helper.make_tensor_value_info
-    inputs = [value(name, onnx.TensorProto.FLOAT, ["batch", 2]) for name in HEAD.inputs]
-    output = value("raw_output", onnx.TensorProto.FLOAT, [3, 2])
-    node = helper.make_node("Sub", list(HEAD.inputs), ["raw_output"])
-    graph = helper.make_graph([node], "frozen", inputs, [output])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
-    _clean(model, HEAD, "toy")
-    onnx.save(model, tmp_path / "head.onnx")
-    with pytest.raises(GraphMismatchError, match=r"axis 'batch' of raw_output must be dynamic.*the graph has 3"):
-        open_graph(tmp_path / "head.onnx", "head")
-
-
 def pair_feeds() -> dict[str, np.ndarray]:
     ids = np.array([[1, 2, 3, 9], [4, 5, 0, 0]])
     return {
@@ -185,31 +168,12 @@ def test_bothgraphs_in_of_a_model_call_their_words_alike_and_hold_none_of_them(e
         }
 
 
-def test_what_is_not_in_the_graph_cannot_be_left_outside(exported: Path) -> None:
-    with pytest.raises(ValueError, match=r"^no initializer words to leave outside$"):
-        _leave_outside(opened(exported / "head.onnx").graph, ["words"])
-
-
 def test_every_initializer_is_read(exported: Path) -> None:
     for name in NAMES:
         for graph in graphs_in(opened(exported / f"{name}.onnx").graph):
             read = {each for inner in graphs_in(graph) for node in inner.node for each in node.input}
             assert {tensor.name for tensor in graph.initializer} <= read
     assert len(list(graphs_in(opened(exported / "explanation.onnx").graph))) == 2  # the loop was looked into
-
-
-def test_equal_initializers_become_one_and_others_stay() -> None:
-    values = {"a": np.ones(3, np.float32), "b": np.ones(3, np.float32), "c": np.zeros(3, np.float32)}
-    values |= {"d": np.ones((3, 1), np.float32), "e": np.ones(3, np.float64)}
-    inside = helper.make_graph([helper.make_node("Add", ["b", "x"], ["z"])], "inside", [], [])
-    nodes = [helper.make_node("Sum", list(values), ["y"]), helper.make_node("Loop", ["", "x"], ["z"], body=inside)]
-    graph = helper.make_graph(
-        nodes, "by-hand", [], [], initializer=[numpy_helper.from_array(value, name) for name, value in values.items()]
-    )
-    _merge_equal(graph)
-    assert list(graph.node[0].input) == ["a", "a", "c", "d", "e"]
-    assert list(graph.node[1].attribute[0].g.node[0].input) == ["a", "x"]
-    assert [tensor.name for tensor in graph.initializer] == list(values)  # `_drop_unused` comes next
 
 
 def test_no_graph_holds_the_same_numbers_twice(exported: Path) -> None:

@@ -1,6 +1,5 @@
 """From a trained interaction model to a folder whose words lie among the shared files, on a toy vocabulary."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -252,10 +251,3 @@ def test_a_run_starts_from_another_but_for_what_does_not_fit(runs: Path, monkeyp
     other = replace(started, name="toy-other", architecture=MGIMConfig(hidden=5))
     with pytest.raises(ValueError, match="holds another architecture"):
         run.run(other, runs, teacher=None, seed=1)
-
-
-def test_the_manifest_tells_the_recipe(published: Publish) -> None:
-    manifest = json.loads((published(RATED) / "manifest.json").read_text())
-    recipe = manifest["provenance"]["recipe"]
-    assert recipe["architecture"]["kind"] == "MGIMConfig"
-    assert recipe["objective"]["both_orders"] is True

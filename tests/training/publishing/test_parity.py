@@ -3,9 +3,8 @@
 The graphs are written node by node, for an exporter does not make these mistakes on demand.
 """
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import onnx
@@ -24,7 +23,6 @@ from training.architectures.parts.heads import PairHead, SentenceHead
 from training.architectures.parts.layers import WordEmbedding, masked_mean
 from training.publishing.export import export_classifier, export_encoder, export_explanation, export_pair
 from training.publishing.parity import (
-    SIZES,
     ParityError,
     check_classifier,
     check_encoder,
@@ -109,13 +107,6 @@ def test_large_values_may_differ_by_their_rounding_and_no_more(path: Path) -> No
         check_encoder(averaging(path, rows=rows * np.float32(1 + 3e-5)), large, VOCABULARY)
 
 
-def test_sizes_go_below_to_and_far_above_the_exporters_example() -> None:
-    assert (2, 3) in SIZES
-    assert min(SIZES) == (1, 1)
-    assert max(batch for batch, _ in SIZES) >= 33
-    assert max(longest for _, longest in SIZES) >= 129
-
-
 def test_one_wrong_value_is_refused(path: Path, encoder: WordAveraging) -> None:
     rows = ROWS.copy()
     rows[7, 2] += 1e-2
@@ -198,47 +189,6 @@ def test_a_classifier_with_another_bias_is_refused(path: Path) -> None:
         head.output.bias[0] += 0.01
     with pytest.raises(ParityError, match="differs by"):
         check_classifier(path, head, toys.DIM)
-
-
-def renamed(model: onnx.ModelProto, names: dict[str, str]) -> None:
-    """Give tensors of a graph other names, wherever they occur."""
-    for value in (*model.graph.input, *model.graph.output):
-        value.name = names.get(value.name, value.name)
-    for node in model.graph.node:
-        for side in (node.input, node.output):
-            side[:] = [names.get(name, name) for name in side]
-
-
-def test_swapped_and_foreign_names_are_refused(path: Path, encoder: WordAveraging) -> None:
-    swaps: list[tuple[dict[str, str], str]] = [
-        ({"input_ids": "lengths", "lengths": "input_ids"}, r"inputs of a encoder graph are .*'lengths', 'input_ids'"),
-        ({"input_ids": "ids"}, r"inputs of a encoder graph are .* this one has \['ids', 'lengths'\]"),
-        ({"sentence_embedding": "output"}, r"outputs of a encoder graph are .* this one has \['output'\]"),
-    ]
-    for names, message in swaps:
-        model = onnx.load(averaging(path))
-        renamed(model, names)
-        onnx.save(model, path)
-        with pytest.raises(GraphMismatchError, match=message):
-            check_encoder(path, encoder, VOCABULARY)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda g: g.input[0].type.tensor_type.shape.dim[1].__setattr__("dim_value", 3), "axis 'tokens' of input_ids"),
-        (lambda g: g.input[1].type.tensor_type.shape.dim[0].__setattr__("dim_param", "rows"), "axis 'batch' of length"),
-        (lambda g: g.output[0].type.tensor_type.shape.dim[0].__setattr__("dim_value", 2), "axis 'batch' of sentence_e"),
-    ],
-)
-def test_a_wrong_axis_in_the_signature_is_refused(
-    path: Path, encoder: WordAveraging, change: Callable[[Any], None], message: str
-) -> None:
-    model = onnx.load(averaging(path))
-    change(model.graph)
-    onnx.save(model, path)
-    with pytest.raises(GraphMismatchError, match=message):
-        check_encoder(path, encoder, VOCABULARY)
 
 
 def test_another_width_is_refused(path: Path) -> None:

@@ -8,10 +8,7 @@ from tests import toys
 from training import recipes
 from training.architectures import (
     CrossEncoderConfig,
-    GRANConfig,
-    LSTMConfig,
     PWIMTasksConfig,
-    RNNConfig,
     build_heads,
 )
 from training.architectures.parts.layers import WordEmbedding
@@ -68,41 +65,6 @@ def test_the_papers_encoders_are_compared_on_the_same_pairs_from_the_same_words(
         assert recipe.table.name == "minilm-256"
         assert recipe.start is None
         assert "the paper's mean of the 22 sets" in recipe.reaches
-
-
-def test_every_encoder_of_the_papers_has_a_recipe() -> None:
-    architectures = [find(name).architecture for name in PAPERS]
-    assert {a.name for a in architectures} == {"word_averaging", "projection", "dan", "rnn", "lstm", "gran"}
-    grans = [a for a in architectures if isinstance(a, GRANConfig)]
-    assert {a.variant for a in grans} == {1, 2, 3, 4, 5}
-    assert {a.combine for a in grans if a.bidirectional} == {"sum", "tanh"}
-    lstms = [a for a in architectures if isinstance(a, LSTMConfig)]
-    assert {(a.pooling, a.bidirectional) for a in lstms} == {("last", False), ("mean", False), ("mean", True)}
-    assert {a.output_gate for a in lstms} == {True, False}
-    assert {a.activation for a in architectures if isinstance(a, RNNConfig)} == {"tanh", "identity"}
-
-
-def test_the_settings_of_the_2017_release() -> None:
-    gran = find("gran-1")
-    assert gran.architecture == GRANConfig(variant=1, dropout=0.4)
-    assert (margin(gran).scramble, margin(gran).margin, margin(gran).regulariser.words) == (0.5, 0.4, 0.0)
-    lstm = find("gran-lstm-regularised")
-    assert lstm.architecture == LSTMConfig(word_dropout=0.2)
-    assert (margin(lstm).scramble, margin(lstm).regulariser.words) == (0.75, 0.5e-5)
-    mean = find("gran-lstm-avg-regularised")
-    assert mean.architecture == LSTMConfig(pooling="mean", dropout=0.4)
-    assert (margin(mean).scramble, margin(mean).regulariser.words) == (0.5, 0.5e-5)
-    assert margin(find("gran-avg")).margin == 0.6
-    for recipe in (gran, lstm, mean):
-        assert (recipe.schedule.batch_size, recipe.schedule.epochs) == (100, 2)
-        assert (recipe.optimiser.name, recipe.optimiser.learning_rate) == ("adam", 1e-3)
-
-
-def test_the_identity_rnn_is_regularised_to_its_start() -> None:
-    recipe = find("pp-irnn")
-    assert recipe.architecture == RNNConfig("identity")
-    assert margin(recipe).regulariser.universal == 5.0
-    assert margin(recipe).regulariser.composition == 0.0
 
 
 def test_a_recipe_is_found_in_its_file_and_no_name_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:

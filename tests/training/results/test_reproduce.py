@@ -263,9 +263,3 @@ def test_wrong_arguments_are_told(arguments: tuple[str, ...], message: str) -> N
     ended = CliRunner().invoke(app, ["reproduce", *arguments])
     assert ended.exit_code == 2
     assert message in " ".join(ended.output.replace("│", " ").split())
-
-
-def test_the_tables_are_listed() -> None:
-    shown = CliRunner().invoke(app, ["reproduce", "--list"]).output
-    assert "gran-table4" in shown
-    assert "wieting2016-table2" in shown

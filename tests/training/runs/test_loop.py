@@ -76,19 +76,6 @@ def test_the_best_epoch_is_kept_and_restored(tmp_path: Path) -> None:
     assert all(objective.modes)
 
 
-def test_the_start_is_kept_when_training_only_worsens(tmp_path: Path) -> None:
-    objective = Scripted([0.9, 0.8, 0.7, 0.6, 0.5])
-    assert train(objective, OPTIMISER, SCHEDULE, tmp_path, seed=0).best_epoch == 0
-    assert torch.equal(now(objective), objective.weights[0])
-
-
-def test_the_last_epoch_is_kept_where_that_is_wanted(tmp_path: Path) -> None:
-    objective = Scripted([0.9, 0.3, 0.8, 0.5, 0.2])
-    result = train(objective, OPTIMISER, replace(SCHEDULE, keep="last"), tmp_path, seed=1)
-    assert (result.best_epoch, result.best["selection"]) == (4, 0.2)
-    assert torch.equal(objective.model[1].weight, objective.weights[4])
-
-
 def test_the_earlier_of_equal_epochs_is_kept(tmp_path: Path) -> None:
     assert train(Scripted([0.1, 0.5, 0.5, 0.5, 0.2]), OPTIMISER, SCHEDULE, tmp_path, seed=0).best_epoch == 1
 
@@ -144,14 +131,6 @@ def test_a_finished_run_is_reported_and_not_trained_again(tmp_path: Path) -> Non
     assert again.losses == []
     assert torch.equal(now(again), now(first))
     assert (tmp_path / "metrics.jsonl").read_bytes() == log
-
-
-def test_a_run_stopped_by_patience_stays_stopped(tmp_path: Path) -> None:
-    patient = replace(SCHEDULE, epochs=50, patience=1)
-    train(Scripted([0.5, 0.4]), OPTIMISER, patient, tmp_path, seed=0)
-    again = Scripted([])
-    assert train(again, OPTIMISER, patient, tmp_path, seed=0).epochs == 1
-    assert again.losses == []
 
 
 def test_more_epochs_go_on_as_if_they_had_been_asked_for_at_once(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from training.runs import malstm_finish, provenance, run
 from training.runs.build import load_run
 from training.runs.folder import run_folder
 from training.runs.malstm_finish import ENTAILMENT_NAME, OUT_OF_FOLD_NAME
-from training.runs.provenance import commands_for
 from training.sources import rated
 from training.sources.credits import TEACHER
 from training.sources.rated import SickPairs, STSPairs, TeacherPairs, supervised_pairs
@@ -194,30 +193,6 @@ def test_the_entailment_head_is_handed_over_and_the_machine_takes_its_place(
     for name, value in old.state_dict().items():
         assert torch.equal(kept[name], value), name
     assert isinstance(load_run(after, runs, 1)[0].heads["entailment"], SupportVectorHead)
-
-
-NAMES = ("malstm-sick", "malstm-sick-synonyms", "malstm-sick-alone", "malstm-paper")
-
-
-def test_the_recipes_are_the_papers_model_and_chain() -> None:
-    chain = commands_for(find("malstm-sick"), 2)
-    trained = [command.split()[4] for command in chain if " train " in command]
-    assert trained == ["avg-paraphrase", "malstm-teacher", "malstm-sick"]
-    assert [command.split()[6] for command in chain if " train " in command] == ["1", "2", "2"]
-    assert chain[-1] == "python -m training publish malstm-sick --seed 2"
-    for name in NAMES:
-        recipe = find(name)
-        assert (recipe.architecture, recipe.optimiser.clip) == (MALSTM, 5.0)
-        assert (MALSTM.hidden, MALSTM.forget_bias, MALSTM.peepholes) == (50, 2.5, False)
-    paper = find("malstm-paper")
-    assert paper.optimiser.name == "adadelta"
-    assert paper.data == SickPairs(synonyms=10_022)
-    assert paper.start == "malstm-sts"
-    assert find("malstm-sts").start is None
-    assert isinstance(paper.objective, ManhattanConfig)
-    assert paper.objective.calibrate_on == "train"
-    assert find("malstm-paper-no-synonyms").data == SickPairs()
-    assert find("malstm-paper-no-pretraining").start is None
 
 
 def test_the_corpora_of_the_chain_are_named(monkeypatch: pytest.MonkeyPatch, runs: Path) -> None:

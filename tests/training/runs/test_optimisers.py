@@ -126,14 +126,3 @@ def test_clipping_leaves_small_gradients_alone() -> None:
     norm = clip_gradients(parameters, 1e9)
     assert all(torch.equal(p.grad.to_dense(), b) for p, b in zip(parameters, before, strict=True))
     assert norm == pytest.approx(float(nn.utils.get_total_norm([p.grad.to_dense() for p in parameters])), rel=1e-6)
-
-
-def test_clipping_nothing_is_zero() -> None:
-    assert clip_gradients([nn.Parameter(torch.ones(2))], 1.0) == 0.0
-
-
-def test_adadelta_forgets_as_slowly_as_it_is_told() -> None:
-    for rho in (0.9, 0.95):
-        config = OptimiserConfig("adadelta", embedding_learning_rate=None, rho=rho)
-        (optimiser,) = build_optimisers(toys.model(ProjectionConfig()), config)
-        assert optimiser.param_groups[0]["rho"] == rho

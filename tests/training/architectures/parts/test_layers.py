@@ -7,15 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from training.architectures.parts.layers import Tags, WordEmbedding, WordNoise, mask, masked_mean, width
+from training.architectures.parts.layers import Tags, WordEmbedding, WordNoise, masked_mean
 from training.words.storage import Float16Embedding, Int8Embedding
 
 ROWS = np.array([[0, 0, 0], [1, -2, 3], [4, 5, 6], [-7, 8, 9]], dtype=np.float32)
-
-
-def test_the_mask_is_one_on_real_tokens() -> None:
-    assert mask(torch.tensor([1, 3, 2]), 3).tolist() == [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
-    assert mask(torch.tensor([2]), 5).tolist() == [[1, 1, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("sparse", [True, False])
@@ -90,12 +85,6 @@ def test_stored_rows_are_not_tied_to_the_ones_they_came_from() -> None:
         rows.zero_()
     assert all(torch.equal(each(torch.tensor([[3]])), b) for each, b in zip(stored, before, strict=True))
     assert not any(list(each.parameters()) for each in stored)
-
-
-def test_every_embedding_knows_its_width() -> None:
-    rows = torch.from_numpy(ROWS)
-    embeddings = [WordEmbedding(ROWS), Int8Embedding(rows), Float16Embedding(rows), torch.nn.Embedding(2, 3)]
-    assert [width(each) for each in embeddings] == [3, 3, 3, 3]
 
 
 def test_the_masked_mean_leaves_the_padding_out() -> None:

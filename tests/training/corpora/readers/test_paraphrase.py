@@ -12,12 +12,6 @@ def test_positives_have_label_one(write):
     assert paraphrase.twitter_url() == [Pair("rain", "it rains", None, "1")]
 
 
-def test_labelled_tweets_keep_their_negatives(write):
-    header = ("label", "sentence_a", "sentence_b")
-    write(paraphrase.TWITTER_LABELLED_FILE, header, ("0", "a", "b"), ("1", "c", "d"))
-    assert [pair.label for pair in paraphrase.twitter_labelled()] == ["0", "1"]
-
-
 def test_simplification_keeps_its_sources(write):
     header = ("source", "split", "complex", "simple")
     write(

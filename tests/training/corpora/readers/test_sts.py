@@ -33,13 +33,6 @@ def test_unknown_years_and_sets_are_named():
         sts.read("2013-test", "SMT")
 
 
-def test_the_transfer_sets_are_the_papers_22_less_smt_and_pit():
-    assert len(sts.TRANSFER_SETS) == 19
-    assert len(transfer.NAMES) == 20
-    assert transfer.NAMES[-1] == "sick-test"
-    assert ("2013-test", "SMT") not in sts.TRANSFER_SETS
-
-
 def test_year_totals_are_the_published_ones():
     totals = {year: sum(PUBLISHED[sts.path_of(year, name)].rows for name in names) for year, names in sts.SETS.items()}
     assert totals == {

@@ -77,8 +77,3 @@ def test_a_table_that_contradicts_itself_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         PaperTable("t", "T", (COLUMN,), rows, orders=orders)
-
-
-def test_an_unknown_table_is_told_with_those_there_are() -> None:
-    with pytest.raises(KeyError, match=r"no table 'no-such'; .*`python -m training reproduce --list` lists all"):
-        find_table("no-such")
