@@ -86,6 +86,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
 def _described(app: FastAPI, table: Table, keys: bool) -> dict[str, Any]:
     """The OpenAPI document, with the ways to show a key where one is asked for."""
     described = FastAPI.openapi(app)
+    table.describe(described)
     if keys:
         described["components"]["securitySchemes"] = {
             "HTTPBearer": {"type": "http", "scheme": "bearer"},

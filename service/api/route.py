@@ -4,12 +4,13 @@ import asyncio
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, Literal, Union
 
 import orjson
 from fastapi import Body, Path
 from fastapi.openapi.models import Example
 from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
 from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
@@ -106,7 +107,7 @@ class Route(APIRoute):
         """
         first = operations[0]
         answering = Answering(operations, service, examples)
-        answers = tuple(each.answer_type for each in operations if each.answer_type is not None)
+        self.answers = _answers(operations)
         super().__init__(
             first.path,
             answering,
@@ -114,8 +115,8 @@ class Route(APIRoute):
             name=first.name,
             summary=" / ".join(each.summary for each in operations),
             tags=list(dict.fromkeys(each.family.name for each in operations)),
-            response_model=Union[answers] if answers else None,  # noqa: UP007  # as many as there are
-            response_class=JSONResponse if answers else Response,
+            response_model=None,  # `Table.describe` adds the types
+            response_class=JSONResponse if 200 in self.answers else Response,
             responses=_responses(operations),
         )
         self.app = around(answering, first)
@@ -179,6 +180,24 @@ class Table:
             for route in routes:
                 route.allowed = [*allowed, "HEAD"] if "GET" in allowed else allowed
 
+    def describe(self, document: dict[str, Any]) -> None:
+        """Add the types of all answers to the OpenAPI document that FastAPI makes of the routes.
+
+        FastAPI would make a validator of each, for each status of each route, before the first request is answered.
+        """
+        types = dict.fromkeys(each for route in self.routes for each in route.answers.values())
+        adapters: list[tuple[Any, Literal["serialization"], TypeAdapter[Any]]] = [
+            (each, "serialization", TypeAdapter(each)) for each in types
+        ]
+        found, definitions = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
+        for route in self.routes:
+            responses = document["paths"][route.path][route.method.lower()]["responses"]
+            for status, answer in route.answers.items():
+                content = responses[str(status)].setdefault("content", {}).setdefault("application/json", {})
+                content["schema"] = found[answer, "serialization"]
+        schemas = document["components"]["schemas"]
+        document["components"]["schemas"] = dict(sorted({**schemas, **definitions["$defs"]}.items()))
+
     def find(self, path: str) -> list[Route]:
         """The routes of a path, one for each method."""
         if (found := self._by_path.get(path)) is not None:
@@ -223,13 +242,26 @@ def _parameters(operations: Sequence[Operation], examples: Mapping[str, str]) ->
         yield inspect.Parameter("request", keyword, annotation=Annotated[body, Body(openapi_examples=shown)])
 
 
+def _answers(operations: Sequence[Operation]) -> dict[int | str, Any]:
+    """The types of the answers of all operations together, by status."""
+    found: dict[int | str, list[Any]] = {}
+    for operation in operations:
+        if operation.answer_type is not None:
+            found.setdefault(200, []).append(operation.answer_type)
+    statuses = dict.fromkeys(status for operation in operations for status in operation.responses)
+    for status in statuses:
+        for operation in operations:
+            answer = operation.responses.get(status, operation.responses.get("default", {}))
+            if "model" in answer:
+                found.setdefault(status, []).append(answer["model"])
+    return {status: Union[tuple(dict.fromkeys(types))] for status, types in found.items()}  # noqa: UP007
+
+
 def _responses(operations: Sequence[Operation]) -> dict[int | str, dict[str, Any]]:
-    """The answers besides 200 of all operations together, by status."""
+    """What is said of the answers besides 200 of all operations together, by status."""
     joined: dict[int | str, dict[str, Any]] = {}
     described = [operation.responses for operation in operations]
     for status in dict.fromkeys(status for each in described for status in each):
-        found = [each.get(status, each.get("default", {})) for each in described]
-        models = tuple(dict.fromkeys(each["model"] for each in found if "model" in each))
-        first = next(each for each in found if each)
-        joined[status] = {**first, "model": Union[models]} if models else first  # noqa: UP007
+        first = next(found for each in described if (found := each.get(status, each.get("default", {}))))
+        joined[status] = {name: value for name, value in first.items() if name != "model"}
     return joined
