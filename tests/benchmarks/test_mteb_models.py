@@ -6,7 +6,7 @@ import pytest
 from tests import fakes
 from training.pairs import Pair
 
-pytest.importorskip("mteb", reason="no mteb: the extra `frameworks` is not installed")
+pytest.importorskip("mteb", reason="no mteb: pip install '.[frameworks]'")
 from benchmarks.mteb_models import Model, labels, local_model, measure, ranking, ratings
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -105,7 +105,7 @@ def test_commands_name_a_python_that_is_there() -> None:
 def test_another_client_is_answered_by_a_plain_service(code: str, published: str, empty: Path) -> None:
     """Without an alias or any other setting."""
     package = re.findall(r"^(?:from|import) (\w+)", code)[0]
-    pytest.importorskip(package, reason=f"no {package}: the extra `clients` is not installed")
+    pytest.importorskip(package, reason=f"no {package}: pip install '.[clients]'")
     left: dict[str, object] = {}
     exec(compile(code.replace("http://127.0.0.1:8000", published), "snippet", "exec"), left)
     assert left.get("best", 1) == 1

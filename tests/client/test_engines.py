@@ -56,7 +56,7 @@ def alone(pairs: Path, models: Path, semblance: Run) -> Path:
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
-    module = pytest.importorskip("ray", reason="no ray: the extra `ray` is not installed")
+    module = pytest.importorskip("ray", reason="no ray: pip install '.[ray]'")
     yield module
     module.shutdown()
 
@@ -123,7 +123,7 @@ def test_ray_data(ray: Any, models: Path) -> None:
 
 
 def test_duckdb(models: Path) -> None:
-    duckdb = pytest.importorskip("duckdb", reason="no duckdb: the extra `duckdb` is not installed")
+    duckdb = pytest.importorskip("duckdb", reason="no duckdb: pip install '.[duckdb]'")
     from semblance.engines.duckdb import register
 
     with contextlib.closing(duckdb.connect()) as connection:
@@ -152,7 +152,7 @@ def test_duckdb(models: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_daft(models: Path) -> None:
-    daft = pytest.importorskip("daft", reason="no daft: the extra `daft` is not installed")
+    daft = pytest.importorskip("daft", reason="no daft: pip install '.[daft]'")
     from semblance.engines.daft import as_expression
 
     given = {"a": ["a man plays guitar"] * 8 + ["a man"], "b": [*WORDS[:8], None]}
@@ -172,9 +172,9 @@ def test_daft(models: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_spark(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sql = pytest.importorskip("pyspark.sql", reason="no pyspark: the extra `spark` is not installed")
+    sql = pytest.importorskip("pyspark.sql", reason="no pyspark: pip install '.[spark]'")
     if shutil.which("java") is None:
-        pytest.skip("no java, which Spark runs on")
+        pytest.skip("no java, which Spark runs on: apt-get install default-jre-headless")
     from semblance.engines.spark import as_column
 
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
@@ -202,6 +202,9 @@ def test_spark(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         spark.stop()
 
 
+EXTRAS = {"pyspark": "spark"}  # where they have another name than the package
+
+
 @pytest.mark.artifacts
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("code", "printed"), EXAMPLES, ids=["scorer", "ray", "spark", "duckdb", "daft"])
@@ -209,9 +212,9 @@ def test_an_example_of_the_page_runs(
     code: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     package = re.findall(r"^(?:from|import) (\w+)", code)[0]
-    module = pytest.importorskip(package, reason=f"no {package}: its extra is not installed")
+    module = pytest.importorskip(package, reason=f"no {package}: pip install '.[{EXTRAS.get(package, package)}]'")
     if package == "pyspark" and shutil.which("java") is None:
-        pytest.skip("no java, which Spark runs on")
+        pytest.skip("no java, which Spark runs on: apt-get install default-jre-headless")
     (tmp_path / "models").symlink_to(ROOT / "models")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")

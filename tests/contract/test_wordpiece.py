@@ -10,7 +10,7 @@ from contract.tokenizer import Tokenizer
 from contract.wordpiece import WordPiece, load_tokenizer
 from tests import toy_wordpiece as toys
 
-tokenizers = pytest.importorskip("tokenizers", reason="the extra `service` is not installed")
+tokenizers = pytest.importorskip("tokenizers", reason="missing here: pip install '.[service]'")
 
 TEXTS = (
     "A cat sat on the mat.",

@@ -24,7 +24,7 @@ KEY = "correct-horse"
 
 def client_package(name: str) -> ModuleType:
     """An official client, or a skipped test with a line that says why."""
-    found: ModuleType = pytest.importorskip(name, reason=f"no {name}: the extra `clients` is not installed")
+    found: ModuleType = pytest.importorskip(name, reason=f"no {name}: pip install '.[clients]'")
     return found
 
 

@@ -48,7 +48,7 @@ def run(library: str, server: Server) -> dict[str, Any]:
         try:
             importlib.import_module(module)
         except ImportError as missing:
-            pytest.skip(f"no {module} ({missing}): the extra that docs/integrations.md names is not installed")
+            pytest.skip(f"no {module} ({missing}): docs/integrations.md says what to install")
     code = PYTHON[library].replace("127.0.0.1:8000", server.url.removeprefix("http://"))
     assert server.url.removeprefix("http://") in code
     names: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def test_litellm(server: Server) -> None:
 
 @pytest.mark.filterwarnings("default")
 def test_litellm_returns_documents_by_its_infinity_base(server: Server) -> None:
-    litellm = pytest.importorskip("litellm", reason="no litellm: the extra `frameworks` is not installed")
+    litellm = pytest.importorskip("litellm", reason="no litellm: pip install '.[frameworks]'")
     answer = litellm.rerank(
         model="infinity/avg-paraphrase", query=QUERY, documents=DOCUMENTS, return_documents=True, top_n=1,
         api_base=f"{server.url}/infinity", api_key="any",
@@ -120,7 +120,7 @@ def test_litellm_returns_documents_by_its_infinity_base(server: Server) -> None:
 
 @pytest.mark.filterwarnings("default")
 def test_litellm_by_huggingface_asks_the_hub_for_a_price(server: Server) -> None:
-    litellm = pytest.importorskip("litellm", reason="no litellm: the extra `frameworks` is not installed")
+    litellm = pytest.importorskip("litellm", reason="no litellm: pip install '.[frameworks]'")
     asked: list[str] = []
     # Never undone: LiteLLM asks once more from a thread of its own, after it has answered.
     litellm.utils._get_max_position_embeddings = lambda model_name: asked.append(model_name)

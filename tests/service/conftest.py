@@ -175,7 +175,7 @@ class RedisServer:
 @pytest.fixture
 def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     if shutil.which("redis-server") is None:
-        pytest.skip("no redis-server on the PATH")
+        pytest.skip("no redis-server on the PATH: apt-get install redis-server")
     server = RedisServer(tmp_path)
     yield server
     server.kill()
@@ -185,7 +185,7 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
 def redis_cluster(tmp_path: Path) -> Iterator[RedisServer]:
     """One node that has all slots."""
     if shutil.which("redis-server") is None:
-        pytest.skip("no redis-server on the PATH")
+        pytest.skip("no redis-server on the PATH: apt-get install redis-server")
     server = RedisServer(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port()))
     with server.client() as client:
         client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)

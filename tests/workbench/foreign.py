@@ -74,7 +74,7 @@ def _bert(outputs: int | None, folder: Path, labels: Sequence[str] | None = None
 
 def bi_encoder(folder: Path, pooling: str = "mean", *, normalise: bool = True) -> Path:
     """A sentence-transformers bi-encoder of two layers of width 24, saved by that library."""
-    pytest.importorskip("sentence_transformers", reason="the extra `distill` is not installed")
+    pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.models import Normalize, Pooling, Transformer
 
@@ -89,14 +89,14 @@ def bi_encoder(folder: Path, pooling: str = "mean", *, normalise: bool = True) -
 
 def cross_encoder(folder: Path, outputs: int = 1, labels: Sequence[str] | None = None) -> Path:
     """BertForSequenceClassification, as transformers save it."""
-    pytest.importorskip("sentence_transformers", reason="the extra `distill` is not installed")
+    pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
     _bert(outputs, folder, labels)
     return folder
 
 
 def static(folder: Path, *, normalise: bool = False) -> Path:
     """A sentence-transformers StaticEmbedding."""
-    pytest.importorskip("sentence_transformers", reason="the extra `distill` is not installed")
+    pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
     import tokenizers
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.models import Normalize, StaticEmbedding
@@ -112,7 +112,7 @@ def static(folder: Path, *, normalise: bool = False) -> Path:
 
 def model2vec(folder: Path) -> Path:
     """A model2vec folder with a weight for each token, and tokens that share a row."""
-    library = pytest.importorskip("model2vec", reason="the extra `distill` is not installed: no model2vec")
+    library = pytest.importorskip("model2vec", reason="no model2vec: pip install '.[distill]'")
     import numpy as np
     import tokenizers
 

@@ -254,7 +254,7 @@ async def test_a_second_stage_that_cannot_end_in_time_is_refused_at_once(serve: 
 async def test_what_a_model_needs_for_a_pair_is_measured(serve: Serve) -> None:
     async with serve() as client:
         for model in client.app.service.registry.values():
-            assert 0 < model.scorer.seconds_per_new_pair < 1
+            assert model.scorer.seconds_per_new_pair > 0
 
 
 @pytest.mark.anyio

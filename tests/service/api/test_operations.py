@@ -15,7 +15,7 @@ from service.models import checks
 from service.observe import logs
 from tests import fakes
 from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Serve, let_in
+from tests.service.conftest import NEEDED_SECONDS, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 SECRET_TEXT = "zanzibar"
@@ -125,7 +125,7 @@ async def test_the_models_are_asked_in_a_thread_every_few_seconds(serve: Serve, 
             raise RuntimeError("no memory at /srv/secret")
 
         encoder.run = fails
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + NEEDED_SECONDS
         while (response := await client.get("/health/ready")).status_code == 200 and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         assert response.json()["reasons"] == [
@@ -143,11 +143,11 @@ async def test_a_graph_that_hangs_makes_unready_and_stops_nobody(serve: Serve, m
         right = encoder.run
 
         def hangs(feeds):
-            goes_on.wait(20)
+            goes_on.wait(NEEDED_SECONDS)
             return right(feeds)
 
         encoder.run = hangs
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + NEEDED_SECONDS
         while (response := await client.get("/health/ready")).status_code == 200 and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         assert response.status_code == 503

@@ -20,7 +20,7 @@ from service.compute.redis_cache import RedisCache, name_of
 from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
 from tests import fakes
-from tests.service.conftest import Client, RedisServer, Serve, free_port
+from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve, free_port
 
 pytestmark = pytest.mark.anyio
 BODY = {"pairs": [{"a": "a man plays", "b": "the dog runs"}, {"a": "a man plays", "b": "xylophone"}]}
@@ -29,7 +29,7 @@ SPACE = Space("f" * 64, 4)
 SECRET = "hush hush hush hush"
 
 
-async def until(condition, seconds: float = 5.0) -> None:
+async def until(condition, seconds: float = NEEDED_SECONDS) -> None:
     """Wait for what happens in the background."""
     with anyio.fail_after(seconds):
         while not condition():

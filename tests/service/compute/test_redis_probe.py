@@ -9,7 +9,7 @@ from service.compute import breaker
 from service.compute.redis_cache import RedisCache
 from service.observe.telemetry import Telemetry
 from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client, RedisServer, Serve
+from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
 CALM = {"redis_timeout_ms": 5000}
@@ -33,7 +33,7 @@ async def says(client: Client) -> tuple[str, str, list[str]]:
 
 async def comes_to_say(client: Client, expected: tuple[str, str, list[str]]) -> None:
     """Wait for readiness to say it, with no request but its own."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + NEEDED_SECONDS
     while (found := await says(client)) != expected and time.monotonic() < deadline:
         await asyncio.sleep(0.02)
     assert found == expected
@@ -82,7 +82,7 @@ async def test_a_redis_that_was_full_is_written_to_again(serve: Serve, redis_ser
             redis.config_set("maxmemory", 0)
             await comes_to_say(client, WELL)
             await client.post("/similarity", json=GOOD["/similarity"])
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + NEEDED_SECONDS
             while not redis.keys("semblance:2:*") and time.monotonic() < deadline:
                 await asyncio.sleep(0.02)
             assert redis.keys("semblance:2:*")

@@ -88,7 +88,7 @@ class TlsSentinel(TlsServer):
 @pytest.fixture(autouse=True)
 def no_server() -> None:
     if shutil.which("redis-server") is None:
-        pytest.skip("no redis-server on the PATH")
+        pytest.skip("no redis-server on the PATH: apt-get install redis-server")
 
 
 def wait_for(condition: Callable[[], object], what: str) -> None:
@@ -151,7 +151,7 @@ def asked_info(server: RedisServer) -> str:
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate authority, and a server's certificate by it."""
     if shutil.which("openssl") is None:
-        pytest.skip("no openssl on the PATH")
+        pytest.skip("no openssl on the PATH: apt-get install openssl")
     folder = tmp_path_factory.mktemp("keys")
     (folder / "san").write_text("subjectAltName=IP:127.0.0.1")
     new = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"

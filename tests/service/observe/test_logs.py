@@ -108,10 +108,10 @@ def test_at_a_terminal_lines_are_for_people_and_name_the_documentation(models: P
         lines = bytes(said).decode().splitlines()
         assert not any(line.startswith("{") for line in lines)
         if workers == 1:  # several say who speaks
-            names = sorted(path.name for path in models.iterdir() if (path / "manifest.json").exists())
-            assert [line.split()[1] for line in lines if line.startswith("opened ")] == names
+            opened = [line.split()[1] for line in lines if line.startswith("opened ")]
+            assert opened == ["avg-paraphrase", "avg-sick"]  # the default models
             assert lines[-1].startswith(f"Semblance answers at http://127.0.0.1:{port} ")
-            assert len(lines) == len(names) + 2
+            assert len(lines) == len(opened) + 2
     finally:
         process.kill()
         process.wait()

@@ -161,7 +161,8 @@ def test_all_the_service_measures_can_be_joined_and_put_into_words(tmp_path: Pat
     services = [Telemetry(), Telemetry()]
     for i, telemetry in enumerate(services):
         telemetry.add_route("/similarity", scores=True)
-        model = ModelTelemetry("m", ["encoder.onnx"], fingerprint="f")
+        model = ModelTelemetry("m", ["encoder.onnx"])
+        telemetry.list({"m": {"fingerprint": "f"}})
         telemetry.serve({"m": model})
         model.ran("encoder.onnx", 4, 0.01)
         telemetry.answered("/similarity", NO_MODEL, 200, 0.01, None)

@@ -15,7 +15,7 @@ from tests.service.api.test_bad_input import GOOD
 from tests.service.conftest import Client, Serve
 from tests.service.process.test_process import NEEDED_SECONDS, command
 
-sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra `tracing` is not installed")
+sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="missing here: pip install '.[tracing]'")
 memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
 pytestmark = pytest.mark.anyio
 ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}

@@ -58,7 +58,7 @@ Open = Callable[..., Watched]
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of Debian's Chromium."""
-    pytest.importorskip("playwright.sync_api", reason="no playwright: it is in the extra dev")
+    pytest.importorskip("playwright.sync_api", reason="no playwright: pip install .[dev]")
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
         pytest.skip("no chromium on the PATH: apt-get install chromium")

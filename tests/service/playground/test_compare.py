@@ -112,15 +112,6 @@ def test_matches_are_framed_and_values_are_shown(open_page: Open, service: str) 
     assert page.evaluate("document.activeElement.dataset.place") == "0,1"
 
 
-def test_attention_has_its_table(open_page: Open, service: str) -> None:
-    page = open_page().open(link(a=A, b=B, model="mgim-sick"))
-    page.wait_for_selector(DONE)
-    (attention,) = ask(service, "explain", {"a": A, "b": B, "model": "mgim-sick"})["matrices"]
-    assert page.locator("[role=grid]").get_attribute("aria-label") == "Attention"
-    cells = numbers(page.locator(".heat [data-place]").all_inner_texts())
-    assert cells == pytest.approx([value for row in attention["values"] for value in row], abs=0.0051)
-
-
 def test_what_was_cut_and_unknown_is_said(open_page: Open) -> None:
     page = open_page().open(link(a="A man plays a xzzqyv.", b="A dog runs in the park. " * 9))
     page.wait_for_selector(DONE)

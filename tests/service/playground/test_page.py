@@ -9,7 +9,7 @@ from tests.service.conftest import let_in
 from tests.service.playground.conftest import Open
 from tests.service.process.test_process import running
 
-expect = pytest.importorskip("playwright.sync_api", reason="no playwright: it is in the extra dev").expect
+expect = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install .[dev]").expect
 
 pytestmark = pytest.mark.artifacts
 
@@ -127,7 +127,7 @@ def test_both_themes(open_page: Open) -> None:
 
 @pytest.mark.parametrize("tab", TABS)
 def test_axe_finds_nothing(open_page: Open, tab: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe: it is in the extra dev").Axe()
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe: pip install .[dev]").Axe()
     page = open_page(color_scheme="light").open(f"?tab={tab}")
     shown(page, tab)
     page.click("#key-button")

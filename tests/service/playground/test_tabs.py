@@ -86,15 +86,6 @@ def test_entailment_goes_both_ways(open_page: Open, service: str) -> None:
     page.wait_for_selector(f".directions .card:first-child:has-text('{hypothesis} \u2192 {premise}')")
 
 
-def test_a_premise_that_is_empty_has_the_services_message(open_page: Open) -> None:
-    watched = open_page()
-    watched.refusals_expected = True
-    page = watched.open("?tab=entailment&premise=&hypothesis=A+dog+runs.")
-    page.wait_for_selector("#panel-entailment .alert")
-    assert "the text has no visible character" in page.inner_text(".alert")
-    assert page.locator("[aria-invalid=true]").get_attribute("id") == "entailment-premise"
-
-
 def give(page: Any, content: str, name: str = "pairs.csv") -> None:
     page.set_input_files("#batch-file", {"name": name, "mimeType": "text/csv", "buffer": content.encode()})
 

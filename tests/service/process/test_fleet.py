@@ -145,65 +145,49 @@ def fleet(models: Path, folder: Path, program: str = "", **settings: object) -> 
                 continue
 
 
-def test_workers_replaced_under_load_fail_no_request_and_lose_no_count(models: Path, tmp_path: Path) -> None:
+def test_workers_that_are_replaced_or_killed_lose_no_request_and_no_count(models: Path, tmp_path: Path) -> None:
     with fleet(models, tmp_path) as service:
         supervisor = service.process.pid
         before = service.pids()
         assert supervisor not in before
         with Load(service.url, "/similarity", BODY) as load:
             load.go_on(1)
-            for pid in before:
+            for pid in before:  # one by one
                 served = len(service.events("worker serves"))
                 os.kill(pid, signal.SIGTERM)
                 until(lambda served=served: len(service.events("worker serves")) > served, "a successor serves")
                 until(lambda pid=pid: pid not in service.pids(), "the old one ends")
+            begun = len(service.events())
+            service.process.send_signal(signal.SIGUSR2)  # all
+            until(lambda: len(service.events("worker ended")) == 4, "all four have ended")
             load.go_on(1)
         assert load.failures == []
         assert set(load.statuses) == {200}
-        assert len(service.pids()) == 2
-        assert not set(service.pids()) & set(before)
+        assert len(set(service.pids()) - set(before)) == 2
+        # Each of the old ones was told to leave only when its successor served.
+        order = [e["message"] for e in service.events()[begun:] if e["message"] in ("worker serves", "worker leaves")]
+        assert order == ["worker serves", "worker leaves"] * 2
         asked = load.statuses[200]
         # of all workers, also those that ended
         service.shows(asked, "semblance_requests_total", route="/similarity", status="200")
         service.shows(asked, "semblance_request_seconds_count", route="/similarity", model="avg-paraphrase")
-        service.shows(2, "semblance_worker_restarts_total", reason="asked")
+        service.shows(4, "semblance_worker_restarts_total", reason="asked")
         service.shows(2, "semblance_worker_processes")
         assert {event["level"] for event in service.events()} == {"info"}
         assert len(list(service.temporary.glob("*/*.json"))) == 3  # two workers', and that of what is gone
-        assert service.stop() == 0
-        assert list(service.temporary.iterdir()) == []
 
-
-def test_sigusr2_replaces_all_and_fails_no_request(models: Path, tmp_path: Path) -> None:
-    with fleet(models, tmp_path) as service:
-        before = service.pids()
-        with Load(service.url, "/similarity", BODY) as load:
-            service.process.send_signal(signal.SIGUSR2)
-            until(lambda: len(service.events("worker ended")) == 2, "both end")
-        assert load.failures == []
-        assert set(load.statuses) == {200}
-        assert len(service.pids()) == 2
-        assert not set(service.pids()) & set(before)
-        # Each of the old ones was told to leave only when its successor served.
-        order = [e["message"] for e in service.events() if e["message"] in ("worker serves", "worker leaves")]
-        assert order == ["worker serves"] * 2 + ["worker serves", "worker leaves"] * 2
-
-
-def test_a_worker_that_is_killed_is_replaced_and_counted(models: Path, tmp_path: Path) -> None:
-    with fleet(models, tmp_path) as service:
         first, second = service.pids()
-        for _ in range(5):
-            assert httpx.post(f"{service.url}/similarity", json=BODY).status_code == 200
-        service.shows(5, "semblance_requests_total", route="/similarity", status="200")
         time.sleep(1.2)  # what a worker counts within its last second is lost with it
         os.kill(first, signal.SIGKILL)
         until(lambda: len(service.pids()) == 2 and first not in service.pids(), "it is replaced")
         assert second in service.pids()
         [died] = service.events("worker died")
         assert (died["level"], died["worker_pid"], died["signal"]) == ("error", first, "SIGKILL")
-        assert died["pid"] == service.process.pid
+        assert died["pid"] == supervisor
         service.shows(1, "semblance_worker_restarts_total", reason="killed")
-        service.shows(5, "semblance_requests_total", route="/similarity", status="200")
+        service.shows(asked, "semblance_requests_total", route="/similarity", status="200")
+        assert service.stop() == 0
+        assert list(service.temporary.iterdir()) == []
 
 
 def test_a_worker_that_hangs_is_replaced(models: Path, tmp_path: Path) -> None:

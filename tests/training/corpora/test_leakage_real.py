@@ -15,7 +15,7 @@ from training.sources import rated
 
 pytestmark = pytest.mark.skipif(
     not all((data_dir() / name).is_file() for name in (sick.FILES["train"], OVERLAP_FILE)),
-    reason="the corpora are not in SEMBLANCE_DATA",
+    reason="the corpora are not in SEMBLANCE_DATA: `python -m training data` says where each comes from",
 )
 SAMPLE = 20_000
 
@@ -38,7 +38,7 @@ def test_sources_without_ratings_hold_no_sentence_of_any_evaluation_set() -> Non
     assert _leaks(_sides(pairwise.read("twitter-labelled").train), unwanted) == []
 
 
-@pytest.mark.skipif(not (wordnet_folder() / FILES[0]).is_file(), reason="WordNet is not installed")
+@pytest.mark.skipif(not (wordnet_folder() / FILES[0]).is_file(), reason="no WordNet: apt-get install wordnet-base")
 def test_definitions_hold_no_sentence_of_any_evaluation_set() -> None:
     assert _leaks(glosses(wordnet_folder(), SAMPLE, 0), leakage.evaluation_sentences()) == []
 

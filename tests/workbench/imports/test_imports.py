@@ -21,7 +21,7 @@ from workbench.imports.calibration import read_labelled
 from workbench.imports.files import ImportRefused
 from workbench.imports.folder import Imported, import_model, read_model
 
-safetensors = pytest.importorskip("safetensors.torch", reason="the extra `distill` is not installed")
+safetensors = pytest.importorskip("safetensors.torch", reason="missing here: pip install '.[distill]'")
 load_file, save_file = safetensors.load_file, safetensors.save_file
 
 pytestmark = [

@@ -75,7 +75,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [("sentence-transformers", "avg"), ("model2vec", "avg"), ("onnx", "avg"), ("onnx", "gran"), ("onnx", "bert")],
 )
 def test_the_library_embeds_as_we_do(form: Form, name: str, models: Path, tmp_path: Path) -> None:
-    pytest.importorskip(LIBRARIES[form], reason="the extra `distill` is not installed")
+    pytest.importorskip(LIBRARIES[form], reason="missing here: pip install '.[distill]'")
     done = save_as(form, models / name, tmp_path / "out")
     assert done is not None
     assert done.texts > 400
@@ -140,7 +140,7 @@ def test_a_missing_library_is_said_and_the_folder_is_written(
 ) -> None:
     import sys
 
-    pytest.importorskip("safetensors", reason="the extra `distill` is not installed")
+    pytest.importorskip("safetensors", reason="missing here: pip install '.[distill]'")
     monkeypatch.setitem(sys.modules, "model2vec", None)
     found: Saved | None = save_as("model2vec", models / "avg", tmp_path / "out")
     assert found is None
