@@ -3,6 +3,9 @@
 No request waits for a batch to fill. When a thread is free, a batch is made of the requests that wait. Another
 request's piece is added if the padding that it causes costs less than a run of its own. Work that takes less than
 `DIRECT_SECONDS` runs at once in the event loop.
+
+A batch is bounded by the graph's own time, so that whoever comes next waits `BATCH_SECONDS` at most for its thread, or
+as long as one sentence or pair takes.
 """
 
 from collections import deque
@@ -10,39 +13,81 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from service.compute.graph import Rows, TextGraph
 from service.compute.jobs import Job, highest_ratio
-from service.compute.padding import Padding, batched, padded
+from service.compute.padding import Padding, Shape, batched, padded
 from service.compute.pool import INLINE_SECONDS, Batch, Pool
 from service.observe.timings import INFERENCE, TIMINGS
 
+BATCH_SECONDS = 0.05  # of a batch of several, beside what a run takes whatever it holds
 DIRECT_SECONDS = 0.0002  # waking a waiting request costs a tenth of it
 LOOKAHEAD = 256  # requests considered for one batch
 _TRIES = 3
-_LONG_SECONDS = 0.05
+_LONG_SECONDS, _CHEAP_SECONDS = 0.05, 0.002
+_FEW_TOKENS, _MORE_TOKENS, _SEVERAL = 4, 64, 8  # what is measured: tokens of a text, items of a batch
 
 K = TypeVar("K")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of a run: `fixed + per_unit x padded size`."""
+    """Seconds of a run: `fixed`, and for each item `per_item`, and more for the tokens that it is padded to.
+
+    These are `per_token` for each, of both sentences of a pair, and `per_cell` for each pair of a token of one and a
+    token of the other. What a graph computes decides which of these counts: a transformer reads both sentences as
+    one row of tokens, others compare each token with each.
+    """
 
     fixed: float
-    per_unit: float
+    per_token: float
+    per_item: float = 0.0
+    per_cell: float = 0.0
+
+    def each(self, shape: Shape) -> float:
+        """Seconds of one item more of this shape."""
+        seconds = self.per_item + self.per_token * sum(shape)
+        return seconds + self.per_cell * prod(shape) if self.per_cell else seconds
 
     def of(self, padding: Padding) -> float:
         """Seconds of one batch."""
-        return self.fixed + self.per_unit * padding.size
+        return self.fixed + padding.items * self.each(padding.longest)
+
+    @classmethod
+    def measured(cls, seconds: Callable[[int, Shape], float], axes: int, max_tokens: int) -> "Cost":
+        """Measure it.
+
+        Args:
+            seconds: number of items, their shape -> seconds of a run.
+            axes: 1 for sentences, 2 for pairs.
+            max_tokens: of a sentence, at least 2.
+        """
+        more = min(_MORE_TOKENS, max_tokens)
+        few = min(_FEW_TOKENS, more // 2)
+        longer = more - few
+        alone = seconds(1, (few,) * axes)
+        several = seconds(_SEVERAL, (few,) * axes)
+        each = max(0.0, several - alone) / (_SEVERAL - 1)
+        longest = seconds(1, (more,) * axes)
+        per_cell = 0.0
+        if axes > 1:  # how much more than twice one long sentence two of them take
+            per_cell = max(0.0, longest + alone - 2 * seconds(1, (more, few))) / longer**2
+        grown = longest - alone
+        if longest < _CHEAP_SECONDS:  # several tell more than one
+            grown = (seconds(_SEVERAL, (more,) * axes) - several) / _SEVERAL
+        if axes > 1:
+            grown -= per_cell * (more**2 - few**2)
+        per_token = max(0.0, grown) / (axes * longer)
+        of_few = per_token * axes * few + (per_cell * few**2 if axes > 1 else 0.0)
+        return cls(max(0.0, alone - max(each, of_few)), per_token, max(0.0, each - of_few), per_cell)
 
 
 # Before a graph is measured: large, so that nothing runs in the event loop.
-UNKNOWN = Cost(1e-3, 1e-3)
+UNKNOWN = Cost(2e-3, 1e-5)
 
 
 class _Piece(NamedTuple, Generic[K]):
@@ -69,21 +114,14 @@ class Batcher(Generic[K]):
         """Whether a request waits."""
         return bool(self._jobs)
 
-    def measure(self, keys: Sequence[K]) -> None:
-        """Measure the cost of a run, from the smallest key alone and the largest batch; warms the graph up."""
-        smallest = min(keys, key=lambda key: prod(self._graph.shape(key)))
-        largest = max(self._pieces(keys), key=lambda piece: piece.padding.size)
-        alone, together = padded([self._graph.shape(smallest)]), largest.padding
-        alone_seconds, together_seconds = (
-            best_time(partial(self._graph.rows, each)) for each in ([smallest], largest.keys)
-        )
-        more = together.size - alone.size
-        if more <= 0 or together_seconds <= alone_seconds:  # the two parts of the cost cannot be separated
-            self.cost = Cost(0.0, max(alone_seconds / alone.size, together_seconds / together.size))
-            return
-        per_unit = (together_seconds - alone_seconds) / more
-        # Not below 0: a graph may pad the smallest key within itself.
-        self.cost = Cost(max(0.0, alone_seconds - per_unit * alone.size), per_unit)
+    def measure(self, keys: Sequence[K], max_tokens: int) -> None:
+        """Measure the cost of a run, with tokens of these keys, at most `max_tokens` each; warms the graph up."""
+        key = max(keys, key=lambda key: sum(self._graph.shape(key)))
+
+        def seconds(items: int, shape: Shape) -> float:
+            return best_time(partial(self._graph.rows, [self._graph.resized(key, shape)] * items))
+
+        self.cost = Cost.measured(seconds, len(self._graph.shape(key)), max_tokens)
 
     def expected_seconds(self, keys: Sequence[K]) -> float:
         """Expected seconds for these keys, in batches of their own."""
@@ -91,7 +129,7 @@ class Batcher(Generic[K]):
 
     def seconds_of_one_more(self, keys: Sequence[K]) -> float:
         """Expected seconds that the median one of these keys adds to a batch."""
-        return self.cost.per_unit * sorted(prod(self._graph.shape(key)) for key in keys)[len(keys) // 2]
+        return sorted(self.cost.each(self._graph.shape(key)) for key in keys)[len(keys) // 2]
 
     def now(self, keys: Sequence[K]) -> Rows | None:
         """The rows, computed at once in the event loop; None if that would take too long.
@@ -102,9 +140,9 @@ class Batcher(Generic[K]):
         # Two lower bounds, by the number of keys and without padding, are cheaper than batches.
         most = INLINE_SECONDS if self._pool.saturated else DIRECT_SECONDS
         of_units = most - self.cost.fixed
-        if self.cost.per_unit * len(keys) > of_units:
+        if (self.cost.per_item + self.cost.per_token) * len(keys) > of_units:
             return None
-        if self.cost.per_unit * sum(prod(self._graph.shape(key)) for key in keys) > of_units:
+        if sum(self.cost.each(self._graph.shape(key)) for key in keys) > of_units:
             return None
         pieces = self._pieces(keys)
         return self._at_once(pieces, len(keys)) if self._is_direct(pieces) else None
@@ -182,10 +220,16 @@ class Batcher(Generic[K]):
     def _pieces(self, keys: Sequence[K]) -> list[_Piece[K]]:
         shapes = list(map(self._graph.shape, keys))
         together = padded(shapes)
-        if self._graph.budget.holds(together):  # the common case
+        if len(keys) <= self._most(together.longest):  # the common case
             return [_Piece(range(len(keys)), keys, together)]
-        batches = batched(shapes, self._graph.budget)
+        batches = batched(shapes, self.cost.each, self._most)
         return [_Piece(batch, [keys[i] for i in batch], padded([shapes[i] for i in batch])) for batch in batches]
+
+    def _most(self, longest: Shape) -> int:
+        """How many items of this shape are in one batch at most."""
+        most = self._graph.budget.most(longest)
+        each = self.cost.each(longest)
+        return max(1, min(most, int(BATCH_SECONDS / each))) if each else most
 
     def _is_direct(self, pieces: Sequence[_Piece[K]]) -> bool:
         expected = sum(self.cost.of(piece.padding) for piece in pieces)
@@ -201,7 +245,9 @@ class Batcher(Generic[K]):
         return rows
 
     def _pays(self, joined: Padding, one: Padding, other: Padding) -> bool:
-        return self._graph.budget.holds(joined) and self.cost.of(joined) <= self.cost.of(one) + self.cost.of(other)
+        return joined.items <= self._most(joined.longest) and self.cost.of(joined) <= self.cost.of(one) + self.cost.of(
+            other
+        )
 
     def _outcomes(self, parts: Sequence[Sequence[K]], outcomes: "list[Rows | Exception]") -> None:
         """Run the parts in one batch; if that raises, each alone, so that one request's keys fail no other request."""
@@ -231,10 +277,14 @@ def _joined(parts: Sequence[tuple[Sequence[int], Rows]], count: int) -> Rows:
 
 
 def best_time(work: Callable[[], object]) -> float:
-    """Seconds of the fastest of a few runs, the first of which warm up; long work runs once."""
+    """Seconds of the fastest of a few runs, the first of which warm up; long work runs once.
+
+    It is the CPU time of this thread, which other processes do not make longer; what they take of the CPUs shows in
+    the pace of the pool.
+    """
     times: list[float] = []
     while len(times) < _TRIES and sum(times) < _LONG_SECONDS:
-        started = perf_counter()
+        started = thread_time()
         work()
-        times.append(perf_counter() - started)
+        times.append(thread_time() - started)
     return min(times)

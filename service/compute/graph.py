@@ -80,6 +80,10 @@ class TextGraph(Graph, ABC, Generic[K]):
     def shape(self, key: K) -> Shape:
         """Number of tokens of each sentence."""
 
+    @abstractmethod
+    def resized(self, key: K, shape: Shape) -> K:
+        """A key of this shape, with the tokens of another one: cut, or repeated."""
+
 
 class SentenceGraph(TextGraph[Ids]):
     """Reads one sentence: an encoder, or the vectors of its tokens."""
@@ -95,6 +99,10 @@ class SentenceGraph(TextGraph[Ids]):
     def shape(self, key: Ids) -> Shape:
         """See `TextGraph.shape`."""
         return (len(key),)
+
+    def resized(self, key: Ids, shape: Shape) -> Ids:
+        """See `TextGraph.resized`."""
+        return _resized(key, shape[0])
 
 
 class PairGraph(TextGraph[Pair]):
@@ -113,3 +121,11 @@ class PairGraph(TextGraph[Pair]):
     def shape(self, key: Pair) -> Shape:
         """See `TextGraph.shape`."""
         return len(key[0]), len(key[1])
+
+    def resized(self, key: Pair, shape: Shape) -> Pair:
+        """See `TextGraph.resized`."""
+        return _resized(key[0], shape[0]), _resized(key[1], shape[1])
+
+
+def _resized(ids: Ids, length: int) -> Ids:
+    return (ids * -(-length // len(ids)))[:length]

@@ -1,6 +1,6 @@
 """Sentences and pairs of different lengths in padded batches: their shapes, their size, and which go together."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -13,11 +13,6 @@ class Padding(NamedTuple):
     longest: Shape
     items: int
 
-    @property
-    def size(self) -> int:
-        """Padded cost: longest x count for sentences, longest of a x longest of b x count for pairs."""
-        return prod(self.longest) * self.items
-
     def with_(self, other: "Padding") -> "Padding":
         """The shape of both batches in one."""
         return Padding(tuple(map(max, self.longest, other.longest)), self.items + other.items)
@@ -26,12 +21,12 @@ class Padding(NamedTuple):
 class Budget(NamedTuple):
     """The largest batch of one run; keeps its memory at some megabytes, and what it touches in the CPU's cache."""
 
-    size: int  # padded
+    size: int  # padded: longest x count for sentences, longest of a x longest of b x count for pairs
     items: int
 
-    def holds(self, padding: Padding) -> bool:
-        """Whether a batch of this shape is within the budget."""
-        return padding.size <= self.size and padding.items <= self.items
+    def most(self, longest: Shape) -> int:
+        """How many items of this shape one batch may have, at least 1."""
+        return max(1, min(self.items, self.size // prod(longest)))
 
 
 def padded(shapes: Sequence[Shape]) -> Padding:
@@ -39,20 +34,26 @@ def padded(shapes: Sequence[Shape]) -> Padding:
     return Padding(shapes[0] if len(shapes) == 1 else tuple(map(max, zip(*shapes, strict=True))), len(shapes))
 
 
-def batched(shapes: Sequence[Shape], budget: Budget) -> list[list[int]]:
-    """Positions in batches within the budget, the smallest first; an item over the budget is a batch of its own."""
-    sizes = list(map(prod, shapes))
+def batched(shapes: Sequence[Shape], cost: Callable[[Shape], float], most: Callable[[Shape], int]) -> list[list[int]]:
+    """Positions in batches, the cheapest first.
+
+    Args:
+        shapes: of all items.
+        cost: of one item.
+        most: the number of items that a batch may have whose longest has this shape, at least 1.
+    """
+    costs = list(map(cost, shapes))
     batches: list[list[int]] = []
     batch: list[int] = []
     longest: Shape = ()
-    padded_size = 0
-    for i in sorted(range(len(shapes)), key=sizes.__getitem__):
+    fit = 0
+    for i in sorted(range(len(shapes)), key=costs.__getitem__):
         shape = shapes[i]
         if batch and shape != longest:
             longest = tuple(map(max, longest, shape))
-            padded_size = prod(longest)
-        if not batch or len(batch) == budget.items or padded_size * (len(batch) + 1) > budget.size:
-            batch, longest, padded_size = [], shape, sizes[i]
+            fit = most(longest)
+        if len(batch) >= fit:
+            batch, longest, fit = [], shape, most(shape)
             batches.append(batch)
         batch.append(i)
     return batches

@@ -29,9 +29,9 @@ class Vectors(Generic[K]):
         self._space = space
         self._flights: Flights[K, tuple[Vector, bool]] = Flights()
 
-    def measure(self, keys: Sequence[K], policy: CachePolicy) -> None:
-        """Measure the graph's cost, and choose the cache tiers by it."""
-        self.batcher.measure(keys)
+    def measure(self, keys: Sequence[K], policy: CachePolicy, max_tokens: int) -> None:
+        """Measure the graph's cost, and choose the cache tiers by it; `max_tokens` is of a sentence."""
+        self.batcher.measure(keys, max_tokens)
         alone, more = self.batcher.expected_seconds(keys[:1]), self.batcher.seconds_of_one_more(keys)
         self.by_position = more < FINDING_SECONDS
         self.tiers = self._cache.tiers(policy, alone, more)

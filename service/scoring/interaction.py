@@ -106,7 +106,7 @@ class InteractionScorer(Scorer):
         pairs = list(dict.fromkeys(as_pairs(a, b)))
         tiers = Tiers(memory=False, redis=False)
         for vectors in self.outputs.values():
-            vectors.measure(pairs, policy)
+            vectors.measure(pairs, policy, self.manifest.limits.max_tokens)
             tiers = Tiers(tiers.memory or vectors.tiers.memory, tiers.redis or vectors.tiers.redis)
         return tiers, max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
 

@@ -138,7 +138,7 @@ class SiameseScorer(Scorer):
         """See `Scorer._measure`."""
         pairs = as_pairs(a, b)
         sentences = list(dict.fromkeys(chain.from_iterable(pairs)))
-        self.embeddings.measure(sentences, policy)
+        self.embeddings.measure(sentences, policy, self.manifest.limits.max_tokens)
         # Repeated, so that what a comparison costs whatever it holds does not count for each pair of a large request.
         times = -(-_MEASURED_PAIRS // len(pairs))
         rows = [np.tile(side, (times, 1)) for side in self._embeddings_now(pairs)]

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from service.compute.batcher import DIRECT_SECONDS, Batcher, Cost
-from service.compute.padding import Budget
+from service.compute.batcher import BATCH_SECONDS, DIRECT_SECONDS, Batcher, Cost
+from service.compute.padding import Budget, Padding, padded
 from service.compute.pool import INLINE_SECONDS, Pool
 from service.errors import Overloaded
 from service.observe.timings import INFERENCE, QUEUE, TIMINGS, Timings
@@ -95,7 +95,7 @@ async def test_what_comes_while_a_batch_runs_makes_the_next_one(batcher, graph) 
 
 
 async def test_company_that_would_pad_more_than_it_saves_is_left_for_later(batcher, graph) -> None:
-    batcher.cost = Cost(fixed=0.001, per_unit=0.0001)  # a run of its own costs as much as ten tokens of padding
+    batcher.cost = Cost(fixed=0.001, per_token=0.0001)  # a run of its own costs as much as ten tokens of padding
     await asyncio.gather(batcher.get([10]), batcher.get([40]), batcher.get([12]), batcher.get([45]))
     assert graph.batches == [[10, 12], [40, 45]]
 
@@ -205,20 +205,58 @@ async def test_every_request_notes_how_long_it_waited_and_ran(batcher, graph) ->
     assert second.seconds[QUEUE] >= 0.03  # the time of the first, at least
 
 
-async def test_measuring_tells_what_a_run_costs_from_what_tokens_cost(batcher, graph, monkeypatch) -> None:
+COSTS = [
+    Cost(fixed=0.004, per_token=0.0002),
+    Cost(fixed=0.003, per_token=0.0003, per_item=0.0004),  # as a transformer
+    Cost(fixed=1e-5, per_token=1e-7, per_item=1e-6),  # as an average of vectors
+    Cost(fixed=0.006, per_token=0.0005, per_item=0.002),  # as a transformer of pairs: by the sum of both lengths
+    Cost(fixed=0.0003, per_token=5e-5, per_item=7e-5, per_cell=5e-6),  # by their product too
+]
+
+
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize("axes", [1, 2])
+@pytest.mark.parametrize("max_tokens", [2, 10, 512])
+async def test_what_a_run_costs_is_measured(pool, cost: Cost, axes: int, max_tokens: int, monkeypatch) -> None:
+    """What each item, each token and each pair of tokens costs in this graph, not what it would in another."""
+    if axes == 1 and cost.per_cell:
+        return
     now = 0.0
+    longest = 0
 
-    def run(keys):
-        nonlocal now
-        now += 0.004 + 0.0002 * len(keys) * max(keys)
-        return keys
+    class Timed:
+        budget = Budget(10_000, 100)
 
-    monkeypatch.setattr("service.compute.batcher.perf_counter", lambda: now)
-    monkeypatch.setattr(graph, "rows", run)
-    batcher.measure([1, 20, 25, 30])
-    assert batcher.cost.fixed == pytest.approx(0.004)
-    assert batcher.cost.per_unit == pytest.approx(0.0002)
-    assert batcher.expected_seconds([10, 20]) == pytest.approx(0.012)
-    batcher.measure([5])
-    assert batcher.cost.fixed == 0
-    assert batcher.expected_seconds([5]) == pytest.approx(0.005)
+        def shape(self, key):
+            return key
+
+        def resized(self, key, shape):
+            return shape
+
+        def rows(self, keys):
+            nonlocal now, longest
+            now += cost.of(padded(keys))
+            longest = max(longest, *map(max, keys))
+            return keys
+
+    monkeypatch.setattr("service.compute.batcher.thread_time", lambda: now)
+    batcher = Batcher(pool, Timed())
+    batcher.measure([(5, 7)[:axes], (3, 3)[:axes]], max_tokens)
+    assert longest <= max_tokens
+    for items, shape in ((1, (1, 1)), (1, (20, 30)), (8, (16, 16)), (1, (128, 128)), (1, (1, 128))):
+        padding = Padding(shape[:axes], items)
+        assert batcher.cost.of(padding) == pytest.approx(cost.of(padding), rel=1e-6)
+
+
+async def test_a_batch_takes_no_longer_than_others_may_wait(pool, graph) -> None:
+    """However many fit by their size; one that takes longer by itself is alone."""
+    batcher: Batcher[int] = Batcher(pool, graph)
+    batcher.cost = Cost(fixed=0.01, per_token=BATCH_SECONDS / 100)
+    keys = [25] * 8 + [90, 90, 200]
+    rows = await batcher.get(keys)
+    assert rows[:, 0].tolist() == [2.0 * key for key in keys]
+    assert sorted(map(sorted, graph.batches)) == [[25] * 4, [25] * 4, [90], [90], [200]]
+    batcher.cost = Cost(fixed=10 * BATCH_SECONDS, per_token=0.0)  # whatever it holds: company is free
+    graph.batches.clear()
+    await batcher.get(keys[:8])
+    assert len(graph.batches) == 1
