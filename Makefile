@@ -72,9 +72,6 @@ faults: .venv/.development  ## what is promised when things go wrong: TRIAL=over
 reproduce: .venv/.teacher  ## train and measure what is missing of a paper's table: TABLE=gran-table2
 	.venv/bin/python -m training reproduce $(or $(TABLE),--list) $(ARGS)
 
-search: .venv/.teacher  ## a recipe's settings by development score: RECIPE=gran-1
-	.venv/bin/python -m training search $(RECIPE) $(ARGS)
-
 results: .venv/.development  ## analyses/RESULTS.md from the measured figures
 	.venv/bin/python -m training results
 

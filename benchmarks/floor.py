@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.sentences import sentences
-from benchmarks.workloads import pairs
+from benchmarks.sentences import pairs, sentences
 from contract.graph import SPECS
 from contract.manifest import Manifest
 from contract.padding import pad

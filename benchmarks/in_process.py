@@ -15,6 +15,7 @@ import gc
 import json
 import os
 import pstats
+import shutil
 import statistics
 import subprocess
 import sys
@@ -31,17 +32,16 @@ sys.path.insert(0, str(ROOT))
 import uvloop  # noqa: E402 - the repository is not installed as a package
 
 from benchmarks import floor  # noqa: E402
-from benchmarks.apps import alone  # noqa: E402
 from benchmarks.report import table  # noqa: E402
-from benchmarks.sentences import sentences  # noqa: E402
-from benchmarks.targets import DEFAULT  # noqa: E402
-from benchmarks.workloads import candidates, pairs  # noqa: E402
+from benchmarks.sentences import candidates, pairs, sentences  # noqa: E402
+from contract.manifest import MANIFEST_NAME, Manifest  # noqa: E402
 from service.app import create_app  # noqa: E402
 from service.http.connection import Connection  # noqa: E402
 from service.http.server import Server  # noqa: E402
 from service.settings import Settings  # noqa: E402
 
 FLOOR = "floor"
+DEFAULT = "avg-paraphrase"
 # Items of a body, whether bodies come again, and requests of a turn.
 ROWS = {
     "one cached pair": (1, True, 1000),
@@ -51,6 +51,7 @@ ROWS = {
     "1,000 new candidates": (1000, False, 6),
     "1,000 known candidates": (1000, True, 6),
 }
+MODELS = Path(__file__).resolve().parent.parent / "models"
 _SEEDS = count(1)
 
 
@@ -202,7 +203,7 @@ def main() -> None:
         uvloop.run(child())
         return
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
-        os.environ |= {"SEMBLANCE_MODELS_DIR": str(alone(DEFAULT, Path(temporary))), "SEMBLANCE_LOG_LEVEL": "warning"}
+        os.environ |= {"SEMBLANCE_MODELS_DIR": str(alone(Path(temporary))), "SEMBLANCE_LOG_LEVEL": "warning"}
         os.environ["OMP_NUM_THREADS"] = "1"
         if options.profile:
             uvloop.run(profile(options.profile))
@@ -234,6 +235,20 @@ def table_of(
         lines.append([name, *cells, *of_floor])
     head = ["row", "before, us", "now, us", "now, least", "now : before", "before : floor", "now : floor"]
     return "\n".join(table(head, lines))
+
+
+def alone(folder: Path) -> Path:
+    """A models folder with the default model and the one for /entailment, which is opened at once too."""
+    for name in (DEFAULT, "avg-sick"):
+        manifest = Manifest.load(MODELS / name)
+        for path in [
+            MODELS / name / MANIFEST_NAME,
+            *(manifest.path_of(MODELS / name, file) for file in manifest.files),
+        ]:
+            copy = folder / path.resolve().relative_to(MODELS.resolve())
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+    return folder
 
 
 def ratio(ours: list[float], theirs: list[float]) -> float:

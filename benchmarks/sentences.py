@@ -1,6 +1,7 @@
 """Seeded sentences of 10 to 20 words for load tests: they need no corpus, and are distinct, so that caches miss."""
 
 import random
+from collections.abc import Sequence
 
 _SUBJECTS = [
     "a man",
@@ -54,3 +55,13 @@ def sentences(count: int, seed: int) -> list[str]:
     rng = random.Random(seed)
     parts = (_SUBJECTS, _VERBS, _OBJECTS, _PLACES, _TAILS)
     return [f"{' '.join(rng.choice(p) for p in parts)} {rng.randrange(10**6)}.".capitalize() for _ in range(count)]
+
+
+def pairs(texts: Sequence[str]) -> dict[str, object]:
+    """A body of `/similarity`: texts 1 and 2, 3 and 4, and so on."""
+    return {"pairs": [{"a": a, "b": b} for a, b in zip(texts[::2], texts[1::2], strict=True)]}
+
+
+def candidates(texts: Sequence[str]) -> dict[str, object]:
+    """A body of `/rank`: the first text is the query."""
+    return {"query": texts[0], "candidates": list(texts[1:])}

@@ -9,8 +9,12 @@ from contract.golden import TOLERANCE, GoldenPairs
 from contract.manifest import Manifest
 from training.publishing.card import write_card
 from training.publishing.figures import FigureFile
+from training.recipes import find
+from training.recipes.recipe import differences
+from training.results.page import write_report
 from training.results.reproductions import TABLES
 from training.results.reproductions.measured import MeasuredTable, collect
+from training.runs.provenance import commands_for
 
 ROOT = Path(__file__).parent.parent
 FIGURES, TABLE_FILES = ROOT / "analyses/figures", ROOT / "analyses/tables"
@@ -36,6 +40,15 @@ def test_a_card_is_that_of_its_manifest_and_no_model_is_an_untrained_one(folder:
     assert manifest.provenance.epoch_kept != 0
 
 
+@pytest.mark.parametrize("folder", MANIFESTS, ids=lambda folder: folder.name)
+def test_the_recipe_of_a_published_model_is_there_as_it_was(folder: Path) -> None:
+    made = MANIFESTS[folder].provenance
+    if "name" in made.recipe:  # not a model of another library
+        recipe = find(str(made.recipe["name"]))
+        assert differences(made.recipe, recipe) == []
+        assert commands_for(recipe, made.seed) == made.commands
+
+
 def test_the_figures_of_a_published_run_are_those_of_its_manifest() -> None:
     for manifest in MANIFESTS.values():
         made = manifest.provenance
@@ -48,3 +61,10 @@ def test_the_figures_of_a_published_run_are_those_of_its_manifest() -> None:
 def test_a_table_has_the_figures_that_were_measured(name: str, tmp_path: Path) -> None:
     stored = MeasuredTable.load(TABLE_FILES / f"{name}.json")
     assert collect(TABLES[name], tmp_path, FIGURES, TABLE_FILES) == stored, "run `python -m training results`"
+
+
+def test_the_report_is_made_of_the_tables_and_figures_there_are(tmp_path: Path) -> None:
+    stored = ROOT / "analyses/RESULTS.md"
+    (tmp_path / "apart").symlink_to(ROOT / "analyses/apart")
+    write_report(FIGURES, tmp_path / "RESULTS.md", TABLE_FILES)
+    assert (tmp_path / "RESULTS.md").read_text() == stored.read_text(), "run `python -m training results`"

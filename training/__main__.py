@@ -26,7 +26,6 @@ Seed = Annotated[int, typer.Option(help="seed of the order of batches, the heads
 Figures = Annotated[Path, typer.Option(help="folder of measured figures, as JSON")]
 Tables = Annotated[Path, typer.Option(help="folder of reproduced tables, as JSON")]
 Report = Annotated[Path, typer.Option(help="the report to write")]
-Records = Annotated[Path, typer.Option(help="folder of search records, as JSON")]
 TeacherPath = Annotated[
     Path | None,
     typer.Option(
@@ -210,7 +209,6 @@ def results(
     runs: Runs = Path("runs"),
     figures: Figures = Path("analyses/figures"),
     tables: Tables = Path("analyses/tables"),
-    records: Records = Path("analyses/searches"),
     out: Report = Path("analyses/RESULTS.md"),
 ) -> None:
     """Write the tables in analyses/tables/ and analyses/RESULTS.md from the measured figures, beside the papers'."""
@@ -221,7 +219,7 @@ def results(
     for table in TABLES.values():
         if (tables / f"{table.name}.json").is_file():
             collect(table, runs, figures, tables).save(tables)
-    write_report(figures, out, tables, records)
+    write_report(figures, out, tables)
     console.print(f"wrote {out}")
 
 
@@ -230,19 +228,16 @@ def reproduce(
     names: Annotated[list[str] | None, typer.Argument(help="tables, one after the other (see --list)")] = None,
     rows: Annotated[str, typer.Option(help="only these recipes, separated by commas")] = "",
     seeds: Annotated[str, typer.Option(help="these seeds instead of the table's, separated by commas")] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="only print what is missing and how long it may take")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only print what is missing")] = False,
     list_tables: Annotated[bool, typer.Option("--list", help="list the tables")] = False,
     teacher: TeacherPath = None,
     runs: Runs = Path("runs"),
     figures: Figures = Path("analyses/figures"),
     tables: Tables = Path("analyses/tables"),
-    records: Records = Path("analyses/searches"),
     report: Report = Path("analyses/RESULTS.md"),
 ) -> None:
     """Train and measure what is missing of a paper's table, then write it and the report; resumes when killed."""
-    from training.results.reproduce import Clock, Places, plan, together
+    from training.results.reproduce import Places, plan, together
     from training.results.reproduce import reproduce as carry_out
     from training.results.reproductions import TABLES, find_table
 
@@ -255,13 +250,13 @@ def reproduce(
         console.print(shown)
         return
     wanted = [find_table(name) for name in names]
-    places = Places(runs=runs, figures=figures, tables=tables, report=report, records=records)
+    places = Places(runs=runs, figures=figures, tables=tables, report=report)
     chosen, numbers = tuple(filter(None, rows.split(","))), _seeds(seeds)
     if dry_run:
         jobs = together(job for each in wanted for job in plan(each, places, chosen, numbers))
         for job in jobs:
             console.print(f"{job.name}: {' and '.join(job.steps)}", highlight=False)
-        console.print(f"{', '.join(names)}: {len(jobs)} to do, {Clock(runs).text(jobs)}", highlight=False)
+        console.print(f"{', '.join(names)}: {len(jobs)} to do", highlight=False)
         if not jobs:
             console.print(_anew(names, figures), soft_wrap=True, highlight=False)
         return
@@ -277,35 +272,6 @@ def reproduce(
             console.print(_anew([each.name], figures), soft_wrap=True, highlight=False)
     if failed:
         raise typer.Exit(1)
-
-
-@app.command()
-def search(
-    recipe: Annotated[str, typer.Argument(help="name of a recipe that has a space in training/runs/spaces.py")],
-    trials: Annotated[int, typer.Option(help="how many in all, those of earlier calls included", min=1)] = 20,
-    seed: Annotated[int, typer.Option(help="seed of the sampler and of every trial's run")] = 1,
-    epochs: Annotated[int | None, typer.Option(help="of a trial [default: the space's]", min=1)] = None,
-    pairs: Annotated[int | None, typer.Option(help="of a trial [default: the space's]", min=1)] = None,
-    teacher: TeacherPath = None,
-    runs: Runs = Path("runs"),
-    records: Records = Path("analyses/searches"),
-) -> None:
-    """Search a recipe's settings with Optuna by development score, never a test set; resumes when killed."""
-    from training.runs.search import search as carry_out
-    from training.runs.spaces import find_space
-
-    found, space = find_space(recipe)
-    record = carry_out(
-        found, space, runs, teacher_folder(teacher), records, trials=trials, seed=seed, epochs=epochs, pairs=pairs
-    )
-    ranked = sorted(record.trials, key=lambda each: each.development or 0.0, reverse=True)
-    shown = Table("trial", "state", "development", *(each.setting for each in space.settings), "seconds")
-    for each in ranked[:10]:
-        settings = (f"{each.settings[name]:.4g}" for name in record.present)
-        development = "" if each.development is None else f"{each.development:.4f}"
-        shown.add_row(str(each.number), each.state, development, *settings, f"{each.seconds:.0f}")
-    console.print(shown)
-    console.print(f"{len(record.trials)} trials in {records / recipe}.json")
 
 
 def _anew(names: list[str], figures: Path) -> str:
@@ -331,17 +297,16 @@ def run_cli() -> None:
     """Run the command line; an expected error is one line, not a traceback."""
     from contract.errors import ContractError
     from training.analyses.cli import analyse
-    from training.corpora.catalogue.cli import app as data_app
+    from training.corpora.catalogue.cli import list_corpora
     from training.corpora.files import CorpusError
     from training.corpora.synonyms import WordNetMissing
     from training.publishing.parity import ParityError
     from training.runs.folder import RecipeChangedError, RunMissing
-    from training.runs.spaces import SearchError
     from training.sources.source import RecipeError
 
-    app.add_typer(data_app, name="data")
+    app.command("data")(list_corpora)
     app.command()(analyse)
-    errors = (CorpusError, ContractError, RecipeError, RunMissing, RecipeChangedError, SearchError, ParityError)
+    errors = (CorpusError, ContractError, RecipeError, RunMissing, RecipeChangedError, ParityError)
     run(app, (*errors, WordNetMissing, FileExistsError, FileNotFoundError))
 
 

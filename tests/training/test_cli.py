@@ -30,7 +30,6 @@ def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) ->
         "recipes",
         "reproduce",
         "results",
-        "search",
         "train",
         "vectors",
     ):
@@ -42,7 +41,7 @@ def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) ->
     ("arguments", "expected"),
     [
         (("train", "xyzzy"), "no recipe 'xyzzy'; `python -m training recipes` lists all"),
-        (("train", "gran-paraphrases"), "no recipe 'gran-paraphrases'; did you mean gran-paraphrase"),
+        (("train", "avg-paraphrases"), "no recipe 'avg-paraphrases'; did you mean avg-paraphrase"),
         (("train", "avg-sick", "--runs", "{tmp}"), "run `python -m training distill minilm-256`"),
         (("train", "pwim-sick-glove", "--runs", "{tmp}"), "run `python -m training vectors glove-sick-300`"),
         (

@@ -18,8 +18,6 @@ from training.recipes import (
     paragram_phrase,
     pwim,
     sick,
-    sts,
-    teacher,
     word_averaging,
 )
 from training.recipes.recipe import Publication, Recipe
@@ -31,9 +29,7 @@ Table = TypeVar("Table", TableRecipe, PublishedTable)
 
 _FILES = (
     word_averaging,
-    sts,
     sick,
-    teacher,
     malstm,
     paragram_phrase,
     gran,

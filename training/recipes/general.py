@@ -5,7 +5,6 @@ Natural Language Understanding", ACL 2019. A pair that is read together: R. Nogu
 BERT", 2019. docs/papers/cross_encoder.md and pwim.md have the scores.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from training.architectures import CrossEncoderConfig, PWIMConfig, PWIMTasksConfig
@@ -88,39 +87,31 @@ _LAST = {
     "surface-edits": 2_500,
     "surface-entailment": 2_500,
 }
-# Corpora whose licences allow any use, with attribution or under the same terms.
-_PERMISSIVE = (
-    *("snli-train", "mnli-train", "san-wiki", "wanli", "fever-nli", "cad-nli", "breaking-nli", "cannot"),
-    *("paws-wiki", "selqa", "qnli-dev", "caption-contrast", "cosines"),
+_CROSS = Recipe(
+    name="minilm-cross-first",
+    reaches="the start of minilm-cross-roles; 13 minutes an epoch on one core",
+    table=MINILM,
+    architecture=CrossEncoderConfig(heads=HEADS),
+    data=TaskPairs(tuple({**_FIRST, **_THEN})),
+    objective=TasksConfig(first=_FIRST, first_epochs=3, then=_THEN),
+    optimiser=OptimiserConfig(
+        "adamw", learning_rate=8e-5, heads_learning_rate=8e-4, embedding_learning_rate=None, clip=1.0
+    ),
+    schedule=Schedule(epochs=8, batch_size=32, decay="linear", checkpoint_seconds=240),
+    precision="bfloat16",
+    max_tokens=56,
 )
-
-
-def _cross(name: str, reaches: str, publication: Publication | None, *, only: tuple[str, ...] = tuple(_THEN)) -> Recipe:
-    first, then = (_share(quotas, only) for quotas in (_FIRST, _THEN))
-    taught = TaskPairs(tuple({**first, **then}))
-    return Recipe(
-        name=name,
-        reaches=reaches,
-        table=MINILM,
-        architecture=CrossEncoderConfig(heads=HEADS),
-        data=taught,
-        objective=TasksConfig(first=first, first_epochs=3, then=then),
-        optimiser=OptimiserConfig(
-            "adamw", learning_rate=8e-5, heads_learning_rate=8e-4, embedding_learning_rate=None, clip=1.0
-        ),
-        schedule=Schedule(epochs=8, batch_size=32, decay="linear", checkpoint_seconds=240),
-        precision="bfloat16",
-        max_tokens=56,
-        publication=publication,
-    )
-
-
-def _share(quotas: Mapping[str, int], only: tuple[str, ...]) -> dict[str, int]:
-    """The quotas of some corpora, enlarged alike so that an epoch stays as large."""
-    kept = {name: quota for name, quota in quotas.items() if name in only}
-    factor = sum(quotas.values()) / sum(kept.values())
-    return {name: round(quota * factor) for name, quota in kept.items()}
-
+_ROLES_RUN = replace(
+    _CROSS,
+    name="minilm-cross-roles",
+    reaches="the start of minilm-cross; 14 minutes an epoch on one core",
+    data=TaskPairs(tuple(_ROLES)),
+    objective=TasksConfig(first={}, first_epochs=0, then=_ROLES),
+    optimiser=replace(_CROSS.optimiser, learning_rate=5e-5, heads_learning_rate=5e-4),
+    schedule=replace(_CROSS.schedule, epochs=3, keep="last"),
+    start=_CROSS.name,
+    start_share=0.4,
+)
 
 WORDS = ServedTable("pwim-sick", model="pwim-sick")
 LIMIT = 64  # tokens of a sentence
@@ -150,34 +141,21 @@ _QUOTAS = {
     "caption-contrast": 800,
 }
 
-_LABELS = Recipe(
-    name="pwim-general-labels",
-    reaches="the control of pwim-general: no ratings; 5 minutes an epoch on one core",
+_PWIM = Recipe(
+    name="pwim-general",
+    reaches="see analyses/RESULTS.md; 5 minutes an epoch on one core",
     table=WORDS,
     architecture=PWIMTasksConfig(
         PWIMConfig(hidden=200, grid=8, limit=LIMIT, word_scale=3.0, maps=(64, 96, 128, 128, 128), same_words=True),
         HEADS,
     ),
-    data=TaskPairs(tuple(_QUOTAS)),
+    data=TaskPairs(tuple(_QUOTAS), rated_by="minilm-cross"),
     objective=TasksConfig(first={}, first_epochs=0, then=_QUOTAS),
     optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=None, clip=5.0),
     schedule=Schedule(epochs=6, batch_size=64, decay="linear", checkpoint_seconds=240),
     precision="bfloat16",
     max_tokens=48,
-)
-_PERMISSIVE_QUOTAS = _share(_QUOTAS, _PERMISSIVE)
-
-_CROSS = _cross("minilm-cross-first", "the start of minilm-cross-roles; 13 minutes an epoch on one core", None)
-_ROLES_RUN = replace(
-    _CROSS,
-    name="minilm-cross-roles",
-    reaches="the start of minilm-cross; 14 minutes an epoch on one core",
-    data=TaskPairs(tuple(_ROLES)),
-    objective=TasksConfig(first={}, first_epochs=0, then=_ROLES),
-    optimiser=replace(_CROSS.optimiser, learning_rate=5e-5, heads_learning_rate=5e-4),
-    schedule=replace(_CROSS.schedule, epochs=3, keep="last"),
-    start=_CROSS.name,
-    start_share=0.4,
+    publication=Publication("pwim-general", "Pairwise word interaction, any text: similarity, entailment and more"),
 )
 
 RECIPES = (
@@ -199,26 +177,5 @@ RECIPES = (
             blend=True,
         ),
     ),
-    _cross(
-        "minilm-cross-permissive",
-        "what licences that allow any use cost: no SICK, MSRP, WikiQA, TrecQA, tweets, Quora or unlicensed corpora",
-        None,
-        only=_PERMISSIVE,
-    ),
-    _LABELS,
-    replace(
-        _LABELS,
-        name="pwim-general-permissive",
-        reaches="what licences that allow any use cost: the labels without SICK, MSRP, WikiQA, TrecQA and others",
-        data=TaskPairs(tuple(_PERMISSIVE_QUOTAS)),
-        objective=TasksConfig(first={}, first_epochs=0, then=_PERMISSIVE_QUOTAS),
-        schedule=replace(_LABELS.schedule, epochs=3),
-    ),
-    replace(
-        _LABELS,
-        name="pwim-general",
-        reaches="see analyses/RESULTS.md; 5 minutes an epoch on one core",
-        data=TaskPairs(tuple(_QUOTAS), rated_by="minilm-cross"),
-        publication=Publication("pwim-general", "Pairwise word interaction, any text: similarity, entailment and more"),
-    ),
+    _PWIM,
 )

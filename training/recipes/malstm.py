@@ -11,7 +11,7 @@ from training.objectives.manhattan import ManhattanConfig
 from training.recipes.pwim import GLOVE
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.recipes.word_averaging import MINILM
-from training.sources.rated import ContaminatedPairs, SickPairs, STSPairs, TeacherPairs
+from training.sources.rated import SickPairs, STSPairs, TeacherPairs
 from training.teacher.tuning import TuningConfig
 
 SYNONYMS = SickPairs(synonyms=10_022)  # as many as in the paper
@@ -90,28 +90,11 @@ ADADELTA = (
     replace(_ALONE, name="malstm-glove", table=GLOVE, row_scale=0.3, objective=ManhattanConfig()),
     _STS,
     _PRETRAINED,
-    # Pairs of SICK's test part are in its pre-training: it shows what that leak is worth, and is no result.
-    replace(_STS, name="malstm-contaminated-sts", data=ContaminatedPairs(), reaches="no result: it has test pairs"),
-    replace(
-        _PRETRAINED,
-        name="malstm-contaminated",
-        start="malstm-contaminated-sts",
-        reaches="no result: its start has test pairs",
-    ),
 )
 
 RECIPES = (
     _TEACHER,
     _SICK,
-    replace(  # with the paper's synonyms; a pair and its copies could fall into different folds, so no folds
-        _SICK,
-        name="malstm-sick-synonyms",
-        reaches="below malstm-sick: the thesaurus is noise to a pre-trained model",
-        data=SYNONYMS,
-        objective=ManhattanConfig(),
-        schedule=Schedule(epochs=5, batch_size=32),
-        publication=None,
-    ),
     replace(  # without pre-training: the words of the averaging model, an LSTM that starts at random
         _SICK,
         name="malstm-sick-alone",

@@ -131,8 +131,7 @@ _MSRP = replace(
     **_START,
 )
 
-# Read in the given order, with the paper's L2 and without clipping; hidden and dropout within the paper's grid, which
-# `python -m training search mgim-sick-as-printed` tries.
+# Read in the given order, with the paper's L2 and without clipping; hidden and dropout within the paper's grid.
 _SICK_AS_PRINTED = replace(
     _SICK_PRINTED,
     name="mgim-sick-as-printed",

@@ -150,7 +150,6 @@ RECIPES = (
     _from_teacher(_STS2014_ALONE, "pwim-sts2014", 3e-4, 6),
     _STS2014_ALONE,
     *(_QA_TEACHER, _WIKIQA),
-    _selection("pwim-wikiqa-longer", "wikiqa", "the paper's MAP .7090, MRR .7234", 8),
     _WIKIQA_ALONE,
     replace(_WIKIQA_ALONE, name="pwim-wikiqa-margin", objective=replace(QA, loss="margin")),  # the paper's loss
     _answers_ablation("no-context", replace(ANSWERS, context=False), "-.0990"),

@@ -14,7 +14,6 @@ from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
 from training.objectives.tasks import TasksConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
-from training.objectives.teacher_margin import TeacherMarginConfig
 from training.objectives.transfer import MarginConfig
 from training.sources.source import Source
 from training.sources.tables import OwnVectors, PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
@@ -75,7 +74,6 @@ class Recipe:
     objective: (
         TeacherCosineConfig
         | MarginConfig
-        | TeacherMarginConfig
         | SupervisedConfig
         | SentimentConfig
         | ManhattanConfig

@@ -1,9 +1,8 @@
-"""Runs of the word averaging model: transfer (teacher and paper's recipe) and supervised on SICK."""
+"""Runs of the word averaging model: transfer (with a teacher) and supervised on SICK."""
 
 from dataclasses import replace
 
 from training.architectures import WordAveragingConfig
-from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.supervised import SupervisedConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
@@ -40,24 +39,6 @@ _AVG_NEAR = replace(  # general purpose: further trained on near neighbours and 
     start="avg-paraphrase",
     publication=Publication("avg-paraphrase", "Word averaging, general-purpose paraphrase similarity"),
 )
-AVG_WIDE = replace(  # every dimension of the teacher, and WordNet's definitions among the sentences
-    AVG_PARAPHRASE,
-    name="avg-wide",
-    reaches="mean of the 20 sets 75.0",
-    table=replace(MINILM, name="minilm-384", dim=384),
-    data=TeacherSentences(limit=400_000, glosses=100_000),
-    schedule=Schedule(epochs=12, batch_size=256, decay="linear"),
-)
-_AVG_MARGIN = Recipe(  # the paper's recipe: margin loss on paraphrase pairs, from the distilled word table
-    name="avg-margin",
-    reaches="mean of the 20 sets about 71",
-    table=MINILM,
-    architecture=WordAveragingConfig(),
-    data=ParaphrasePairs(limit=160_000),
-    objective=MarginConfig(margin=0.4, negatives="max", regulariser=RegulariserConfig(words=1e-5)),
-    optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=1e-3),
-    schedule=Schedule(epochs=10, batch_size=100, patience=3),
-)
 AVG_SICK = Recipe(  # relatedness and entailment on one encoder, started from the transfer model ("universal")
     name="avg-sick",
     reaches="SICK test r 0.870, entailment 84.6 %",
@@ -75,23 +56,15 @@ AVG_SICK = Recipe(  # relatedness and entailment on one encoder, started from th
 RECIPES = (
     AVG_PARAPHRASE,
     _AVG_NEAR,
-    replace(  # no training: the baseline of every encoder over these word vectors
-        _AVG_MARGIN,
+    Recipe(  # no training: the baseline of every encoder over these word vectors
         name="avg-raw",
         reaches="what averaging the distilled vectors gives",
+        table=MINILM,
+        architecture=WordAveragingConfig(),
+        data=ParaphrasePairs(limit=160_000),
         objective=MarginConfig(),
         optimiser=OptimiserConfig(),
         schedule=Schedule(epochs=0, batch_size=100),
-    ),
-    AVG_WIDE,
-    replace(_AVG_NEAR, name="avg-wide-near", table=AVG_WIDE.table, start="avg-wide", publication=None),
-    _AVG_MARGIN,
-    replace(  # no teacher: word vectors start at random
-        _AVG_MARGIN,
-        name="avg-margin-random",
-        reaches="a floor: what paraphrase pairs alone teach",
-        objective=MarginConfig(margin=0.4, negatives="max"),
-        random_start=True,
     ),
     AVG_SICK,
 )

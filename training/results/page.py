@@ -1,17 +1,14 @@
-"""analyses/RESULTS.md from the files of figures and tables: our figures, the papers' and the targets.
+"""analyses/RESULTS.md from the files of figures and tables: our figures beside the papers'.
 
-A figure that misses its target is marked as missed; only the papers' numbers are entered by hand.
+Only the papers' numbers are entered by hand.
 """
 
 from pathlib import Path
 
 from training.publishing.figures import FigureFile
-from training.results.report import models
 from training.results.report.apart import apart
 from training.results.report.reproduced import all_orders, reproduced
-from training.results.report.searches import searches
 from training.results.report.summary import summary
-from training.results.report.targets import targets
 from training.results.reproductions import TABLES
 from training.results.reproductions.measured import MeasuredTable
 
@@ -31,13 +28,14 @@ GloVe vectors and no teacher.
 SICK, SST, the STS split, WikiQA and TrecQA; pairs held out of MSRvid and MSRP. Test figures had a say three times. \
 `avg-near`, published as `avg-paraphrase`, was measured on the transfer sets with four settings; those that led on \
 development sets were measured, were no better there, and were not published. `mgim-msrp-tuned-words` is better than \
-`mgim-msrp` on held-out pairs and stayed unpublished because it is not on MSRP's test part. `pwim-wikiqa-longer` is \
-better than `pwim-wikiqa` on development questions, and worse on the test part. docs/papers/ says how often each test \
-set was measured; `training/corpora/leakage.py` says what a model may learn for what it is measured on."""
+`mgim-msrp` on held-out pairs and stayed unpublished because it is not on MSRP's test part. A run of \
+`pwim-wikiqa` twice as long was better on development questions, worse on the test part, and not kept. docs/papers/ \
+says how often each test set was measured; `training/corpora/leakage.py` says what a model may learn \
+for what it is measured on."""
 
 
-def write_report(figures: Path, out: Path, tables: Path, records: Path) -> None:
-    """Write the report from folders of figures, of reproduced tables and of records of searches.
+def write_report(figures: Path, out: Path, tables: Path) -> None:
+    """Write the report from folders of figures and of reproduced tables.
 
     Raises:
         FileNotFoundError: no figures were measured yet.
@@ -52,19 +50,11 @@ def write_report(figures: Path, out: Path, tables: Path, records: Path) -> None:
         _HEAD,
         "## Every model",
         f"Pearson r and accuracies x 100, means over the seeds ± their standard deviation (n - 1).\n\n{summary(files)}",
-        "## Against the targets",
-        targets(files),
         "## The papers' tables, and ours beside them",
         *([all_orders(known)] if known else []),
         *shown,
-        "## Searches",
-        searches(records),
-        "## Transfer: Pearson r of the cosine on every set",
-        models.transfer(files),
         "## Reported apart: tweets and phrases",
         apart(out.parent / "apart"),
-        "## SICK, supervised",
-        models.supervised(files),
         "## Where each column comes from",
         "\n".join(f"- {f.label}: `{f.command}`, {f.measured}" for f in files),
     ]

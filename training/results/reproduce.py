@@ -6,22 +6,18 @@ so corpora are read once.
 
 import fcntl
 import logging
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import mean
 
 from rich import get_console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from training.progress import as_text
 from training.publishing.figures import FigureFile
 from training.publishing.publish import evaluate_run
 from training.recipes import find
 from training.recipes.recipe import Recipe, differences
-from training.results.estimate import MEASURE_SECONDS, seconds_left, timings
 from training.results.page import write_report
 from training.results.reproductions.measured import collect, figure_path
 from training.results.reproductions.table import PaperTable
@@ -40,7 +36,6 @@ class Places:
     figures: Path = Path("analyses/figures")
     tables: Path = Path("analyses/tables")
     report: Path = Path("analyses/RESULTS.md")
-    records: Path = Path("analyses/searches")
 
 
 @dataclass(frozen=True)
@@ -167,31 +162,6 @@ def _claimed(folder: Path) -> Iterator[None]:
         yield
 
 
-class Clock:
-    """Estimates the time of jobs from finished runs and measurements."""
-
-    def __init__(self, runs: Path) -> None:
-        self.runs = runs
-        self.measured: list[float] = []
-
-    def left(self, jobs: Iterable[Job]) -> tuple[float, int]:
-        """Estimated seconds of all jobs, and the number of jobs without a similar run."""
-        known = timings(self.runs)
-        measuring = mean(self.measured) if self.measured else MEASURE_SECONDS
-        total, unknown = 0.0, 0
-        for job in jobs:
-            seconds = seconds_left(job.recipe, self.runs, job.seed, known) if job.train else 0.0
-            unknown += seconds is None
-            total += (seconds or 0.0) + (measuring if job.measure else 0.0)
-        return total, unknown
-
-    def text(self, jobs: Sequence[Job]) -> str:
-        """The estimate as text, such as `about 40 min left`."""
-        seconds, unknown = self.left(jobs)
-        more = f" and {unknown} runs like none before" if unknown else ""
-        return f"about {as_text(seconds)}{more} left"
-
-
 def reproduce(
     table: PaperTable, places: Places, teacher: Path | None, rows: Sequence[str] = (), seeds: Sequence[int] = ()
 ) -> Outcome:
@@ -203,35 +173,32 @@ def reproduce(
         KeyError: a row that the table has not.
     """
     jobs = plan(table, places, rows, seeds)
-    clock = Clock(places.runs)
     failures: list[Failure] = []
     collect(table, places.runs, places.figures, places.tables).save(places.tables)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     # On the same console as the bar of the training loop, which is then drawn below this one.
-    with Progress(*columns, TextColumn("{task.fields[left]}"), console=get_console(), transient=True) as bar:
-        task = bar.add_task(table.name, total=len(jobs), left=clock.text(jobs))
+    with Progress(*columns, console=get_console(), transient=True) as bar:
+        task = bar.add_task(table.name, total=len(jobs))
         for number, job in enumerate(jobs):
-            bar.update(task, description=f"{table.name}: {job.name}", left=clock.text(jobs[number:]))
-            failure = _carry_out(job, places, teacher, clock)
+            bar.update(task, description=f"{table.name}: {job.name}")
+            failure = _carry_out(job, places, teacher)
             if failure is not None:
                 failures.append(failure)
             collect(table, places.runs, places.figures, places.tables).save(places.tables)
             bar.advance(task)
-            logger.info("%s: %d of %d, %s", job.name, number + 1, len(jobs), clock.text(jobs[number + 1 :]))
-    write_report(places.figures, places.report, places.tables, places.records)
+            logger.info("%s: %d of %d", job.name, number + 1, len(jobs))
+    write_report(places.figures, places.report, places.tables)
     return Outcome(len(jobs), failures)
 
 
-def _carry_out(job: Job, places: Places, teacher: Path | None, clock: Clock) -> Failure | None:
+def _carry_out(job: Job, places: Places, teacher: Path | None) -> Failure | None:
     try:
         with _claimed(run_folder(places.runs, job.recipe, job.seed)):
             if job.train and not is_trained(job.recipe, places.runs, job.seed):
                 result = run(job.recipe, places.runs, teacher, job.seed)
                 logger.info("%s: development %.4f, %.0f s", job.name, result.best["selection"], result.seconds)
             if job.storage is not None and not _is_measured(job.recipe, places, job.seed, job.storage):
-                started = time.monotonic()
                 evaluate_run(job.recipe, places.runs, job.seed, places.figures, job.storage)
-                clock.measured.append(time.monotonic() - started)
     except Exception as error:  # other rows still run; the failure is reported at the end, with exit code 1
         logger.exception("%s failed", job.name)
         return Failure(job, f"{type(error).__name__}: {error}")

@@ -1,6 +1,5 @@
 """The objective of a recipe on its data: the one place that says which kind of data feeds which objective."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from contract.tokenizer import Tokenizer
@@ -13,11 +12,9 @@ from training.objectives.sentiment import LabelledSentences, SentimentConfig, Se
 from training.objectives.supervised import LabelledPairs, SupervisedConfig, SupervisedObjective
 from training.objectives.tasks import TasksConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
-from training.objectives.teacher_margin import TeacherMarginConfig, TeacherMarginObjective
 from training.objectives.transfer import MarginConfig, MarginObjective
 from training.recipes.recipe import Recipe
 from training.runs.loop import Objective
-from training.sources.transfer import SentencesAndPairs
 
 
 def build_objective(
@@ -39,19 +36,6 @@ def build_objective(
     if isinstance(config, TasksConfig) or not isinstance(config, source.feeds):
         raise TypeError(f"{recipe.name}: {type(source).__name__} does not feed {type(config).__name__}")
     batch_size, limit = recipe.schedule.batch_size, recipe.max_tokens
-    if isinstance(config, TeacherMarginConfig):
-        assert isinstance(model, SiameseModel)
-        assert isinstance(source, SentencesAndPairs)
-        schedule = replace(recipe.schedule, batch_size=config.margin_batch)
-        parts = (
-            replace(recipe, data=source.sentences, objective=config.teacher),
-            replace(recipe, data=source.pairs, objective=config.margin, schedule=schedule),
-        )
-        regression, margin = (build_objective(part, model, tokenizer, runs, teacher, seed) for part in parts)
-        assert isinstance(regression, TeacherCosineObjective)
-        assert isinstance(margin, MarginObjective)
-        return TeacherMarginObjective(regression, margin, config.margin_weight)
-
     learnt, dev = source.train(teacher, runs / "teacher"), source.dev()
     if isinstance(config, PairwiseConfig):
         assert isinstance(model, InteractionModel)

@@ -11,7 +11,7 @@ writes all files, so that all ranks stop, keep and resume at the same batch.
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,6 @@ from training.runs.optimisers import build_optimisers, clip_gradients
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-Watch = Callable[[int, float], None]  # called with epoch and development score after each checkpoint; may raise to stop
 
 
 class Objective(Protocol):
@@ -83,7 +82,6 @@ def train(
     run: Path,
     *,
     seed: int,
-    watch: Watch | None = None,
 ) -> Result:
     """Train, resume, or return the result of a finished run; `objective.model` then has the best (or last) weights.
 
@@ -148,8 +146,6 @@ def train(
             state.seconds, state.log_bytes = time.monotonic() - started, log.bytes
             saver.save(state)
             saved_at = time.monotonic()
-            if watch is not None:
-                watch(state.epoch, metrics["selection"])
     model.load_state_dict(torch.load(run / "best.pt", map_location="cpu", weights_only=True))
     assert state.best is not None  # epoch 0 was evaluated
     result = Result(state.best_epoch, state.best, state.epoch, round(state.seconds, 1))

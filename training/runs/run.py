@@ -21,7 +21,7 @@ from training.recipes.recipe import Recipe
 from training.runs.build import started
 from training.runs.data import build_objective
 from training.runs.folder import WEIGHTS_NAME, record_recipe, run_folder
-from training.runs.loop import Result, Watch, train, write_result
+from training.runs.loop import Result, train, write_result
 from training.runs.malstm_finish import finish
 from training.runs.tables import load_table
 from training.runs.tasks import START_NAME, TOKENIZER_NAME, started_heads, tasks_objective, tokenizer_for
@@ -38,13 +38,8 @@ def run(
     runs: Path,
     teacher: Path | None,
     seed: int,
-    *,
-    folder: Path | None = None,
-    watch: Watch | None = None,
 ) -> Result:
     """Train a recipe, or resume it; writes the finished weights to `runs/<recipe>/seed-<n>/model.pt`.
-
-    `folder`: another folder for this run. `watch` is called with each epoch's development score and may raise to stop.
 
     Raises:
         RunMissing: the word table or the run this one starts from is missing.
@@ -53,18 +48,18 @@ def run(
         CorpusError: a corpus is missing or malformed.
     """
     _join_processes()
-    folder = folder or run_folder(runs, recipe, seed)
+    folder = run_folder(runs, recipe, seed)
     folder.mkdir(parents=True, exist_ok=True)
     logger.info("%s seed %d: reading %s", recipe.name, seed, type(recipe.data).__name__)
     if isinstance(recipe.objective, TasksConfig):
-        return _run_tasks(recipe, runs, teacher, seed, folder, watch)
+        return _run_tasks(recipe, runs, teacher, seed, folder)
     table = load_table(recipe.table, runs)
     model = started(recipe, table, runs, seed)
     model.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     objective = build_objective(recipe, model, table.tokenizer, runs, teacher, seed)
     record_recipe(folder, recipe, seed)
     start = copy.deepcopy(model.state_dict()) if isinstance(objective, ManhattanObjective) else {}
-    result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed, watch=watch)
+    result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed)
     if isinstance(objective, ManhattanObjective):
         labelled = LabelledPairs(supervised_pairs(), table.tokenizer, recipe.max_tokens)
         finish(objective, start, labelled, recipe, folder, seed)
@@ -78,9 +73,7 @@ def run(
     return result
 
 
-def _run_tasks(
-    recipe: Recipe, runs: Path, teacher: Path | None, seed: int, folder: Path, watch: Watch | None
-) -> Result:
+def _run_tasks(recipe: Recipe, runs: Path, teacher: Path | None, seed: int, folder: Path) -> Result:
     model = started_heads(recipe, runs, teacher, seed)
     tokenizer = tokenizer_for(recipe, runs, needed(teacher, "the pairs and the tokenizer are of"))
     objective = tasks_objective(recipe, model, tokenizer, runs, teacher, seed)
@@ -89,7 +82,7 @@ def _run_tasks(
     if isinstance(model, CrossEncoder) and recipe.start is None:
         torch.save(model.bert.state_dict(), folder / START_NAME)
     start = copy.deepcopy(model.state_dict())
-    result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed, watch=watch)
+    result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed)
     if recipe.start_share:
         for name, value in model.state_dict().items():  # shares memory with the module
             if value.is_floating_point():

@@ -105,26 +105,6 @@ class STSPairs(SickRated):
 
 
 @dataclass(frozen=True)
-class ContaminatedPairs(SickRated):
-    """MaLSTM's pre-training pairs as released, 622 pairs of SICK's TEST part among them.
-
-    Only `malstm-contaminated` starts from them, a run that shows what the leak is worth. Nothing trained on them is a
-    result on SICK, and nothing of it is published.
-    """
-
-    feeds: ClassVar = (ManhattanConfig,)
-
-    def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
-        """All pairs of the file; they need no teacher."""
-        return malstm.pretraining_pairs(as_released=True)
-
-    def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
-        """The extras of MaLSTM's release, and what is wrong with them."""
-        use = "pre-training: rated pairs, CONTAMINATED by 622 pairs of SICK test"
-        yield entry("malstm-extras", use, len(malstm.pretraining_pairs(as_released=True)))
-
-
-@dataclass(frozen=True)
 class TeacherPairs(PairsConfig, SickRated):
     """Pairs of neighbouring sentences that a teacher rates on SICK's scale (`training.teacher.pairs`)."""
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from contract.manifest import Figure, TrainingData
 from training.sources.figures import Scorer
@@ -60,10 +60,6 @@ class Source(ABC, Generic[Train, Dev]):
     def vocabulary(self) -> list[str]:
         """Texts whose words a published model always keeps."""
         return []
-
-    def limited(self, items: int) -> Self | None:
-        """The same data with at most `items` training items; None for data without a limit."""
-        return None
 
 
 def needed(teacher: Path | None, what: str) -> Path:

@@ -6,9 +6,9 @@ Epochs are chosen on STS 2016, as in the papers. Test sets are the other STS set
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from training.corpora.leakage import without_evaluation_sentences
 from training.corpora.readers import paraphrase, sts
 from training.corpora.synonyms import wordnet_folder
 from training.objectives.teacher_cosine import TeacherCosineConfig
-from training.objectives.teacher_margin import TeacherMarginConfig
 from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
 from training.sources.credits import by_source, entry, wordnet
@@ -84,10 +83,6 @@ class TeacherSentences(TransferSource[EncodedTexts]):
             rows = len(glosses(wordnet_folder(), self.glosses, self.seed))
             yield wordnet(f"definitions and examples: {use}", rows)
 
-    def limited(self, items: int) -> Self:
-        """The same with at most `items` sentences."""
-        return replace(self, limit=min(self.limit, items))
-
     def _sentences(self) -> list[tuple[str, str]]:
         return list(mixtures.unlabelled_sentences(limit=self.limit, seed=self.seed))
 
@@ -109,10 +104,6 @@ class ParaphrasePairs(TransferSource[list[Pair]]):
         """The sources of the mixture."""
         sources = Counter(pair.group.split(":")[0] for pair in self.train())
         return by_source(sources, "paraphrase pairs of the margin loss")
-
-    def limited(self, items: int) -> Self:
-        """The same with at most `items` pairs."""
-        return replace(self, limit=items if self.limit is None else min(self.limit, items))
 
 
 @dataclass(frozen=True)
@@ -137,30 +128,7 @@ class LexicalPairs(TransferSource[list[Pair]]):
         """PPDB."""
         yield entry("ppdb", "pairs of words of the margin loss", len(self.train()))
 
-    def limited(self, items: int) -> Self:
-        """The same with at most `items` pairs."""
-        return replace(self, limit=items if self.limit is None else min(self.limit, items))
-
 
 def _readable(pair: Pair) -> bool:
     """Whether both sides hold a word."""
     return bool(split_words(pair.a)) and bool(split_words(pair.b))
-
-
-@dataclass(frozen=True)
-class SentencesAndPairs(TransferSource[tuple[EncodedTexts, list[Pair]]]):
-    """Sentences and pairs, for the joint loss."""
-
-    sentences: TeacherSentences
-    pairs: ParaphrasePairs
-
-    feeds: ClassVar = (TeacherMarginConfig,)
-
-    def train(self, teacher: Path | None, cache: Path) -> tuple[EncodedTexts, list[Pair]]:
-        """Both training parts."""
-        return self.sentences.train(teacher, cache), self.pairs.train(teacher, cache)
-
-    def trained_on(self) -> Iterable[TrainingData]:
-        """The corpora of both."""
-        yield from self.sentences.trained_on()
-        yield from self.pairs.trained_on()

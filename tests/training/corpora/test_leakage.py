@@ -6,7 +6,6 @@ import pytest
 from training.corpora import leakage
 from training.corpora.readers import answers, msrp, pit2015, sick, sts, stsb
 from training.objectives.teacher_cosine import TeacherCosineConfig
-from training.objectives.teacher_margin import TeacherMarginConfig
 from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
 from training.recipes import RECIPES
@@ -155,7 +154,7 @@ def _measured(recipe: Recipe) -> str:
             return "sts-split"
         case SSTSentences():
             return "sst"
-    siamese = isinstance(recipe.objective, TeacherCosineConfig | MarginConfig | TeacherMarginConfig)
+    siamese = isinstance(recipe.objective, TeacherCosineConfig | MarginConfig)
     return "transfer" if siamese else "sick"
 
 

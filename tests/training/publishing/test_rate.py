@@ -60,8 +60,8 @@ def test_every_corpus_is_rated_once_and_read_back(tmp_path: Path, opened: list[M
 
 
 def test_a_recipe_without_a_model_to_learn_from_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(rate.NoRaterError, match="'pwim-general-labels' learns from no published model"):
-        rate.rate(find("pwim-general-labels"), tmp_path, tmp_path, None)
+    with pytest.raises(rate.NoRaterError, match="'minilm-cross' learns from no published model"):
+        rate.rate(find("minilm-cross"), tmp_path, tmp_path, None)
 
 
 def test_missing_ratings_and_those_of_other_pairs_name_the_command(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
-from training.results.reproduce import Clock, Outcome, Places, plan, reproduce, together
+from training.results.reproduce import Outcome, Places, plan, reproduce, together
 from training.results.reproductions import TABLES
 from training.results.reproductions.measured import MeasuredTable
 from training.results.reproductions.table import Column, Order, PaperFigure, PaperTable, Row
@@ -66,7 +66,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     monkeypatch.setattr("training.corpora.readers.sts.read_year", lambda year: {"toy": rated})
     monkeypatch.setattr("training.corpora.transfer.read", lambda name: rated)
     monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
-    return Places(runs, *(tmp_path / name for name in ("figures", "tables", "RESULTS.md", "searches")))
+    return Places(runs, *(tmp_path / name for name in ("figures", "tables", "RESULTS.md")))
 
 
 def names(jobs: Sequence) -> list[tuple[str, list[str]]]:
@@ -237,19 +237,8 @@ def test_a_dry_run_tells_what_is_missing_and_does_nothing(places: Places) -> Non
     arguments = ["reproduce", "toy-table", "toy-table", "--dry-run", "--seeds", "4", "--runs", str(places.runs)]
     shown = CliRunner().invoke(app, [*arguments, "--figures", str(places.figures)]).output
     assert "toy-avg seed 4: train and measure (float32)" in shown
-    assert "toy-table, toy-table: 2 to do, about 60 s and 2 runs like none before left" in " ".join(shown.split())
+    assert "toy-table, toy-table: 2 to do" in " ".join(shown.split())
     assert not places.figures.exists()
-
-
-def test_time_left_is_of_the_runs_that_were_measured(places: Places) -> None:
-    reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
-    path = places.runs / "toy-avg" / "seed-1" / "result.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "seconds": 100.0}))
-    clock = Clock(places.runs)
-    jobs = plan(TABLE, places, rows=["toy-projection"])
-    assert clock.left(jobs) == (3 * 100 + 2 * 30, 0)  # toy-avg with seed 2 has to be trained, too
-    clock.measured.append(10.0)
-    assert clock.text(jobs) == "about 5 min left"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
 """Every corpus the project can use: description, files, licence and official source."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from training.corpora.catalogue.official import from_nli, from_sick, from_stsb
 from training.corpora.files import CorpusError
 from training.corpora.readers import (
     answers,
@@ -22,27 +20,6 @@ from training.corpora.readers import (
     wikipedia,
 )
 
-_MIB = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One of our files, made from one or more members of an official archive, in that order."""
-
-    names: tuple[str, ...]
-    file: str
-    convert: Callable[[Iterable[str]], Iterator[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Download:
-    """An official archive (zip or tar). ``sha256`` None: none is known; ``limit``: most bytes to download."""
-
-    url: str
-    members: tuple[Member, ...]
-    sha256: str | None
-    limit: int
-
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
@@ -53,7 +30,6 @@ class Corpus:
     files: tuple[str, ...]
     licence: str
     source: str
-    downloads: tuple[Download, ...] = ()
 
 
 def find(identity: str) -> Corpus:
@@ -62,11 +38,6 @@ def find(identity: str) -> Corpus:
         if corpus.id == identity:
             return corpus
     raise CorpusError(f"unknown corpus {identity!r}; known: {', '.join(corpus.id for corpus in CATALOGUE)}")
-
-
-def _sick(archive: str, file: str) -> Download:
-    url = f"https://alt.qcri.org/semeval2014/task1/data/uploads/{archive}.zip"
-    return Download(url, (Member((file.split("/")[1],), file, from_sick),), None, 8 * _MIB)
 
 
 _sts_licence = "mixed: Microsoft Research terms, CC BY-SA 3.0 (StackExchange), others unstated"
@@ -79,11 +50,6 @@ CATALOGUE: tuple[Corpus, ...] = (
         tuple(sick.FILES.values()),
         "CC BY-NC-SA 3.0",
         "https://alt.qcri.org/semeval2014/task1/",
-        (
-            _sick("sick_train", sick.FILES["train"]),
-            _sick("sick_trial", sick.FILES["dev"]),
-            _sick("sick_test_annotated", sick.FILES["test"]),
-        ),
     ),
     *(
         _sts(
@@ -106,17 +72,6 @@ CATALOGUE: tuple[Corpus, ...] = (
         (stsb.FILES["train"], stsb.FILES["dev"]),
         "as STS",
         "https://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
-        (
-            Download(
-                "http://ixa2.si.ehu.eus/stswiki/images/4/48/Stsbenchmark.tar.gz",
-                (
-                    Member(("stsbenchmark/sts-train.csv",), stsb.FILES["train"], from_stsb),
-                    Member(("stsbenchmark/sts-dev.csv",), stsb.FILES["dev"], from_stsb),
-                ),
-                None,
-                16 * _MIB,
-            ),
-        ),
     ),
     Corpus(
         "msrp",
@@ -215,17 +170,6 @@ CATALOGUE: tuple[Corpus, ...] = (
         tuple(nli.SNLI_FILES["official"].values()),
         "CC BY-SA 4.0",
         "https://nlp.stanford.edu/projects/snli/",
-        (
-            Download(
-                "https://nlp.stanford.edu/projects/snli/snli_1.0.zip",
-                tuple(
-                    Member((f"snli_1.0/snli_1.0_{split}.txt",), file, from_nli)
-                    for split, file in nli.SNLI_FILES["official"].items()
-                ),
-                "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
-                160 * _MIB,
-            ),
-        ),
     ),
     Corpus(
         "multinli",
@@ -233,23 +177,6 @@ CATALOGUE: tuple[Corpus, ...] = (
         (nli.MULTINLI_FILE,),
         "OANC licence, CC BY(-SA) 3.0 for fiction",
         "https://cims.nyu.edu/~sbowman/multinli/",
-        (
-            Download(
-                "https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip",
-                (
-                    Member(
-                        (
-                            "multinli_1.0/multinli_1.0_dev_matched.txt",
-                            "multinli_1.0/multinli_1.0_dev_mismatched.txt",
-                        ),
-                        nli.MULTINLI_FILE,
-                        from_nli,
-                    ),
-                ),
-                "049f507b9e36b1fcb756cfd5aeb3b7a0cfcb84bf023793652987f7e7e0957822",
-                320 * _MIB,
-            ),
-        ),
     ),
     *(
         Corpus(name, what, (labelled_pairs.FILES[name].file,), licence, source)

@@ -6,17 +6,14 @@ from training.pairs import Pair
 PAIRS_FILE = "malstm-extras/sts-pretraining-pairs.tsv"
 
 
-def pretraining_pairs(*, as_released: bool = False) -> list[Pair]:
+def pretraining_pairs() -> list[Pair]:
     """STS 2012-2015 pairs, ``target`` in 1..5. The 741 rows that are SICK pairs (622 in its test set) are dropped.
 
     Most STS evaluation sets are in here: fit nothing on them that is then tested on STS.
-
-    Args:
-        as_released: keep the pairs of SICK too, to measure what that leak is worth; for nothing else.
     """
     rows = read_rows("MaLSTM extras", PAIRS_FILE, ("score", "sentence_a", "sentence_b", "also_in"))
     return [
         Pair(row.text("sentence_a"), row.text("sentence_b"), row.number("score", 1, 5))
         for row in rows
-        if as_released or row.text("also_in") == "-"
+        if row.text("also_in") == "-"
     ]

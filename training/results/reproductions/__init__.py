@@ -27,9 +27,6 @@ TABLES: dict[str, PaperTable] = {
         pwim.ANSWERS_ABLATIONS,
         mgim.SICK,
         mgim.MSRP,
-        ours.TEACHER,
-        ours.SICK_TEACHER,
-        ours.STS_TEACHER,
         ours.SHIPPED,
         ours.GALLERY,
     )

@@ -109,7 +109,6 @@ ANSWERS = PaperTable(
             "pwim-qa", "both corpora, after the teacher", {**_WIKI, **_TREC}, "the shipped model", seeds=(1, 2, 3)
         ),
         published_row("pwim-wikiqa", "WikiQA, after the teacher", _WIKI, seeds=(1, 2, 3)),
-        published_row("pwim-wikiqa-longer", "WikiQA, after the teacher, twice as long", _WIKI),
         published_row("pwim-wikiqa-alone", "WikiQA, labels alone", _WIKI),
         published_row("pwim-wikiqa-margin", "WikiQA, labels alone, the paper's max-margin loss", _WIKI),
         published_row("pwim-wikiqa-padded", "WikiQA, labels alone, fixed padding of 48", _WIKI, "as in the paper"),

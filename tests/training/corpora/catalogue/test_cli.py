@@ -1,17 +1,15 @@
 import json
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from training.corpora import counts
 from training.corpora.catalogue import catalogue
 from training.corpora.catalogue.catalogue import CATALOGUE, Corpus
-from training.corpora.catalogue.cli import app
-from training.corpora.catalogue.fetch import Fetched, FetchError
+from training.corpora.catalogue.cli import list_corpora
 from training.corpora.catalogue.inventory import State, status
 from training.corpora.counts import PUBLISHED, Published
-from training.corpora.files import CorpusError
-from training.corpora.readers import sick
 
 TOY = Corpus("toy", "two toys [sic]", ("toy/a.tsv", "toy/b.tsv"), "MIT", "https://toys.example")
 ROWS = (("score", "sentence"), ("1", "a"), ("2", "b"))
@@ -25,6 +23,8 @@ def toy(data, monkeypatch):
 
 
 def run(*arguments: str) -> tuple[int, str]:
+    app = typer.Typer()
+    app.command()(list_corpora)
     result = CliRunner().invoke(app, arguments)
     return result.exit_code, result.output
 
@@ -72,7 +72,6 @@ def test_the_list_as_json(write):
         ],
         "licence": "MIT",
         "source": "https://toys.example",
-        "downloads": [],
     }
 
 
@@ -102,50 +101,3 @@ def test_every_published_file_is_in_the_catalogue_once():
     files = [file for corpus in CATALOGUE for file in corpus.files]
     assert sorted(files) == sorted(PUBLISHED)
     assert len({corpus.id for corpus in CATALOGUE}) == len(CATALOGUE)
-
-
-def test_fetch_reports_checksums_and_skips_what_is_complete(write, monkeypatch):
-    corpus = catalogue.find("sick")
-    write(sick.FILES["train"], sick.HEADER)
-    monkeypatch.setattr(counts, "PUBLISHED", {file: Published(0) for file in corpus.files})
-    asked = []
-
-    def fake(corpus, folder, progress):
-        asked.append(corpus.id)
-        progress(5, 10)
-        yield Fetched("http://one", "ab" * 32, True, ("sick/a",))
-        yield Fetched("http://two", "cd" * 32, False, ("sick/b", "sick/c"))
-
-    monkeypatch.setattr("training.corpora.catalogue.cli.fetch", fake)
-    code, output = run("fetch", "sick")
-    assert code == 0
-    assert f"sick: http://one sha256 {'ab' * 32} (as published) -> sick/a" in output
-    assert f"{'cd' * 32} (no published checksum to compare with) -> sick/b, sick/c" in output
-    for file in corpus.files:
-        write(file, sick.HEADER)
-    assert run("fetch", "sick") == (0, "sick: already complete\n")
-    assert run("fetch", "sick", "--force")[0] == 0
-    assert asked == ["sick", "sick"]
-
-
-def test_fetch_without_names_tries_all_and_fails_if_one_failed(data, monkeypatch):
-    monkeypatch.setattr(counts, "PUBLISHED", PUBLISHED)
-    tried = []
-
-    def fake(corpus, folder, progress):
-        tried.append(corpus.id)
-        if corpus.id == "stsb":
-            raise FetchError("http://x: HTTP 404 [gone]")
-        yield Fetched("http://one", "ab" * 32, True, ("a",))
-
-    monkeypatch.setattr("training.corpora.catalogue.cli.fetch", fake)
-    code, output = run("fetch")
-    assert code == 1
-    assert tried == ["sick", "stsb", "snli-1.0", "multinli"]
-    assert "error: http://x: HTTP 404 [gone]" in output
-
-
-def test_an_unknown_corpus_is_named(data):
-    result = CliRunner().invoke(app, ["fetch", "sick", "imagenet"])
-    assert isinstance(result.exception, CorpusError)
-    assert str(result.exception).startswith("unknown corpus 'imagenet'; known: sick, sts-2012, ")

@@ -30,4 +30,3 @@ def test_a_smaller_sample_is_a_part_of_the_larger_one_in_both_orders(write):
         some, more = (LexicalPairs(limit, shuffled).train() for limit in (5, 20))
         assert more[:5] == some
     assert LexicalPairs(5).train() != LexicalPairs(5, shuffled=True).train()
-    assert LexicalPairs(20).limited(7).limit == 7

@@ -1,45 +1,11 @@
-import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from benchmarks import workloads
 from benchmarks.closed_loop import read
 from benchmarks.servers import Server, cpu_seconds, family, free_port, resources
-
-
-def test_a_cold_load_has_more_distinct_sentences_and_pairs_than_the_service_keeps(tmp_path: Path) -> None:
-    load = workloads.write(tmp_path, "cold", workloads.pairs, 64, warm=False, seed=1)
-    pairs = [(pair["a"], pair["b"]) for body in load.bodies for pair in json.loads(body)["pairs"]]
-    assert all(len(json.loads(body)["pairs"]) == 64 for body in load.bodies)
-    # Scores, vectors and texts share the budget; not even the scores, the smallest, fit into their third.
-    assert len(set(pairs)) * workloads.SCORE_BYTES > workloads.CACHE_BYTES
-    assert len({text for pair in pairs for text in pair}) > 1.9 * len(set(pairs))
-
-
-@pytest.mark.parametrize("items", [1, 64, 1000])
-def test_a_warm_load_fits_into_the_cache(tmp_path: Path, items: int) -> None:
-    load = workloads.write(tmp_path, "warm", workloads.pairs, items, warm=True, seed=1)
-    assert len(load.bodies) > 1
-    assert len(load.bodies) * items * workloads.PAIR_BYTES < workloads.CACHE_BYTES
-    assert load.path.read_bytes().splitlines() == load.bodies
-
-
-def test_bodies_of_every_shape(tmp_path: Path) -> None:
-    asked = workloads.write(tmp_path, "a", workloads.embeddings, 3, warm=True, seed=1).bodies[0]
-    ranked = workloads.write(tmp_path, "b", workloads.candidates, 5, warm=True, seed=2).bodies[0]
-    assert len(json.loads(asked)["input"]) == 6
-    assert len(json.loads(ranked)["candidates"]) == 5
-    assert json.loads(ranked)["query"] not in json.loads(ranked)["candidates"]
-
-
-def test_a_load_goes_on_where_the_last_one_stopped() -> None:
-    load = workloads.Load(Path(), [b"0", b"1", b"2"], warm=False)
-    load.sent(4)
-    assert load.upcoming() == [b"1", b"2", b"0"]
 
 
 def test_what_wrk_says_is_read() -> None:
