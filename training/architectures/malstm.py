@@ -21,3 +21,11 @@ MALSTM = LSTMConfig(hidden=50, peepholes=False, forget_bias=2.5)
 def manhattan_similarity(a_BD: Tensor, b_BD: Tensor) -> Tensor:
     """g = exp(-||a - b||_1) of each pair of rows: [B, D], [B, D] -> [B] in (0, 1]."""
     return torch.exp(-(a_BD - b_BD).abs().sum(dim=1))
+
+
+def cosine_similarity(a_BD: Tensor, b_BD: Tensor) -> Tensor:
+    """The cosine of each pair of rows, [B] in -1..1: what the paper argues against."""
+    return torch.nn.functional.cosine_similarity(a_BD, b_BD, dim=1)
+
+
+SIMILARITIES = {"exp_l1": manhattan_similarity, "cosine": cosine_similarity}  # by their names in the contract

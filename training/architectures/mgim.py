@@ -45,6 +45,7 @@ class MGIMConfig:
     bilinear: bool = False  # alpha_t = softmax(Y W h_t), without the tanh and w of eqs. 7 and 8 (not in the paper)
     attention_start: float = 1.0  # W^y, W^h and w start so many times as large: tanh is nearly linear at small values
     shared_words: bool = False  # counts of shared words and numbers beside spr in eq. 11 (not in the paper)
+    overlaps: bool = False  # among these also n-grams of two to four, lengths, and the cosine of the words' sums
 
 
 class MGIM(nn.Module):
@@ -83,10 +84,21 @@ class MGIM(nn.Module):
         self.difference = _matrix(hidden, hidden) if config.comparison else None
         self.product = _matrix(hidden, hidden) if config.comparison else None
         self.output = _matrix(hidden, outputs)  # W^s
-        self.counts = _matrix(SHARED, outputs) if config.shared_words else None
+        self.counts = nn.Linear(SHARED + OVERLAPS * config.overlaps, outputs) if config.shared_words else None
         self.numbers_V: Tensor
         if config.shared_words:  # replaced by `mark_numbers`, and no part of the weights
             self.register_buffer("numbers_V", torch.zeros(1), persistent=False)
+
+    def counted(
+        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
+    ) -> Tensor:
+        """What the two sentences share [B, C]: `shared_counts` and, with `overlaps`, `overlaps_of`."""
+        pair = input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B
+        found = shared_counts(*pair, self.numbers_V[input_ids_a_BS], self.numbers_V[input_ids_b_BT])
+        if not self.config.overlaps:
+            return found
+        words = self.embedding(input_ids_a_BS), self.embedding(input_ids_b_BT)
+        return torch.cat([found, overlaps_of(*pair, *words)], dim=1)
 
     def mark_numbers(self, has_digit_V: Sequence[bool]) -> None:
         """Say which ids of the vocabulary stand for a number or a piece of one, for `shared_words`."""
@@ -109,9 +121,8 @@ class MGIM(nn.Module):
         spr_BH = self.dropout(torch.tanh(inside_BH))
         scores_BK = self.output(spr_BH)
         if self.counts is not None:
-            is_number = self.numbers_V[input_ids_a_BS], self.numbers_V[input_ids_b_BT]
-            found = shared_counts(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B, *is_number)
-            scores_BK = scores_BK + self.counts(found)
+            found_BC = self.counted(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+            scores_BK = scores_BK + self.counts(found_BC)
         return torch.log_softmax(scores_BK, dim=-1)
 
     def matrices(
@@ -152,6 +163,9 @@ class MGIM(nn.Module):
 
 
 SHARED = 6  # values of `shared_counts`
+GRAMS = (2, 3, 4)
+OVERLAPS = 2 * len(GRAMS) + 3  # values of `overlaps_of`
+USUAL_LENGTH = 32.0  # tokens
 
 
 def shared_counts(
@@ -169,7 +183,7 @@ def shared_counts(
     number. Z. Kozareva and A. Montoyo (2006), whom the paper compares with, classify by such counts.
     """
     real_a_BS, real_b_BT = mask(lengths_a_B, ids_a_BS.shape[1]), mask(lengths_b_B, ids_b_BT.shape[1])
-    same_BST = (ids_a_BS[:, :, None] == ids_b_BT[:, None, :]).float() * real_a_BS[:, :, None] * real_b_BT[:, None, :]
+    same_BST = _same(ids_a_BS, real_a_BS, ids_b_BT, real_b_BT)
     counts, any_number = [], []
     for real, numbers, along in ((real_a_BS, numbers_a_BS, 2), (real_b_BT, numbers_b_BT, 1)):
         found = same_BST.amax(along)
@@ -178,6 +192,37 @@ def shared_counts(
     longer = torch.maximum(lengths_a_B, lengths_b_B).float()
     apart = (lengths_a_B - lengths_b_B).abs().float() / longer
     return torch.stack([*counts, any_number[0] * any_number[1], apart], dim=1)
+
+
+def overlaps_of(
+    ids_a_BS: Tensor,
+    lengths_a_B: Tensor,
+    ids_b_BT: Tensor,
+    lengths_b_B: Tensor,
+    words_a_BSD: Tensor,
+    words_b_BTD: Tensor,
+) -> Tensor:
+    """More of what two sentences share -> [B, 9].
+
+    For n-grams of two, three and four tokens the share of a's that b has, and of b's that a has (0 where there are
+    none); both lengths in units of 32 tokens; the cosine of the sums of word vectors. S. Wan, M. Dras, R. Dale and C.
+    Paris (2006) classify MSRP by overlaps and lengths.
+    """
+    real_a_BS, real_b_BT = mask(lengths_a_B, ids_a_BS.shape[1]), mask(lengths_b_B, ids_b_BT.shape[1])
+    same_BST = _same(ids_a_BS, real_a_BS, ids_b_BT, real_b_BT)
+    shares, run_BST = [], same_BST
+    for n in GRAMS:  # run: 1 where n tokens from here on are equal
+        run_BST = run_BST * nn.functional.pad(same_BST, (0, n - 1, 0, n - 1))[:, n - 1 :, n - 1 :]
+        for lengths_B, along in ((lengths_a_B, 2), (lengths_b_B, 1)):
+            shares.append(run_BST.amax(along).sum(1) / (lengths_B - (n - 1)).clamp(min=1))
+    sums = (words_a_BSD * real_a_BS[:, :, None]).sum(1), (words_b_BTD * real_b_BT[:, :, None]).sum(1)
+    lengths = lengths_a_B / USUAL_LENGTH, lengths_b_B / USUAL_LENGTH
+    return torch.stack([*shares, *lengths, nn.functional.cosine_similarity(*sums, dim=1)], dim=1)
+
+
+def _same(ids_a_BS: Tensor, real_a_BS: Tensor, ids_b_BT: Tensor, real_b_BT: Tensor) -> Tensor:
+    """1 where a word of a is one of b [B, S, T], 0 elsewhere and on the padding."""
+    return (ids_a_BS[:, :, None] == ids_b_BT[:, None, :]).float() * real_a_BS[:, :, None] * real_b_BT[:, None, :]
 
 
 class _Attention(nn.Module):

@@ -1,8 +1,9 @@
 """MaLSTM's objective: g = exp(-||h_a - h_b||_1) regressed to the label by its squared error.
 
 J. Mueller, A. Thyagarajan, "Siamese Recurrent Architectures for Learning Sentence Similarity", AAAI 2016: g is their
-similarity function; ratings are rescaled to [0, 1]. Optionally the loss of an entailment head is added (not in the
-paper), so that the embeddings encode entailment before the support vector machine is fitted on them.
+similarity function; ratings are rescaled to [0, 1]. The cosine may take its place, for comparison. Optionally the loss
+of an entailment head is added (not in the paper), so that the embeddings encode entailment before the support vector
+machine is fitted on them.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from training.architectures.malstm import manhattan_similarity
+from training.architectures.malstm import SIMILARITIES
 from training.architectures.models import SiameseModel
 from training.objectives.development import encode_all
 from training.objectives.metrics import graded
@@ -28,6 +29,7 @@ class ManhattanConfig:
     """Scale of the labels, regulariser, and what is fitted on the frozen embeddings after training."""
 
     scale: tuple[float, float] = (1.0, 5.0)  # of the ratings; their lowest means g = 0, their highest g = 1
+    similarity: Literal["exp_l1", "cosine"] = "exp_l1"  # g: the paper's, or the cosine
     regulariser: RegulariserConfig = NO_PENALTY
     calibrate_on: Literal["train", "out-of-fold", "dev"] = "train"  # of SICK; the paper: train
     entailment: bool = False  # an SVM for SICK's entailment labels (`training.architectures.parts.svm`)
@@ -64,6 +66,7 @@ class ManhattanObjective:
         self.model: SiameseModel = model
         self.training, self.development, self.config = training, development, config
         self.batch_size, self.seed = batch_size, seed
+        self.similarity = SIMILARITIES[config.similarity]
         self.rows = np.arange(len(training)) if rows is None else rows
         self.regulariser = Regulariser(model, config.regulariser)
 
@@ -81,7 +84,7 @@ class ManhattanObjective:
         a, b = self.model.encode_pair(left, right)
         low, high = self.config.scale
         target = (torch.from_numpy(self.training.rating[batch]).to(a.device) - low) / (high - low)
-        error = ((manhattan_similarity(a, b) - target) ** 2).mean()
+        error = ((self.similarity(a, b) - target) ** 2).mean()
         parts = {"error": error}
         if self.config.entailment_weight > 0:
             inference = entailment_loss(self.model.heads["entailment"], a, b, self.training.odds[batch])
@@ -96,7 +99,7 @@ class ManhattanObjective:
         """
         a, b = (encode_all(self.model, side) for side in (self.development.a, self.development.b))
         low, high = self.config.scale
-        stretched = low + (high - low) * manhattan_similarity(a, b).cpu().numpy().astype(np.float64)
+        stretched = low + (high - low) * self.similarity(a, b).cpu().numpy().astype(np.float64)
         metrics = graded(stretched, self.development.rating)
         known = self.development.label >= 0
         if self.config.entailment_weight > 0 and known.any():

@@ -54,7 +54,7 @@ QA = PairwiseConfig(YES_OR_NO, "mrr", negatives=3)
 
 _SICK_ALONE = _run("pwim-sick-alone", "sick", SICK, "the paper's r .8784; 20 s an epoch on one core")
 _ONE_ORDER = replace(_SICK_ALONE, name="pwim-sick-one-order", objective=replace(SICK, both_orders=False))
-_PAPER = replace(  # as released: fixed 32x32, one order, RMSProp at 1e-4, batch 1
+_PAPER = replace(  # sizes and optimiser of the release: fixed 32x32, one order, RMSProp at 1e-4, batch 1
     _ONE_ORDER,
     name="pwim-sick-paper",
     reaches="the paper's r .8784; 2 minutes an epoch on one core",

@@ -11,7 +11,6 @@ import torch
 from sklearn.model_selection import KFold
 from torch import Tensor
 
-from training.architectures.malstm import manhattan_similarity
 from training.architectures.parts.svm import fit_svm
 from training.objectives.development import encode_all
 from training.objectives.manhattan import ManhattanObjective
@@ -79,6 +78,6 @@ def out_of_fold(
         model.eval()
         with torch.no_grad():
             a, b = (model.encode(side.batch(held_out)) for side in (pairs.a, pairs.b))
-            g[held_out] = manhattan_similarity(a, b).cpu().numpy()
+            g[held_out] = part.similarity(a, b).cpu().numpy()
         shutil.rmtree(temporary)
     return g

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from training.architectures import CrossEncoder
 from training.architectures.models import SiameseModel
 from training.objectives.manhattan import ManhattanObjective
+from training.objectives.pairwise import PairwiseObjective
 from training.objectives.parts.batches import Sentences
 from training.objectives.supervised import LabelledPairs
 from training.objectives.tasks import TasksConfig
@@ -23,6 +24,7 @@ from training.runs.data import build_objective
 from training.runs.folder import WEIGHTS_NAME, record_recipe, run_folder
 from training.runs.loop import Result, train, write_result
 from training.runs.malstm_finish import finish
+from training.runs.regression import begin_at_regression
 from training.runs.tables import load_table
 from training.runs.tasks import START_NAME, TOKENIZER_NAME, started_heads, tasks_objective, tokenizer_for
 from training.sources.rated import supervised_pairs
@@ -57,6 +59,8 @@ def run(
     model = started(recipe, table, runs, seed)
     model.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     objective = build_objective(recipe, model, table.tokenizer, runs, teacher, seed)
+    if isinstance(objective, PairwiseObjective):
+        begin_at_regression(objective.model, objective.training, trained=recipe.start is not None)
     record_recipe(folder, recipe, seed)
     start = copy.deepcopy(model.state_dict()) if isinstance(objective, ManhattanObjective) else {}
     result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed)

@@ -3,14 +3,14 @@
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from contract.manifest import Figure, TrainingData
 from training.corpora import mixtures, sts_split
 from training.corpora.leakage import without_foreign_sentences, without_pairs
-from training.corpora.readers import malstm, sick
+from training.corpora.readers import malstm, sick, sts
 from training.corpora.synonyms import augment, open_wordnet, wordnet_folder
 from training.objectives.manhattan import ManhattanConfig
 from training.objectives.pairwise import PairwiseConfig
@@ -93,15 +93,25 @@ class SickPairs(SickRated):
 class STSPairs(SickRated):
     """MaLSTM's released pre-training pairs without those of SICK (`training.corpora.readers.malstm`)."""
 
+    only_2013: bool = False  # STS 2013 alone, as the paper has it; three of its four sets, the fourth is licensed
+
     feeds: ClassVar = (ManhattanConfig,)
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
         """The pairs; they need no teacher."""
-        return without_pairs(malstm.pretraining_pairs(), held_out())
+        return without_pairs(self._pairs(), held_out())
 
     def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
-        """The extras of MaLSTM's release."""
-        yield entry("malstm-extras", "pre-training: rated pairs", len(malstm.pretraining_pairs()))
+        """The extras of MaLSTM's release, or STS 2013."""
+        corpus = "sts-2013" if self.only_2013 else "malstm-extras"
+        yield entry(corpus, "pre-training: rated pairs", len(self._pairs()))
+
+    def _pairs(self) -> list[Pair]:
+        """Rated 1..5."""
+        if not self.only_2013:
+            return malstm.pretraining_pairs()
+        pairs = [pair for rated in sts.read_year("2013-test").values() for pair in rated]
+        return [replace(pair, target=1.0 + 0.8 * pair.target) for pair in pairs if pair.target is not None]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from contract.padding import pad
 from tests import toys
-from training.architectures.mgim import MGIM, MGIMConfig, shared_counts
+from training.architectures.mgim import MGIM, MGIMConfig, overlaps_of, shared_counts
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.parts.recurrent import LSTM
@@ -301,6 +301,19 @@ def test_shared_words_and_numbers_are_counted_on_real_tokens_only() -> None:
     assert same[0].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
 
 
+def test_overlaps_are_shares_of_n_grams_lengths_and_a_cosine() -> None:
+    a, b = torch.tensor([[3, 4, 5, 3, 4, 0]]), torch.tensor([[7, 3, 4, 5, 0, 0, 0]])
+    words = torch.eye(8)
+    found = overlaps_of(a, torch.tensor([5]), b, torch.tensor([4]), words[a], words[b])[0].tolist()
+    # Pairs of words: 3 4, 4 5 and 3 4 again of a's four stand in b, two of b's three in a; triples: 3 4 5 of three, of
+    # two; nothing of four words. The sums of the words are (2, 2, 1) of 3, 4, 5 and (1, 1, 1, 1) of 3, 4, 5, 7.
+    expected = [3 / 4, 2 / 3, 1 / 3, 1 / 2, 0.0, 0.0, 5 / 32, 4 / 32, 5 / (3 * 2)]
+    assert found == pytest.approx(expected)
+    one = torch.tensor([[3, 0, 0]])  # no n-gram at all
+    alone = overlaps_of(one, torch.tensor([1]), one, torch.tensor([1]), words[one], words[one])[0].tolist()
+    assert alone == pytest.approx([0.0] * 6 + [1 / 32, 1 / 32, 1.0])
+
+
 def test_counts_move_the_answer_and_are_no_weights() -> None:
     net = network(replace(PRINTED, shared_words=True))
     arguments = tensors(PAIRS)
@@ -315,7 +328,7 @@ def test_counts_move_the_answer_and_are_no_weights() -> None:
 
 
 def test_the_graph_counts_shared_words_too(tmp_path: Path) -> None:
-    net = network(replace(DEPARTURES, shared_words=True, bilinear=True))
+    net = network(replace(DEPARTURES, shared_words=True, overlaps=True, bilinear=True, projected=True))
     vocabulary = len(toys.table().rows)
     net.mark_numbers([i % 3 == 0 for i in range(vocabulary)])
     model = InteractionModel(net, both_orders=True)

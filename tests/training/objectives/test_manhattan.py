@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from contract.measures import exp_l1
+from contract.measures import cosine, exp_l1
 from tests import toys
 from training.architectures import LSTMConfig
 from training.architectures.malstm import manhattan_similarity
@@ -37,6 +37,15 @@ def test_the_similarity_is_the_contracts() -> None:
     a, b = torch.tensor([[0.5, -1.0], [0.2, 0.2]]), torch.tensor([[0.25, -0.5], [0.2, 0.2]])
     assert manhattan_similarity(a, b).tolist() == pytest.approx([np.exp(-0.75), 1.0])
     assert manhattan_similarity(a, b).numpy() == pytest.approx(exp_l1(a.numpy(), b.numpy()))
+
+
+def test_the_cosine_can_take_its_place() -> None:
+    task = objective(ManhattanConfig(similarity="cosine"))
+    rows = np.array([0, 3])
+    with torch.no_grad():
+        loss, _ = task.loss(rows)
+        a, b = (task.model.encode(side.batch(rows)).numpy() for side in (task.training.a, task.training.b))
+    assert float(loss) == pytest.approx(float(((cosine(a, b) - [1.0, 0.125]) ** 2).mean()), abs=1e-6)
 
 
 def test_the_loss_is_the_squared_error_to_the_label_between_0_and_1() -> None:

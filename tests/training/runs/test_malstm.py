@@ -10,7 +10,7 @@ import torch
 
 from contract.calibration import LocalLinear
 from contract.manifest import Manifest
-from contract.measures import exp_l1
+from contract.measures import cosine, exp_l1
 from tests import toys
 from training.architectures.malstm import MALSTM
 from training.architectures.parts.svm import SupportVectorHead
@@ -97,6 +97,17 @@ def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
     assert figures["mse"] == pytest.approx(np.mean((scores.rating - gold) ** 2), abs=1e-6)
 
 
+def test_with_the_cosine_it_is_calibrated_in_the_same_way(runs: Path) -> None:
+    recipe = replace(FINE, objective=ManhattanConfig(similarity="cosine"))
+    run.run(recipe, runs, teacher=None, seed=1)
+    model, manifest, _ = published(recipe, runs)
+    assert manifest.similarity is not None
+    assert (manifest.similarity.comparison, manifest.similarity.raw_range) == ("cosine", (-1.0, 1.0))
+    assert isinstance(manifest.similarity.calibration, LocalLinear)
+    scores = model.similarity([HELD_OUT[0].a], [HELD_OUT[0].b])
+    assert scores.raw_score == pytest.approx(cosine(model.embed([HELD_OUT[0].a]), model.embed([HELD_OUT[0].b])))
+
+
 def test_what_was_fitted_afterwards_is_kept_and_comes_again_from_the_seed(runs: Path) -> None:
     run.run(FINE, runs, teacher=None, seed=1)
     folder = run_folder(runs, FINE, 1)
@@ -150,6 +161,14 @@ def test_no_held_out_pair_is_trained_on(runs: Path, monkeypatch: pytest.MonkeyPa
     assert HELD_OUT[0] not in SickPairs().train()
     with pytest.raises(RecipeError, match="need a teacher: give --teacher"):
         TeacherPairs().train(None, runs)
+
+
+def test_sts_2013_alone_is_rated_as_sick_is(monkeypatch: pytest.MonkeyPatch, runs: Path) -> None:
+    sets = {"OnWN": [Pair("a dog", "a cat", 0.0)], "FNWN": [Pair("a dog", "the dog", 5.0), Pair("dog", "park", 2.5)]}
+    monkeypatch.setattr("training.corpora.readers.sts.read_year", {"2013-test": sets}.__getitem__)
+    assert [pair.target for pair in STSPairs(only_2013=True).train()] == [1.0, 5.0, 3.0]
+    (credit,) = STSPairs(only_2013=True).sources()
+    assert (credit.name, credit.rows) == ("sts-2013", 3)
 
 
 def test_synonyms_are_added_to_the_pairs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,8 @@ def calibrate(manifest: Manifest, recipe: Recipe, runs: Path, folder: Path, seed
     if manifest.similarity is None or manifest.similarity.comparison is None:
         return manifest
     raw, gold = _calibration_points(recipe, PublishedModel(folder, manifest), run_folder(runs, recipe, seed))
-    return manifest.model_copy(update={"similarity": _calibrated(manifest.similarity, raw, gold)})
+    malstm = isinstance(recipe.objective, ManhattanConfig)
+    return manifest.model_copy(update={"similarity": _calibrated(manifest.similarity, raw, gold, malstm=malstm)})
 
 
 def golden_texts(recipe: Recipe, runs: Path, seed: int, max_tokens: int) -> list[tuple[str, str]]:
@@ -159,8 +160,9 @@ def golden_texts(recipe: Recipe, runs: Path, seed: int, max_tokens: int) -> list
 
 def _similarity_task(recipe: Recipe, model: SiameseModel) -> SimilarityTask | None:
     if isinstance(recipe.objective, ManhattanConfig):
-        scale = recipe.objective.scale
-        return SimilarityTask(comparison="exp_l1", raw_range=(0.0, 1.0), label_scale=scale, symmetric=True)
+        comparison, scale = recipe.objective.similarity, recipe.objective.scale
+        lowest = -1.0 if comparison == "cosine" else 0.0
+        return SimilarityTask(comparison=comparison, raw_range=(lowest, 1.0), label_scale=scale, symmetric=True)
     if "similarity" in model.heads:
         assert isinstance(recipe.objective, SupervisedConfig)
         classes = recipe.objective.classes
@@ -186,12 +188,12 @@ def _calibration_points(recipe: Recipe, model: PublishedModel, run: Path) -> tup
     return raw, np.array([p.target for p in pairs], dtype=np.float64)
 
 
-def _calibrated(task: SimilarityTask, raw: Floats, gold: Floats) -> SimilarityTask:
-    """Raw score -> expected rating: monotone for a cosine, MaLSTM's local-linear regression for exp(-L1)."""
+def _calibrated(task: SimilarityTask, raw: Floats, gold: Floats, *, malstm: bool) -> SimilarityTask:
+    """Raw score -> expected rating: monotone for a cosine, local-linear regression for a MaLSTM."""
     scale = task.label_scale
     assert scale is not None  # both comparisons have one
-    if task.comparison == "cosine":
-        fit: Calibration = fit_centred_isotonic(raw, gold, raw_range=task.raw_range, target_range=scale)
+    if malstm:
+        fit: Calibration = fit_local_linear(raw, gold, target_range=scale)
     else:
-        fit = fit_local_linear(raw, gold, target_range=scale)
+        fit = fit_centred_isotonic(raw, gold, raw_range=task.raw_range, target_range=scale)
     return task.model_copy(update={"calibration": fit})

@@ -41,8 +41,16 @@ MSRP = PaperTable(
             "mgim-msrp-tuned-words", "the same from a start whose words were trained too", _MSRP, seeds=(1, 2, 3)
         ),
         published_row("mgim-msrp-alone", "MGIM, departures, labels alone", _MSRP),
-        published_row("mgim-msrp-counts", "and bilinear attention, counts of shared words and numbers", _MSRP),
         published_row("mgim-msrp-large-start", "and an attention that starts five times as large", _MSRP),
+        published_row(
+            "mgim-msrp-overlaps", "departures, projection, overlaps beside spr; labels alone", _MSRP, seeds=(1, 2, 3)
+        ),
+        published_row(
+            "mgim-msrp-regression-overlaps",
+            "a logistic regression on these overlaps, numbers, lengths and a cosine",
+            note="no network: where `mgim-msrp-overlaps` begins",
+        ),
+        published_row("mgim-msrp-regression", "a logistic regression on shared words and numbers", note="no network"),
         published_row("mgim-msrp-printed", "the printed network, trained our way", _MSRP),
         published_row("mgim-msrp-as-printed", "network and training as printed", _MSRP, "one order, L2, no clipping"),
         published_row("mgim-msrp-conditional", "without attention", {ACCURACY: PaperFigure(76.3)}),

@@ -22,6 +22,22 @@ PRINTED: dict[str, tuple[float, ...]] = {
         47.7, 63.9, 46.0, 55.1, 49.6,  63.8, 49.0, 34.2,  27.1, 68.0, 59.5, 61.0, 58.4, 51.2,
         30.5, 63.0, 40.5, 61.8, 67.5,  65.9,
     ),
+    "skip-thought": (
+        16.8, 41.7, 35.2, 29.7, 30.8,  34.6, 10.0, 30.4,  12.9, 23.5, 37.8, 51.2, 23.3, 39.9,
+        36.1, 33.0, 24.6, 43.6, 17.7,  49.8,
+    ),
+    "median of the systems": (
+        51.5, 75.5, 44.4, 60.8, 40.1,  64.0, 52.8, 32.7,  36.6, 66.2, 67.1, 75.6, 78.0, 64.7,
+        61.3, 67.6, 67.7, 74.2, 80.4,  71.4,
+    ),
+    "their 75th percentile": (
+        57.6, 80.3, 48.1, 65.9, 45.4,  68.3, 64.8, 38.1,  46.8, 74.0, 75.4, 79.0, 81.1, 72.2,
+        68.2, 73.6, 72.2, 80.8, 84.3,  79.9,
+    ),
+    "the best of them": (
+        73.4, 88.0, 56.7, 72.7, 60.9,  78.4, 84.3, 58.2,  53.1, 78.5, 78.4, 83.4, 87.5, 79.2,
+        73.9, 78.8, 77.2, 84.2, 87.1,  82.8,
+    ),
     "PARAGRAM-SL999": (
         41.6, 60.0, 42.4, 63.0, 57.0,  68.8, 48.0, 37.9,  37.2, 67.0, 65.3, 62.0, 61.1, 64.7,
         38.8, 69.2, 53.2, 69.0, 69.9,  66.4,
@@ -101,6 +117,11 @@ def printed_in(model: str, columns: tuple[Column, ...]) -> dict[str, PaperFigure
     """The paper's figures of a model for the columns of a table that it prints."""
     found = {column.name: printed(model, column.corpus, column.split) for column in columns}
     return {name: PaperFigure(value) for name, value in found.items() if value is not None}
+
+
+def cited(models: tuple[str, ...]) -> str:
+    """What a paper prints of others, as means over the 20 sets."""
+    return ", ".join(f"{model} {printed(model, 'transfer', 'mean of sets'):.1f}" for model in models)
 
 
 STS, SICK, ENTAILMENT, SST = STS_SPLIT_COLUMN.name, "SICK", "SICK entailment", "SST"

@@ -23,9 +23,9 @@ SICK = PaperTable(
         published_row("pwim-sick-one-order", "PWIM, labels alone, one order", _SICK),
         published_row(
             "pwim-sick-paper",
-            "PWIM as released",
+            "PWIM, the release's sizes and optimiser",
             _SICK,
-            "RMSProp, batch 1, fixed 32x32; at most the paper's 35 epochs, the 11th kept",
+            "RMSProp, batch 1, fixed 32x32, one order; docs/papers/pwim.md says what differs from the code",
         ),
         published_row("pwim-sick-tuned-words", "PWIM, labels alone, words trained too", note="not in the paper"),
         published_row(
