@@ -32,8 +32,10 @@ MANIFEST_NAME = "manifest.json"
 SHARED_NAME = "shared"  # folder of files that several models share
 MOST_MANIFEST_BYTES = 1 << 20  # published ones have some 20 KB
 MOST_MODEL_BYTES = 1 << 30  # of all files together, by default
+MOST_TOKENS = 8192  # that a model may be said to read
 VERSION_NAME = re.compile(r"[1-9][0-9]{0,8}")  # folder of one version, within its model's folder
 
+Role = Literal["text", "query", "passage"]  # what a text is for
 ModelId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 TensorName = Annotated[str, Field(min_length=1, max_length=256)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -54,7 +56,22 @@ class FileEntry(_Frozen):
 class Limits(_Frozen):
     """Limits of the model's input."""
 
-    max_tokens: int = Field(ge=1, le=4096, description="longer sentences are truncated")
+    max_tokens: int = Field(ge=1, le=MOST_TOKENS, description="longer sentences are truncated")
+    max_pair_tokens: int | None = Field(
+        None, ge=2, le=MOST_TOKENS, description="of both texts of a pair together: the longer one is truncated first"
+    )
+
+
+class Prompts(_Frozen):
+    """What is put before a text, by what it is for."""
+
+    text: str = Field("", description="before both texts of a similarity, and texts that are embedded or labelled")
+    query: str = Field("", description="before what is looked for")
+    passage: str = Field("", description="before what is found")
+
+    def of(self, role: Role) -> str:
+        """The one of a role."""
+        return {"text": self.text, "query": self.query, "passage": self.passage}[role]
 
 
 class Matrix(_Frozen):
@@ -115,7 +132,7 @@ class Provenance(_Frozen):
 class Manifest(_Frozen):
     """The content of `manifest.json`."""
 
-    contract_version: Literal[1] = CONTRACT_VERSION
+    contract_version: Literal[1, 2] = Field(CONTRACT_VERSION, description="2: with prompts, dimensions or a pair limit")
     id: ModelId
     title: str
     architecture: str
@@ -134,6 +151,10 @@ class Manifest(_Frozen):
         None, description="that b answers, or is about, a; interaction models only, beside a similarity"
     )
     classification: ClassificationTask | None = Field(None, description="siamese models only")
+    prompts: Prompts | None = Field(None, description="null: nothing is put before a text; siamese models only")
+    dimensions: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (), description="sizes to which an embedding may be cut (Matryoshka), ascending; siamese models only"
+    )
     additive: bool = Field(False, description="an embedding is the mean of its tokens' embeddings; siamese models only")
     token_embeddings: FileName | None = Field(
         None, description="the TOKENS graph, if the embedding is a mean over tokens in context; siamese models only"
@@ -168,6 +189,14 @@ class Manifest(_Frozen):
             raise ValueError("additive and token_embeddings belong to the siamese family")
         if self.additive and self.token_embeddings is not None:
             raise ValueError("give either additive or token_embeddings: an additive model's tokens need no context")
+        if (self.prompts is not None or self.dimensions) and not siamese:
+            raise ValueError("prompts and dimensions belong to the siamese family")
+        if list(self.dimensions) != sorted(set(self.dimensions)) or max(self.dimensions, default=0) >= (self.dim or 1):
+            raise ValueError(f"dimensions rise, and are less than dim, got {self.dimensions}")
+        if siamese and self.limits.max_pair_tokens is not None:
+            raise ValueError("max_pair_tokens belongs to the interaction family")
+        if self.contract_version < 2 and (self.prompts or self.dimensions or self.limits.max_pair_tokens):
+            raise ValueError("prompts, dimensions and max_pair_tokens need contract_version 2")
         stated = [each.task for each in self.domain or ()]
         if len(set(stated)) != len(stated) or not set(stated) <= set(self.tasks):
             raise ValueError(f"domain states each task of the model once, got {stated}")
@@ -250,7 +279,7 @@ class Manifest(_Frozen):
             "architecture": self.architecture,
             "files": {n: self.files[n].sha256 for n in sorted({*self.graphs, self.tokenizer})},
             "encoder": self.encoder,
-            "limits": self.limits.model_dump(mode="json"),
+            "limits": self.limits.model_dump(mode="json", exclude_none=True),
             "similarity": _settings(self.similarity),
             "entailment": _settings(self.entailment),
         }
@@ -261,6 +290,8 @@ class Manifest(_Frozen):
         ):
             if task is not None:
                 moves[name] = _settings(task)
+        if self.prompts is not None:
+            moves["prompts"] = self.prompts.model_dump(mode="json")
         if self.tensors:
             moves["tensors"] = {tensor: self.files[name].sha256 for tensor, name in sorted(self.tensors.items())}
         return hashlib.sha256(json.dumps(moves, sort_keys=True).encode()).hexdigest()

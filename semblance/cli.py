@@ -15,7 +15,7 @@ from semblance.corpus.command import dedupe, search
 from semblance.extras import needs
 from semblance.options import File, Json, ModelName, ModelsDir, RerankModel, RerankTop, Service, TopK, asks
 from semblance.threshold.command import choose, threshold
-from semblance.tuning import SETTINGS, tune
+from semblance.tuning import SETTINGS, import_model, tune
 from semblance.version import version
 
 app = typer.Typer(
@@ -221,6 +221,7 @@ def serve(
 
 app.command()(batch)
 app.command(context_settings=SETTINGS)(tune)
+app.command("import", context_settings=SETTINGS)(import_model)
 app.command()(dedupe)
 app.command()(search)
 app.command()(threshold)

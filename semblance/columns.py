@@ -258,9 +258,9 @@ def _asking(answer: Callable[[], T]) -> T:
 def _read(core: Any, column: Sequence[Any], name: str) -> list[Any]:
     """What the model reads of each row, or why nothing; of candidates a list."""
     if name != "candidates":
-        return list(core.read(list(column)))
+        return list(core.read(list(column), "query" if name == "query" else "text"))
     lists = [list(each) if isinstance(each, list | tuple | np.ndarray) else [None] for each in column]
-    flat = iter(core.read([text for texts in lists for text in texts]))
+    flat = iter(core.read([text for texts in lists for text in texts], "passage"))
     read = [[next(flat) for _ in texts] for texts in lists]
     # Without candidates there is nothing to order: as if the one there is were missing.
     return [next(filter(_is_unfit, texts), texts) if texts else core.read([None])[0] for texts in read]

@@ -1,10 +1,10 @@
-"""`semblance tune`: the command of `workbench`, which the extra `training` brings."""
+"""`semblance tune` and `semblance import`: commands of `workbench`."""
 
 import typer
 
 from semblance.extras import needs
 
-# Its options, --help too, are the workbench's own.
+# Their options, --help too, are the workbench's own.
 SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": list[str]()}
 
 
@@ -13,3 +13,10 @@ def tune(context: typer.Context) -> None:
     with needs("tuning", extra="training"):
         from workbench.__main__ import run_cli
     run_cli(["tune", *context.args], name="semblance")
+
+
+def import_model(context: typer.Context) -> None:
+    """Take a model that was trained elsewhere: `semblance import --help`, docs/own-model.md."""
+    with needs("importing", extra="import"):
+        from workbench.imports.cli import run_cli
+    run_cli(context.args, name="semblance import")

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from contract.errors import ContractError
-from contract.manifest import Manifest, ScoreTask
+from contract.manifest import Manifest, Role, ScoreTask
 from contract.scoring import most_likely
+from contract.subwords import has_text
 from contract.tokenizer import Encoded
 from service.compute.cache import VectorCache
 from service.compute.pool import Pool
@@ -81,23 +82,26 @@ class Columns:
                 "was chosen: all workers must read the same models"
             )
 
-    def read(self, values: Sequence[object]) -> list[Encoded | Unfit]:
-        """Texts -> token ids, or why there are none."""
+    def read(self, values: Sequence[object], role: Role = "text") -> list[Encoded | Unfit]:
+        """Texts, and what they are for -> token ids, or why there are none."""
+        prompts = self._scorer.manifest.prompts
+        prompt = prompts.of(role) if prompts is not None else ""
         texts = [value for value in dict.fromkeys(values) if isinstance(value, str)]
         known: dict[object, Encoded | Unfit] = {}
         for text in texts:
-            if not text.strip():
+            if not (has_text(text) if prompt else text.strip()):
                 known[text] = _EMPTY
             elif len(text) > self._most_chars:
                 reason = f"a text of {len(text)} characters, the limit is {self._most_chars}"
                 known[text] = Unfit("too_large", reason)
         readable = [text for text in texts if text not in known]
-        for text, sentence in zip(readable, self._scorer.tokenise(readable), strict=True):
+        for text, sentence in zip(readable, self._scorer.tokenise([prompt + text for text in readable]), strict=True):
             known[text] = sentence if sentence.words else _EMPTY
         return [known[value] if isinstance(value, str) else _no_text(value) for value in values]
 
     def score(self, task: ScoreTask, a: Sequence[Encoded], b: Sequence[Encoded]) -> dict[str, Column]:
         """Columns score, raw_score, rating where the model has one, truncated, unknown."""
+        a, b = self._scorer.fit(a, b)
         answer = self._scorer.similarity_now(a, b, task)
         rating = {} if answer.rating is None or task != "similarity" else {"rating": answer.rating}
         return {
@@ -110,6 +114,7 @@ class Columns:
 
     def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> dict[str, Column]:
         """Columns label, entailment, neutral, contradiction, truncated."""
+        a, b = self._scorer.fit(a, b)
         rows = self._scorer.entailment_now(a, b)
         labels = ("entailment", "neutral", "contradiction")
         return {

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, wi
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from contract.manifest import EntailmentLabel, ScoreTask
+from contract.manifest import EntailmentLabel, Role, ScoreTask
 
 T = TypeVar("T")
 ModelName = Annotated[
@@ -203,6 +203,7 @@ class EmbedRequest(OwnRequest):
 
     sentences: list[Text] = Field(min_length=1, fail_fast=True)
     model: ModelName = None
+    role: Role = Field("text", description="what they are for: the model's prompt for it, if it has one, is put before")
     tell_cached: TellCached = False
 
 

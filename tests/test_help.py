@@ -13,7 +13,7 @@ from semblance.cli import app as client
 from training.__main__ import app as training
 from workbench.__main__ import app as workbench
 
-ELSEWHERE = {("tune",)}  # `semblance tune` hands its options, --help too, to another program
+ELSEWHERE = {("tune",), ("import",)}  # they hand their options, --help too, to another program
 
 
 def commands(app: typer.Typer) -> Iterator[tuple[tuple[str, ...], click.Command]]:

@@ -121,7 +121,7 @@ def test_contract_imports_numpy_and_pydantic_only() -> None:
     allowed = {"contract", "numpy", "pydantic", *sys.stdlib_module_names}
     others = [place for place in imports("contract") if place[0] not in allowed]
     assert [place[0] for place in others] == ["tokenizers"]
-    assert "wordpiece" in str(others[0])
+    assert "subwords" in str(others[0])
 
 
 @pytest.mark.parametrize("module", ["service.compute.session", "training.publishing.runtime"])

@@ -2,7 +2,7 @@
 
 import json
 
-from contract.wordpiece import WordPiece
+from contract.subwords import Subwords
 
 WORDS = "the a man woman dog is plays sleeps runs guitar flute park sofa in on not big small .".split()  # noqa: SIM905
 CLS, SEP = 101, 102  # the ids of BERT's special tokens
@@ -48,5 +48,5 @@ def wordpiece_json() -> str:
     return json.dumps(fields)
 
 
-def wordpiece() -> WordPiece:
-    return WordPiece(wordpiece_json())
+def wordpiece() -> Subwords:
+    return Subwords(wordpiece_json())

@@ -300,7 +300,7 @@ def run_cli() -> None:
     from training.corpora.catalogue.cli import list_corpora
     from training.corpora.files import CorpusError
     from training.corpora.synonyms import WordNetMissing
-    from training.publishing.parity import ParityError
+    from training.publishing.graphs import ParityError
     from training.runs.folder import RecipeChangedError, RunMissing
     from training.sources.source import RecipeError
 

@@ -84,7 +84,7 @@ def run_cli(arguments: list[str] | None = None, name: str | None = None) -> None
     from contract.errors import ContractError
     from semblance.errors import SemblanceError
     from training.corpora.files import CorpusError
-    from training.publishing.parity import ParityError
+    from training.publishing.graphs import ParityError
     from training.runs.folder import RecipeChangedError
     from training.sources.source import RecipeError
     from workbench.imports.files import ImportRefused

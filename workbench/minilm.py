@@ -1,31 +1,30 @@
 """all-MiniLM-L6-v2 as it was published -> `models/minilm/`, and its student -> `models/minilm-small/`.
 
-The first is an import; both are calibrated and measured on our corpora.
+Both are calibrated and measured on our corpora.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import Figure, Provenance, TrainingData
-from training.architectures.transformer import SentenceBERT, SentenceBERTConfig
+from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
 from training.corpora.readers import sts
 from training.publishing.families.siamese import STS_SCALE
-from training.publishing.families.transformer import MAX_TOKENS, write_encoder
-from training.publishing.publish import environment, finish, place_for
+from training.publishing.families.transformer import write_encoder
+from training.publishing.folders import environment, finish, place_for
 from training.publishing.runtime import PublishedModel
 from training.runs.student import TOKENIZER, StudentConfig, teach, texts_of
 from training.sources.credits import TEACHER, by_source, entry
 from training.sources.figures import pairwise_figures, transfer_figures
 from training.sources.imitated import LICENCES
-from workbench.imports.bert import read_bi_encoder
-from workbench.imports.calibration import calibrate_cosine
-from workbench.imports.folder import Description, assemble, import_model
+from workbench.imports.calibration import calibrated
+from workbench.imports.folder import assemble
 from workbench.imports.model import Labelled
 
 ID, TITLE = "minilm-small", "Three layers of all-MiniLM-L6-v2, taught its vectors: half of its cost"
@@ -40,31 +39,24 @@ def publish_minilm(source: Path, models: Path, version: int | None = None) -> Pa
         version: write `models/minilm/<version>`.
 
     Raises:
-        ImportRefused: the folder lacks a file.
+        FileNotFoundError, ValueError: the folder lacks a file or a weight.
         CorpusMissing: a test set is not in SEMBLANCE_DATA.
         ParityError: it does not compute what the model does; nothing is published.
     """
-    rated = [pair for pairs in sts.read_year("2016-test").values() for pair in pairs]
-    said = Description(
+    encoder = SentenceBERT(SentenceBERTConfig()).eval()
+    load_weights(encoder.bert, source)
+    return _publish(
+        encoder,
+        source,
+        models,
+        "minilm",
         title="all-MiniLM-L6-v2 as it was published: a transformer of 22.7 million weights, here in int8",
         architecture="minilm",
-        training_data=(
-            TEACHER.model_copy(update={"use": "its weights and tokenizer, unchanged but for int8"}),
-            entry("sts-2016", "calibration of the score", len(rated)),
-        ),
-        figures=_figures,
-    )
-    done = import_model(
-        source,
-        "minilm",
-        models,
-        version=version,
-        read=partial(read_bi_encoder, max_tokens=MAX_TOKENS),
-        labelled=lambda _: Labelled(rated, STS_SCALE, "sts-2016"),
-        said=said,
+        training_data=(TEACHER.model_copy(update={"use": "its weights and tokenizer, unchanged but for int8"}),),
+        recipe={"architecture": asdict(encoder.config)},
         command="python -m workbench publish-minilm",
+        version=version,
     )
-    return done.folder
 
 
 def _figures(model: PublishedModel) -> Sequence[Figure]:
@@ -87,28 +79,55 @@ def publish_student(config: StudentConfig, folder: Path, runs: Path, models: Pat
     """
     student, _ = teach(config, folder, runs, seed)
     assert isinstance(student.encoder, SentenceBERT)
+    return _publish(
+        student.encoder,
+        folder,
+        models,
+        ID,
+        title=TITLE,
+        architecture=SentenceBERTConfig.name,
+        training_data=(TEACHER, *_credits(config)),
+        recipe={"architecture": asdict(student.encoder.config), **asdict(config), "layers": list(config.layers)},
+        command=f"python -m workbench student --texts {config.texts} --seed {seed}",
+        seed=seed,
+    )
+
+
+def _publish(
+    encoder: SentenceBERT,
+    folder: Path,
+    models: Path,
+    model_id: str,
+    *,
+    title: str,
+    architecture: str,
+    training_data: Sequence[TrainingData],
+    recipe: dict[str, Any],
+    command: str,
+    seed: int = 0,
+    version: int | None = None,
+) -> Path:
+    """Write a model with the tokenizer of all-MiniLM-L6-v2 in `folder`, its score calibrated on STS 2016."""
+    target = place_for(models / model_id, version)
     rated = [pair for pairs in sts.read_year("2016-test").values() for pair in pairs]
     with TemporaryDirectory(prefix="publish-") as temporary:
-        draft = Path(temporary) / ID
+        draft = Path(temporary) / model_id
         draft.mkdir()
-        fields = write_encoder(student.encoder, folder / TOKENIZER, draft, ID)
-        settings = asdict(student.encoder.config)
         manifest = assemble(
             draft,
-            fields,
-            title=TITLE,
-            architecture=SentenceBERTConfig.name,
-            training_data=(TEACHER, *_credits(config), entry("sts-2016", "calibration of the score", len(rated))),
+            write_encoder(encoder, folder / TOKENIZER, draft, model_id),
+            title=title,
+            architecture=architecture,
+            training_data=(*training_data, entry("sts-2016", "calibration of the score", len(rated))),
             provenance=Provenance(
                 created=datetime.now(UTC).date(),
-                recipe={"architecture": settings, **asdict(config), "layers": list(config.layers)},
-                commands=(f"python -m workbench student --texts {config.texts} --seed {seed}",),
+                recipe=recipe,
+                commands=(command,),
                 seed=seed,
                 environment=environment(),
             ),
         )
-        manifest = calibrate_cosine(draft, manifest, Labelled(rated, STS_SCALE, "sts-2016"))
-        target = place_for(models / ID, None)
+        manifest = calibrated(draft, manifest, Labelled(rated, STS_SCALE, "sts-2016"))
         finish(draft, manifest, _figures(PublishedModel(draft, manifest)), GOLDEN_TEXTS, models, target)
     return target
 

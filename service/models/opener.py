@@ -20,8 +20,8 @@ from contract.golden import GoldenPairs
 from contract.graph import SPECS
 from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
 from contract.scoring import Array, Run
+from contract.subwords import AnyTokenizer, load_tokenizer
 from contract.tensors import load_tensors
-from contract.wordpiece import AnyTokenizer, load_tokenizer
 from service.compute.cache import VectorCache
 from service.compute.pool import Pool
 from service.compute.session import CPU, CUDA, Placement, Session, cuda_options, open_session, provider_order

@@ -49,12 +49,13 @@ class InteractionScorer(Scorer):
     ) -> tuple[list[dict[str, float]], Collection[Key]]:
         """See `Scorer.entailment`."""
         task = self._entailment_task()
-        pairs = as_pairs(a, b)
+        pairs = as_pairs(*self.fit(a, b))
         rows, computed = await self.outputs[task.graph].get(pairs)
         return entailment(task, rows), computed
 
     def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
         """See `Scorer.were_cached`; the same for both sentences, because pairs are cached as a whole."""
+        (a,), (b,) = self.fit([a], [b])
         found = (a.ids, b.ids) not in computed and not (self._symmetric and (b.ids, a.ids) in computed)
         return found, found
 
@@ -64,12 +65,13 @@ class InteractionScorer(Scorer):
         """See `Scorer.similarity_now`."""
         task = self.manifest.score_task(name)
         assert task.graph is not None, "the manifest's own rule for interaction models"
-        return read_similarity(task, raw_scores(task, self._rows_now(task.graph, self._ordered(as_pairs(a, b), name))))
+        pairs = self._ordered(as_pairs(*self.fit(a, b)), name)
+        return read_similarity(task, raw_scores(task, self._rows_now(task.graph, pairs)))
 
     def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """See `Scorer.entailment_now`."""
         task = self._entailment_task()
-        return entailment(task, self._rows_now(task.graph, as_pairs(a, b)))
+        return entailment(task, self._rows_now(task.graph, as_pairs(*self.fit(a, b))))
 
     async def matrices(self, a: Encoded, b: Encoded) -> Floats:
         """The model's own explanation of a pair: [matrices, tokens of a, tokens of b]. The model must have one.
@@ -103,7 +105,7 @@ class InteractionScorer(Scorer):
 
     def _measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: CachePolicy) -> tuple[Tiers, float]:
         """See `Scorer._measure`."""
-        pairs = list(dict.fromkeys(as_pairs(a, b)))
+        pairs = list(dict.fromkeys(as_pairs(*self.fit(a, b))))
         tiers = Tiers(memory=False, redis=False)
         for vectors in self.outputs.values():
             vectors.measure(pairs, policy, self.manifest.limits.max_tokens)

@@ -94,19 +94,20 @@ async def _order(
     scorer: Scorer, query: str, candidates: Sequence[str], places: Sequence[int], tell_cached: bool
 ) -> _Stage:
     """Order the candidates at these positions of the request; yields to other requests between parts."""
-    read: list[Encoded] = []
+    read: list[tuple[Encoded, Encoded]] = []
     scores: list[float] = []
     raw: list[float] = []
     computed: set[Key] = set()
-    (asked,) = await scorer.read([query], lambda _: "query")
+    (asked,) = await scorer.read([query], lambda _: "query", role="query")
     for start in range(0, len(places), _PART):
         part = places[start : start + _PART]
         if start:
             await asyncio.sleep(0)
         texts = [candidates[i] for i in part]
-        sentences = await scorer.read(texts, partial(_field, part), len(part) / len(places))
-        answer = await scorer.similarity([asked] * len(part), sentences, scorer.manifest.ranking_task)
-        read += sentences
+        sentences = await scorer.read(texts, partial(_field, part), len(part) / len(places), role="passage")
+        queries, passages = scorer.fit([asked] * len(part), sentences)
+        answer = await scorer.similarity(queries, passages, scorer.manifest.ranking_task)
+        read += zip(queries, passages, strict=True)
         scores += answer.score
         raw += answer.raw
         if tell_cached:
@@ -114,14 +115,14 @@ async def _order(
     if len(places) > _PART:
         await asyncio.sleep(0)
     order = np.argsort(-np.array(raw), kind="stable").tolist()
-    cached = [scorer.were_cached(asked, one, computed)[1] for one in read] if tell_cached else []
+    cached = [scorer.were_cached(asked, one, computed)[1] for asked, one in read] if tell_cached else []
     return _Stage(
         places=[places[n] for n in order],
         scores=[scores[n] for n in order],
         raw=[raw[n] for n in order],
         truncated={
-            "query": asked.truncated,
-            "candidates": sorted(i for i, candidate in zip(places, read, strict=True) if candidate.truncated),
+            "query": any(asked.truncated for asked, _ in read),
+            "candidates": sorted(i for i, (_, candidate) in zip(places, read, strict=True) if candidate.truncated),
         },
         cached=[cached[n] for n in order] if cached else [],
     )

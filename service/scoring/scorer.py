@@ -11,10 +11,10 @@ from sys import getsizeof
 from time import perf_counter
 from typing import NamedTuple, TypeVar, cast
 
-from contract.manifest import EntailmentTask, Manifest, ScoreTask
+from contract.manifest import EntailmentTask, Manifest, Role, ScoreTask
 from contract.scoring import Run, Similarities
+from contract.subwords import AnyTokenizer, fit_together, has_text
 from contract.tokenizer import Encoded
-from contract.wordpiece import AnyTokenizer
 from service.compute.batcher import best_time
 from service.compute.cache import Key, Pair, Score, ScoreCache, Tiers, VectorCache
 from service.compute.graph import Graph, GraphOfModel
@@ -112,18 +112,25 @@ class Scorer(ABC):
             answer["model_version"] = self.version
         return answer
 
-    async def read(self, texts: Sequence[str], field_of: Callable[[int], str], share: float = 1.0) -> list[Encoded]:
+    async def read(
+        self, texts: Sequence[str], field_of: Callable[[int], str], share: float = 1.0, *, role: Role = "text"
+    ) -> list[Encoded]:
         """Texts -> token ids.
 
         Args:
             texts: at least one.
             field_of: position in `texts` -> field of the request, for messages.
             share: share of the request's texts that these are; the rest is read by later calls.
+            role: what they are for; the model's prompt of that role is put before each.
 
         Raises:
             EmptyText: a text without a visible character.
         """
         began = perf_counter()
+        if self.manifest.prompts is not None and (prompt := self.manifest.prompts.of(role)):
+            if (empty := next((i for i, text in enumerate(texts) if not has_text(text)), None)) is not None:
+                raise EmptyText(field_of(empty))
+            texts = [prompt + text for text in texts]
         known = self._lru.get_many(texts)
         sentences = [sentence for sentence in known if sentence is not None]
         if len(sentences) < len(texts):
@@ -196,7 +203,7 @@ class Scorer(ABC):
             InferenceFailed: a graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        pairs = as_pairs(a, b)
+        pairs = as_pairs(*self.fit(a, b))
         if name in self._scores and cached and len(pairs) <= _FEW_PAIRS:
             found = await self._remembered(name, self._ordered(pairs, name))
         else:
@@ -223,6 +230,16 @@ class Scorer(ABC):
         raw, ratings, calibrated = zip(*cast(list[Score], scores), strict=True)
         rated = None if ratings[0] is None else list(ratings)  # all have one, or none
         return Scores(list(raw), rated, list(calibrated), computed)
+
+    def fit(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
+        """n pairs as the model reads them: where it limits both texts together, the longer one is cut."""
+        most = self.manifest.limits.max_pair_tokens
+        if most is None or all(len(x.ids) + len(y.ids) <= most for x, y in zip(a, b, strict=True)):
+            return a, b
+        fits = [fit_together(len(x.ids), len(y.ids), most) for x, y in zip(a, b, strict=True)]
+        return [_cut(x, n) for x, (n, _) in zip(a, fits, strict=True)], [
+            _cut(y, n) for y, (_, n) in zip(b, fits, strict=True)
+        ]
 
     @abstractmethod
     async def _similarity(
@@ -293,6 +310,10 @@ _EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes
 
 def _encoded_bytes(text: str, sentence: Encoded) -> int:
     return _EACH_TEXT_BYTES + getsizeof(text) + ID_BYTES * len(sentence.ids)
+
+
+def _cut(sentence: Encoded, tokens: int) -> Encoded:
+    return sentence if len(sentence.ids) <= tokens else sentence._replace(ids=sentence.ids[:tokens], truncated=True)
 
 
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:

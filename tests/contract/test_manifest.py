@@ -118,7 +118,7 @@ def test_tasks_and_graphs_follow_from_the_entries(folder: Path) -> None:
         (("surprise",), 1, "surprise: Extra inputs are not permitted"),
         (("limits", "min_tokens"), 1, "limits.min_tokens: Extra inputs are not permitted"),
         (("similarity", "scale"), 1, "similarity.scale: Extra inputs are not permitted"),
-        (("contract_version",), 2, "contract_version: Input should be 1"),
+        (("contract_version",), 3, "contract_version: Input should be 1 or 2"),
         (("id",), "../evil", "id: String should match pattern"),
         (("id",), "Avg", "id: String should match pattern"),
         (("encoder",), "../encoder.onnx", "encoder: String should match pattern"),
@@ -165,6 +165,9 @@ def test_tasks_and_graphs_follow_from_the_entries(folder: Path) -> None:
         (("tensors",), {"words": "../words.npy"}, "tensors.words: String should match pattern"),
         (("tensors",), {"": "head.onnx"}, "tensors..*: String should have at least 1 character"),
         (("files", "golden.json", "shared"), "perhaps", r"files.golden\.json.shared: Input should be a valid boolean"),
+        (("prompts",), {"query": "query: "}, "prompts, dimensions and max_pair_tokens need contract_version 2"),
+        (("dimensions",), [64, 32], "dimensions rise, and are less than dim"),
+        (("limits", "max_pair_tokens"), 20, "max_pair_tokens belongs to the interaction family"),
         (("fingerprint",), "0" * 64, "fingerprint is 0000.*, its contents give [0-9a-f]{64}$"),
     ],
 )
@@ -419,3 +422,15 @@ def test_a_moved_score_under_the_old_fingerprint_is_refused(folder: Path) -> Non
     edited(folder, "limits", "max_tokens", value=64)
     with pytest.raises(ManifestError, match=r"fingerprint is \w+, its contents give"):
         Manifest.load(folder)
+
+
+def test_version_two_has_prompts_and_dimensions(folder: Path) -> None:
+    before = fields(folder)
+    one = sealed(before)
+    assert (one.contract_version, one.prompts, one.dimensions) == (1, None, ())
+    two = sealed({**before, "contract_version": 2, "prompts": {"query": "query: "}, "dimensions": [2]})
+    assert two.prompts is not None
+    assert [two.prompts.of(role) for role in ("text", "query", "passage")] == ["", "query: ", ""]
+    assert two.fingerprint not in (one.fingerprint, sealed({**before, "contract_version": 2}).fingerprint)
+    interaction = {**before, **INTERACTION, "contract_version": 2, "limits": {"max_tokens": 9, "max_pair_tokens": 9}}
+    assert sealed(interaction).limits.max_pair_tokens == 9

@@ -16,7 +16,7 @@ from contract.calibration import CentredIsotonic, Logistic
 from contract.errors import TokenizerError
 from contract.manifest import Manifest, Provenance, TrainingData
 from contract.padding import pad
-from contract.wordpiece import WordPiece
+from contract.subwords import Subwords
 from service.app import create_app
 from service.settings import Settings
 from tests import toy_wordpiece
@@ -37,7 +37,7 @@ from training.publishing.families.transformer import (
     write_cross_encoder,
     write_encoder,
 )
-from training.publishing.publish import finish
+from training.publishing.folders import finish
 from training.publishing.runtime import PublishedModel
 from workbench.imports.folder import assemble
 
@@ -168,7 +168,7 @@ def test_words_and_tokenizer_are_stored_once(root: Path) -> None:
     ]
     assert shared[0] == shared[1]
     assert set(shared[0]) == {"words.codes.npy", "words.scale.npy", "tokenizer.json"}
-    assert isinstance(PublishedModel(root / "bi").tokenizer, WordPiece)
+    assert isinstance(PublishedModel(root / "bi").tokenizer, Subwords)
 
 
 def test_what_cannot_be_published_is_refused(tmp_path: Path) -> None:

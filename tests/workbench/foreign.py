@@ -1,57 +1,118 @@
-"""Tiny models of other libraries, made by those libraries, as their users save them."""
+"""Tiny models of other libraries, made by those libraries, as their users save them: random weights, and tokenizers
+trained on a few sentences."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tokenizers
 import torch
-
-from tests import toy_wordpiece
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 SPREAD = 0.3  # of weights: texts must differ
+SENTENCES = (
+    "a cat sleeps on the sofa in the park",
+    "the man plays a small guitar and the woman plays the flute",
+    "A big dog runs through the snow, but no dog runs in the park.",
+    "How do I reset my password? I forgot it: how can I change it?",
+    "The museum isn't open on Mondays. Interest rates rose for the third time this year!",
+    "Two dogs are running; someone plays an instrument - 123, 456.",
+    "ein Hund läuft durch den Schnee, la chat dort sur le canapé, 猫が好き",
+)
+_SIZES = {"vocab_size": 0, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 48}
+_WHOLE = _SIZES | {"max_position_embeddings": 64}
+_SHIFTED = _WHOLE | {"max_position_embeddings": 66, "pad_token_id": 1}
+# model_type -> its tokenizer, its settings
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "bert": ("wordpiece", _WHOLE),
+    "distilbert": (
+        "wordpiece",
+        {"vocab_size": 0, "dim": 24, "n_layers": 2, "n_heads": 3, "hidden_dim": 48, "max_position_embeddings": 64},
+    ),
+    "mpnet": ("wordpiece-roberta", _SHIFTED),
+    "roberta": ("bytes", _SHIFTED | {"type_vocab_size": 1}),
+    "xlm-roberta": ("unigram", _SHIFTED | {"type_vocab_size": 1}),
+    "modernbert": (
+        "bytes-bert",
+        _WHOLE | {"num_hidden_layers": 3, "local_attention": 8, "global_attn_every_n_layers": 3},
+    ),
+    "deberta-v2": (
+        "unigram-bert",
+        _WHOLE
+        | {"relative_attention": True, "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True}
+        | {"pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0},
+    ),
+    "qwen3": ("bytes-end", _WHOLE | {"num_key_value_heads": 1, "head_dim": 8}),
+}
+_BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_ROBERTA = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
-def tokenizer_json() -> str:
-    """The toy WordPiece with BERT's post-processor, as published models have it."""
-    fields = json.loads(toy_wordpiece.wordpiece_json())
-    cls, sep = toy_wordpiece.CLS, toy_wordpiece.SEP
-    piece = {
-        "CLS": {"SpecialToken": {"id": "[CLS]", "type_id": 0}},
-        "SEP": {"SpecialToken": {"id": "[SEP]", "type_id": 0}},
-    }
-    later = {"SpecialToken": {"id": "[SEP]", "type_id": 1}}
-    a, b = {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}
-    fields["truncation"] = None
-    fields["post_processor"] = {
-        "type": "TemplateProcessing",
-        "single": [piece["CLS"], a, piece["SEP"]],
-        "pair": [piece["CLS"], a, piece["SEP"], b, later],
-        "special_tokens": {
-            name: {"id": name, "ids": [number], "tokens": [name]} for name, number in (("[CLS]", cls), ("[SEP]", sep))
-        },
-    }
-    return json.dumps(fields)
+def tokenizer(kind: str, size: int = 160) -> "tokenizers.Tokenizer":
+    """One of each kind, with the special tokens where models of that kind have them."""
+    special = _ROBERTA if kind in ("bytes", "unigram", "wordpiece-roberta") else _BERT
+    first, _, end, unknown = special[:4] if special is _ROBERTA else (_BERT[2], _BERT[0], _BERT[3], _BERT[1])
+    trainer: Any
+    if kind.startswith("wordpiece"):
+        made = tokenizers.Tokenizer(models.WordPiece(unk_token=unknown))
+        made.normalizer = normalizers.BertNormalizer()
+        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=list(special), show_progress=False)
+    elif kind.startswith("bytes"):
+        made = tokenizers.Tokenizer(models.BPE())
+        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        made.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = trainers.BpeTrainer(
+            vocab_size=size + 256, special_tokens=list(special), initial_alphabet=alphabet, show_progress=False
+        )
+    else:
+        made = tokenizers.Tokenizer(models.Unigram())
+        made.normalizer = normalizers.NFKC()
+        made.pre_tokenizer = pre_tokenizers.Metaspace()
+        made.decoder = decoders.Metaspace()
+        trainer = trainers.UnigramTrainer(
+            vocab_size=size, special_tokens=list(special), unk_token=unknown, show_progress=False
+        )
+    made.train_from_iterator(SENTENCES, trainer)
+    ids = {token: made.token_to_id(token) for token in special}
+    if kind == "bytes-end":
+        made.post_processor = processors.TemplateProcessing(
+            single=f"$A {end}", pair=f"$A $B {end}", special_tokens=[(end, ids[end])]
+        )
+    elif special is _ROBERTA:
+        made.post_processor = processors.TemplateProcessing(
+            single=f"{first} $A {end}",
+            pair=f"{first} $A {end} {end} $B {end}",
+            special_tokens=[(first, ids[first]), (end, ids[end])],
+        )
+    else:
+        made.post_processor = processors.TemplateProcessing(
+            single=f"{first} $A {end}",
+            pair=f"{first} $A {end} $B:1 {end}:1",
+            special_tokens=[(first, ids[first]), (end, ids[end])],
+        )
+    return made
 
 
-def _bert(outputs: int | None, folder: Path, labels: Sequence[str] | None = None) -> None:
-    from transformers import BertConfig, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
-
+def transformer(folder: Path, family: str = "bert", labels: Sequence[str] | None = None, limit: int = 64) -> Path:
+    """A model of that family, as transformers save it: its states, or a classifier with these outputs."""
+    transformers = pytest.importorskip("transformers", reason="missing here: pip install '.[distill]'")
+    kind, settings = FAMILIES[family]
+    read = tokenizer(kind)
+    pad = "<pad>" if read.token_to_id("<pad>") is not None else "[PAD]"
+    ids = {name: read.token_to_id(token) for name, token in zip(_SPECIAL, _named(read), strict=True)}
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=105,
-        hidden_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=3,
-        intermediate_size=48,
-        max_position_embeddings=64,
-    )
-    if outputs is not None:
-        config.num_labels = outputs
-        if labels is not None:
-            config.id2label = dict(enumerate(labels))
-            config.label2id = {label: i for i, label in enumerate(labels)}
-    model = BertModel(config, add_pooling_layer=False) if outputs is None else BertForSequenceClassification(config)
+    own = {"pad_token_id": ids["pad"]} | {name: ids[short] for name, short in _NAMES.items()}
+    config = transformers.AutoConfig.for_model(family, **(settings | own | {"vocab_size": read.get_vocab_size()}))
+    if labels is not None:
+        config.num_labels = len(labels)
+        config.id2label, config.label2id = dict(enumerate(labels)), {label: i for i, label in enumerate(labels)}
+        model = transformers.AutoModelForSequenceClassification.from_config(config)
+    else:
+        model = transformers.AutoModel.from_config(config)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() == 2:
@@ -59,54 +120,64 @@ def _bert(outputs: int | None, folder: Path, labels: Sequence[str] | None = None
             elif name.endswith("bias"):
                 parameter.normal_(std=0.1)
     model.save_pretrained(folder)
-    (folder / "given.json").write_text(tokenizer_json())
-    PreTrainedTokenizerFast(
-        tokenizer_file=str(folder / "given.json"),
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        model_max_length=64,
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],  # as BERT's own tokenizer
+    first, end, unknown = (_named(read)[_SPECIAL.index(each)] for each in ("first", "end", "unknown"))
+    segments = ["token_type_ids"] if config.model_type == "bert" else []
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=read,
+        unk_token=unknown,
+        pad_token=pad,
+        cls_token=first,
+        sep_token=end,
+        model_max_length=limit,
+        model_input_names=["input_ids", *segments, "attention_mask"],
     ).save_pretrained(folder)
-    (folder / "given.json").unlink()
-
-
-def bi_encoder(folder: Path, pooling: str = "mean", *, normalise: bool = True) -> Path:
-    """A sentence-transformers bi-encoder of two layers of width 24, saved by that library."""
-    pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Normalize, Pooling, Transformer
-
-    inner = folder.with_name(f"{folder.name}-inner")
-    _bert(None, inner)
-    modules = [Transformer(str(inner), max_seq_length=40), Pooling(24, pooling_mode=pooling)]
-    SentenceTransformer(modules=[*modules, Normalize()] if normalise else modules, device="cpu").save_pretrained(
-        str(folder), create_model_card=False
-    )
     return folder
 
 
-def cross_encoder(folder: Path, outputs: int = 1, labels: Sequence[str] | None = None) -> Path:
-    """BertForSequenceClassification, as transformers save it."""
-    pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
-    _bert(outputs, folder, labels)
+_SPECIAL = ("pad", "unknown", "first", "end")
+_NAMES = {"cls_token_id": "first", "bos_token_id": "first", "sep_token_id": "end", "eos_token_id": "end"}
+
+
+def _named(read: "tokenizers.Tokenizer") -> tuple[str, str, str, str]:
+    return ("<pad>", "<unk>", "<s>", "</s>") if read.token_to_id("<pad>") is not None else _BERT[:4]
+
+
+def encoder(
+    folder: Path,
+    family: str = "bert",
+    pooling: str = "mean",
+    *,
+    normalise: bool = True,
+    dense: int | None = None,
+    limit: int = 40,
+    **more: Any,
+) -> Path:
+    """A sentence-transformers encoder of width 24, saved by that library; `more`: prompts and their default."""
+    library = pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
+    from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
+
+    inner = transformer(folder.with_name(f"{folder.name}-inner"), family)
+    parts: list[Any] = [Transformer(str(inner), max_seq_length=limit), Pooling(24, pooling_mode=pooling)]
+    if dense is not None:
+        torch.manual_seed(1)
+        parts.append(Dense(24, dense))
+    library.SentenceTransformer(
+        modules=[*parts, *([Normalize()] if normalise else [])], device="cpu", **more
+    ).save_pretrained(str(folder), create_model_card=False)
     return folder
 
 
 def static(folder: Path, *, normalise: bool = False) -> Path:
     """A sentence-transformers StaticEmbedding."""
-    pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
-    import tokenizers
-    from sentence_transformers import SentenceTransformer
+    library = pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
     from sentence_transformers.models import Normalize, StaticEmbedding
 
-    read = tokenizers.Tokenizer.from_str(tokenizer_json())
-    rows = torch.randn((105, 16), generator=torch.Generator().manual_seed(0))
+    read = tokenizer("wordpiece")
+    rows = torch.randn((read.get_vocab_size(), 16), generator=torch.Generator().manual_seed(0))
     modules = [StaticEmbedding(read, embedding_weights=rows)]
-    SentenceTransformer(modules=[*modules, Normalize()] if normalise else modules, device="cpu").save_pretrained(
-        str(folder), create_model_card=False
-    )
+    library.SentenceTransformer(
+        modules=[*modules, Normalize()] if normalise else modules, device="cpu"
+    ).save_pretrained(str(folder), create_model_card=False)
     return folder
 
 
@@ -114,53 +185,31 @@ def model2vec(folder: Path) -> Path:
     """A model2vec folder with a weight for each token, and tokens that share a row."""
     library = pytest.importorskip("model2vec", reason="no model2vec: pip install '.[distill]'")
     import numpy as np
-    import tokenizers
 
+    read = tokenizer("wordpiece")
+    count = read.get_vocab_size()
     rng = np.random.default_rng(0)
     library.StaticModel(
         rng.standard_normal((60, 16)).astype(np.float32),
-        tokenizers.Tokenizer.from_str(tokenizer_json()),
+        read,
         config={"model_type": "model2vec"},
         normalize=True,
-        weights=rng.uniform(0.5, 2.0, 105),
-        token_mapping=rng.integers(0, 60, 105),
+        weights=rng.uniform(0.5, 2.0, count),
+        token_mapping=rng.integers(0, 60, count),
     ).save_pretrained(folder)
     return folder
 
 
-def onnx_encoder(folder: Path, pooling: str = "mean") -> Path:
-    """The graph of a bi-encoder, as `optimum` and torch export it, with sentence-transformers' files beside it."""
-    from transformers import BertModel
+def with_graph(folder: Path, name: str = "onnx/model.onnx") -> Path:
+    """The same folder with its graph in ONNX as well, where such folders have it."""
+    from workbench.imports.exporting import LOGITS, STATES, export
 
-    bi_encoder(folder, pooling)
-    inner = BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
-
-    class States(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = inner
-
-        def forward(
-            self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
-        ) -> torch.Tensor:
-            found: torch.Tensor = self.inner(input_ids, attention_mask, token_type_ids).last_hidden_state
-            return found
-
-    example = torch.tensor([[101, 1, 2, 102], [101, 3, 102, 0]])
-    real = (example > 0).long()
-    names = ("input_ids", "attention_mask", "token_type_ids")
-    batch, tokens = torch.export.Dim("batch"), torch.export.Dim("sequence")
-    torch.onnx.export(
-        States(),
-        (example, real, torch.zeros_like(example)),
-        str(folder / "model.onnx"),
-        input_names=list(names),
-        output_names=["last_hidden_state"],
-        dynamic_shapes=tuple({0: batch, 1: tokens} for _ in names),
-        opset_version=18,
-        external_data=False,
-        dynamo=True,
-        verbose=False,
-    )
-    (folder / "model.safetensors").unlink()
+    (folder / name).parent.mkdir(exist_ok=True)
+    kinds = json.loads((folder / "config.json").read_text())["architectures"]
+    export(folder, folder / name, LOGITS if kinds[0].endswith("Classification") else STATES)
     return folder
+
+
+def changed(path: Path, **fields: object) -> None:
+    """Give a JSON file other fields."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))

@@ -8,17 +8,16 @@ only their names, types and shapes (`contract.tensors`).
 import copy
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import onnx
 import torch
-from onnx import AttributeProto, GraphProto, TensorProto
+from onnx import GraphProto, TensorProto
 from torch import Tensor, nn
 
 from contract.graph import (
     CLASSIFIER,
-    CONTRACT_VERSION,
     ENCODER,
     EXPLANATION,
     HEAD,
@@ -28,6 +27,7 @@ from contract.graph import (
     GraphSpec,
 )
 from training.architectures import InteractionNetwork
+from training.publishing.graphs import clean
 
 logger = logging.getLogger(__name__)
 # It warns about each torchvision operator that it cannot register; none is used.
@@ -134,71 +134,14 @@ def _export(
 
 
 def _clean(model: onnx.ModelProto, spec: GraphSpec, model_id: str) -> None:
-    """Remove the exporter's metadata (it contains local source paths) and name the outputs' axes."""
-    del model.metadata_props[:]
-    for graph in graphs_in(model.graph):
-        for owner in (graph, *graph.node, *graph.input, *graph.output, *graph.value_info, *graph.initializer):
-            del owner.metadata_props[:]
-            owner.doc_string = ""
-        _merge_equal(graph)
-        _drop_unused(graph)
-    model.doc_string = ""
-    model.producer_name, model.producer_version = "semblance", ""
+    """Remove what the exporter left, and name the outputs' axes."""
+    clean(model, model_id)
     for value in model.graph.output:
         axes = spec.outputs[value.name].dynamic_axes()
         for i, dim in enumerate(value.type.tensor_type.shape.dim):
             # Only a symbol is renamed: a number is a fixed axis, which the parity check must find.
             if i in axes and not dim.HasField("dim_value"):
                 dim.dim_param = axes[i]
-    for key, content in (("semblance.model", model_id), ("semblance.contract", str(CONTRACT_VERSION))):
-        entry = model.metadata_props.add()
-        entry.key, entry.value = key, content
-
-
-def graphs_in(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and the bodies of its loops."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                yield from graphs_in(attribute.g)
-
-
-def rename_values(graph: GraphProto, names: Mapping[str, str]) -> None:
-    """Give values other names wherever nodes, the bodies of loops too, read or write them, and to initializers."""
-    for each in graphs_in(graph):
-        for node in each.node:
-            for values in (node.input, node.output):
-                for i, name in enumerate(values):
-                    values[i] = names.get(name, name)
-        for tensor in each.initializer:
-            tensor.name = names.get(tensor.name, tensor.name)
-
-
-def _merge_equal(graph: GraphProto) -> None:
-    """Replace equal initializers by one: runtimes merge nodes only if all inputs are the same initializers.
-
-    A model that reads a pair in both orders would otherwise run each LSTM twice, as the exporter folds its biases
-    twice.
-    """
-    first: dict[bytes, str] = {}
-    renamed = {}
-    for tensor in graph.initializer:
-        name, tensor.name = tensor.name, ""
-        renamed[name] = first.setdefault(tensor.SerializeToString(deterministic=True), name)
-        tensor.name = name
-    for inner in graphs_in(graph):
-        for node in inner.node:
-            for i, name in enumerate(node.input):
-                node.input[i] = renamed.get(name, name)
-
-
-def _drop_unused(graph: GraphProto) -> None:
-    """Remove unused initializers; ONNX Runtime would warn about each."""
-    read = {name for each in graphs_in(graph) for node in each.node for name in node.input}
-    kept = [tensor for tensor in graph.initializer if tensor.name in read]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
 
 
 def _leave_outside(graph: GraphProto, names: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from contract.padding import PADDING_ID, pad
 from contract.scoring import Array, Run
 from training.architectures import InteractionNetwork
 from training.publishing.export import Matrices, token_reader
+from training.publishing.graphs import ParityError
 from training.publishing.runtime import open_graph
 
 LARGE_LOGIT = 16.0  # up to which float32 rounds by less than the tolerance
@@ -34,10 +35,6 @@ PAIR_SIZES = (
 NEAR_TIES = 0.02  # largest share of pairs that may be near ties
 # Relative noise of word vectors (averaged in states and cosines to the size of rounding errors), and number of draws.
 ROUNDING, DRAWS = 1e-5, 16
-
-
-class ParityError(Exception):
-    """A graph that differs from its module; it is not published."""
 
 
 def check_encoder(

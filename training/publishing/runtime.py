@@ -9,7 +9,7 @@ import onnxruntime
 
 from contract.errors import ArtifactError
 from contract.graph import SPECS, GraphKind, check_signature
-from contract.manifest import Manifest, ScoreTask, SimilarityTask
+from contract.manifest import Manifest, Role, ScoreTask, SimilarityTask
 from contract.padding import pad
 from contract.scoring import (
     Array,
@@ -24,9 +24,8 @@ from contract.scoring import (
     read_similarity,
     similarity,
 )
+from contract.subwords import fit_together, load_tokenizer
 from contract.tensors import load_tensors, tensors_of
-from contract.wordpiece import load_tokenizer
-from training.objectives.parts.batches import by_size
 
 BATCH, PAIR_BATCH = 256, 32  # sentences and pairs per session call; no score depends on it
 
@@ -89,10 +88,11 @@ class PublishedModel:
             for name in self.manifest.graphs
         }
 
-    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """n texts -> float32 [n, dim]; siamese models only."""
+    def embed(self, texts: Sequence[str], role: Role = "text") -> npt.NDArray[np.float32]:
+        """n texts -> float32 [n, dim], each behind the prompt of its role; siamese models only."""
         assert self.manifest.encoder is not None
-        return self.embed_ids(self._ids(texts))
+        prompt = self.manifest.prompts.of(role) if self.manifest.prompts is not None else ""
+        return self.embed_ids(self._ids([prompt + text for text in texts] if prompt else texts))
 
     def embed_ids(self, ids: Sequence[tuple[int, ...]]) -> npt.NDArray[np.float32]:
         """n sentences as token ids -> float32 [n, dim]; siamese models only."""
@@ -113,7 +113,7 @@ class PublishedModel:
         task = self.manifest.score_task(name)
         if self.manifest.encoder is None:
             assert task.graph is not None
-            return read_similarity(task, raw_scores(task, self._meet(task.graph, a, b)))
+            return read_similarity(task, raw_scores(task, self.outputs(task.graph, a, b)))
         assert isinstance(task, SimilarityTask)
         return similarity(task, self._graphs.get(task.graph or ""), self.embed(a), self.embed(b))
 
@@ -122,7 +122,7 @@ class PublishedModel:
         task = self.manifest.entailment
         assert task is not None
         if self.manifest.encoder is None:
-            return entailment(task, self._meet(task.graph, premises, hypotheses))
+            return entailment(task, self.outputs(task.graph, premises, hypotheses))
         return entailment(task, compare(self._graphs[task.graph], self.embed(premises), self.embed(hypotheses)))
 
     def probabilities(self, a: Sequence[str], b: Sequence[str], labels: Sequence[str]) -> dict[str, Array]:
@@ -137,7 +137,7 @@ class PublishedModel:
             if task is None or task.columns is None:
                 continue
             if task.graph not in outputs:
-                outputs[task.graph] = self._meet(task.graph, a, b)
+                outputs[task.graph] = self.outputs(task.graph, a, b)
             raw = outputs[task.graph][:, slice(*task.columns)]
             if name == "entailment":
                 found[name] = np.exp(raw[:, [task.labels.index(label) for label in labels]])
@@ -154,15 +154,19 @@ class PublishedModel:
     def matrices(self, a: str, b: str) -> npt.NDArray[np.float32]:
         """The matrices of one pair [matrices, tokens of a, tokens of b], in the order of `manifest.explanation`."""
         assert self.manifest.explanation is not None
-        return self._meet(self.manifest.explanation.graph, [a], [b])[0]
+        return self.outputs(self.manifest.explanation.graph, [a], [b])[0]
 
     def _ids(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         return [self.tokenizer.encode(text, self.manifest.limits.max_tokens).ids for text in texts]
 
-    def _meet(self, graph: str, a: Sequence[str], b: Sequence[str]) -> npt.NDArray[np.float32]:
-        """A graph's output for n pairs; pairs of similar size are run together."""
+    def outputs(self, graph: str, a: Sequence[str], b: Sequence[str]) -> npt.NDArray[np.float32]:
+        """A PAIR graph's output for n pairs; pairs of similar size are run together."""
         ids_a, ids_b = self._ids(a), self._ids(b)
-        order = by_size([len(ids) for ids in ids_a], [len(ids) for ids in ids_b])
+        if (most := self.manifest.limits.max_pair_tokens) is not None:
+            fits = [fit_together(len(x), len(y), most) for x, y in zip(ids_a, ids_b, strict=True)]
+            ids_a = [ids[:fit] for ids, (fit, _) in zip(ids_a, fits, strict=True)]
+            ids_b = [ids[:fit] for ids, (_, fit) in zip(ids_b, fits, strict=True)]
+        order = np.lexsort(([len(ids) for ids in ids_b], [len(ids) for ids in ids_a]))
         parts = []
         for start in range(0, len(order), PAIR_BATCH):
             batch = order[start : start + PAIR_BATCH]

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from contract.golden import GOLDEN_TEXTS
-from contract.wordpiece import AnyTokenizer
+from contract.subwords import AnyTokenizer
 
 _MARKS = (" ", " ", " ", " ", ", ", ". ", "? ", " - ", "'", " \u2014 ", "\n")
 _ODD = ("\U0001f600", "na\u00efve", "\u6771\u4eac", "3,141.59", "don't", "\u00c9COLE", "x" * 120, "\u200b", "a\u0301b")
@@ -25,8 +25,10 @@ def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = 
     rng = np.random.default_rng(seed)
     entries = [tokenizer.token(i) for i in range(len(tokenizer))]
     entries = [e for e in entries if not (len(e) > 2 and (e[0], e[-1]) in (("[", "]"), ("<", ">")))]
-    whole = [entry for entry in entries if not entry.startswith("##")]
-    anything = [entry.removeprefix("##") for entry in entries]
+    # Words and pieces without the marks of how they join: ## of WordPiece, \u2581 of SentencePiece, </w>, spaces.
+    plainly = [(e, e.removeprefix("##").replace("\u2581", "").removesuffix("</w>").strip()) for e in entries]
+    whole = [plain for entry, plain in plainly if plain and not entry.startswith("##")]
+    anything = [plain for _, plain in plainly if plain]
     found: list[str] = []
     for tried in itertools.count():
         if len(found) == count:

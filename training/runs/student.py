@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from contract.wordpiece import WordPiece
+from contract.subwords import Subwords
 from training.architectures.models import Precision
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig, load_weights
 from training.corpora.readers import stsb
@@ -52,7 +52,7 @@ class Reader:
         """Read the folder of all-MiniLM-L6-v2."""
         self.low = bfloat16_is_fast()  # cosine to float32 vectors .9999 in the mean
         self.name = f"{folder.name}-{max_tokens}{'-bf16' if self.low else ''}"
-        self.tokenizer, self.max_tokens = WordPiece.load(folder / TOKENIZER), max_tokens
+        self.tokenizer, self.max_tokens = Subwords.load(folder / TOKENIZER), max_tokens
         self.network = SentenceBERT(SentenceBERTConfig()).eval()
         load_weights(self.network.bert, folder)
 

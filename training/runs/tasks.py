@@ -4,8 +4,8 @@ from pathlib import Path
 
 import torch
 
+from contract.subwords import Subwords
 from contract.tokenizer import Tokenizer
-from contract.wordpiece import WordPiece
 from training.architectures import CrossEncoder, CrossEncoderConfig, PairWithHeads, PWIMTasksConfig, build_heads
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
@@ -41,10 +41,10 @@ def started_heads(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -
     return model
 
 
-def tokenizer_for(recipe: Recipe, runs: Path, folder: Path) -> Tokenizer | WordPiece:
+def tokenizer_for(recipe: Recipe, runs: Path, folder: Path) -> Tokenizer | Subwords:
     """What the model reads texts with: the word table's, or the `tokenizer.json` of a folder."""
     if isinstance(recipe.table, PretrainedEncoder):
-        return WordPiece.load(folder / TOKENIZER_NAME)
+        return Subwords.load(folder / TOKENIZER_NAME)
     return load_table(recipe.table, runs).tokenizer
 
 

@@ -1,20 +1,19 @@
-"""Labelled pairs of a user, and what is fitted on them."""
+"""Labelled pairs, a user's or the few that come with this package, and what is fitted on them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from contract.manifest import Manifest
 from semblance.threshold.own_pairs import PairsError, read_own
-from training.objectives.supervised import LABELS
 from training.pairs import Pair
 from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
-from training.publishing.families.heads import RAW_RANGE, HeadCalibrations
 from training.publishing.runtime import PublishedModel
 from workbench.imports.files import ImportRefused
-from workbench.imports.model import Floats, Labelled
+from workbench.imports.model import LABELS, Labelled
 
+SAMPLE = Path(__file__).with_name("rated.csv")  # written and rated by us, 0 to 5 as in STS, in English
 FEWEST = 20  # pairs; with fewer a curve follows single answers
 
 
@@ -43,52 +42,56 @@ def read_labelled(path: Path, label: str | None, scale: tuple[float, float] | No
     return Labelled([Pair(*pair) for pair in read.pairs], read.scale, path.name)
 
 
-def calibrate_cosine(folder: Path, manifest: Manifest, labelled: Labelled) -> Manifest:
-    """A bi-encoder's manifest with the map of its cosine to the scale of the pairs, fitted through its graph."""
-    similarity = manifest.similarity
-    assert similarity is not None
-    pairs = labelled.pairs
-    raw = PublishedModel(folder, manifest).similarity([p.a for p in pairs], [p.b for p in pairs]).raw_score
-    gold = np.array([pair.target for pair in pairs], dtype=np.float64)
-    fit = fit_centred_isotonic(raw, gold, raw_range=similarity.raw_range, target_range=labelled.scale)
-    fitted = similarity.model_copy(update={"calibration": fit, "label_scale": labelled.scale})
-    return manifest.model_copy(update={"similarity": fitted})
+def sample() -> Labelled:
+    """The rated pairs that come with this package: for a cosine, which is no score by itself."""
+    read = read_labelled(SAMPLE, None, (0.0, 5.0))
+    pairs = [Pair(pair.a, pair.b, target=(pair.target or 0.0) / 5.0) for pair in read.pairs]
+    name = f"{len(pairs)} pairs that come with semblance"
+    return Labelled(pairs, None, name, "Apache-2.0", "workbench/imports/rated.csv")
 
 
-def head_calibrations(
-    outputs: Callable[[Sequence[str], Sequence[str]], Floats], label: str | None, labelled: Labelled | None
-) -> HeadCalibrations:
-    """Those of a cross-encoder.
-
-    Args:
-        outputs: its logits of n pairs [n, K], with weights as they are published.
-        label: the column of labels; None: scores.
-        labelled: the pairs; None: nothing is calibrated.
+def calibrated(folder: Path, manifest: Manifest, labelled: Labelled) -> Manifest:
+    """A manifest with what is fitted on the pairs through the model's graphs: the map of a similarity to their scale,
+    or, where they have the labels 1 and 0, that of a relevance to a probability.
 
     Raises:
-        ImportRefused: a label of another name.
+        ImportRefused: a label of another name, or only one.
     """
-    if labelled is None:
-        return HeadCalibrations()
     pairs = labelled.pairs
-    raw = outputs([p.a for p in pairs], [p.b for p in pairs])
-    if label is None:
-        gold = np.array([pair.target for pair in pairs], dtype=np.float64)
-        unit = 1 / (1 + np.exp(-raw[:, 0]))
-        fit = fit_centred_isotonic(unit, gold, raw_range=RAW_RANGE, target_range=labelled.scale)
-        return HeadCalibrations(similarity=fit, label_scale=labelled.scale)
-    found = [str(pair.label).lower() for pair in pairs]
-    known = LABELS if raw.shape[1] == len(LABELS) else ("0", "1")
+    model = PublishedModel(folder, manifest)
+    a, b = [pair.a for pair in pairs], [pair.b for pair in pairs]
+    if manifest.relevance is not None:
+        right = np.array([label == "1" for label in _labels(labelled, ("0", "1"))])
+        raw = model.similarity(a, b, "relevance").raw_score
+        try:
+            fitted = fit_platt(raw, right, even_odds(right))
+        except ValueError:
+            raise ImportRefused(
+                f"{labelled.name}: relevant pairs have the lower scores: are the labels the right way round?"
+            ) from None
+        return manifest.model_copy(update={"relevance": manifest.relevance.model_copy(update={"calibration": fitted})})
+    similarity = manifest.similarity
+    assert similarity is not None
+    raw = model.similarity(a, b).raw_score
+    gold = np.array([pair.target for pair in pairs], dtype=np.float64)
+    fit = fit_centred_isotonic(raw, gold, raw_range=similarity.raw_range, target_range=labelled.scale or (0.0, 1.0))
+    update = {"calibration": fit, "label_scale": labelled.scale}
+    return manifest.model_copy(update={"similarity": similarity.model_copy(update=update)})
+
+
+def temperature_of(folder: Path, manifest: Manifest, labelled: Labelled) -> float:
+    """What the logits of entailment are to be divided by; raises as `calibrated`."""
+    names = _labels(labelled, LABELS)
+    pairs, model = labelled.pairs, PublishedModel(folder, manifest)
+    found = model.entailment([pair.a for pair in pairs], [pair.b for pair in pairs])
+    logarithms = np.log(np.maximum([[row[label] for label in LABELS] for row in found], 1e-30))
+    return fit_temperature(logarithms, np.array([LABELS.index(name) for name in names]))
+
+
+def _labels(labelled: Labelled, known: Sequence[str]) -> list[str]:
+    found = [str(pair.label).lower() for pair in labelled.pairs]
     if unknown := set(found) - set(known):
         raise ImportRefused(f"{labelled.name}: label {min(unknown)!r}; expected {', '.join(known)}")
-    if raw.shape[1] == len(LABELS):
-        return HeadCalibrations(temperature=fit_temperature(raw, np.array([known.index(each) for each in found])))
     if len(set(found)) < 2:
         raise ImportRefused(f"{labelled.name}: every label is {found[0]}")
-    right = np.array([each == "1" for each in found])
-    try:
-        return HeadCalibrations(relevance=fit_platt(raw[:, 0], right, even_odds(right)))
-    except ValueError:
-        raise ImportRefused(
-            f"{labelled.name}: relevant pairs have the lower scores: are the labels the right way round?"
-        ) from None
+    return found

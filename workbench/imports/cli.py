@@ -1,67 +1,97 @@
-"""`python -m workbench import`."""
+"""`python -m workbench import`, which `semblance import` runs too."""
 
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from training.words.storage import Storage
+from workbench.imports.graph import Pooling
+from workbench.imports.transformer import Head
 
 
 def import_model(
-    folder: Annotated[Path, typer.Argument(help="of sentence-transformers or model2vec, or with an ONNX encoder")],
+    folder: Annotated[Path, typer.Argument(help="of transformers, sentence-transformers or model2vec")],
     model_id: Annotated[str, typer.Option("--id", help="id of the model")],
     models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
     version: Annotated[
         int | None, typer.Option(min=1, max=999_999_999, help="write models/ID/VERSION/: docs/models.md")
     ] = None,
-    storage: Annotated[
-        Storage | None, typer.Option(help="of the weights [default: int8; of an ONNX encoder as they are]")
-    ] = None,
-    calibrate: Annotated[
-        Path | None, typer.Option(help="labelled pairs: columns a, b and score (or label: docs/own-model.md)")
+    int8: Annotated[bool, typer.Option("--int8", help="weights in int8: a quarter of the size")] = False,
+    pairs: Annotated[
+        Path | None, typer.Option(help="to calibrate on: columns a, b and score (or label: docs/own-model.md)")
     ] = None,
     scale: Annotated[
         tuple[float, float] | None, typer.Option(help="lowest and highest score there can be [default: in the file]")
     ] = None,
-    head: Annotated[
-        Literal["similarity", "relevance"], typer.Option(help="what the one output of a cross-encoder means")
-    ] = "similarity",
+    head: Annotated[Head, typer.Option(help="what the one output of a cross-encoder means")] = "relevance",
     labels: Annotated[
         str | None, typer.Option(help="a cross-encoder's three labels in its order, separated by commas")
     ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="of a text [default: what the model can read]")] = None,
+    graph: Annotated[
+        str | None, typer.Option(help="the ONNX file within the folder [default: onnx/model.onnx, if there]")
+    ] = None,
+    pooling: Annotated[Pooling | None, typer.Option(help="where no modules.json says it")] = None,
+    prompt: Annotated[str | None, typer.Option(help="before every text [default: what the folder says]")] = None,
+    query_prompt: Annotated[str | None, typer.Option(help="before the query of /rank")] = None,
+    passage_prompt: Annotated[str | None, typer.Option(help="before the candidates of /rank")] = None,
 ) -> None:
     """Take a model that was trained elsewhere: check it against its library, write models/ID/ (docs/own-model.md)."""
     from workbench.imports.calibration import read_labelled
     from workbench.imports.folder import import_model as take
     from workbench.imports.folder import read_model
 
-    options = {"--storage": storage, "--calibrate": calibrate and calibrate.name, "--max-tokens": max_tokens}
-    options |= {"--head": head if head != "similarity" else None, "--labels": labels}
-    words = ["python", "-m", "workbench", "import", folder.resolve().name, "--id", model_id]
+    options: dict[str, object] = {"--pairs": pairs and pairs.name, "--max-tokens": max_tokens, "--graph": graph}
+    options |= {"--head": head if head != "relevance" else None, "--labels": labels, "--pooling": pooling}
+    options |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
+    words = ["semblance", "import", folder.resolve().name, "--id", model_id, *(["--int8"] if int8 else [])]
     for option, value in options.items():
         words += [option, str(value)] if value is not None else []
     if scale is not None:
         words += ["--scale", *(f"{end:g}" for end in scale)]
+    read = partial(
+        read_model,
+        graph=graph,
+        max_tokens=max_tokens,
+        head=head,
+        labels=labels.split(",") if labels else None,
+        pooling=pooling,
+        prompts={"text": prompt, "query": query_prompt, "passage": passage_prompt},
+    )
     done = take(
         folder,
         model_id,
         models,
         version=version,
-        storage=storage,
-        read=partial(read_model, max_tokens=max_tokens, head=head, labels=labels.split(",") if labels else None),
-        labelled=(lambda model: read_labelled(calibrate, model.label, scale)) if calibrate is not None else None,
+        storage="int8" if int8 else "float32",
+        read=read,
+        labelled=(lambda model: read_labelled(pairs, model.label, scale)) if pairs is not None else None,
         command=shlex.join(words),
     )
     console = Console()
     unchecked = "[yellow]parity is not checked:[/yellow] the model's library is not installed"
     lines = [unchecked if done.parity is None else done.parity.sentence(done.storage), *done.notes]
-    if not done.calibrated:
-        lines.append("its scores are uncalibrated: give --calibrate pairs.csv")
+    lines.append(f"calibration: {done.calibration}" + ("" if pairs is not None else "; --pairs fits it on your own"))
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)
     console.print(f"imported as {done.folder}", soft_wrap=True, highlight=False)
+
+
+def run_cli(arguments: list[str], name: str) -> None:
+    """Run this command alone, without torch where the folder needs none; an expected error is one line.
+
+    `arguments` of the command, and the `name` that its help shows.
+    """
+    from contract.errors import ContractError
+    from semblance.errors import SemblanceError
+    from training.console import run
+    from training.publishing.graphs import ParityError
+    from workbench.imports.files import ImportRefused
+
+    app = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
+    app.command()(import_model)
+    expected = (ImportRefused, ParityError, ContractError, SemblanceError, FileExistsError, FileNotFoundError)
+    run(app, expected, arguments, name)

@@ -5,15 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import tokenizers
-from tokenizers.models import WordPiece
-from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
-
-from contract.errors import TokenizerError
-from contract.wordpiece import WordPiece as OurWordPiece
-
-TOKENIZER, VOCABULARY, WEIGHTS = "tokenizer.json", "vocab.txt", "model.safetensors"
+TOKENIZER, WEIGHTS = "tokenizer.json", "model.safetensors"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _LICENCE = re.compile(r"^license:\s*(\S+)\s*$", re.MULTILINE)
 
@@ -34,13 +26,21 @@ def read_object(path: Path) -> dict[str, Any]:
     return content
 
 
+def object_or_none(path: Path) -> dict[str, Any]:
+    """The same; empty where there is no such file."""
+    return read_object(path) if path.is_file() else {}
+
+
 def read_modules(folder: Path) -> list[tuple[str, Path]]:
-    """The modules of a sentence-transformers folder, in order: the name of the class, and its folder.
+    """The modules of a sentence-transformers folder, in order: the name of the class, and its folder; none without a
+    `modules.json`.
 
     Raises:
         ImportRefused: not a list of modules, or a class that is not of that library.
     """
     path = folder / "modules.json"
+    if not path.is_file():
+        return []
     content = _json(path)
     if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
         raise ImportRefused(f"{path}: expected a list of modules")
@@ -55,75 +55,37 @@ def read_modules(folder: Path) -> list[tuple[str, Path]]:
     return found
 
 
-def weights_file(folder: Path) -> Path:
-    """`model.safetensors`.
+def check_weights(folder: Path) -> None:
+    """Whether there is a `model.safetensors`, in one file or several.
 
     Raises:
         ImportRefused: there is none; pickles, which can run code when they are read, are not taken instead.
     """
-    path = folder / WEIGHTS
-    if path.is_file():
-        return path
+    if (folder / WEIGHTS).is_file() or (folder / f"{WEIGHTS}.index.json").is_file():
+        return
     for name in _PICKLES:
         if (folder / name).exists():
             raise ImportRefused(
                 f"{folder / name}: weights in a pickle, which can run code when it is read: save the model anew with "
                 f"safetensors, as {WEIGHTS}"
             )
-    if (folder / f"{WEIGHTS}.index.json").exists():
-        raise ImportRefused(f"{folder / f'{WEIGHTS}.index.json'}: weights in several files; save them as one {WEIGHTS}")
-    raise ImportRefused(f"{path}: no such file")
+    raise ImportRefused(f"{folder / WEIGHTS}: no such file")
 
 
-def tokenizer_file(folder: Path, drafts: Path) -> Path:
-    """The `tokenizer.json` of a WordPiece vocabulary; from `vocab.txt` one is written into `drafts`.
+def read_tensors(path: Path) -> dict[str, Any]:
+    """The NumPy arrays of a safetensors file by name.
 
     Raises:
-        ImportRefused: neither file, or one that `contract.wordpiece` cannot read.
+        ImportRefused: no such file, or not of that form.
+        ModuleNotFoundError: the library safetensors is not installed.
     """
-    path = folder / TOKENIZER
-    if not path.is_file():
-        path = _from_vocabulary(folder, drafts)
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
     try:
-        OurWordPiece.load(path)
-    except TokenizerError as error:
-        raise ImportRefused(f"{folder / path.name}: {str(error).removeprefix(f'{path}: ')}") from error
-    return path
-
-
-def _from_vocabulary(folder: Path, drafts: Path) -> Path:
-    vocabulary = folder / VOCABULARY
-    if not vocabulary.is_file():
-        raise ImportRefused(f"{folder}: neither {TOKENIZER} nor {VOCABULARY}")
-    settings = folder / "tokenizer_config.json"
-    given = read_object(settings) if settings.is_file() else {}
-    entries = vocabulary.read_text(encoding="utf-8").splitlines()
-    made = tokenizers.Tokenizer(
-        WordPiece({entry: i for i, entry in enumerate(entries)}, unk_token="[UNK]", max_input_chars_per_word=100)
-    )
-    made.normalizer = BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=bool(given.get("tokenize_chinese_chars", True)),
-        strip_accents=given.get("strip_accents"),
-        lowercase=bool(given.get("do_lower_case", True)),
-    )
-    made.pre_tokenizer = BertPreTokenizer()
-    made.add_special_tokens([entry for entry in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]") if entry in entries])
-    path = drafts / TOKENIZER
-    made.save(str(path))
-    return path
-
-
-def id_of(path: Path, token: str) -> int:
-    """The id of a special token in a `tokenizer.json`.
-
-    Raises:
-        ImportRefused: it has none.
-    """
-    found = tokenizers.Tokenizer.from_file(str(path)).token_to_id(token)
-    if found is None:
-        raise ImportRefused(f"{path}: model.vocab has no {token}")
-    return int(found)
+        return dict(load_file(path))
+    except (OSError, SafetensorError) as error:
+        raise ImportRefused(f"{path}: cannot be read: {error}") from error
 
 
 def licence_of(folder: Path) -> str:

@@ -13,25 +13,24 @@ import numpy as np
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from contract.golden import GOLDEN_TEXTS, GoldenPairs
-from contract.manifest import Figure, Manifest, ModelId, Provenance, TrainingData
-from contract.wordpiece import WordPiece
-from training.publishing.parity import ParityError
-from training.publishing.publish import GOLDEN, environment, files_of, finish, place_for
+from contract.manifest import Manifest, ModelId, Provenance, TrainingData
+from training.publishing.folders import GOLDEN, environment, files_of, finish, place_for
+from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.publishing.texts import texts
-from training.words.storage import Storage
-from workbench.imports.bert import read_bi_encoder, read_cross_encoder
-from workbench.imports.calibration import calibrate_cosine
-from workbench.imports.files import ImportRefused, licence_of, read_modules, read_object
-from workbench.imports.model import Facts, Floats, ImportedModel, Labelled
-from workbench.imports.onnx_encoder import read_onnx
+from workbench.imports.calibration import calibrated, sample, temperature_of
+from workbench.imports.files import ImportRefused, licence_of, object_or_none, read_modules
+from workbench.imports.graph import Pooling
+from workbench.imports.model import Facts, Floats, ImportedModel, Labelled, Storage
 from workbench.imports.static import read_model2vec, read_static
+from workbench.imports.transformer import Head, read_transformer
 
 logger = logging.getLogger(__name__)
 
 TOLERANCE = 1e-4  # of an embedding's value or a logit (beyond 1: relative), weights in float32
-TEXTS = 400  # that parity is measured on, beside the golden ones
+TEXTS = 200  # that parity is measured on, beside the golden ones
 _LONGEST = 100  # tokens of these
+_ALONE = 20  # of these are asked alone as well
 
 
 @dataclass(frozen=True)
@@ -55,23 +54,13 @@ class Parity:
 
 
 @dataclass(frozen=True)
-class Description:
-    """What is said of a model, and how it is calibrated and measured, where the folder's own facts do not do."""
-
-    title: str | None = None
-    architecture: str | None = None
-    training_data: tuple[TrainingData, ...] = ()
-    figures: Callable[[PublishedModel], Sequence[Figure]] | None = None
-
-
-@dataclass(frozen=True)
 class Imported:
     """What `import_model` did."""
 
     folder: Path
     parity: Parity | None  # None: the library is not installed
     storage: Storage
-    calibrated: bool
+    calibration: str  # on what
     notes: tuple[str, ...]
 
 
@@ -79,45 +68,34 @@ def read_model(
     folder: Path,
     drafts: Path,
     *,
+    graph: str | None = None,
     max_tokens: int | None = None,
-    head: str = "similarity",
+    head: Head = "relevance",
     labels: Sequence[str] | None = None,
+    pooling: Pooling | None = None,
+    prompts: Mapping[str, str | None] | None = None,
 ) -> ImportedModel:
-    """Find out what a folder holds, and read it.
-
-    Args:
-        folder: of sentence-transformers, model2vec, or with an ONNX encoder.
-        drafts: a folder for files made on the way.
-        max_tokens: of a text, fewer than the folder says.
-        head: what a cross-encoder's one output means: similarity or relevance.
-        labels: names of a cross-encoder's three outputs, where the folder names none.
+    """Find out what a folder holds, and read it: a table of rows, or a transformer (`read_transformer`).
 
     Raises:
         ImportRefused: it cannot be taken; names the file and the field.
     """
     if not folder.is_dir():
         raise ImportRefused(f"{folder}: no such folder")
-    config = read_object(folder / "config.json") if (folder / "config.json").is_file() else {}
-    modules = [name for name, _ in read_modules(folder)] if (folder / "modules.json").is_file() else []
-    classifier = config.get("architectures") == ["BertForSequenceClassification"]
-    graphs = [path for path in (folder / "model.onnx", folder / "onnx" / "model.onnx") if path.is_file()]
-    if config.get("model_type") == "model2vec":
-        return read_model2vec(folder, drafts, max_tokens)
-    if modules[:1] == ["StaticEmbedding"]:
-        return read_static(folder, drafts, max_tokens)
-    if graphs and not any((folder / name).exists() for name in ("model.safetensors", "pytorch_model.bin")):
-        return read_onnx(folder, drafts, max_tokens)
-    if classifier:
-        return read_cross_encoder(folder, drafts, max_tokens, head, labels)
-    if modules:
-        return read_bi_encoder(folder, drafts, max_tokens)
-    if config:
-        named = config.get("architectures") or config.get("model_type")
-        raise ImportRefused(
-            f"{folder / 'config.json'}: architectures is {named!r} and there is no modules.json that says how its "
-            "states are pooled; taken are BertForSequenceClassification, or a folder that sentence-transformers saved"
-        )
-    raise ImportRefused(f"{folder}: no modules.json, config.json or model.onnx")
+    modules = [name for name, _ in read_modules(folder)]
+    is_model2vec = object_or_none(folder / "config.json").get("model_type") == "model2vec"
+    if is_model2vec or modules[:1] == ["StaticEmbedding"]:
+        return (read_model2vec if is_model2vec else read_static)(folder, max_tokens)
+    return read_transformer(
+        folder,
+        drafts,
+        graph=graph,
+        max_tokens=max_tokens,
+        head=head,
+        labels=labels,
+        pooling=pooling,
+        prompts=prompts,
+    )
 
 
 def import_model(
@@ -126,10 +104,9 @@ def import_model(
     models: Path,
     *,
     version: int | None = None,
-    storage: Storage | None = None,
+    storage: Storage = "float32",
     read: Callable[[Path, Path], ImportedModel] = read_model,
     labelled: Callable[[ImportedModel], Labelled] | None = None,
-    said: Description | None = None,
     command: str | None = None,
 ) -> Imported:
     """Publish a model that was trained elsewhere.
@@ -139,10 +116,9 @@ def import_model(
         model_id: id that it gets.
         models: where model folders live.
         version: write `models/<id>/<version>`.
-        storage: of its weights; None: the smallest that is faithful, int8 where there is a choice.
+        storage: of its weights.
         read: how the folder is read.
-        labelled: the pairs it is calibrated on; None: its scores are said to be uncalibrated.
-        said: what is said of it instead of the folder's own facts.
+        labelled: the pairs it is calibrated on; None: a cosine on those that come with this package, others not.
         command: that makes it again.
 
     Raises:
@@ -150,7 +126,6 @@ def import_model(
         ParityError: it does not compute what its library does; nothing is published.
         FileExistsError: the model has versions where none is given, or the other way round.
     """
-    said = said or Description()
     try:
         TypeAdapter(ModelId).validate_python(model_id)
     except ValidationError as error:
@@ -159,58 +134,106 @@ def import_model(
         ) from error
     target = place_for(models / model_id, version)
     with tempfile.TemporaryDirectory(prefix="import-") as temporary:
-        drafts, folder = Path(temporary) / "drafts", Path(temporary) / model_id
-        if model_id == "drafts":
-            drafts = Path(temporary) / "read"
-        drafts.mkdir()
-        folder.mkdir()
-        model = read(source, drafts)
-        kept = storage or model.storages[0]
-        if kept not in model.storages:
-            raise ImportRefused(f"--storage {kept}: this model is stored as {' or '.join(model.storages)}")
+        folders = {name: Path(temporary) / name / model_id for name in ("drafts", "float32", "int8", "tempered")}
+        for folder in folders.values():
+            folder.mkdir(parents=True)
+        model = read(source, folders["drafts"])
         pairs = labelled(model) if labelled is not None else None
-        parity = measure_parity(model, kept)
-        fields = model.write(folder, model_id, kept, pairs)
-        facts = model.facts
-        manifest = _assemble(folder, fields, facts, source, said, command, kept, pairs, parity)
-        if pairs is not None and manifest.similarity is not None and manifest.encoder is not None:
-            manifest = calibrate_cosine(folder, manifest, pairs)
-        measured = said.figures(PublishedModel(folder, manifest)) if said.figures is not None else ()
-        finish(folder, manifest, measured, GOLDEN_TEXTS, models, target)
-    return Imported(target, parity, kept, pairs is not None, facts.notes)
+
+        def written(name: str, stored: Storage, temperature: float = 1.0) -> tuple[Path, Manifest]:
+            nonlocal pairs
+            fields = model.write(folders[name], model_id, stored, temperature)
+            if pairs is None and "encoder" in fields:  # a cosine is no score by itself
+                pairs = sample()
+            return folders[name], _assemble(folders[name], fields, model.facts, source, command, stored, pairs)
+
+        folder, manifest = written("float32", "float32")
+        opened = PublishedModel(folder, manifest)
+        found = _texts(opened)
+        theirs, whole = _theirs(model, *found), answers(opened, *found)
+        if theirs is not None:
+            _check(whole, theirs, found, model.library)
+        _check_alone(opened, whole, found)
+        if storage == "int8":
+            folder, manifest = written("int8", "int8")
+        kept = whole if storage == "float32" else answers(PublishedModel(folder, manifest), *found)
+        parity = None if theirs is None else _parity(model.library, whole, kept, theirs, manifest)
+        if pairs is not None:
+            if manifest.entailment is not None:
+                folder, manifest = written("tempered", storage, temperature_of(folder, manifest, pairs))
+            else:
+                manifest = calibrated(folder, manifest, pairs)
+        recipe = manifest.provenance.recipe | {"parity": _said(parity, storage)}
+        provenance = manifest.provenance.model_copy(update={"recipe": recipe})
+        finish(folder, manifest.model_copy(update={"provenance": provenance}), (), GOLDEN_TEXTS, models, target)
+    return Imported(target, parity, storage, _calibration(pairs), model.facts.notes)
 
 
-def measure_parity(model: ImportedModel, storage: Storage) -> Parity | None:
-    """Hold a model against its own library; None where that is not installed.
+def answers(model: PublishedModel, a: Sequence[str], b: Sequence[str]) -> Floats:
+    """What the graph that reads texts gives for n pairs: embeddings of a, as queries, and of b, as passages [2 n, D],
+    or its outputs [n, K]."""
+    if model.manifest.encoder is None:
+        (graph,) = model.manifest.graphs
+        return model.outputs(graph, a, b).astype(np.float64)
+    return np.concatenate([model.embed(a, "query"), model.embed(b, "passage")]).astype(np.float64)
 
-    Raises:
-        ParityError: answers with float32 weights differ by more than rounding.
-    """
-    tokenizer = WordPiece.load(model.tokenizer)
-    found = texts(tokenizer, TEXTS, min(model.max_tokens, _LONGEST))
+
+def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
+    """Texts of the model's vocabulary, with some that are longer than it reads."""
+    limit = model.manifest.limits.max_tokens
+    found = texts(model.tokenizer, TEXTS, min(limit, _LONGEST))
     half = len(found) // 2
     a, b = found[:half], found[half : 2 * half]
+    if limit <= _LONGEST * 6 and model.manifest.architecture != "static_mean":  # what is cut, and where
+        a[0], b[1] = "the cat sat here. " * limit, "a dog ran there, " * limit
+    return a, b
+
+
+def _theirs(model: ImportedModel, a: Sequence[str], b: Sequence[str]) -> Floats | None:
     try:
-        theirs = model.theirs(a, b)
+        return model.theirs(a, b)
     except ModuleNotFoundError as error:
         logger.warning("%s is not installed (%s): parity is not checked", model.library, error.name)
         return None
-    whole = _differences(model.ours(a, b, "float32"), theirs)
+
+
+def _check(ours: Floats, theirs: Floats, found: tuple[list[str], list[str]], library: str) -> None:
+    whole = _differences(ours, theirs)
     if not float(whole.max()) <= TOLERANCE:  # NaN fails too
         worst = int(whole.argmax())
-        shown = (found[worst] if len(whole) == 2 * half else f"{a[worst]} | {b[worst]}")[:200]
+        a, b = found
+        shown = ([*a, *b][worst] if len(whole) == 2 * len(a) else f"{a[worst]} | {b[worst]}")[:200]
         raise ParityError(
-            f"differs from {model.library} by {whole.max():.1e}, allowed {TOLERANCE:.0e}, on {shown!r}: the folder has "
-            "a setting that is not read here"
+            f"differs from {library} by {whole.max():.1e}, allowed {TOLERANCE:.0e}, on {shown!r}: the folder has a "
+            "setting that is not read here"
         )
-    ours = model.ours(a, b, storage)
+
+
+def _check_alone(model: PublishedModel, whole: Floats, found: tuple[list[str], list[str]]) -> None:
+    """Whether an answer is the same alone and among others."""
+    step = max(1, len(found[0]) // _ALONE)
+    for i in range(0, len(found[0]), step):
+        alone = answers(model, found[0][i : i + 1], found[1][i : i + 1])
+        among = whole[[i, len(found[0]) + i]] if len(whole) == 2 * len(found[0]) else whole[i : i + 1]
+        if not (most := float(_differences(alone, among).max())) <= TOLERANCE:
+            raise ParityError(
+                f"an answer differs by {most:.1e} with the other texts of a batch: a graph that rounds activations "
+                "(dynamic int8) is not served"
+            )
+
+
+def _parity(library: str, whole: Floats, kept: Floats, theirs: Floats, manifest: Manifest) -> Parity:
     cosine = None
-    if len(ours) == 2 * half:
-        lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
+    if manifest.encoder is not None:
+        lengths = np.linalg.norm(kept, axis=1) * np.linalg.norm(theirs, axis=1)
         known = lengths > 0
-        cosine = float(((ours * theirs).sum(axis=1)[known] / lengths[known]).min())
-    name = _with_version(model.library)
-    return Parity(name, 2 * half, float(whole.max()), float(_differences(ours, theirs).max()), cosine)
+        cosine = float(((kept * theirs).sum(axis=1)[known] / lengths[known]).min())
+    float32, stored = float(_differences(whole, theirs).max()), float(_differences(kept, theirs).max())
+    return Parity(_with_version(library), len(theirs), float32, stored, cosine)
+
+
+def _said(parity: Parity | None, storage: Storage) -> str:
+    return "not checked: its library is not installed" if parity is None else parity.sentence(storage)
 
 
 def _differences(ours: Floats, theirs: Floats) -> Floats:
@@ -218,6 +241,10 @@ def _differences(ours: Floats, theirs: Floats) -> Floats:
     if ours.shape != theirs.shape:
         raise ParityError(f"answers have shape {ours.shape}, the library's {theirs.shape}")
     return np.asarray((np.abs(ours - theirs) / np.maximum(1.0, np.abs(theirs))).max(axis=1))
+
+
+def _calibration(labelled: Labelled | None) -> str:
+    return "none: scores are uncalibrated" if labelled is None else f"on {labelled.name}, {len(labelled.pairs)} pairs"
 
 
 def _with_version(package: str) -> str:
@@ -232,23 +259,17 @@ def _assemble(
     fields: dict[str, Any],
     facts: Facts,
     source: Path,
-    said: Description,
     command: str | None,
     storage: Storage,
     labelled: Labelled | None,
-    parity: Parity | None,
 ) -> Manifest:
     """The manifest of what was written into a folder; `finish` adds what it still lacks."""
     name = source.resolve().name
-    calibration = (
-        "none: scores are uncalibrated" if labelled is None else f"{labelled.name}, {len(labelled.pairs)} pairs"
-    )
     settings: dict[str, JsonValue] = {
         "imported": name,
         "storage": storage,
         "architecture": facts.settings,
-        "calibration": calibration,
-        "parity": "not checked: its library is not installed" if parity is None else parity.sentence(storage),
+        "calibration": _calibration(labelled),
         "notes": list(facts.notes),
     }
     data = [
@@ -266,21 +287,21 @@ def _assemble(
                 name=labelled.name,
                 use="calibration of the score",
                 rows=len(labelled.pairs),
-                licence="not stated",
-                source="a local file",
+                licence=labelled.licence,
+                source=labelled.source,
             )
         )
     uncalibrated = "; its scores are uncalibrated" if labelled is None else ""
     return assemble(
         folder,
         fields,
-        title=said.title or f"{name}: {facts.what}, imported{uncalibrated}",
-        architecture=said.architecture or facts.architecture,
-        training_data=said.training_data or tuple(data),
+        title=f"{name}: {facts.what}, imported{uncalibrated}",
+        architecture=facts.architecture,
+        training_data=data,
         provenance=Provenance(
             created=datetime.now(UTC).date(),
             recipe=settings,
-            commands=(command or f"python -m workbench import {name} --id {folder.name} --storage {storage}",),
+            commands=(command or f"python -m workbench import {name} --id {folder.name}",),
             seed=0,
             environment=environment(),
         ),
@@ -313,7 +334,7 @@ def assemble(
         title=title,
         architecture=architecture,
         golden=GOLDEN,
-        files=files_of(folder) | rest.pop("shared"),
+        files=files_of(folder) | rest.pop("shared", {}),
         fingerprint="0" * 64,
         training_data=tuple(training_data),
         figures=(),

@@ -3,22 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import nn
 
-from contract.manifest import SimilarityTask
-from contract.padding import pad
-from contract.wordpiece import WordPiece
+from contract.manifest import EntailmentLabel, Prompts, SimilarityTask
 from training.pairs import Pair
-from training.words.storage import Storage
 
 Floats = npt.NDArray[np.float64]
-BATCH = 64
+Storage = Literal["float32", "int8"]  # of the weights
 COSINE = SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)  # without a calibration
+LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = get_args(EntailmentLabel)
+NO_PROMPTS = Prompts()
 
 
 @dataclass(frozen=True)
@@ -26,8 +23,10 @@ class Labelled:
     """Pairs to calibrate on."""
 
     pairs: Sequence[Pair]
-    scale: tuple[float, float]  # lowest and highest score there can be
+    scale: tuple[float, float] | None  # lowest and highest score there can be; None: 0 and 1, and no rating is shown
     name: str  # of the file
+    licence: str = "not stated"
+    source: str = "a local file"
 
 
 class Facts(NamedTuple):
@@ -44,19 +43,7 @@ class ImportedModel(Protocol):
 
     @property
     def library(self) -> str:
-        """The package that can answer with the same folder."""
-
-    @property
-    def storages(self) -> tuple[Storage, ...]:
-        """How its weights can be stored; the first is the default."""
-
-    @property
-    def tokenizer(self) -> Path:
-        """Its `tokenizer.json`."""
-
-    @property
-    def max_tokens(self) -> int:
-        """Most tokens of a text."""
+        """The package that answers with the same folder."""
 
     @property
     def label(self) -> str | None:
@@ -66,23 +53,10 @@ class ImportedModel(Protocol):
     def facts(self) -> Facts:
         """What is said of it."""
 
-    def ours(self, a: Sequence[str], b: Sequence[str], storage: Storage) -> Floats:
-        """Our answers about n pairs with weights stored like that: embeddings of a and of b [2 n, D], or outputs
-        [n, K]."""
-
     def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
-        """The library's own answers; ModuleNotFoundError: it is not installed."""
+        """The library's own answers about n pairs: embeddings of a, as queries, and of b, as passages [2 n, D], or the
+        outputs that its graph has [n, K]; ModuleNotFoundError: it is not installed."""
 
-    def write(self, folder: Path, model_id: str, storage: Storage, labelled: Labelled | None) -> dict[str, Any]:
-        """Export into a folder; returns the fields of the manifest."""
-
-
-@torch.no_grad()
-def embeddings(encoder: nn.Module, tokenizer: WordPiece, texts: Sequence[str], max_tokens: int) -> Floats:
-    """A module's embeddings of n texts [n, D]."""
-    ids = [tokenizer.encode(text, max_tokens).ids for text in texts]
-    found = []
-    for start in range(0, len(ids), BATCH):
-        input_ids, lengths = pad(ids[start : start + BATCH])
-        found.append(encoder(torch.from_numpy(input_ids), torch.from_numpy(lengths)).double().numpy())
-    return np.concatenate(found)
+    def write(self, folder: Path, model_id: str, storage: Storage, temperature: float = 1.0) -> dict[str, Any]:
+        """Write graphs and tokenizer into a folder; returns the fields of the manifest. Logits of entailment are
+        divided by the temperature."""

@@ -13,7 +13,7 @@ from contract.graph import ENCODER
 from contract.scoring import Embeddings
 from contract.tensors import load_tensors, tensors_of
 from contract.tokenizer import Tokenizer
-from training.publishing.export import rename_values
+from training.publishing.graphs import rename_values
 from training.publishing.runtime import PublishedModel
 from workbench.save_as.static import SaveRefused
 from workbench.save_as.vocabulary import PAD, vocabulary_of

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contract.scoring import similarity
-from contract.wordpiece import AnyTokenizer
+from contract.subwords import AnyTokenizer
 from semblance.threshold.own_pairs import Fault, Kind, OwnPairs, PairsError
 from training.objectives.parts.batches import Indices
 from training.objectives.parts.nearest import near_neighbours

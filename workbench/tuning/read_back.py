@@ -18,8 +18,8 @@ import torch
 from torch import nn
 
 from contract.manifest import MANIFEST_NAME, Manifest
+from contract.subwords import AnyTokenizer, load_tokenizer
 from contract.tensors import load_tensors
-from contract.wordpiece import AnyTokenizer, load_tokenizer
 from training.architectures import (
     ArchitectureConfig,
     DANConfig,
@@ -38,7 +38,8 @@ from training.architectures.models import InteractionModel
 from training.architectures.parts.heads import PairHead
 from training.architectures.parts.layers import width
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
-from training.publishing.export import export_encoder, export_pair, graphs_in
+from training.publishing.export import export_encoder, export_pair
+from training.publishing.graphs import graphs_in
 from training.words.storage import Float16Embedding, Int8Embedding, Storage, stored
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
@@ -54,6 +55,8 @@ _REASONS = {
     "cross_encoder": "it has a head for each of several tasks, and tuning one would move the others",
     "pwim_tasks": "it has a head for each of several tasks, and tuning one would move the others",
     "bert_pair": "it was imported, and its pooler is not read back",
+    "transformer_encoder": "it was imported as a graph, whose layers are not known here",
+    "transformer_pair": "it was imported as a graph, whose layers are not known here",
     "static_mean": "it was imported, and its table is not read back",
     "onnx_encoder": "it was imported as a graph, whose layers are not known here",
 }

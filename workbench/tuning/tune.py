@@ -20,7 +20,7 @@ from training.objectives.metrics import calibration_error
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from training.pairs import Pair
-from training.publishing.publish import environment, finish, place_for
+from training.publishing.folders import environment, finish, place_for
 from training.publishing.runtime import PublishedModel
 from training.runs.folder import RecipeChangedError
 from training.runs.loop import Result, train

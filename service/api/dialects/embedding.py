@@ -6,6 +6,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from contract.manifest import Role
 from service.api.dialects.fields import ForeignRequest, ModelName
 from service.api.dialects.reranking import ApiVersion, Tokens
 from service.api.dialects.scoring import Cutting, Embedded, Scoring, Texts
@@ -14,6 +15,7 @@ from service.observe.logs import REQUEST_ID
 from service.schemas import Text, TextList
 
 EmbeddingType = Literal["float", "base64"]
+_ROLES: dict[str, Role] = {"search_query": "query", "search_document": "passage"}
 _Types = Annotated[list[EmbeddingType], Field(min_length=1, max_length=2, fail_fast=True)]
 
 
@@ -26,7 +28,7 @@ class CohereEmbedV1Request(ForeignRequest):
 
     texts: TextList | None = None
     model: ModelName = None
-    input_type: str | None = Field(None, description='only "image" is refused: the models here have no prompts')
+    input_type: str | None = Field(None, description="search_query, search_document: with the model's prompt for it")
     embedding_types: _Types | None = None
     truncate: Literal["NONE", "START", "END"] | None = Field("END", description="null, as LangChain sends it: END")
     output_dimension: int | None = Field(None, ge=1, description="the model's own number, if given")
@@ -150,7 +152,8 @@ async def embed_v2(scoring: Scoring, request: CohereEmbedV2Request) -> tuple[str
 
 async def _embed(scoring: Scoring, request: CohereEmbedV1Request, texts: Texts) -> Embedded:
     scoring.limits.check_count(texts.where(0).partition(".")[0], len(texts.texts), "max_sentences")
-    return await scoring.embed(request.model, texts, unit=True, dimensions=request.output_dimension)
+    role = _ROLES.get(request.input_type or "", "text")
+    return await scoring.embed(request.model, texts, unit=True, dimensions=request.output_dimension, role=role)
 
 
 def _by_type(found: Embedded, texts: Texts, types: list[EmbeddingType], version: str) -> EmbedByTypeResponse:

@@ -69,7 +69,7 @@ def operations(scoring: Scoring) -> list[Operation]:
 
     async def read_pairs(
         scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
-    ) -> tuple[list[Encoded], list[Encoded]]:
+    ) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
         """Read both texts of each pair, after a check of their lengths; `names` are the fields that hold them."""
         texts = [pair[name] for pair in pairs for name in names]
 
@@ -78,7 +78,7 @@ def operations(scoring: Scoring) -> list[Operation]:
 
         limits.check_texts(texts, field_of)
         sentences = await scorer.read(texts, field_of)
-        return sentences[::2], sentences[1::2]
+        return scorer.fit(sentences[::2], sentences[1::2])
 
     async def similarity(request: SimilarityRequest) -> tuple[str, SimilarityResponse]:
         limits.check_count("pairs", len(request.pairs), "max_pairs")
@@ -190,7 +190,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         limits.check_count("sentences", len(request.sentences), "max_sentences")
         scorer = await registry.pick_encoder(request.model or defaults["/embed"])
         limits.check_texts(request.sentences, field_of)
-        sentences = await scorer.read(request.sentences, field_of)
+        sentences = await scorer.read(request.sentences, field_of, role=request.role)
         matrix, computed = await scorer.embed(sentences)
         answer: EmbedResponse = {
             "model": scorer.id,

@@ -5,10 +5,12 @@ They use the same registry, scorers, limits and metrics as our own routes.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
+from contract.manifest import Role
 from contract.scoring import Embeddings
 from contract.tokenizer import Encoded
 from service.api.labelling import Fields, own_labels, with_labels
@@ -173,11 +175,12 @@ class Scoring:
             RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
         """
         scorer = await self.service.registry.pick(self.resolve(model, route), "similarity")
-        reading = await self._read(scorer, a, b)
+        ranks = route == "/rank"
+        reading = await self._read(scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
         left, right = reading.groups
         if len(left) == 1:
             left = left * len(right)
-        task = scorer.manifest.ranking_task if route == "/rank" else "similarity"
+        task = scorer.manifest.ranking_task if ranks else "similarity"
         answer = await scorer.similarity(left, right, task)
         order: list[int] = np.argsort(-np.array(answer.raw), kind="stable").tolist()
         scores = answer.raw if raw else answer.score
@@ -223,34 +226,37 @@ class Scoring:
         answer = await with_labels(self.limits, scorer, text, labels, template, multi_label=multi_label, fields=fields)
         return scorer.name, answer["results"][0]["probabilities"]
 
-    async def embed(self, model: str | None, texts: Texts, *, unit: bool, dimensions: int | None) -> Embedded:
+    async def embed(
+        self, model: str | None, texts: Texts, *, unit: bool, dimensions: int | None, role: Role = "text"
+    ) -> Embedded:
         """Embed texts.
 
         Args:
             model: the client's name for it.
             texts: at least one.
             unit: whether to divide each embedding by its length.
-            dimensions: the number that the client wants, if any.
+            dimensions: the number that the client wants, if any: the model's own, or one to which it may be cut.
+            role: what the texts are for.
 
         Raises:
             InvalidRequest: the model has another number of dimensions.
             RequestError: as `compare`.
         """
         scorer = await self.service.registry.pick_encoder(self.resolve(model, "/embed"))
-        dim = scorer.manifest.dim
-        if dimensions not in (None, dim):
-            raise InvalidRequest(
-                f"model {scorer.id} has {dim} dimensions, and no others", field="dimensions", limit=dim
-            )
-        reading = await self._read(scorer, texts)
+        dim, shorter = scorer.manifest.dim, scorer.manifest.dimensions
+        if dimensions not in (None, dim, *shorter):
+            others = f"also {', '.join(map(str, shorter))}" if shorter else "and no others"
+            raise InvalidRequest(f"model {scorer.id} has {dim} dimensions, {others}", field="dimensions", limit=dim)
+        reading = await self._read(scorer, texts, roles=(role,))
         embeddings, _ = await scorer.embed(reading.groups[0])
+        embeddings = embeddings[:, :dimensions]
         if unit:
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
             lengths[lengths == 0] = 1  # zeros stay zeros
             embeddings = np.asarray(embeddings / lengths, np.float32)
         return Embedded(scorer.id, scorer.name, embeddings, reading.tokens, reading.warnings)
 
-    async def _read(self, scorer: Scorer, *groups: Texts) -> Reading:
+    async def _read(self, scorer: Scorer, *groups: Texts, roles: Sequence[Role] = ("text", "text")) -> Reading:
         for group in groups:
             self.limits.check_texts(group.texts, group.where)
         places = [(group, i) for group in groups for i in range(len(group.texts))]
@@ -259,7 +265,11 @@ class Scoring:
             group, i = places[place]
             return group.where(i)
 
-        found = iter(await scorer.read([group.texts[i] for group, i in places], where))
+        if scorer.manifest.prompts is None:
+            found = iter(await scorer.read([group.texts[i] for group, i in places], where))
+        else:
+            each = [await scorer.read(g.texts, g.where, role=role) for g, role in zip(groups, roles, strict=False)]
+            found = chain.from_iterable(each)
         read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
         sentences = [sentence for group in read for sentence in group]
         warnings = [

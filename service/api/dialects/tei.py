@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from contract.manifest import Manifest
+from contract.manifest import Manifest, Role
 from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, OnePairOrMany
 from service.api.dialects.scoring import Cutting, Scoring, Texts
 from service.api.family import Family, full_message
@@ -28,11 +28,13 @@ from service.errors import (
     TookTooLong,
     TooLarge,
     Unauthorized,
+    quote,
 )
 from service.models.model import Model
 from service.schemas import Text
 from service.version import version
 
+_ROLES: dict[str, Role] = {"query": "query", "passage": "passage", "document": "passage", "text": "text"}  # of prompts
 _ERROR_TYPES: dict[type[RequestError], str] = {
     EmptyText: "Empty",
     Overloaded: "Overloaded",
@@ -173,6 +175,17 @@ def operations(scoring: Scoring) -> list[Operation]:
         """The model that is asked for. Clients may send a name of the hub, which TEI ignores: ours have no slash."""
         return None if name is not None and "/" in name and name not in scoring.aliases else name
 
+    def role_of(prompt: str | None, name: str | None) -> Role:
+        """What the texts are for by the name of their prompt."""
+        if prompt is None:
+            return "text"
+        model = scoring.service.registry.choose(scoring.resolve(name, "/embed"), "embedding")
+        if model.manifest.prompts is None:
+            raise InvalidRequest(f"model {model.release.name} has no prompts", field="prompt_name")
+        if prompt not in _ROLES:
+            raise InvalidRequest(f"prompts are {', '.join(_ROLES)}, not {quote(prompt)}", field="prompt_name")
+        return _ROLES[prompt]
+
     async def tei_rerank(request: TeiRerankRequest) -> tuple[str, list[TeiRank]]:
         scoring.limits.check_count("texts", len(request.texts), "max_candidates")
         found = await scoring.compare(
@@ -202,7 +215,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         return model, predictions[0] if one else predictions
 
     async def tei_embed(request: TeiEmbedRequest) -> tuple[str, list[list[float]]]:
-        _no_prompts(request.prompt_name, "prompt_name")
+        role = role_of(request.prompt_name, known(request.model))
         if isinstance(request.inputs, list):
             scoring.limits.check_count("inputs", len(request.inputs), "max_sentences")
         found = await scoring.embed(
@@ -210,11 +223,13 @@ def operations(scoring: Scoring) -> list[Operation]:
             Texts.of("inputs", request.inputs, request.cutting),
             unit=request.normalize,
             dimensions=request.dimensions,
+            role=role,
         )
         return found.name, found.embeddings.tolist()
 
     async def tei_similarity(request: TeiSimilarityRequest) -> tuple[str, list[float]]:
-        _no_prompts(request.parameters.prompt_name, "parameters.prompt_name")
+        if request.parameters.prompt_name is not None:
+            raise InvalidRequest("both texts of a similarity have one prompt", field="parameters.prompt_name")
         inputs, cutting = request.inputs, request.parameters.cutting
         scoring.limits.check_count("inputs.sentences", len(inputs.sentences), "max_pairs")
         found = await scoring.compare(
@@ -252,11 +267,6 @@ def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> lis
         {"score": math.log(max(value, sys.float_info.min)) if raw else value, "label": label}
         for label, value in best_first
     ]
-
-
-def _no_prompts(name: str | None, field: str) -> None:
-    if name is not None:
-        raise InvalidRequest("the models here have no prompts", field=field)
 
 
 def _info(model: Model, scoring: Scoring, release: str) -> TeiInfo:

@@ -16,9 +16,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contract.manifest import Manifest
+from contract.subwords import AnyTokenizer, load_tokenizer
 from contract.text import split_words
 from contract.tokenizer import Encoded
-from contract.wordpiece import AnyTokenizer, load_tokenizer
 from tests import fakes
 from tests.effort import EFFORT, looking
 from tests.service.conftest import Ask, ServeAside

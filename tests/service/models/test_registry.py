@@ -15,8 +15,8 @@ from contract.errors import ArtifactError
 from contract.golden import GoldenPair
 from contract.graph import ENCODER, PAIR
 from contract.manifest import SHARED_NAME, Manifest, SimilarityTask
+from contract.subwords import load_tokenizer
 from contract.tensors import _load as load
-from contract.wordpiece import load_tokenizer
 from service.app import create_app
 from service.compute.session import CPU, open_session, provider_order
 from service.errors import ProviderError, StartupError

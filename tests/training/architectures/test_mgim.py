@@ -17,7 +17,8 @@ from training.architectures.parts.layers import WordEmbedding
 from training.architectures.parts.recurrent import LSTM
 from training.objectives.parts.losses import kl_to_target, sparse_target
 from training.publishing.export import export_explanation, export_pair
-from training.publishing.parity import ParityError, check_explanation, check_pair
+from training.publishing.graphs import ParityError
+from training.publishing.parity import check_explanation, check_pair
 
 PRINTED = MGIMConfig(hidden=5)
 DEPARTURES = replace(PRINTED, comparison=True, first_word=True, copied_start=True)

@@ -19,7 +19,7 @@ from training.architectures.pwim import CHANNELS, PWIM
 from training.publishing.families import tasks
 from training.publishing.families.heads import HeadCalibrations, Heads, served_heads
 from training.publishing.families.words import embedding
-from training.publishing.publish import finish
+from training.publishing.folders import finish
 from training.publishing.runtime import PublishedModel
 from training.recipes import find
 from training.recipes.recipe import Publication

@@ -8,7 +8,8 @@ import torch
 from tests import toys
 from training.architectures import GRANConfig
 from training.publishing.export import export_tokens
-from training.publishing.parity import ParityError, check_tokens
+from training.publishing.graphs import ParityError
+from training.publishing.parity import check_tokens
 
 WITH = (
     GRANConfig(),

@@ -146,11 +146,11 @@ REAL = (
 def test_the_bi_encoder_is_all_minilm_l6_v2(published: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
-    from contract.wordpiece import WordPiece
+    from contract.subwords import Subwords
 
     model = SentenceBERT(SentenceBERTConfig()).eval()
     load_weights(model.bert, published)
-    tokenizer = WordPiece.load(published / "tokenizer.json")
+    tokenizer = Subwords.load(published / "tokenizer.json")
     ids, lengths = pad([tokenizer.encode(text, 128).ids for text in REAL])
     with torch.no_grad():
         found = model(torch.from_numpy(ids), torch.from_numpy(lengths)).numpy()
@@ -161,11 +161,11 @@ def test_the_bi_encoder_is_all_minilm_l6_v2(published: Path) -> None:
 def test_the_cross_encoder_reads_a_pair_as_transformers_do(published: Path) -> None:
     from transformers import AutoModel, AutoTokenizer
 
-    from contract.wordpiece import WordPiece
+    from contract.subwords import Subwords
 
     model = CrossEncoder(CrossEncoderConfig()).eval()
     load_weights(model.bert, published)
-    tokenizer = WordPiece.load(published / "tokenizer.json")
+    tokenizer = Subwords.load(published / "tokenizer.json")
     sides = []
     for texts in (REAL[:2], REAL[2:]):
         ids, lengths = pad([tokenizer.encode(text, 128).ids for text in texts])

@@ -24,7 +24,7 @@ from training.publishing.families.blending import fit_blend
 from training.publishing.families.heads import HeadCalibrations
 from training.publishing.families.tasks import write_folder
 from training.publishing.families.transformer import Blended
-from training.publishing.publish import files_of
+from training.publishing.folders import files_of
 from training.recipes import find
 from training.recipes.recipe import Recipe
 from training.runs.folder import WEIGHTS_NAME, RunMissing, run_folder

@@ -19,7 +19,7 @@ from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseCon
 from training.publishing import publish
 from training.publishing.families import interaction
 from training.publishing.figures import FigureFile
-from training.publishing.parity import ParityError
+from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule

@@ -19,7 +19,7 @@ from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.pairs import Pair
 from training.publishing import figures, publish
 from training.publishing.families import siamese
-from training.publishing.parity import ParityError
+from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule

@@ -25,7 +25,7 @@ from training.objectives.supervised import LABELS
 from training.publishing.families import siamese
 from training.publishing.families.interaction import similarity_of, write_graphs
 from training.publishing.families.transformer import write_encoder
-from training.publishing.publish import finish
+from training.publishing.folders import finish
 from training.sources.credits import TEACHER
 from training.words.storage import stored
 from workbench.imports.folder import assemble

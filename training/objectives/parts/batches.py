@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from contract.padding import PADDING_ID
+from contract.subwords import AnyTokenizer
 from contract.text import split_words
 from contract.tokenizer import Tokenizer
-from contract.wordpiece import AnyTokenizer
 from training.pairs import Pair
 
 Indices = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from contract.golden import GOLDEN_TEXTS
 from contract.golden import TOLERANCE as GOLDEN_TOLERANCE
 from contract.manifest import Explanation, Manifest, SimilarityTask
 from contract.padding import pad
-from contract.wordpiece import AnyTokenizer
+from contract.subwords import AnyTokenizer
 from training.architectures import MGIM, PWIM, MGIMConfig, PWIMConfig
 from training.architectures.models import InteractionModel
 from training.objectives.pairwise import YES_OR_NO, PairwiseConfig

@@ -12,7 +12,7 @@ from torch import nn
 from contract.calibration import Calibration
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import ClassificationTask, EntailmentTask, Manifest, SimilarityTask
-from contract.wordpiece import AnyTokenizer
+from contract.subwords import AnyTokenizer
 from training.architectures import GRAN, ProjectionConfig, WordAveragingConfig
 from training.architectures.models import SiameseModel, output_dim
 from training.corpora.readers import sick, sts

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from contract.errors import TokenizerError
 from contract.manifest import FileEntry, Limits, SimilarityTask
-from contract.wordpiece import WordPiece
+from contract.subwords import Subwords
 from training.architectures.transformer import BERT, CrossEncoder, SentenceBERT
 from training.publishing.export import export_encoder, export_pair
 from training.publishing.families.heads import Columns, HeadCalibrations, Heads, task_fields
@@ -241,8 +241,8 @@ def _with_words_of(blend: Blend, model: CrossEncoder, kept: CrossEncoder) -> Ble
     return replace(blend, encoder=encoder)
 
 
-def _tokenizer(path: Path, bert: BERT) -> WordPiece:
-    wordpiece = WordPiece.load(path)
+def _tokenizer(path: Path, bert: BERT) -> Subwords:
+    wordpiece = Subwords.load(path)
     if len(wordpiece) != bert.config.vocabulary:
         raise TokenizerError(f"{path}: {len(wordpiece)} ids, the model has {bert.config.vocabulary} words")
     return wordpiece
@@ -252,7 +252,7 @@ def _words(bert: BERT, prefix: str) -> Arrays:
     return arrays_of(bert.words, prefix)
 
 
-def _write_shared(arrays: Arrays, wordpiece: WordPiece, folder: Path) -> OutsideWords:
+def _write_shared(arrays: Arrays, wordpiece: Subwords, folder: Path) -> OutsideWords:
     """Words and tokenizer among the shared files: every model of these words has the same."""
     wordpiece.save(folder / TOKENIZER)
     tensors = {name: f"words.{name.rpartition('.')[2]}.npy" for name in arrays}

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from contract.manifest import FileEntry
-from contract.wordpiece import AnyTokenizer
+from contract.subwords import AnyTokenizer
 from training.publishing.shared_files import share
 from training.recipes import find
 from training.recipes.recipe import Recipe

@@ -17,7 +17,8 @@ from training.architectures import LSTMConfig, RNNConfig
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.parts.recurrent import LSTM, RNN, Steps
 from training.publishing.export import export_encoder
-from training.publishing.parity import ParityError, check_encoder
+from training.publishing.graphs import ParityError
+from training.publishing.parity import check_encoder
 
 Vector = np.ndarray
 LENGTHS = torch.tensor([3, 6, 1, 6, 2])

@@ -1,0 +1,135 @@
+"""Every family that docs/own-model.md names: tiny random models of transformers, imported, served, and asked; the
+answers are those of transformers itself."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from service.app import create_app
+from service.settings import Settings
+from tests.workbench import foreign
+from workbench.imports.folder import import_model
+
+pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
+
+pytestmark = [
+    pytest.mark.timeout(1500),
+    pytest.mark.filterwarnings("ignore"),  # of the other libraries
+    pytest.mark.slow,
+]
+A = ("the cat sat on the sofa", "A man plays the guitar.", "Dog", "\U0001f600 zz the park, 123 n\u00e4ive \u732b")
+B = ("a cat sleeps", "the woman plays the flute " * 30, "the big dog runs in the park", "the cat")
+POOLING = {"qwen3": "lasttoken", "roberta": "cls"}  # of the others the mean
+
+
+@contextmanager
+def served(root: Path) -> Iterator[TestClient]:
+    with TestClient(create_app(Settings(models_dir=root))) as client:
+        yield client
+
+
+def embedded(folder: Path, texts: tuple[str, ...], prompt: str = "") -> np.ndarray:
+    """By the unmodified library."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), local_files_only=True, device="cpu")
+    return np.asarray(model.encode(list(texts), prompt=prompt))
+
+
+def logits(folder: Path, limit: int) -> np.ndarray:
+    """By transformers alone."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    read = tokenizer(list(A), list(B), padding=True, truncation=True, max_length=limit, return_tensors="pt")
+    with torch.no_grad():
+        return model(**read).logits.double().numpy()
+
+
+@pytest.mark.parametrize("family", foreign.FAMILIES)
+def test_an_encoder_answers_as_its_library(family: str, tmp_path: Path) -> None:
+    folder = foreign.encoder(tmp_path / family, family, POOLING.get(family, "mean"))
+    done = import_model(folder, "taken", tmp_path / "models")
+    assert done.parity is not None
+    assert done.parity.float32 < 1e-4
+    a, b = embedded(folder, A), embedded(folder, B)
+    cosines = (a * b).sum(axis=1)
+    assert np.ptp(cosines) > 0.02  # there is something to agree on
+    with served(tmp_path / "models") as client:
+        found = client.post("/embed", json={"sentences": [*A, *B]}).json()
+        assert np.array(found["embeddings"]) == pytest.approx(np.concatenate([a, b]), abs=1e-4)
+        assert found["truncated"] == [False] * 5 + [True, False, False]
+        for x, y, cosine in zip(A, B, cosines, strict=True):  # alone; above in a batch
+            answer = client.post("/similarity", json={"pairs": [{"a": x, "b": y}]}).json()
+            assert answer["results"][0]["raw_score"] == pytest.approx(cosine, abs=1e-4)
+        answer = client.post("/rank", json={"query": A[0], "candidates": B}).json()
+        assert [each["index"] for each in answer["results"]] == np.argsort(-(b @ a[0])).tolist()
+        openai = client.post("/v1/embeddings", json={"input": list(A), "model": "taken"}).json()
+        assert np.array([each["embedding"] for each in openai["data"]]) == pytest.approx(a, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta", "modernbert"])
+def test_a_reranker_answers_as_transformers(family: str, tmp_path: Path) -> None:
+    folder = foreign.transformer(tmp_path / family, family, ["score"])
+    done = import_model(folder, "taken", tmp_path / "models")
+    assert done.parity is not None
+    expected = logits(folder, 64)[:, 0]
+    with served(tmp_path / "models") as client:
+        for x, y, value in zip(A, B, expected, strict=True):
+            (found,) = client.post("/rank", json={"query": x, "candidates": [y]}).json()["results"]
+            assert found["raw_score"] == pytest.approx(value, abs=1e-4)
+            assert found["score"] == pytest.approx(1 / (1 + np.exp(-value)), abs=1e-4)
+        answer = client.post("/rank", json={"query": A[1], "candidates": B}).json()
+        assert answer["truncated"]["candidates"] == [1]  # the longer of both texts is cut, as transformers does
+        cohere = client.post("/v2/rerank", json={"query": A[1], "documents": list(B), "model": "taken"}).json()
+        assert [each["index"] for each in cohere["results"]] == [each["index"] for each in answer["results"]]
+
+
+@pytest.mark.parametrize("family", ["roberta", "deberta-v2"])
+def test_an_entailment_model_answers_as_transformers_in_its_own_order_of_labels(family: str, tmp_path: Path) -> None:
+    names = ["contradiction", "Entailment", "neutral"]
+    folder = foreign.transformer(tmp_path / family, family, names)
+    import_model(folder, "taken", tmp_path / "models")
+    raw = np.exp(logits(folder, 64))
+    expected = raw / raw.sum(axis=1, keepdims=True)
+    with served(tmp_path / "models") as client:
+        pairs = [{"premise": a, "hypothesis": b} for a, b in zip(A, B, strict=True)]
+        found = client.post("/entailment", json={"pairs": pairs}).json()["results"]
+    for each, row in zip(found, expected, strict=True):
+        named = dict(zip(map(str.lower, names), row, strict=True))
+        assert each["probabilities"] == pytest.approx(named, abs=1e-4)
+
+
+def test_queries_and_candidates_get_their_own_prompts(tmp_path: Path) -> None:
+    prompts = {"query": "the man: ", "document": "the park: "}
+    folder = foreign.encoder(tmp_path / "mine", prompts=prompts)
+    foreign.changed(folder / "config.json", matryoshka_dimensions=[8, 16, 24])
+    import_model(folder, "taken", tmp_path / "models")
+    texts = (*A[:3], B[0])
+    plain, query, passages = (embedded(folder, texts, prompt) for prompt in ("", *prompts.values()))
+    assert np.abs(plain - query).max() > 0.05
+    with served(tmp_path / "models") as client:
+        found = client.post("/rank", json={"query": texts[0], "candidates": texts}).json()["results"]
+        by_place = {each["index"]: each["raw_score"] for each in found}
+        assert [by_place[i] for i in range(4)] == pytest.approx(passages @ query[0], abs=1e-4)
+        for role, expected in (("text", plain), ("query", query), ("passage", passages)):
+            answer = client.post("/embed", json={"sentences": texts, "role": role}).json()
+            assert np.array(answer["embeddings"]) == pytest.approx(expected, abs=1e-4)
+        body = {"texts": texts, "model": "taken", "embedding_types": ["float"], "input_type": "search_query"}
+        cohere = client.post("/v2/embed", json=body).json()
+        assert np.array(cohere["embeddings"]["float"]) == pytest.approx(query, abs=1e-4)
+        tei = client.post("/embed", json={"inputs": list(texts), "prompt_name": "document"}).json()
+        assert np.array(tei) == pytest.approx(passages, abs=1e-4)
+        short = client.post("/v1/embeddings", json={"input": list(texts), "model": "taken", "dimensions": 8}).json()
+        cut = plain[:, :8] / np.linalg.norm(plain[:, :8], axis=1, keepdims=True)
+        assert np.array([each["embedding"] for each in short["data"]]) == pytest.approx(cut, abs=1e-4)
+        refused = client.post("/v1/embeddings", json={"input": "a", "model": "taken", "dimensions": 7})
+        assert "24 dimensions, also 8, 16" in refused.text
+        blank = client.post("/rank", json={"query": " \u200b", "candidates": ["a"]})
+        assert blank.status_code == 422

@@ -1,0 +1,71 @@
+"""ONNX graphs in memory: renamed, and cleaned of what exporters leave. Needs no torch."""
+
+from collections.abc import Iterator, Mapping
+
+from onnx import AttributeProto, GraphProto, ModelProto, helper
+
+from contract.graph import CONTRACT_VERSION
+
+
+class ParityError(Exception):
+    """A graph that differs from what it was made of; it is not published."""
+
+
+def clean(model: ModelProto, model_id: str) -> None:
+    """Remove the exporter's metadata (it contains local source paths) and what nothing reads, and name the model."""
+    del model.metadata_props[:]
+    for graph in graphs_in(model.graph):
+        for owner in (graph, *graph.node, *graph.input, *graph.output, *graph.value_info, *graph.initializer):
+            del owner.metadata_props[:]
+            owner.doc_string = ""
+        _merge_equal(graph)
+        _drop_unused(graph)
+    model.doc_string = ""
+    model.producer_name, model.producer_version = "semblance", ""
+    helper.set_model_props(model, {"semblance.model": model_id, "semblance.contract": str(CONTRACT_VERSION)})
+
+
+def graphs_in(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and the bodies of its loops."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                yield from graphs_in(attribute.g)
+
+
+def rename_values(graph: GraphProto, names: Mapping[str, str]) -> None:
+    """Give values other names wherever nodes, the bodies of loops too, read or write them, and to initializers."""
+    for each in graphs_in(graph):
+        for node in each.node:
+            for values in (node.input, node.output):
+                for i, name in enumerate(values):
+                    values[i] = names.get(name, name)
+        for tensor in each.initializer:
+            tensor.name = names.get(tensor.name, tensor.name)
+
+
+def _merge_equal(graph: GraphProto) -> None:
+    """Replace equal initializers by one: runtimes merge nodes only if all inputs are the same initializers.
+
+    A model that reads a pair in both orders would otherwise run each LSTM twice, as the exporter folds its biases
+    twice.
+    """
+    first: dict[bytes, str] = {}
+    renamed = {}
+    for tensor in graph.initializer:
+        name, tensor.name = tensor.name, ""
+        renamed[name] = first.setdefault(tensor.SerializeToString(deterministic=True), name)
+        tensor.name = name
+    for inner in graphs_in(graph):
+        for node in inner.node:
+            for i, name in enumerate(node.input):
+                node.input[i] = renamed.get(name, name)
+
+
+def _drop_unused(graph: GraphProto) -> None:
+    """Remove unused initializers; ONNX Runtime would warn about each."""
+    read = {name for each in graphs_in(graph) for node in each.node for name in node.input}
+    kept = [tensor for tensor in graph.initializer if tensor.name in read]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
