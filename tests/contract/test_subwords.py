@@ -125,7 +125,7 @@ def test_other_kinds_read_as_the_library_does(kind: str) -> None:
             assert list(found.ids) == expected[:limit]
             assert found.truncated == (len(expected) > limit)
     assert ours.encode(" \u200b\n", 5) == ((), 0, 0, False)
-    assert [ours.token(i).strip("\u2581 ") for i in ours.encode("the cat", 5).ids] == ["the", "cat"]
+    assert "".join(map(ours.token, ours.encode("the cat", 9).ids)).replace("\u2581", " ").strip() == "the cat"
 
 
 @pytest.mark.parametrize(("a", "b", "most"), [(3, 4, 9), (3, 9, 9), (9, 3, 9), (9, 9, 9), (20, 30, 7), (1, 20, 7)])

@@ -103,7 +103,6 @@ class BERT(nn.Module):
         if config.hidden % config.attention_heads:
             raise ValueError(f"{config.attention_heads} attention heads do not divide {config.hidden}")
         self.config = config
-        self.special = (CLS, SEP)  # ids of a vocabulary; that of imported weights may have others
         self.words = nn.Embedding(config.vocabulary, config.hidden)
         self.positions = nn.Embedding(config.positions, config.hidden)
         self.segments = nn.Embedding(2, config.hidden)
@@ -135,7 +134,7 @@ class SentenceBERT(nn.Module):
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1; with 2 more, no more than the positions) -> embeddings [B, H]."""
-        sequence = _join(self.bert.special, (input_ids_BT, lengths_B))
+        sequence = _join((input_ids_BT, lengths_B))
         pooled_BH = self._pooled(self.bert(*sequence).float(), sequence.real_BL)
         return nn.functional.normalize(pooled_BH, dim=-1) if self.config.normalise else pooled_BH
 
@@ -175,29 +174,9 @@ class CrossEncoder(nn.Module):
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
     ) -> Tensor:
         """What the heads read, float32 [B, 2 H]."""
-        sequence = _join(self.bert.special, (input_ids_a_BS, lengths_a_B), (input_ids_b_BT, lengths_b_B))
+        sequence = _join((input_ids_a_BS, lengths_a_B), (input_ids_b_BT, lengths_b_B))
         states_BLH = self.bert(*sequence).float()
         return torch.cat([states_BLH[:, 0], _mean(states_BLH, sequence.real_BL)], dim=-1)
-
-
-class ClassifiedPair(CrossEncoder):
-    """A cross-encoder as the Hugging Face library has it (BertForSequenceClassification): each head reads
-    tanh(W h + b) of the state h of [CLS] alone."""
-
-    def __init__(self, config: CrossEncoderConfig) -> None:
-        """Random weights."""
-        super().__init__(config)
-        hidden = config.bert.hidden
-        self.pooler = nn.Linear(hidden, hidden)
-        self.heads = nn.ModuleDict({name: nn.Linear(hidden, outputs) for name, outputs in config.heads.items()})
-        self.heads.apply(_start)
-
-    def features(
-        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
-    ) -> Tensor:
-        """What the heads read, float32 [B, H]."""
-        sequence = _join(self.bert.special, (input_ids_a_BS, lengths_a_B), (input_ids_b_BT, lengths_b_B))
-        return torch.tanh(self.pooler(self.bert(*sequence)[:, 0].float()))
 
 
 class _Sequence(NamedTuple):
@@ -209,22 +188,21 @@ class _Sequence(NamedTuple):
     real_BL: Tensor
 
 
-def _join(special: tuple[int, int], *sides: tuple[Tensor, Tensor]) -> _Sequence:
+def _join(*sides: tuple[Tensor, Tensor]) -> _Sequence:
     """(ids, lengths) of each sentence -> [CLS] a [SEP] b [SEP], with each sentence's padding where it was.
 
-    `special`: the ids of [CLS] and [SEP]. A position is that in the sequence without padding: attention knows no other
+    A position is that in the sequence without padding: attention knows no other
     order.
     """
-    cls, sep = special
     _, lengths_a = sides[0]
     column = torch.zeros_like(lengths_a)[:, None]
-    ids, positions, segments = [column + cls], [column], [column]
+    ids, positions, segments = [column + CLS], [column], [column]
     real = [column == 0]
     next_B1 = column + 1
     for segment, (ids_BT, lengths_B) in enumerate(sides):
         places_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device)[None, :]
         real_BT = places_BT < lengths_B[:, None]
-        ids += ids_BT, column + sep
+        ids += ids_BT, column + SEP
         positions += (next_B1 + places_BT) * real_BT, next_B1 + lengths_B[:, None]
         segments += torch.full_like(ids_BT, segment), column + segment
         real += real_BT, column == 0
@@ -286,26 +264,16 @@ def load_weights(bert: BERT, folder: Path) -> None:
         ValueError: a weight is missing, or has another shape.
         ModuleNotFoundError: the extra `distill` is not installed.
     """
-    found = read_weights(folder / "model.safetensors")
-    fill(bert, found, names_of(bert), folder / "model.safetensors")
-
-
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file by name; raises as `load_weights`."""
     try:
         from safetensors.torch import load_file
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("reading published weights needs the extra: pip install -e '.[distill]'") from error
+    path = folder / "model.safetensors"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
-    return load_file(path)
-
-
-def fill(module: nn.Module, found: Mapping[str, Tensor], names: Mapping[str, str], path: Path) -> None:
-    """Give a module the tensors `found` in the file `path`, whose `names` are by ours; raises as `load_weights`."""
-    weights: dict[str, Tensor] = {}
-    for name, parameter in module.state_dict().items():
-        theirs = names[name]
+    found, weights = load_file(path), {}
+    for name, parameter in bert.state_dict().items():
+        theirs = _their_name(name)
         if theirs not in found:
             raise ValueError(f"{path}: there is no {theirs}")
         if found[theirs].shape != parameter.shape:
@@ -313,12 +281,7 @@ def fill(module: nn.Module, found: Mapping[str, Tensor], names: Mapping[str, str
                 f"{path}: {theirs} has shape {list(found[theirs].shape)}, expected {list(parameter.shape)}"
             )
         weights[name] = found[theirs].float()
-    module.load_state_dict(weights)
-
-
-def names_of(bert: BERT, prefix: str = "") -> dict[str, str]:
-    """Our names of the encoder's weights -> those of the Hugging Face library, `prefix` before each."""
-    return {name: prefix + _their_name(name) for name in bert.state_dict()}
+    bert.load_state_dict(weights)
 
 
 def _their_name(name: str) -> str:

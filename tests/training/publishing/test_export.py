@@ -22,8 +22,8 @@ from training.publishing.export import (
     export_explanation,
     export_head,
     export_pair,
-    graphs_in,
 )
+from training.publishing.graphs import graphs_in
 from training.publishing.runtime import open_graph
 from training.words.storage import Int8Embedding
 

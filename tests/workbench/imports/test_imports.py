@@ -134,8 +134,11 @@ def test_int8_is_a_quarter_and_close(bert: Path, tmp_path: Path) -> None:
 
 WITHOUT_TORCH = """
 import sys
-for name in ("torch", "transformers", "sentence_transformers", "model2vec"):
-    sys.modules[name] = None
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers", "sentence_transformers", "model2vec"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
 from semblance.__main__ import main
 main()
 """
