@@ -46,8 +46,7 @@ def sample() -> Labelled:
     """The rated pairs that come with this package: for a cosine, which is no score by itself."""
     read = read_labelled(SAMPLE, None, (0.0, 5.0))
     pairs = [Pair(pair.a, pair.b, target=(pair.target or 0.0) / 5.0) for pair in read.pairs]
-    name = f"{len(pairs)} pairs that come with semblance"
-    return Labelled(pairs, None, name, "Apache-2.0", "workbench/imports/rated.csv")
+    return Labelled(pairs, None, "rated pairs that come with semblance", "Apache-2.0", "workbench/imports/rated.csv")
 
 
 def calibrated(folder: Path, manifest: Manifest, labelled: Labelled) -> Manifest:

@@ -45,10 +45,10 @@ class Parity:
 
     def sentence(self, storage: Storage) -> str:
         """What the manifest, the card and the command line say."""
-        as_stored = f"at most {self.stored:.1e} with {storage} weights"
+        as_stored = "" if storage == "float32" else f", at most {self.stored:.1e} with {storage} weights"
         cosine = "" if self.cosine is None else f" (cosine at least {self.cosine:.5f})"
         return (
-            f"{self.library}, {self.texts} texts: answers differ by at most {self.float32:.1e} with float32 weights, "
+            f"{self.library}, {self.texts} texts: answers differ by at most {self.float32:.1e} with float32 weights"
             f"{as_stored}{cosine}"
         )
 
