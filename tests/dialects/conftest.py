@@ -20,6 +20,7 @@ from tests.service.conftest import (  # noqa: F401  # fixtures
     NEEDED_SECONDS,
     anyio_backend,
     free_port,
+    lasting,
     models,
     models_and_labels,
     no_settings_from_outside,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Serve
+from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
 TEXTS = ["a man", "a dog sleeps"]
@@ -59,12 +59,11 @@ async def test_long_texts_are_cut_or_refused_as_truncate_says(serve: Serve) -> N
         ({"images": ["data:image/png;base64,AA"]}, "texts: expected at least one text"),
     ],
 )
-async def test_what_does_not_fit_is_refused(serve: Serve, body: dict[str, object], words: str) -> None:
-    async with serve() as client:
-        for path in ("/v1/embed", "/v2/embed"):
-            response = await client.post(path, json=body)
-            assert response.status_code == 400
-            assert words in response.json()["message"]
+async def test_what_does_not_fit_is_refused(lasting: Client, body: dict[str, object], words: str) -> None:
+    for path in ("/v1/embed", "/v2/embed"):
+        response = await lasting.post(path, json=body)
+        assert response.status_code == 400
+        assert words in response.json()["message"]
 
 
 @pytest.mark.parametrize(
@@ -76,9 +75,8 @@ async def test_what_does_not_fit_is_refused(serve: Serve, body: dict[str, object
         ([{"content": [{"type": "text", "text": " "}]}], "inputs.0.content.0.text: the text has no visible character"),
     ],
 )
-async def test_inputs_are_texts(serve: Serve, inputs: list[object], words: str) -> None:
-    async with serve() as client:
-        response = await client.post("/v2/embed", json={"inputs": inputs})
-        both = await client.post("/v2/embed", json={"inputs": inputs, "texts": ["x"]})
+async def test_inputs_are_texts(lasting: Client, inputs: list[object], words: str) -> None:
+    response = await lasting.post("/v2/embed", json={"inputs": inputs})
+    both = await lasting.post("/v2/embed", json={"inputs": inputs, "texts": ["x"]})
     assert response.status_code == both.status_code == 400
     assert words in response.json()["message"]

@@ -86,12 +86,11 @@ async def test_entailment_and_embeddings(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("shape", [[2], [2, 1], [1, 2], [1, 1, 2]])
-async def test_one_dimension_of_texts_may_be_said_in_several_ways(serve: Serve, shape: list[int]) -> None:
-    async with serve() as client:
-        for data in (["a man", "a dog"], [["a man"], ["a dog"]]):
-            body = {"inputs": [tensor("text", [], shape=shape, data=data)]}
-            response = await client.post(PATH, json=body)
-            assert arrays(response.json())["embedding"].shape == (2, fakes.DIM)
+async def test_one_dimension_of_texts_may_be_said_in_several_ways(lasting: Client, shape: list[int]) -> None:
+    for data in (["a man", "a dog"], [["a man"], ["a dog"]]):
+        body = {"inputs": [tensor("text", [], shape=shape, data=data)]}
+        response = await lasting.post(PATH, json=body)
+        assert arrays(response.json())["embedding"].shape == (2, fakes.DIM)
 
 
 async def test_bytes_in_and_bytes_out_are_the_same_numbers(serve: Serve) -> None:
@@ -160,9 +159,8 @@ BYTES = {"name": "text", "datatype": "BYTES", "shape": [1], "parameters": {"bina
         ([BYTES], b"\xff\xff\xff\xff\x00\x00", "input text: its 6 bytes end within text 0 of 1"),
     ],
 )  # fmt: skip
-async def test_what_does_not_fit_is_refused(serve: Serve, inputs: list[Any], rest: bytes, words: str) -> None:
-    async with serve() as client:
-        response = await send(client, {"inputs": inputs}, rest)
+async def test_what_does_not_fit_is_refused(lasting: Client, inputs: list[Any], rest: bytes, words: str) -> None:
+    response = await send(lasting, {"inputs": inputs}, rest)
     assert response.status_code == 400
     assert set(response.json()) == {"error"}
     assert words in response.json()["error"]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Serve, let_in
+from tests.service.conftest import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 
@@ -66,9 +66,8 @@ async def test_the_metadata_names_the_tensors_of_an_alias(serve: Serve) -> None:
         ("POST", "/v2/health/live", 405, "Method Not Allowed"),
     ],
 )
-async def test_errors(serve: Serve, method: str, path: str, status: int, words: str) -> None:
-    async with serve() as client:
-        response = await client.request(method, path)
+async def test_errors(lasting: Client, method: str, path: str, status: int, words: str) -> None:
+    response = await lasting.request(method, path)
     assert response.status_code == status
     assert set(response.json()) == {"error"}
     assert words in response.json()["error"]

@@ -65,7 +65,7 @@ Ask = Callable[[str, object], httpx.Response]
 ServeAside = Callable[..., AbstractContextManager[Ask]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
 
@@ -108,6 +108,13 @@ def serve(models: Path) -> Serve:
             yield client
 
     return run
+
+
+@pytest.fixture(scope="module")
+async def lasting(serve: Serve) -> AsyncIterator[Client]:
+    """One service for all tests of a module that change nothing in it: to start one takes longer than most of them."""
+    async with serve() as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """What does not fit gets one clear answer in one shape, whatever the route."""
 
 import json
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -20,6 +21,13 @@ GOOD = {
 LIMITS = {"max_pairs": 2, "max_candidates": 2, "max_sentences": 2, "max_text_chars": 20, "max_explained_tokens": 3}
 
 
+@pytest.fixture(scope="module")
+async def limited(serve: Serve) -> AsyncIterator[Client]:
+    """One service for whatever changes nothing in it."""
+    async with serve(**LIMITS) as client:
+        yield client
+
+
 async def refused(client: Client, path: str, **request: object) -> tuple[int, dict[str, object]]:
     response = await client.post(path, **request)  # type: ignore[arg-type]
     return response.status_code, error_of(response)
@@ -37,18 +45,16 @@ def error_of(response: httpx.Response) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("path", GOOD)
-async def test_a_good_body_is_answered(serve: Serve, path: str) -> None:
-    async with serve(**LIMITS) as client:
-        assert (await client.post(path, json=GOOD[path])).status_code == 200
+async def test_a_good_body_is_answered(limited: Client, path: str) -> None:
+    assert (await limited.post(path, json=GOOD[path])).status_code == 200
 
 
 @pytest.mark.parametrize("path", GOOD)
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"pairs=1", b'{"pairs": [}', b"\xff\xfe", b'{"model": "\xc3\x28"}', b"[" * 100_000]
 )
-async def test_not_json(serve: Serve, path: str, body: bytes) -> None:
-    async with serve() as client:
-        status, error = await refused(client, path, content=body, headers={"content-type": "application/json"})
+async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
+    status, error = await refused(lasting, path, content=body, headers={"content-type": "application/json"})
     assert (status, error["code"], error["field"]) == (400, "not_json", None)
 
 
@@ -154,26 +160,23 @@ async def test_not_json(serve: Serve, path: str, body: bytes) -> None:
         ("/rank", {**GOOD["/rank"], "rerank_top": 1}, 422, "invalid_request", "rerank_model", None),
     ],
 )
-async def test_what_does_not_fit_is_named(serve: Serve, path, body, status, code, field, limit) -> None:
-    async with serve(**LIMITS) as client:
-        found, error = await refused(client, path, json=body)
+async def test_what_does_not_fit_is_named(limited: Client, path, body, status, code, field, limit) -> None:
+    found, error = await refused(limited, path, json=body)
     assert (found, error["code"], error["field"], error["limit"]) == (status, code, field, limit)
     if limit is not None and code == "too_large":
         assert str(limit) in str(error["message"])
 
 
-async def test_every_field_that_is_missing_is_named(serve: Serve) -> None:
-    async with serve() as client:
-        two = await refused(client, "/explain", json={})
-        many = await refused(client, "/explain", json={"c": 1, "d": 2})
+async def test_every_field_that_is_missing_is_named(limited: Client) -> None:
+    two = await refused(limited, "/explain", json={})
+    many = await refused(limited, "/explain", json={"c": 1, "d": 2})
     assert two[1]["message"] == "a: Field required (and b: Field required)"
     assert str(many[1]["message"]).endswith("(and b: Field required, c: Extra inputs are not permitted, 1 more)")
 
 
 @pytest.mark.parametrize("path", GOOD)
-async def test_an_unknown_model_is_told_the_known_ones(serve: Serve, path: str) -> None:
-    async with serve() as client:
-        status, error = await refused(client, path, json={**GOOD[path], "model": "gpt-9"})
+async def test_an_unknown_model_is_told_the_known_ones(limited: Client, path: str) -> None:
+    status, error = await refused(limited, path, json={**GOOD[path], "model": "gpt-9"})
     assert status == 404
     able = {
         "/entailment": ("avg-sick", "pair-sick"),
@@ -185,9 +188,8 @@ async def test_an_unknown_model_is_told_the_known_ones(serve: Serve, path: str) 
     assert set(names.partition(": ")[2].split(", ")) == set(able)
 
 
-async def test_a_model_without_the_task_is_told_which_have_it(serve: Serve) -> None:
-    async with serve() as client:
-        _, error = await refused(client, "/entailment", json={**GOOD["/entailment"], "model": "avg-paraphrase"})
+async def test_a_model_without_the_task_is_told_which_have_it(limited: Client) -> None:
+    _, error = await refused(limited, "/entailment", json={**GOOD["/entailment"], "model": "avg-paraphrase"})
     assert error["message"] == "model avg-paraphrase has no entailment; models that have it: avg-sick, pair-sick"
 
 
@@ -201,23 +203,20 @@ async def test_a_model_without_the_task_is_told_which_have_it(serve: Serve) -> N
         (rb'"\ud800"', None),
     ],
 )
-async def test_a_lone_surrogate_is_refused_where_it_stands(serve: Serve, body: bytes, field: str | None) -> None:
-    async with serve() as client:
-        status, error = await refused(client, "/similarity", content=body, headers={"content-type": "application/json"})
+async def test_a_lone_surrogate_is_refused_where_it_stands(limited: Client, body: bytes, field: str | None) -> None:
+    status, error = await refused(limited, "/similarity", content=body, headers={"content-type": "application/json"})
     assert (status, error["code"], error["field"]) == (422, "invalid_request", field)
     assert "lone surrogate" in str(error["message"])
 
 
-async def test_a_pair_of_surrogates_is_a_character(serve: Serve) -> None:
-    async with serve() as client:
-        body = rb'{"pairs":[{"a":"man \ud83d\ude00","b":"x"}]}'
-        response = await client.post("/similarity", content=body, headers={"content-type": "application/json"})
+async def test_a_pair_of_surrogates_is_a_character(limited: Client) -> None:
+    body = rb'{"pairs":[{"a":"man \ud83d\ude00","b":"x"}]}'
+    response = await limited.post("/similarity", content=body, headers={"content-type": "application/json"})
     assert response.json()["results"][0]["tokens"] == [2, 1]
 
 
-async def test_a_field_name_of_the_client_is_quoted_only_so_far(serve: Serve) -> None:
-    async with serve() as client:
-        _, error = await refused(client, "/similarity", json={"pairs": [PAIR], "x" * 5000: 1})
+async def test_a_field_name_of_the_client_is_quoted_only_so_far(limited: Client) -> None:
+    _, error = await refused(limited, "/similarity", json={"pairs": [PAIR], "x" * 5000: 1})
     assert len(str(error["field"])) < 200
     assert len(str(error["message"])) < 300
 
@@ -275,9 +274,8 @@ async def test_a_body_of_exactly_the_limit_is_read_in_pieces(serve: Serve) -> No
         ({"content-type": "application/json", "content-encoding": "gzip"}, 415),
     ],
 )
-async def test_only_plain_json_is_read(serve: Serve, headers: dict[str, str], status: int) -> None:
-    async with serve() as client:
-        response = await client.post("/similarity", content=json.dumps(GOOD["/similarity"]), headers=headers)
+async def test_only_plain_json_is_read(limited: Client, headers: dict[str, str], status: int) -> None:
+    response = await limited.post("/similarity", content=json.dumps(GOOD["/similarity"]), headers=headers)
     assert response.status_code == status
     if status == 415:
         assert error_of(response)["code"] == "unsupported_media_type"
@@ -293,9 +291,8 @@ async def test_only_plain_json_is_read(serve: Serve, headers: dict[str, str], st
         ("POST", "/models", 405, "method_not_allowed"),
     ],
 )
-async def test_the_frameworks_own_errors_have_the_shape_too(serve: Serve, method, path, status, code) -> None:
-    async with serve() as client:
-        response = await client.request(method, path)
+async def test_the_frameworks_own_errors_have_the_shape_too(limited: Client, method, path, status, code) -> None:
+    response = await limited.request(method, path)
     assert response.status_code == status
     assert error_of(response)["code"] == code
     assert ("allow" in response.headers) == (status == 405)

@@ -16,7 +16,7 @@ from service.api.dialects.fields import ForeignRequest
 from service.errors import TooLarge
 from service.schemas import OwnRequest
 from tests.service.api.test_bad_input import refused
-from tests.service.conftest import Serve, let_in
+from tests.service.conftest import Client, Serve, let_in
 from tests.service.process.test_process import running
 
 MB = 1_048_576
@@ -259,14 +259,17 @@ async def test_what_a_model_needs_for_a_pair_is_measured(serve: Serve) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/models", "/metrics", "/docs", "/v1/models", "/v2"])
-async def test_head_is_get_without_the_body(serve: Serve, path: str) -> None:
-    async with serve() as client:
-        got, head = await client.get(path), await client.head(path)
-        assert head.status_code == got.status_code == 200
-        assert head.content == b""
-        assert head.headers["content-type"] == got.headers["content-type"]
-        assert (await client.head("/similarity")).status_code == 405
-        assert (await client.head("/nowhere")).status_code == 404
+async def test_head_is_get_without_the_body(lasting: Client, path: str) -> None:
+    got, head = await lasting.get(path), await lasting.head(path)
+    assert head.status_code == got.status_code == 200
+    assert head.content == b""
+    assert head.headers["content-type"] == got.headers["content-type"]
+
+
+@pytest.mark.anyio
+async def test_head_where_there_is_no_get_or_no_key(lasting: Client, serve: Serve) -> None:
+    assert (await lasting.head("/similarity")).status_code == 405
+    assert (await lasting.head("/nowhere")).status_code == 404
     async with serve(api_keys=let_in("correct horse battery")) as client:
         refusal = await client.head("/models")
         assert (refusal.status_code, refusal.content) == (401, b"")

@@ -15,7 +15,7 @@ from service.models import checks
 from service.observe import logs
 from tests import fakes
 from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import NEEDED_SECONDS, Serve, let_in
+from tests.service.conftest import NEEDED_SECONDS, Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 SECRET_TEXT = "zanzibar"
@@ -272,17 +272,15 @@ def _schema(part, schemas):
     ("given", "kept"),
     [("abc-1.2_Z", True), ("a" * 64, True), ("a" * 65, False), ("a b", False), ("", False), ("\u00e9", False)],
 )
-async def test_a_sane_request_id_is_kept(serve: Serve, given: str, kept: bool) -> None:
-    async with serve() as client:
-        for method, path in (("POST", "/similarity"), ("GET", "/models")):
-            response = await client.request(method, path, headers={"x-request-id": given.encode()})
-            assert (response.headers["x-request-id"] == given) is kept
-            assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", response.headers["x-request-id"])
+async def test_a_sane_request_id_is_kept(lasting: Client, given: str, kept: bool) -> None:
+    for method, path in (("POST", "/similarity"), ("GET", "/models")):
+        response = await lasting.request(method, path, headers={"x-request-id": given.encode()})
+        assert (response.headers["x-request-id"] == given) is kept
+        assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", response.headers["x-request-id"])
 
 
-async def test_request_ids_differ(serve: Serve) -> None:
-    async with serve() as client:
-        ids = {(await client.get("/health/live")).headers["x-request-id"] for _ in range(20)}
+async def test_request_ids_differ(lasting: Client) -> None:
+    ids = {(await lasting.get("/health/live")).headers["x-request-id"] for _ in range(20)}
     assert len(ids) == 20
 
 

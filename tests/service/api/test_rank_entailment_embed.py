@@ -3,7 +3,7 @@ import pytest
 
 from contract.manifest import Manifest
 from tests import fakes
-from tests.service.conftest import Serve
+from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
 QUERY = "a man plays the guitar"
@@ -71,29 +71,26 @@ async def test_rank_tells_raw_scores(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(("top_k", "count"), [(1, 1), (2, 2), (99, 5), (None, 5)])
-async def test_rank_returns_the_best_top_k(serve: Serve, top_k: int | None, count: int) -> None:
-    async with serve() as client:
-        body = {"query": QUERY, "candidates": CANDIDATES, "top_k": top_k}
-        assert len((await client.post("/rank", json=body)).json()["results"]) == count
+async def test_rank_returns_the_best_top_k(lasting: Client, top_k: int | None, count: int) -> None:
+    body = {"query": QUERY, "candidates": CANDIDATES, "top_k": top_k}
+    assert len((await lasting.post("/rank", json=body)).json()["results"]) == count
 
 
-async def test_rank_says_what_was_cut(serve: Serve) -> None:
+async def test_rank_says_what_was_cut(lasting: Client) -> None:
     long = "man " * (fakes.MAX_TOKENS + 1)
-    async with serve() as client:
-        body = {"query": QUERY, "candidates": ["man", long, "dog", long], "top_k": 1}
-        assert (await client.post("/rank", json=body)).json()["truncated"] == {"query": False, "candidates": [1, 3]}
-        body = {"query": long, "candidates": ["man"]}
-        assert (await client.post("/rank", json=body)).json()["truncated"] == {"query": True, "candidates": []}
+    body = {"query": QUERY, "candidates": ["man", long, "dog", long], "top_k": 1}
+    assert (await lasting.post("/rank", json=body)).json()["truncated"] == {"query": False, "candidates": [1, 3]}
+    body = {"query": long, "candidates": ["man"]}
+    assert (await lasting.post("/rank", json=body)).json()["truncated"] == {"query": True, "candidates": []}
 
 
 @pytest.mark.parametrize("model", ["avg-sick", "pair-sick"])
-async def test_entailment_gives_each_label_its_probability(serve: Serve, models, model: str) -> None:
+async def test_entailment_gives_each_label_its_probability(lasting: Client, models, model: str) -> None:
     manifest = Manifest.load(models / model)
     runs = fakes.runs_of(models / model)
     pairs = [("a man plays", "the man plays the guitar"), ("a dog", "a cat sleeps on the sofa"), ("not", "a . man")]
-    async with serve() as client:
-        body = {"pairs": [{"premise": p, "hypothesis": h} for p, h in pairs], "model": model}
-        answer = (await client.post("/entailment", json=body)).json()
+    body = {"pairs": [{"premise": p, "hypothesis": h} for p, h in pairs], "model": model}
+    answer = (await lasting.post("/entailment", json=body)).json()
     assert answer["model"] == model
     for (premise, hypothesis), result in zip(pairs, answer["results"], strict=True):
         golden = fakes.answer(premise, hypothesis, runs, manifest.encoder, None, manifest.entailment)

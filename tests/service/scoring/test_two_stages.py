@@ -35,10 +35,9 @@ def order(answer: dict) -> list[int]:
 
 
 @pytest.mark.parametrize("top", [1, 2, 4, 7, 50])
-async def test_the_second_model_orders_the_best_and_the_first_the_rest(serve: Serve, top: int) -> None:
-    async with serve() as client:
-        first, second = [await ranked(client, model=model) for model in ("avg-paraphrase", "pair-sick")]
-        both = await ranked(client, rerank_model="pair-sick", rerank_top=top)
+async def test_the_second_model_orders_the_best_and_the_first_the_rest(lasting: Client, top: int) -> None:
+    first, second = [await ranked(lasting, model=model) for model in ("avg-paraphrase", "pair-sick")]
+    both = await ranked(lasting, rerank_model="pair-sick", rerank_top=top)
     best = set(order(first)[:top])
     assert order(both) == [i for i in order(second) if i in best] + order(first)[top:]
     assert order(second) != order(first)  # or it would not matter who decides
@@ -73,17 +72,15 @@ async def test_without_the_second_stage_an_answer_has_the_shape_it_had(serve: Se
         assert all(set(result) == {"index", "score", "raw_score"} for result in answer["results"])
 
 
-async def test_equal_ones_stay_in_the_order_of_the_first_stage(serve: Serve) -> None:
-    async with serve() as client:
-        answer = await ranked(client, candidates=["a dog", "a man plays", "a dog", "a dog"], rerank_model="pair-sick")
+async def test_equal_ones_stay_in_the_order_of_the_first_stage(lasting: Client) -> None:
+    answer = await ranked(lasting, candidates=["a dog", "a man plays", "a dog", "a dog"], rerank_model="pair-sick")
     assert [i for i in order(answer) if i != 1] == [0, 2, 3]
 
 
 @pytest.mark.parametrize(("top_k", "stages"), [(1, [2]), (2, [2, 2]), (4, [2, 2, 2, 1]), (99, [2, 2, 2, 1, 1, 1, 1])])
-async def test_top_k_cuts_the_whole_list(serve: Serve, top_k: int, stages: list[int]) -> None:
-    async with serve() as client:
-        whole = await ranked(client, rerank_model="pair-sick", rerank_top=3)
-        cut = await ranked(client, rerank_model="pair-sick", rerank_top=3, top_k=top_k)
+async def test_top_k_cuts_the_whole_list(lasting: Client, top_k: int, stages: list[int]) -> None:
+    whole = await ranked(lasting, rerank_model="pair-sick", rerank_top=3)
+    cut = await ranked(lasting, rerank_model="pair-sick", rerank_top=3, top_k=top_k)
     assert cut["results"] == whole["results"][:top_k]
     assert [result["stage"] for result in cut["results"]] == stages
 
