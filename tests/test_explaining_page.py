@@ -23,7 +23,9 @@ LISTED = {name: row for row in ROWS for name in re.findall(r"`([a-z0-9-]+)`", ro
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
     """The models that the page lists."""
-    with TestClient(create_app(Settings(models_dir=ROOT / "models", models=tuple(sorted(LISTED))))) as opened:
+    with TestClient(
+        create_app(Settings(models_dir=ROOT / "models", models=tuple(sorted(LISTED)), preload=("all",)))
+    ) as opened:
         yield opened
 
 

@@ -99,7 +99,9 @@ def client() -> Iterator[TestClient]:
     """The published models that the examples name, and the defaults."""
     named = {name for command, _ in EXAMPLES for name in re.findall(r'model": "([a-z-]+)"', command)}
     named |= {names[0] for names in USUAL.values()}
-    with TestClient(create_app(Settings(models_dir=ROOT / "models", models=tuple(sorted(named))))) as opened:
+    with TestClient(
+        create_app(Settings(models_dir=ROOT / "models", models=tuple(sorted(named)), preload=("all",)))
+    ) as opened:
         yield opened
 
 

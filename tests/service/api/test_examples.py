@@ -23,7 +23,7 @@ def shown(parameters: list[dict[str, Any]]) -> dict[str, str]:
 
 @pytest.mark.artifacts
 def test_every_example_is_answered() -> None:
-    with TestClient(create_app(Settings(models_dir=MODELS, models=SHOWN))) as client:
+    with TestClient(create_app(Settings(models_dir=MODELS, models=SHOWN, preload=("all",)))) as client:
         api = client.get("/openapi.json").json()
         asked = set()
         for path, operations in api["paths"].items():
