@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -37,7 +35,6 @@ PairColumns = Annotated[
 ]
 Resamples = Annotated[int, typer.Option(min=20, max=100_000, help="bootstrap samples behind the intervals")]
 Seed = Annotated[int, typer.Option(min=0, help="of the resampling")]
-Plot = Annotated[Path | None, typer.Option(help="write a picture there: .png, .svg or .pdf")]
 
 
 @asks
@@ -54,7 +51,6 @@ def threshold(
     ] = None,
     resamples: Resamples = 1000,
     seed: Seed = 1,
-    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Choose a threshold of a model's score on labelled pairs of your own: docs/threshold.md."""
@@ -73,12 +69,6 @@ def threshold(
     sure = resampled(scores, read.labels, precision, resamples=resamples, seed=seed)
     positive = int(read.labels.sum())
     table = [quality(scores, read.labels, float(at)) for at in SHOWN]
-    if plot is not None:
-        from semblance.threshold.plot import plot as draw
-
-        title = f"{name}, {task.value}: {len(scores):,} pairs of {pairs.name}"
-        with _drawing():
-            draw(plot, scores, read.labels, chosen, sure, title)
     if as_json:
         said: dict[str, Any] = {"model": name, "task": task.value, "pairs": len(scores), "positive": positive}
         said |= {"truncated": cut, "recommended": asdict(here), "intervals": asdict(sure)}
@@ -116,8 +106,6 @@ def threshold(
             soft_wrap=True,
             highlight=False,
         )
-    if plot is not None:
-        console.print(f"wrote {plot}", highlight=False)
 
 
 @asks
@@ -132,7 +120,6 @@ def choose(
     column: PairColumns = None,
     resamples: Resamples = 1000,
     seed: Seed = 1,
-    plot: Plot = None,
     as_json: Json = False,
 ) -> None:
     """Choose a model and its threshold on some 30 labelled pairs of your own: docs/threshold.md.
@@ -152,11 +139,6 @@ def choose(
     compared = compare(asyncio.run(ask()), read.labels, resamples=resamples, seed=seed)
     taken = recommended(compared)
     sure = resampled(taken.candidate.scores, read.labels, resamples=resamples, seed=seed)
-    if plot is not None:
-        from semblance.threshold.plot import plot_models
-
-        with _drawing():
-            plot_models(plot, compared, taken, f"{len(read.a):,} pairs of {pairs.name}")
     if as_json:
         rows = [
             {
@@ -198,14 +180,5 @@ def choose(
         f"F1 on other pairs: {sure.f1.mean:.3f} ({sure.f1.low:.3f} to {sure.f1.high:.3f}); 95 % of {sure.resamples:,} "
         f"resamples choose {sure.threshold.low:.4f} to {sure.threshold.high:.4f}",
         *([f"{best.truncated:,} pairs have a text that it cuts at its limit"] if best.truncated else []),
-        *([f"wrote {plot}"] if plot is not None else []),
     ):
         console.print(line, soft_wrap=True, highlight=False)
-
-
-@contextmanager
-def _drawing() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--plot") from None

@@ -187,14 +187,13 @@ def test_scores_are_those_of_the_published_model(models: Path) -> None:
 # the command
 
 
-def test_the_command_says_what_it_recommends_and_draws(models: Path, tmp_path: Path) -> None:
-    path, picture = write(tmp_path / "pairs.csv", rows() * 3), tmp_path / "plot.png"
+def test_the_command_says_what_it_recommends(models: Path, tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.csv", rows() * 3)
     asked = ["threshold", str(path), "--model", "avg-paraphrase", "--models-dir", str(models), "--resamples", "50"]
-    ran = CliRunner().invoke(app, [*asked, "--plot", str(picture)], env={"COLUMNS": "120"})
+    ran = CliRunner().invoke(app, asked, env={"COLUMNS": "120"})
     assert ran.exit_code == 0, ran.output
     assert "24 pairs, 12 with the label 1" in ran.output
     assert "recommended: " in ran.output
-    assert picture.read_bytes().startswith(b"\x89PNG")
     ran = CliRunner().invoke(app, [*asked, "--json"])
     said = json.loads(ran.output)
     read = read_pairs(path)
@@ -202,9 +201,6 @@ def test_the_command_says_what_it_recommends_and_draws(models: Path, tmp_path: P
     assert said["recommended"]["threshold"] == choose(scores, read.labels)
     assert said["intervals"]["resamples"] <= 50
     assert [round(each["threshold"], 1) for each in said["table"]] == [n / 10 for n in range(1, 10)]
-    ran = CliRunner().invoke(app, [*asked, "--plot", str(tmp_path / "plot.xyz")])
-    assert ran.exit_code == 2
-    assert "xyz" in ran.output
 
 
 def test_a_service_gives_the_same(models: Path, tmp_path: Path) -> None:

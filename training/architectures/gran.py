@@ -121,18 +121,6 @@ class GRAN(nn.Module):
             return parts
         return at_real_tokens(self._averaged, lengths_B, x_BTD, h_BTKH.flatten(2))
 
-    def gate_values(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """The gate on x_t of eq. 1 at every word [B, T, D], in 0..1, without tags, as analysed in section 5.2.
-
-        Raises:
-            ValueError: not the plain GRAN.
-        """
-        if self.variant != 1 or self.ungated or len(self.gates) != 1 or self.tags.sos is not None:
-            raise ValueError("the gate is analysed on a one-directional GRAN of variant 1 without SOS")
-        x_BTD, lengths_B = self._words(input_ids_BT, lengths_B)
-        gate_BTD: Tensor = self.gates[0](x_BTD, self.lstm(x_BTD, lengths_B)[0][:, :, 0])
-        return gate_BTD[:, : input_ids_BT.shape[1]]
-
     def _words(self, input_ids_BT: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
         words_BTD, lengths_B = self.tags(self.embedding(input_ids_BT), lengths_B)
         return self.noise(words_BTD), lengths_B

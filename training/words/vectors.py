@@ -11,7 +11,7 @@ import itertools
 import math
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -61,26 +61,23 @@ class WordVectors:
         return {word: row for row, word in enumerate(self.words)}
 
 
-def read_vectors(path: Path, keep: Collection[str] | None = None) -> WordVectors:
+def read_vectors(path: Path) -> WordVectors:
     """Read any of the formats above; of a repeated word the first vector is taken.
 
-    ``keep``: the only words to load, as written in the file. The rest of the file is neither parsed
-    nor kept, so memory depends on the vocabulary, not on the file (up to 2.2 million vectors). Bytes of a word that
-    are not UTF-8 (word2vec files have some) become U+FFFD.
+    Bytes of a word that are not UTF-8 (word2vec files have some) become U+FFFD.
 
     Raises `VectorsError`: missing file, a line with too few values or with one that is no finite number (file and line
     named), a count other than the header's, damaged gzip or npz data.
     """
-    wanted = None if keep is None else frozenset(keep)
     try:
         with path.open("rb") as file:
             magic = file.read(2)
             file.seek(0)
             if magic == _ZIP_MAGIC:
-                return _collect(*_npz(path, file), wanted)
+                return _collect(*_npz(path, file))
             plain: Any = gzip.GzipFile(fileobj=file) if magic == _GZIP_MAGIC else file
             with io.BufferedReader(plain, _PEEK) as stream:  # for a peek of our own size
-                return _collect(*_stream(path, stream, wanted), wanted)
+                return _collect(*_stream(path, stream))
     except FileNotFoundError as error:
         raise VectorsError(f"{path}: no such file of word vectors") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -91,18 +88,18 @@ def read_vectors(path: Path, keep: Collection[str] | None = None) -> WordVectors
 Entries = Iterator[tuple[str, bytes]]
 
 
-def _collect(entries: Entries, dimension: int, wanted: frozenset[str] | None) -> WordVectors:
+def _collect(entries: Entries, dimension: int) -> WordVectors:
     words: dict[str, None] = {}
     rows = bytearray()
     for word, row in entries:
-        if word not in words and (wanted is None or word in wanted):
+        if word not in words:
             words[word] = None
             rows += row
     values = np.frombuffer(rows, dtype="<f4").astype(np.float32, copy=False)
     return WordVectors(list(words), values.reshape(len(words), dimension))
 
 
-def _stream(path: Path, stream: io.BufferedReader, wanted: frozenset[str] | None) -> tuple[Entries, int]:
+def _stream(path: Path, stream: io.BufferedReader) -> tuple[Entries, int]:
     first = stream.readline(_PEEK)
     fields = first.split()
     if not fields:
@@ -111,13 +108,13 @@ def _stream(path: Path, stream: io.BufferedReader, wanted: frozenset[str] | None
         dimension = len(_cells(first, None)) - 1
         if dimension < 1:
             raise VectorsError(f"{path}, line 1: expected a word and its values, got {first[:60]!r}")
-        return _text(path, itertools.chain([first], stream), dimension, None, wanted), dimension
+        return _text(path, itertools.chain([first], stream), dimension, None), dimension
     count, dimension = int(fields[0]), int(fields[1])
     if dimension < 1:
         raise VectorsError(f"{path}, line 1: expected a dimension of at least 1, got {dimension}")
     if _is_text(stream.peek(_PEEK), dimension):
-        return _text(path, stream, dimension, count, wanted), dimension
-    return _binary(path, stream, dimension, count, wanted), dimension
+        return _text(path, stream, dimension, count), dimension
+    return _binary(path, stream, dimension, count), dimension
 
 
 def _cells(line: bytes, dimension: int | None) -> list[bytes]:
@@ -133,25 +130,17 @@ def _is_text(start: bytes, dimension: int) -> bool:
         return False
 
 
-def _text(
-    path: Path, lines: Iterable[bytes], dimension: int, count: int | None, wanted: frozenset[str] | None
-) -> Entries:
+def _text(path: Path, lines: Iterable[bytes], dimension: int, count: int | None) -> Entries:
     """Entries of a text file; ``count`` is the header's, None where line 1 is already an entry."""
     first = 1 if count is None else 2
     number = first - 1
     for number, line in enumerate(lines, first):
-        # Fast path: the values of unwanted lines are not parsed.
-        plain = line.rstrip(b" \r\n")
-        if plain.count(b" ") == dimension and wanted is not None and _decode(plain.split(b" ", 1)[0]) not in wanted:
-            continue
         cells = _cells(line, dimension)
         if len(cells) != dimension + 1 or not cells[0]:
             raise VectorsError(
-                f"{path}, line {number}: expected a word and {dimension} values, got {len(plain.split())} fields"
+                f"{path}, line {number}: expected a word and {dimension} values, got {len(line.split())} fields"
             )
-        word = _decode(cells[0])
-        if wanted is None or word in wanted:
-            yield word, _parse(path, number, cells[1:])
+        yield _decode(cells[0]), _parse(path, number, cells[1:])
     if count is not None and number - 1 != count:
         raise VectorsError(f"{path}: line 1 announces {count} words, the file has {number - 1}")
 
@@ -167,18 +156,15 @@ def _parse(path: Path, number: int, cells: list[bytes]) -> bytes:
     return values.tobytes()
 
 
-def _binary(
-    path: Path, stream: io.BufferedReader, dimension: int, count: int, wanted: frozenset[str] | None
-) -> Entries:
+def _binary(path: Path, stream: io.BufferedReader, dimension: int, count: int) -> Entries:
     for number in range(1, count + 1):
         word = _binary_word(path, stream, number)
         row = stream.read(4 * dimension)
         if len(row) != 4 * dimension:
             raise VectorsError(f"{path}: ends within the vector of word {number} of {count} announced in line 1")
-        if wanted is None or word in wanted:
-            if not np.isfinite(np.frombuffer(row, dtype="<f4")).all():
-                raise VectorsError(f"{path}: word {number} ({word!r}) has NaN or infinity in its vector")
-            yield word, row
+        if not np.isfinite(np.frombuffer(row, dtype="<f4")).all():
+            raise VectorsError(f"{path}: word {number} ({word!r}) has NaN or infinity in its vector")
+        yield word, row
 
 
 def _binary_word(path: Path, stream: io.BufferedReader, number: int) -> str:

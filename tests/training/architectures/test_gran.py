@@ -98,9 +98,6 @@ def test_what_cannot_be_built_is_refused() -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             GRAN(config, WordEmbedding(ROWS))
-    for config in (GRANConfig(bidirectional=True), GRANConfig(variant=2), GRANConfig(tags="sos")):
-        with pytest.raises(ValueError, match="the gate is analysed on a one-directional GRAN"):
-            encoder(config).gate_values(IDS, LENGTHS)
 
 
 @pytest.mark.parametrize(("name", "f"), [("tanh", torch.tanh), ("relu", torch.relu)])
@@ -112,8 +109,6 @@ def test_without_the_gate_the_function_of_words_and_states_is_averaged(name: str
         a = [f(layer.words(x[t]) + layer.states(h[t, 0])) for t in range(len(x))]  # type: ignore[operator]
         assert torch.allclose(gran(IDS, LENGTHS)[row], sum(a) / len(a), atol=1e-6)
     assert not gran.has_token_parts
-    with pytest.raises(ValueError, match="the gate is analysed"):
-        gran.gate_values(IDS, LENGTHS)
 
 
 @pytest.mark.parametrize("variant", [1, 3, 4])

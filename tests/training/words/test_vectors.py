@@ -63,11 +63,6 @@ def test_every_format_reads_alike(tmp_path, content):
     assert got.words == WORDS
     assert got.vectors.dtype == np.float32
     assert_array_equal(got.vectors, ROWS)
-    kept = read_vectors(path, keep={"caf\u00e9", "the", "absent"})
-    assert kept.words == ["the", "caf\u00e9"]
-    assert_array_equal(kept.vectors, ROWS[[0, 2]])
-    none = read_vectors(path, keep=set())
-    assert (none.words, none.vectors.shape) == ([], (0, 3))
 
 
 @pytest.mark.parametrize("header", [b"", b"5 2\n"])
@@ -76,8 +71,6 @@ def test_words_with_spaces_and_repeated_words(tmp_path, header):
     got = read_vectors(path)
     assert got.words == ["a", ". . .", "at name@domain.com", "1"]
     assert_array_equal(got.vectors, np.array([[1, 2], [3, 4], [7, 8], [9, 10]]))
-    assert read_vectors(path, {". . ."}).words == [". . ."]
-    assert_array_equal(read_vectors(path, {"a"}).vectors, [[1, 2]])
 
 
 def test_unusual_spaces_and_line_separators_belong_to_words(tmp_path):
