@@ -12,7 +12,7 @@ from tenacity import AsyncRetrying
 from semblance.endpoint import Endpoint
 from semblance.errors import InvalidArgument
 from semblance.local import IN_PROCESS, InProcess
-from semblance.protocol import Asked, Call, Steps, read
+from semblance.protocol import Answer, Asked, Call, Steps, read
 from semblance.retries import Retries
 from semblance.types import Embeddings, Entailments, Explanation, Labels, Models, Ranking, Readiness, Similarities
 
@@ -161,10 +161,10 @@ class AsyncClient:
             answer: T = done.value
             return answer
 
-    async def _ask_all(self, calls: list[Call]) -> list[bytes]:
+    async def _ask_all(self, calls: list[Call]) -> list[Answer]:
         gate = asyncio.Semaphore(self._concurrency)
 
-        async def ask(call: Call) -> bytes:
+        async def ask(call: Call) -> Answer:
             async with gate:
                 return await self._ask(call)
 
@@ -175,10 +175,10 @@ class AsyncClient:
             for one in asking:  # one failed: cancel the rest
                 one.cancel()
 
-    async def _ask(self, call: Call) -> bytes:
+    async def _ask(self, call: Call) -> Answer:
         return await AsyncRetrying(sleep=self._sleep, **self._endpoint.plan)(self._ask_once, call)
 
-    async def _ask_once(self, call: Call) -> bytes:
+    async def _ask_once(self, call: Call) -> Answer:
         try:
             answer = await self._http.request(call.method, call.path, content=call.body)
         except httpx.RequestError as error:

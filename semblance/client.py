@@ -11,7 +11,7 @@ from tenacity import Retrying
 
 from semblance.endpoint import Endpoint
 from semblance.local import IN_PROCESS, BlockingInProcess
-from semblance.protocol import Asked, Call, Steps, read
+from semblance.protocol import Answer, Asked, Call, Steps, read
 from semblance.retries import Retries
 from semblance.types import Embeddings, Entailments, Explanation, Labels, Models, Ranking, Readiness, Similarities
 
@@ -212,10 +212,10 @@ class Client:
             answer: T = done.value
             return answer
 
-    def _ask(self, call: Call) -> bytes:
+    def _ask(self, call: Call) -> Answer:
         return Retrying(sleep=self._sleep, **self._endpoint.plan)(self._ask_once, call)
 
-    def _ask_once(self, call: Call) -> bytes:
+    def _ask_once(self, call: Call) -> Answer:
         try:
             answer = self._http.request(call.method, call.path, content=call.body)
         except httpx.RequestError as error:

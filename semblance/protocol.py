@@ -2,7 +2,8 @@
 
 Each method of `Questions` is a generator. It yields a list of independent requests, receives their answers in the same
 order, and returns the parsed result. Input that is too large for one request is split by the limits in `GET /models`,
-which each client reads once.
+which each client reads once; and a request that the service refuses because it would take too long, by what it says
+that would not.
 """
 
 import heapq
@@ -15,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from semblance.errors import InvalidArgument, InvalidRequest, UnexpectedAnswer, request_failed
+from semblance.errors import InvalidArgument, InvalidRequest, RequestFailed, UnexpectedAnswer, request_failed
 from semblance.retries import retry_after
 from semblance.types import (
     Embeddings,
@@ -32,6 +33,7 @@ from semblance.types import (
 
 T = TypeVar("T")
 _OK = frozenset({200})
+_TOO_SLOW = "too_slow"
 _ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # made on first use
 
 
@@ -58,20 +60,33 @@ class Call:
         """The HTTP method."""
         return "GET" if self.body is None else "POST"
 
+    def parts(self, most: int) -> "list[Call]":
+        """The same in requests of `most` items each."""
+        content = json.loads(self.body or b"")
+        given = content[self.items]
+        return [
+            replace(self, body=_encode({**content, self.items: given[i : i + most]}), places=self.places[i : i + most])
+            for i in range(0, len(given), most)
+        ]
 
-Steps = Generator[list[Call], list[bytes], T]
+
+Answer = bytes | RequestFailed  # the latter where the service says how many items it would answer in time
+Steps = Generator[list[Call], list[Answer], T]
 Asked = Literal["similarity", "paraphrase", "relevance"] | None  # of pairs; None: the service's default, similarity
 
 
-def read(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> bytes:
-    """The body of an answer.
+def read(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    """The body of an answer; or the error, if fewer items would be answered.
 
     Raises:
         RequestFailed: the status is not in `call.fine`.
     """
     if status in call.fine:
         return body
-    raise request_failed(status, body, headers.get("x-request-id"), retry_after(headers)).at(call.places, call.items)
+    error = request_failed(status, body, headers.get("x-request-id"), retry_after(headers))
+    if error.code == _TOO_SLOW and 0 < (error.limit or 0) < len(call.places):
+        return error
+    raise error.at(call.places, call.items)
 
 
 class Questions:
@@ -166,7 +181,7 @@ class Questions:
     ) -> Steps[list[T]]:
         fixed = {**(more or {}), "model": model, "tell_cached": tell_cached or None}
         calls = yield from self._split(path, name, items, fixed, limit, each)
-        return [_parse(kind, answer) for answer in (yield calls)]
+        return [_parse(kind, answer) for _, answer in (yield from _answers(calls))]
 
     def explain(self, a: str, b: str, model: str | None) -> Steps[Explanation]:
         """Explain the score of a pair."""
@@ -206,7 +221,8 @@ class Questions:
         calls = yield from self._split("/rank", "candidates", given, fixed | second)
         if len(calls) == 1:
             (answer,) = yield calls
-            return _parse(Ranking, answer)
+            if isinstance(answer, bytes):
+                return _parse(Ranking, answer)
         if rerank_model is None and rerank_top is None:
             return (yield from self._merged(given, range(len(given)), fixed))
         served = yield from self._served_there()
@@ -235,10 +251,11 @@ class Questions:
     def _merged(self, given: Sequence[str], places: Sequence[int], fixed: Mapping[str, Any]) -> Steps[Ranking]:
         """Order the candidates at the positions `places` by one model, in as many requests as needed."""
         calls = yield from self._split("/rank", "candidates", [given[i] for i in places], fixed)
-        parts = [_parse(Ranking, answer) for answer in (yield calls)]
+        answers = yield from _answers(calls)
+        parts = [_parse(Ranking, answer) for _, answer in answers]
         ordered: list[list[RankResult]] = []
         truncated: list[int] = []
-        for call, part in zip(calls, parts, strict=True):  # the places of a call are positions in our own `places`
+        for (call, _), part in zip(answers, parts, strict=True):  # its places are positions in ours
             at = [places[i] for i in call.places]
             ordered.append([replace(result, index=at[result.index]) for result in part.results])
             truncated += [at[i] for i in part.truncated.candidates]
@@ -283,6 +300,17 @@ class Questions:
 
     def _served_there(self) -> Steps[Models]:
         return self._served or (yield from self.models("/models"))
+
+
+def _answers(calls: list[Call]) -> Steps[list[tuple[Call, Answer]]]:
+    """The answers to these requests, and to parts of those that would take too long; each with its request."""
+    found: list[tuple[Call, Answer]] = []
+    for call, answer in zip(calls, (yield calls), strict=True):
+        if isinstance(answer, RequestFailed) and answer.field == call.items and answer.limit:
+            found += yield from _answers(call.parts(answer.limit))
+        else:
+            found.append((call, answer))
+    return found
 
 
 def _text(field: str, given: object) -> str:
@@ -364,7 +392,9 @@ def _encode(body: Mapping[str, Any]) -> bytes:
         return json.dumps(given, separators=(",", ":")).encode()
 
 
-def _parse(kind: type[T], answer: bytes) -> T:
+def _parse(kind: type[T], answer: Answer) -> T:
+    if isinstance(answer, RequestFailed):
+        raise answer
     adapter = _ADAPTERS.get(kind) or _ADAPTERS.setdefault(kind, TypeAdapter(kind))
     try:
         parsed: T = adapter.validate_json(answer)

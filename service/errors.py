@@ -14,6 +14,7 @@ ServiceError
     ├── HeadTimeout          408  head_timeout
     ├── BodyTimeout          408  body_timeout
     ├── TooLarge             413  too_large             a body, a text or a list over its limit
+    │   └── TooSlow          413  too_slow              a list that takes longer than the time limit
     ├── UnsupportedMedia     415  unsupported_media_type
     ├── InvalidRequest       422  invalid_request       a missing, unknown or mistyped field
     │   ├── EmptyText        422  empty_text
@@ -36,6 +37,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 _LONGEST_ECHO = 100  # characters of a client's text that are quoted
+_SURE = 0.9  # of what should end in time, that surely does: what an item takes is known to a tenth
 _FEW = 3  # names of models in a message; GET /models lists all
 
 
@@ -152,6 +154,28 @@ class TooLarge(RequestError):
     """A body, a text or a list over its limit."""
 
     status, code = 413, "too_large"
+
+
+class TooSlow(TooLarge):
+    """It would take longer than the time limit; the first `limit` of its items would not."""
+
+    code = "too_slow"
+
+    def __init__(self, seconds: float, most: float) -> None:
+        self.seconds, self.most = seconds, most
+        super().__init__(
+            f"some {seconds:.0f} seconds of work, of which {most:g} can be done in the time limit "
+            "(SEMBLANCE_REQUEST_TIMEOUT)"
+        )
+
+    def of(self, field: str, count: int) -> "TooSlow":
+        """The same, of a field with so many items, unless it is of another field already."""
+        if self.field is not None:
+            return self
+        error = TooSlow(self.seconds, self.most)  # others may have got this one
+        error.field, error.limit = field, int(_SURE * count * self.most / self.seconds) or None
+        error.message += f", for {count} {field}" + (f"; {error.limit} at most" if error.limit else "")
+        return error
 
 
 class UnsupportedMedia(RequestError):

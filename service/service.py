@@ -73,7 +73,9 @@ class Service:
             )
             self.backends.append(self.redis)
         self.cache = VectorCache(settings.cache_bytes, telemetry, self.redis)
-        self.pool = Pool(self.counts.worker_threads, settings.max_waiting, settings.max_queue_seconds)
+        self.pool = Pool(
+            self.counts.worker_threads, settings.max_waiting, settings.max_queue_seconds, settings.request_timeout
+        )
         telemetry.cache_entries.set_function(lambda: len(self.cache))
         telemetry.cache_bytes.set_function(lambda: self.cache.memory.held)
         telemetry.admitted.set_function(lambda: self.pool.busy)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.api.limits import Limits
+from service.api.limits import Limits, counted
 from service.errors import EmptyText, InvalidRequest, quote, some
 from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
 from service.scoring.claims import support
@@ -76,7 +76,9 @@ async def own_labels(
     texts, field_of = _listed(field, text)
     limits.check_count(field, len(texts), "max_sentences")
     limits.check_texts(texts, field_of)
-    return labelling, await classify(labelling, await labelling.read(texts, field_of), tell_cached=tell_cached)
+    read = await labelling.read(texts, field_of)
+    with counted(field, len(texts)):
+        return labelling, await classify(labelling, read, tell_cached=tell_cached)
 
 
 async def with_labels(
@@ -113,14 +115,15 @@ async def with_labels(
     sentences = await scorer.read(
         [*texts, *hypotheses], lambda i: field_of(i) if i < len(texts) else f"{fields.labels}.{i - len(texts)}"
     )
-    return await zero_shot(
-        scorer,
-        sentences[: len(texts)],
-        labels,
-        sentences[len(texts) :],
-        multi_label=multi_label,
-        tell_cached=tell_cached,
-    )
+    with counted(fields.text, len(texts)):
+        return await zero_shot(
+            scorer,
+            sentences[: len(texts)],
+            labels,
+            sentences[len(texts) :],
+            multi_label=multi_label,
+            tell_cached=tell_cached,
+        )
 
 
 async def answer_claims(limits: Limits, scorer: Scorer, request: EntailmentRequest) -> EntailmentResponse:
@@ -145,7 +148,8 @@ async def answer_claims(limits: Limits, scorer: Scorer, request: EntailmentReque
     read = await scorer.read(
         [*given, *claims], lambda i: field_of(i) if i < len(given) else f"hypotheses.{i - len(given)}"
     )
-    return await support(scorer, given, read[: len(given)], read[len(given) :], tell_cached=request.tell_cached)
+    with counted("hypotheses", len(claims)):
+        return await support(scorer, given, read[: len(given)], read[len(given) :], tell_cached=request.tell_cached)
 
 
 def _listed(field: str, value: str | Sequence[str]) -> tuple[Sequence[str], Callable[[int], str]]:

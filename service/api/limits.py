@@ -1,12 +1,23 @@
 """Checks of lists and texts against the limits of the settings; our own routes and the dialects use the same ones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
-from service.errors import TooLarge
+from service.errors import TooLarge, TooSlow
+from service.scoring.scorer import Scorer
 from service.settings import Settings
 
 Limit = Literal["max_pairs", "max_candidates", "max_sentences"]
+
+
+@contextmanager
+def counted(field: str, count: int) -> Iterator[None]:
+    """Work on the `count` items of a field: an error that it takes too long says how many would not."""
+    try:
+        yield
+    except TooSlow as error:
+        raise error.of(field, count) from None
 
 
 class Limits:
@@ -68,6 +79,23 @@ class Limits:
         if together > most:
             message = f"with all its labels {together} characters, the limit is {most} (SEMBLANCE_MAX_BODY_BYTES)"
             raise TooLarge(message, field=field, limit=most)
+
+    def check_time(self, scorer: Scorer, field: str, count: int, threads: int, *, at_least: float = 1.0) -> None:
+        """Check how long `count` new pairs take, before they are read.
+
+        Args:
+            scorer: of the model.
+            field: of the request, that has the pairs.
+            count: of them.
+            threads: that compute.
+            at_least: how much of what the measured pairs took these take certainly.
+
+        Raises:
+            TooSlow: longer than a request may, on so many threads.
+        """
+        seconds, most = count * scorer.seconds_per_new_pair, self._settings.request_timeout * threads
+        if at_least * seconds > most:
+            raise TooSlow(seconds, most).of(field, count)
 
     def text_too_large(self, field: str, chars: int) -> TooLarge:
         """The error for a text of `chars` characters."""

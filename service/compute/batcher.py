@@ -29,7 +29,7 @@ DIRECT_SECONDS = 0.0002  # waking a waiting request costs a tenth of it
 LOOKAHEAD = 256  # requests considered for one batch
 _TRIES = 3
 _LONG_SECONDS, _CHEAP_SECONDS = 0.05, 0.002
-_FEW_TOKENS, _MORE_TOKENS, _SEVERAL = 4, 64, 8  # what is measured: tokens of a text, items of a batch
+_FEW_TOKENS, _MORE_TOKENS, _SEVERAL, _MANY = 4, 64, 8, 32  # what is measured: tokens of a text, items of a batch
 
 K = TypeVar("K")
 
@@ -70,15 +70,17 @@ class Cost:
         few = min(_FEW_TOKENS, more // 2)
         longer = more - few
         alone = seconds(1, (few,) * axes)
-        several = seconds(_SEVERAL, (few,) * axes)
-        each = max(0.0, several - alone) / (_SEVERAL - 1)
+        number, several = _SEVERAL, seconds(_SEVERAL, (few,) * axes)
+        if several < _CHEAP_SECONDS:  # more of them tell it more exactly
+            number, several = _MANY, seconds(_MANY, (few,) * axes)
+        each = max(0.0, several - alone) / (number - 1)
         longest = seconds(1, (more,) * axes)
         per_cell = 0.0
         if axes > 1:  # how much more than twice one long sentence two of them take
             per_cell = max(0.0, longest + alone - 2 * seconds(1, (more, few))) / longer**2
         grown = longest - alone
-        if longest < _CHEAP_SECONDS:  # several tell more than one
-            grown = (seconds(_SEVERAL, (more,) * axes) - several) / _SEVERAL
+        if longest < _CHEAP_SECONDS:
+            grown = (seconds(number, (more,) * axes) - several) / number
         if axes > 1:
             grown -= per_cell * (more**2 - few**2)
         per_token = max(0.0, grown) / (axes * longer)

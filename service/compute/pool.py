@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from service.compute.jobs import Job, highest_ratio
-from service.errors import Overloaded
+from service.errors import Overloaded, TooSlow
 from service.observe.timings import INFERENCE, NO_REQUEST, TIMINGS, Place, Timings
 
 INLINE_SECONDS = 0.001
@@ -51,7 +51,13 @@ class Source(Protocol):
 class Pool:
     """Runs batches, at most `threads` at a time outside the event loop, and limits how much may wait."""
 
-    def __init__(self, threads: int, max_waiting: int, max_queue_seconds: float = float("inf")) -> None:
+    def __init__(
+        self,
+        threads: int,
+        max_waiting: int,
+        max_queue_seconds: float = float("inf"),
+        max_seconds: float = float("inf"),
+    ) -> None:
         """Start the threads.
 
         Args:
@@ -59,12 +65,14 @@ class Pool:
             max_waiting: requests that may wait for a thread.
             max_queue_seconds: how long a request may be expected to wait. Small requests come before large ones, so
                 each request ahead counts with at most as much work as the new one brings itself.
+            max_seconds: that a request may take.
         """
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=THREADS)
         self._threads = threads
         self._limit = threads + max_waiting
         self._max_waiting = max_waiting
         self._max_queue_seconds = max_queue_seconds
+        self._max_seconds = max_seconds
         self._sources: deque[Source] = deque()
         self._running = 0
         self._called = False
@@ -97,8 +105,12 @@ class Pool:
 
         Raises:
             Overloaded: too much is waiting already.
+            TooSlow: it would not end in time if it were alone.
         """
         timings = TIMINGS.get()
+        whole, possible = seconds / timings.share, self._max_seconds * self._threads
+        if whole > possible:
+            raise TooSlow(whole, possible)
         if timings.place is not None:
             timings.place.declare(seconds)
             yield timings
@@ -131,6 +143,9 @@ class Pool:
                 f"the wait would be more than {self._max_queue_seconds:g} seconds",
                 seconds=wait - self._max_queue_seconds,
             )
+        if self._admitted and wait + place.declared * self._pace.seconds > self._max_seconds:
+            message = f"with what is being done it would take more than {self._max_seconds:g} seconds"
+            raise Overloaded(message, seconds=wait)
         self._admitted[place] = None
         self._pace.came(self.busy)
         return place

@@ -30,7 +30,7 @@ class Place:
 class Timings:
     """Seconds of one request in each phase."""
 
-    __slots__ = ("ended", "place", "seconds", "spans")
+    __slots__ = ("ended", "place", "seconds", "share", "spans")
 
     def __init__(self, spans: bool = False) -> None:
         """Start at 0; with `spans`, also keep when each phase began and ended."""
@@ -38,6 +38,7 @@ class Timings:
         self.spans: list[tuple[int, float, float]] | None = [] if spans else None
         self.place: Place | None = None  # set while the pool counts the request as admitted
         self.ended = False  # the request has been answered or given up
+        self.share = 1.0  # of its work of one kind, that comes now; the rest follows
 
     def spent(self, phase: int, began: float, ended: float) -> None:
         """Add an interval; times are those of `perf_counter`."""

@@ -12,6 +12,8 @@ import numpy as np
 
 from contract.tokenizer import Encoded
 from service.compute.cache import Key
+from service.errors import TooSlow
+from service.observe.timings import TIMINGS
 from service.schemas import SCALES, RankResponse, RankResult, RankTruncated
 from service.scoring.scorer import Scorer
 
@@ -62,6 +64,7 @@ async def rank(
     Raises:
         EmptyText: the query, or a candidate, without a visible character.
         InferenceFailed: a graph raised, or gave a number that is not finite.
+        TooSlow: it would not end in time.
     """
     scale = SCALES[first.manifest.ranking_task]
     coarse = await _order(first, query, candidates, range(len(candidates)), tell_cached)
@@ -69,7 +72,10 @@ async def rank(
         results = await coarse.results(last=top_k)
         answer = RankResponse(model=first.id, scale=scale, results=results, truncated=coarse.truncated)
         return first.versioned(answer)
-    fine = await _order(second, query, candidates, coarse.places[:rerank_top], tell_cached)
+    try:
+        fine = await _order(second, query, candidates, coarse.places[:rerank_top], tell_cached)
+    except TooSlow as error:
+        raise error.of("rerank_top", len(coarse.places[:rerank_top])) from None
     results = await fine.results()
     rest = await coarse.results(rerank_top, top_k)
     for result in results:
@@ -99,10 +105,12 @@ async def _order(
     raw: list[float] = []
     computed: set[Key] = set()
     (asked,) = await scorer.read([query], lambda _: "query", role="query")
+    timings = TIMINGS.get()
     for start in range(0, len(places), _PART):
         part = places[start : start + _PART]
         if start:
             await asyncio.sleep(0)
+        timings.share = len(part) / len(places)
         texts = [candidates[i] for i in part]
         sentences = await scorer.read(texts, partial(_field, part), len(part) / len(places), role="passage")
         queries, passages = scorer.fit([asked] * len(part), sentences)
@@ -112,6 +120,7 @@ async def _order(
         raw += answer.raw
         if tell_cached:
             computed.update(answer.computed)
+    timings.share = 1.0
     if len(places) > _PART:
         await asyncio.sleep(0)
     order = np.argsort(-np.array(raw), kind="stable").tolist()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import InvalidRequest, UnexpectedAnswer
-from semblance.protocol import Call, Questions, Steps
+from semblance.errors import InvalidRequest, RequestFailed, TooLarge, UnexpectedAnswer
+from semblance.protocol import Call, Questions, Steps, read
 from semblance.types import Ranking
 
 LIMITS = {
@@ -21,7 +21,7 @@ LIMITS = {
     "max_explained_tokens": 10,
     "request_timeout_seconds": 1.0,
 }
-Answer = Callable[[str, dict[str, Any]], dict[str, Any]]
+Answer = Callable[[str, dict[str, Any]], Any]  # a RequestFailed, or what is sent as JSON
 
 
 def run(steps: Steps[Any], answer: Answer, **served: Any) -> tuple[Any, list[Call]]:
@@ -38,7 +38,9 @@ def run(steps: Steps[Any], answer: Answer, **served: Any) -> tuple[Any, list[Cal
         while True:
             sent += calls
             found = [models if call.body is None else answer(call.path, json.loads(call.body)) for call in calls]
-            calls = steps.send([json.dumps(each).encode() for each in found])
+            calls = steps.send(
+                [each if isinstance(each, RequestFailed) else json.dumps(each).encode() for each in found]
+            )
     except StopIteration as done:
         return done.value, sent
 
@@ -225,3 +227,42 @@ def test_a_version_is_told_where_it_gave_all_parts(versions: tuple[int | None, i
     answer, _ = run(Questions().similarity([("a", "b")] * 8, None), versioned)
     assert answer.model_version == told
     assert len(answer.results) == 8
+
+
+def slow(answer: Answer, field: str, most: int) -> Answer:
+    """A service that answers so many items in time."""
+
+    def asked(path: str, body: dict[str, Any]) -> Any:
+        if len(body[field]) > most:
+            return RequestFailed(413, "too_slow", "some 20 seconds of work", field=field, limit=most)
+        return answer(path, body)
+
+    return asked
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_what_would_take_too_long_is_asked_in_parts(most: int) -> None:
+    texts = ["a", "bbb", "cc", "ddddd", "eeee", "ffffffffff", "g"]
+    pairs = [(text, "x") for text in texts]
+    answer, sent = run(Questions().similarity(pairs, None), slow(lengths, "pairs", most))
+    assert [result.raw_score for result in answer.results] == list(map(len, texts))
+    assert max(len(json.loads(call.body)["pairs"]) for call in sent if call.body) == LIMITS["max_pairs"]
+    whole, _ = run(rank(Questions(), texts), by_length, max_candidates=100)
+    assert run(rank(Questions(), texts), slow(by_length, "candidates", most), max_candidates=100)[0] == whole
+    staged = {"rerank_model": "short", "rerank_top": 4}
+    parted, _ = run(rank(Questions(), texts, **staged), slow(by_length, "candidates", most), max_candidates=100)
+    assert [result.index for result in parted.results] == [1, 4, 3, 5, 2, 0, 6]
+
+
+def test_what_is_too_slow_alone_is_an_error() -> None:
+    error = {"code": "too_slow", "message": "m", "field": "pairs", "limit": 4, "request_id": "r"}
+    body = json.dumps({"error": error}).encode()
+    call = Call("/similarity", b"{}", range(5), "pairs")
+    assert isinstance(read(call, 413, {}, body), RequestFailed)
+    with pytest.raises(TooLarge):
+        read(Call("/similarity", b"{}", range(4), "pairs"), 413, {}, body)
+    with pytest.raises(TooLarge):
+        read(call, 413, {}, body.replace(b"too_slow", b"too_large"))
+    of_another_field = RequestFailed(413, "too_slow", "m", field="text", limit=1)
+    with pytest.raises(RequestFailed):
+        run(Questions().similarity([("a", "b")] * 3, None), lambda *_: of_another_field)

@@ -9,6 +9,7 @@ from contract.tokenizer import Encoded
 from service.api.dialects.scoring import Scoring
 from service.api.family import Family
 from service.api.labelling import answer_claims, answer_classify
+from service.api.limits import counted
 from service.api.operation import Operation
 from service.compute.cache import Key
 from service.errors import InvalidRequest, RequestError, TooLarge, some
@@ -66,6 +67,7 @@ def operations(scoring: Scoring) -> list[Operation]:
     """The POST requests of our own format."""
     service, limits = scoring.service, scoring.limits
     settings, registry, defaults = service.settings, service.registry, service.defaults
+    threads = service.counts.worker_threads
 
     async def read_pairs(
         scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
@@ -84,7 +86,8 @@ def operations(scoring: Scoring) -> list[Operation]:
         limits.check_count("pairs", len(request.pairs), "max_pairs")
         scorer = await registry.pick(request.model or defaults["/similarity"], request.task)
         a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
-        raw, ratings, scores, computed = await scorer.similarity(a, b, request.task)
+        with counted("pairs", len(request.pairs)):
+            raw, ratings, scores, computed = await scorer.similarity(a, b, request.task)
         results: list[SimilarityResult] = [
             {
                 "score": score,
@@ -114,29 +117,20 @@ def operations(scoring: Scoring) -> list[Operation]:
         limits.check_texts(request.candidates, lambda i: f"candidates.{i}")
         rerank_top = request.rerank_top or RERANK_TOP
         if second is not None:
-            check_time(second, min(rerank_top, len(request.candidates)))
-        answer = await ranked(
-            first,
-            request.query,
-            request.candidates,
-            second=second,
-            rerank_top=rerank_top,
-            top_k=request.top_k,
-            tell_cached=request.tell_cached,
-        )
-        return first.name, answer
-
-    def check_time(second: Scorer, count: int) -> None:
-        """Refuse a second stage that cannot end within the time limit."""
-        at_a_time = service.counts.worker_threads
-        if count * second.seconds_per_new_pair > settings.request_timeout * at_a_time:
-            fits = max(1, int(settings.request_timeout * at_a_time / second.seconds_per_new_pair))
-            message = (
-                f"{count} candidates would take model {second.id} some "
-                f"{count * second.seconds_per_new_pair / at_a_time:.0f} seconds, of {settings.request_timeout:g}; "
-                f"{fits} at most"
+            limits.check_time(second, "rerank_top", min(rerank_top, len(request.candidates)), threads)
+        if first.manifest.family == "interaction":  # whose pairs with a new query are all new
+            limits.check_time(first, "candidates", len(request.candidates), threads, at_least=0.5)
+        with counted("candidates", len(request.candidates)):
+            answer = await ranked(
+                first,
+                request.query,
+                request.candidates,
+                second=second,
+                rerank_top=rerank_top,
+                top_k=request.top_k,
+                tell_cached=request.tell_cached,
             )
-            raise InvalidRequest(message, field="rerank_top", limit=fits)
+        return first.name, answer
 
     async def second_stage(request: RankRequest) -> Scorer | None:
         """The model of the second stage, if the request asks for one."""
@@ -167,7 +161,8 @@ def operations(scoring: Scoring) -> list[Operation]:
             return scorer.name, await answer_claims(limits, scorer, request)
         limits.check_count("pairs", len(request.pairs), "max_pairs")
         premises, hypotheses = await read_pairs(scorer, request.pairs, ("premise", "hypothesis"))
-        answers, computed = await scorer.entailment(premises, hypotheses)
+        with counted("pairs", len(request.pairs)):
+            answers, computed = await scorer.entailment(premises, hypotheses)
         results: list[EntailmentResult] = [
             {
                 "label": cast(EntailmentLabel, most_likely(probabilities)),
@@ -191,7 +186,8 @@ def operations(scoring: Scoring) -> list[Operation]:
         scorer = await registry.pick_encoder(request.model or defaults["/embed"])
         limits.check_texts(request.sentences, field_of)
         sentences = await scorer.read(request.sentences, field_of, role=request.role)
-        matrix, computed = await scorer.embed(sentences)
+        with counted("sentences", len(sentences)):
+            matrix, computed = await scorer.embed(sentences)
         answer: EmbedResponse = {
             "model": scorer.id,
             "dim": matrix.shape[1],

@@ -243,8 +243,8 @@ async def test_a_second_stage_that_cannot_end_in_time_is_refused_at_once(serve: 
         assert (await client.post("/rank", json=body | {"rerank_top": 20})).status_code == 200
         client.app.service.registry["pair-sick"].scorer.seconds_per_new_pair = 0.01
         status, error = await refused(client, "/rank", json=body | {"rerank_top": 400})
-        assert (status, error["field"], error["limit"]) == (422, "rerank_top", 200)
-        assert "200 at most" in str(error["message"])
+        assert (status, error["code"], error["field"], error["limit"]) == (413, "too_slow", "rerank_top", 180)
+        assert "180 at most" in str(error["message"])
         assert (await client.post("/rank", json=body | {"rerank_top": 200})).status_code == 200
         few = body | {"candidates": texts[:100], "rerank_top": 9999}  # no more than there are
         assert (await client.post("/rank", json=few)).status_code == 200

@@ -9,8 +9,8 @@ import pytest
 
 from service.compute.jobs import highest_ratio
 from service.compute.pool import INLINE_SECONDS, Pool
-from service.errors import Overloaded
-from service.observe.timings import INFERENCE, QUEUE, TIMINGS, TOKENISE, Timings
+from service.errors import Overloaded, TooSlow
+from service.observe.timings import INFERENCE, NO_REQUEST, QUEUE, TIMINGS, TOKENISE, Timings
 
 pytestmark = pytest.mark.anyio
 
@@ -63,6 +63,40 @@ async def test_no_more_work_waits_than_a_time_allows() -> None:
     await asyncio.gather(*held)
     assert pool.queue_seconds == 0
     assert await pool.run(100, int) == 0  # whatever it takes: nothing else waits
+    pool.close()
+
+
+async def test_work_that_cannot_end_in_time_is_not_begun() -> None:
+    """Alone on all threads; as a part of all that follows; or behind what is being done."""
+    pool = Pool(threads=2, max_waiting=9, max_seconds=10)
+    ran: list[float] = []
+
+    async def request(seconds: float, share: float = 1.0) -> None:
+        timings = Timings()
+        timings.share = share
+        TIMINGS.set(timings)
+        try:
+            await pool.run(seconds, lambda: ran.append(seconds))
+        finally:
+            pool.ended(timings, answered=True)
+
+    with pytest.raises(TooSlow) as caught:
+        await request(21)
+    named = caught.value.of("pairs", 21)
+    assert (named.field, named.limit) == ("pairs", 18)
+    assert "18 at most" in named.message
+    assert caught.value.limit is None  # others may have got the same error
+    assert caught.value.of("pairs", 1).limit is None
+    with pytest.raises(TooSlow):
+        await request(5.5, share=0.25)
+    await request(5.5, share=0.5)
+    TIMINGS.set(NO_REQUEST)
+    with pool.admitted(2.0):
+        with pytest.raises(Overloaded, match="more than 10 seconds"):
+            await request(19)
+        await request(1)
+    await request(19)  # alone it may
+    assert ran == [5.5, 1, 19]
     pool.close()
 
 

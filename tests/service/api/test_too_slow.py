@@ -1,0 +1,90 @@
+"""Requests that cannot end within the time limit are refused at once, with the number of items that can."""
+
+from itertools import islice, product
+from pathlib import Path
+
+import pytest
+
+from service.compute.batcher import Cost
+from tests import fakes
+from tests.service.api.test_bad_input import refused
+from tests.service.conftest import Client, Serve
+
+pytestmark = pytest.mark.anyio
+WORDS = [" ".join(words) for words in islice(product(fakes.WORDS, repeat=3), 400)]
+PAIRS = [{"a": "a man", "b": text} for text in WORDS[:100]]
+CLAIMS = [{"premise": "a man", "hypothesis": text} for text in WORDS[:100]]
+TWO_STAGES = {"query": "a man", "candidates": WORDS, "rerank_model": "pair-sick", "rerank_top": 100}
+
+
+def costs(client: Client, model: str, seconds: float) -> list[int]:
+    """Make a model expect so much of each text or pair, whatever its length; the batches that its graphs run."""
+    scorer = client.app.service.registry[model].scorer
+    ran: list[int] = []
+    found = [scorer.embeddings] if hasattr(scorer, "embeddings") else scorer.outputs.values()
+    for vectors in found:
+        vectors.batcher.cost = Cost(0.0, 0.0, per_item=seconds)
+    scorer.seconds_per_new_pair = seconds
+    for graph in scorer.graphs.values():
+        graph.run = lambda feeds, run=graph.run: ran.append(1) or run(feeds)
+    return ran
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "limit"),
+    [
+        ("/similarity", {"model": "pair-sick", "pairs": PAIRS}, "pairs", 36),
+        ("/entailment", {"model": "avg-sick", "pairs": CLAIMS}, "pairs", 36),
+        ("/embed", {"model": "avg-sick", "sentences": WORDS[:100]}, "sentences", 36),
+        ("/rank", {"model": "avg-sick", "query": "a man", "candidates": WORDS}, "candidates", 36),
+        ("/rank", {"model": "pair-sick", "query": "a man", "candidates": WORDS}, "candidates", 36),
+        ("/rank", TWO_STAGES, "rerank_top", 36),
+        ("/classify", {"model": "avg-sick", "text": WORDS[:100], "labels": ["a", "dog"]}, "text", 36),
+    ],
+)  # fmt: skip
+async def test_it_is_refused_before_any_work_with_what_would_fit(serve: Serve, path, body, field, limit) -> None:
+    async with serve(request_timeout=2, worker_threads=1) as client:
+        ran = costs(client, body.get("rerank_model") or body["model"], 0.05)
+        status, error = await refused(client, path, json=body)
+        assert (status, error["code"], error["field"]) == (413, "too_slow", field)
+        assert limit - 1 <= error["limit"] <= limit
+        assert ran == []
+        if field != "rerank_top":
+            assert (await client.post(path, json=body | {field: body[field][: error["limit"]]})).status_code == 200
+
+
+async def test_what_is_known_costs_nothing(serve: Serve) -> None:
+    async with serve(request_timeout=2, worker_threads=1, cache="memory") as client:
+        costs(client, "avg-sick", 0.05)
+        for part in (WORDS[:30], WORDS[30:60], WORDS[60:90]):
+            assert (await client.post("/embed", json={"model": "avg-sick", "sentences": part})).status_code == 200
+        body = {"model": "avg-sick", "query": WORDS[0], "candidates": WORDS[:90]}
+        assert (await client.post("/rank", json=body)).status_code == 200
+
+
+async def test_a_ranking_in_parts_is_refused_as_a_whole(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.scoring.ranking._PART", 20)
+    async with serve(request_timeout=2, worker_threads=1) as client:
+        ran = costs(client, "avg-sick", 0.05)
+        status, error = await refused(
+            client, "/rank", json={"model": "avg-sick", "query": "a man", "candidates": WORDS[:200]}
+        )
+        assert (status, error["code"], error["field"]) == (413, "too_slow", "candidates")
+        assert ran == []
+
+
+async def test_an_explanation_is_refused_too(serve: Serve) -> None:
+    async with serve(request_timeout=2, worker_threads=1) as client:
+        ran = costs(client, "pair-sick", 0.1)
+        texts = {"a": " ".join(fakes.WORDS[:12]), "b": " ".join(fakes.WORDS[12::-1])}
+        status, error = await refused(client, "/explain", json={"model": "pair-sick", **texts})
+        assert (status, error["code"]) == (413, "too_slow")
+        assert ran == []
+
+
+async def test_other_families_say_so_too(serve: Serve, models: Path) -> None:
+    async with serve(request_timeout=2, worker_threads=1) as client:
+        costs(client, "avg-sick", 0.05)
+        answer = await client.post("/v1/embeddings", json={"model": "avg-sick", "input": WORDS[:100]})
+        assert answer.status_code == 413
+        assert "seconds of work" in answer.text
