@@ -1,14 +1,36 @@
-"""Explanation matrices of the served interaction models for example pairs: PWIM's focused cosines, MGIM's attention."""
+"""What met what: matrices of the served interaction models on example pairs, PWIM's focused cosines, MGIM's attention.
 
+He & Lin (2016), Table 10; Li et al. (2019), Figures 4 and 5. `python -m training analyse` writes the page, its picture
+and their data.
+"""
+
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
-import matplotlib.pyplot as plt
+import matplotlib as mpl
 import numpy as np
+import typer
 
-from training.analyses.analysis import Analysis, AnalysisError, Data, Options
-from training.analyses.trained import published
+from contract.manifest import MANIFEST_NAME
+from training.publishing.runtime import PublishedModel
 from training.results.report.markdown import table
+
+mpl.use("Agg")  # no window
+from matplotlib import pyplot as plt
+
+Data = dict[str, Any]  # plain JSON values
+MODELS = ("pwim-sick", "pwim-qa", "mgim-sick", "mgim-msrp")
+TITLE = "What met what: the served interaction models on example pairs"
+SOURCE = "He & Lin 2016, Table 10; Li et al. 2019, Figures 4 and 5"
+ALTERNATIVE = "heat maps of word meetings, one row for each pair, one column for each model"
+DATA, PICTURE, PAGE = "data.json", "interactions.png", "README.md"
+
+
+class AnalysisError(ValueError):
+    """A model that has nothing to show; a message of one line."""
+
 
 # The first two are PWIM's Table 10, pairs of SICK test; the others are a paraphrase and a non-paraphrase, as in MGIM's
 # Figures 4 and 5 (whose sentences are only in pictures).
@@ -37,16 +59,34 @@ _SHOWN = {
 }
 
 
-def compute(options: Options) -> Data:
-    """Tokens, scores and shown values of every example under every model."""
-    return {"models": {name: _shown(name) for name in options.recipes}}
+def analyse(
+    model: Annotated[str, typer.Option(help="interaction models, separated by commas")] = ",".join(MODELS),
+    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+    out: Annotated[Path, typer.Option(help="folder to write to")] = Path("analyses/interactions"),
+) -> None:
+    """Show which words interaction models match, on example pairs: data, a picture and a page."""
+    names = model.split(",")
+    data = {"models": {name: _shown(models / name) for name in names}}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / DATA).write_text(json.dumps(data, ensure_ascii=False) + "\n", encoding="utf-8")
+    draw(data, out)
+    command = "python -m training analyse" + ("" if tuple(names) == MODELS else f" --model {model}")
+    parts = [f"# {TITLE}", f"{SOURCE}. Made by `{command}` from `{DATA}`.", f"![{ALTERNATIVE}]({PICTURE})", page(data)]
+    (out / PAGE).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def _shown(name: str) -> Data:
-    model = published(name)
+def _shown(folder: Path) -> Data:
+    """Tokens, scores and shown values of every example under a model.
+
+    Raises:
+        AnalysisError: it is not published, or no interaction model.
+    """
+    if not (folder / MANIFEST_NAME).is_file():
+        raise AnalysisError(f"{folder} is not published: run `python -m training publish {folder.name}` first")
+    model = PublishedModel(folder)
     explanation, kind = model.manifest.explanation, _SHOWN.get(model.manifest.architecture)
     if explanation is None or kind is None:
-        raise AnalysisError(f"{name} shows nothing: it is no interaction model")
+        raise AnalysisError(f"{folder.name} shows nothing: it is no interaction model")
     rows = [matrix.name for matrix in explanation.matrices]
     limit, examples = model.manifest.limits.max_tokens, []
     for a, b in EXAMPLES:
@@ -55,7 +95,14 @@ def _shown(name: str) -> Data:
         tokens = [[model.tokenizer.token(i) for i in model.tokenizer.encode(text, limit).ids] for text in (a, b)]
         score = model.similarity([a], [b])
         shown = score.rating if score.rating is not None else score.score
-        examples.append({"a": tokens[0], "b": tokens[1], "score": float(shown[0]), "values": values.tolist()})
+        examples.append(
+            {
+                "a": tokens[0],
+                "b": tokens[1],
+                "score": round(float(shown[0]), 5),
+                "values": values.astype(float).round(5).tolist(),
+            }
+        )
     return {"architecture": model.manifest.architecture, "examples": examples}
 
 
@@ -84,7 +131,7 @@ def draw(data: Data, folder: Path) -> None:
                         here.text(
                             j, i, f"{value:.1f}", ha="center", va="center", fontsize=6, color="w" if dark else "k"
                         )
-        figure.savefig(folder / "interactions.png", dpi=90, metadata={"Software": None})
+        figure.savefig(folder / PICTURE, dpi=90, metadata={"Software": None})
     finally:
         plt.close(figure)
 
@@ -106,15 +153,3 @@ def page(data: Data) -> str:
         head = ("a", "b", "score", f"strongest {kind.title} of each word of a")
         parts.append(f"## {name}\n\n{table(head, rows)}")
     return "\n\n".join(parts)
-
-
-ANALYSIS = Analysis(
-    name="interactions",
-    title="What met what: the served interaction models on example pairs",
-    source="He & Lin 2016, Table 10; Li et al. 2019, Figures 4 and 5",
-    recipes=("pwim-sick", "pwim-qa", "mgim-sick", "mgim-msrp"),
-    compute=compute,
-    draw=draw,
-    page=page,
-    pictures={"interactions.png": "heat maps of word meetings, one row for each pair, one column for each model"},
-)
