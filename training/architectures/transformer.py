@@ -34,6 +34,7 @@ class BERTConfig:
     attention_heads: int = 12
     inner: int = 1536
     positions: int = 512
+    dropout: float = 0.0  # in training: of the embeddings, of what each sum adds, and of what the heads read
     frozen_words: bool = True  # word embeddings get no gradient: half of all weights, and rare words keep their places
 
 
@@ -72,6 +73,7 @@ class Layer(nn.Module):
         self.inner = nn.Linear(hidden, config.inner)
         self.outer = nn.Linear(config.inner, hidden)
         self.outer_norm = nn.LayerNorm(hidden, eps=1e-12)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x_BLH: Tensor, bias_B11L: Tensor) -> Tensor:
         """States [B, L, H], what is added to the attention scores of each position [B, 1, 1, L] -> states."""
@@ -85,8 +87,9 @@ class Layer(nn.Module):
         # In bfloat16 on a CPU faster than torch's own function, whose gradient is slow.
         scores_BALL = (q_BALD * q_BALD.shape[-1] ** -0.5) @ k_BALD.transpose(2, 3) + bias_B11L
         found = scores_BALL.softmax(-1).to(v_BALD.dtype) @ v_BALD
-        x_BLH = self.attended_norm(x_BLH + self.attended(found.transpose(1, 2).reshape(batch, length, hidden)))
-        x_BLH = self.outer_norm(x_BLH + self.outer(nn.functional.gelu(self.inner(x_BLH))))
+        attended = self.attended(found.transpose(1, 2).reshape(batch, length, hidden))
+        x_BLH = self.attended_norm(x_BLH + self.dropout(attended))
+        x_BLH = self.outer_norm(x_BLH + self.dropout(self.outer(nn.functional.gelu(self.inner(x_BLH)))))
         return x_BLH
 
 
@@ -108,6 +111,7 @@ class BERT(nn.Module):
         self.segments = nn.Embedding(2, config.hidden)
         self.norm = nn.LayerNorm(config.hidden, eps=1e-12)
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.dropout = nn.Dropout(config.dropout)
         self.apply(_start)
         self.words.weight.requires_grad_(not config.frozen_words)
 
@@ -115,7 +119,7 @@ class BERT(nn.Module):
         """Ids, positions, segments [B, L] and which of them are real, bool [B, L] -> states [B, L, H], anything on the
         padding, which may stand anywhere."""
         x_BLH = self.words(ids_BL) + self.positions(positions_BL) + self.segments(segments_BL)
-        x_BLH = self.norm(x_BLH)
+        x_BLH = self.dropout(self.norm(x_BLH))
         bias_B11L = (~real_BL).float()[:, None, None, :] * torch.finfo(torch.float32).min
         for layer in self.layers:
             x_BLH = layer(x_BLH, bias_B11L)
@@ -159,6 +163,7 @@ class CrossEncoder(nn.Module):
             {name: nn.Linear(2 * config.bert.hidden, outputs) for name, outputs in config.heads.items()}
         )
         self.heads.apply(_start)
+        self.dropout = nn.Dropout(config.bert.dropout)
 
     def forward(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
@@ -167,7 +172,7 @@ class CrossEncoder(nn.Module):
 
         A length is at least 1; both, with 3 more, are no more than the positions.
         """
-        features_BF = self.features(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
+        features_BF = self.dropout(self.features(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B))
         return {name: head(features_BF).float() for name, head in self.heads.items()}
 
     def features(

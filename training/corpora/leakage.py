@@ -12,6 +12,9 @@ The rule:
    without a sentence of any other corpus' evaluation set (`without_foreign_sentences`): SICK train has 260 test
    sentences of the MSRvid part of STS 2012.
 
+4. Sets that no model is trained on or chosen by (`KEPT_ASIDE`, measured by `benchmarks/kept_aside.py`) share no
+   sentence of eight or more words with answers and questions from elsewhere (`without_kept_aside`).
+
 Word counts on Wikipedia are not filtered: they contain no sentence.
 """
 
@@ -22,7 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from training.corpora.files import CorpusMissing, data_dir, one_of
+from training.corpora.files import CorpusMissing, data_dir, numbered_lines, one_of
 from training.corpora.penn import detokenise
 from training.corpora.readers import answers, msrp, pit2015, sick, sts, stsb
 from training.pairs import Pair
@@ -41,6 +44,20 @@ _SPLITS: dict[str, list[Callable[[], list[Pair]]]] = {
     "wikiqa": [functools.partial(answers.wikiqa, split) for split in ("dev", "test")],
     "trecqa": [functools.partial(answers.trecqa, split) for split in ("dev-raw", "test-raw")],
 }
+# Files of the sets kept aside; every cell of theirs is a text of theirs.
+KEPT_ASIDE = (
+    "bank-faq/hdfc-bank-faq.tsv.gz",
+    "technical-course-faq/datatalks-faq.tsv.gz",
+    "covid-faq/covid-faq.tsv.gz",
+    "covid-q/covid-q.tsv.gz",
+    "mediqa-health-answers/mediqa2019-liveqa.tsv.gz",
+    "semeval2016-questions/semeval2016-3B-train.tsv.gz",
+    "str2022-semrel/str2022-semrel-train.tsv.gz",
+    "intents-hint3/hint3.tsv.gz",
+    "intents-city-kit/city-kit.tsv.gz",
+)
+LONG = 8  # words: shorter sentences are said everywhere
+_SENTENCE_END = re.compile(r"(?<=[.!?:])\s+")
 EVALUATION_CORPORA: tuple[str, ...] = tuple(_SPLITS)
 
 
@@ -87,6 +104,29 @@ def without_foreign_sentences(pairs: Iterable[Pair], own: str) -> list[Pair]:
     one_of("corpus", own, EVALUATION_CORPORA)
     foreign = evaluation_sentences([corpus for corpus in EVALUATION_CORPORA if corpus != own])
     return list(without_evaluation_sentences(pairs, foreign))
+
+
+def without_kept_aside(pairs: Iterable[Pair]) -> list[Pair]:
+    """``pairs`` less those that share a sentence of `LONG` words with a set kept aside.
+
+    A set that is not in the data folder is left out with a warning.
+    """
+    unwanted = _kept_aside(data_dir().resolve())
+    return [pair for pair in pairs if unwanted.isdisjoint(_long_sentences(pair.a) | _long_sentences(pair.b))]
+
+
+def _long_sentences(text: str) -> set[str]:
+    found = map(normalise_for_overlap, _SENTENCE_END.split(text))
+    return {sentence for sentence in found if len(sentence.split()) >= LONG}
+
+
+@functools.lru_cache(maxsize=4)
+def _kept_aside(folder: Path) -> frozenset[str]:
+    there = [folder / file for file in KEPT_ASIDE if (folder / file).is_file()]
+    if len(there) < len(KEPT_ASIDE):
+        _log.warning("%d sets kept aside are not filtered out, being absent", len(KEPT_ASIDE) - len(there))
+    lines = (line for path in there for _, line in numbered_lines(path, path.name))
+    return frozenset(sentence for line in lines for cell in line.split("\t") for sentence in _long_sentences(cell))
 
 
 def pair_key(a: str, b: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from training.corpora import pairwise
 from training.corpora.files import data_dir, one_of
@@ -18,42 +18,68 @@ from training.corpora.leakage import (
     normalise_for_overlap,
     without_evaluation_sentences,
     without_foreign_sentences,
+    without_kept_aside,
     without_pairs,
 )
-from training.corpora.readers import faq, labelled_pairs, nli, paraphrase, sick, stsb
+from training.corpora.readers import faq, intents, labelled_pairs, nli, paraphrase, sick, stsb
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
+from training.corpora.request_edits import request_edits
 from training.corpora.role_edits import role_edits
 from training.corpora.surface_edits import surface_edits
 from training.pairs import Pair
 
+T = TypeVar("T")
 Task = Literal["entailment", "similarity", "paraphrase", "related", "relevance"]
 TASKS: tuple[Task, ...] = get_args(Task)
 
-COSINES = "cosines"  # pairs of sentences of many sources with a bi-encoder's cosine, made by `training.sources.tasks`
+# Made with the help of an encoder by `training.sources.tasks`: pairs of sentences of many sources with its cosine;
+COSINES = "cosines"
+# each right answer of a corpus with four wrong ones (`training.corpora.hard`);
+HARD = {
+    f"{name}-hard": name
+    for name in ("wikiqa", "trecqa-half", "selqa", "qnli-dev", "nq-sentences", "medquad", "stackexchange")
+}
+# and requests with others of the same and of a near intent.
+INTENTS = {f"intents-{name}": name for name in intents.FILES}
 
 # The tasks that the pairs of a corpus teach. Similarity is a value from 0 to 1; `related` is what tweets, questions and
 # definitions call the same, which is less than a paraphrase.
 TEACHES: dict[str, tuple[Task, ...]] = {
     **dict.fromkeys(
-        ("snli-train", "mnli-train", "litl", "san-wiki", "wanli", "fever-nli", "cad-nli", "breaking-nli", "cannot"),
+        (
+            *("snli-train", "mnli-train", "mnli-not", "litl", "san-wiki", "wanli", "fever-nli", "fever-dev"),
+            *("fool-me-twice", "entailment-bank", "qnli-not", "cad-nli", "breaking-nli", "cannot"),
+        ),
         ("entailment",),
     ),
     "sick": ("entailment", "similarity"),
-    "msrp": ("paraphrase",),
+    **dict.fromkeys(("msrp", "msrp-whole"), ("paraphrase",)),
     **dict.fromkeys(
-        ("paws-wiki", "paraphrase-ni", "role-edits", "swapped-captions", "negations", "surface-edits"), ("paraphrase",)
+        (
+            *("paws-wiki", "paraphrase-ni", "argument-keypoint", "role-edits", "swapped-captions", "negations"),
+            *("surface-edits", "request-edits"),
+        ),
+        ("paraphrase",),
     ),
+    # Two texts of a bank's customers with one intent mean the same; elsewhere they may name other times and places.
+    "intents-banking77": ("paraphrase", "related"),
+    **dict.fromkeys(("intents-clinc150", "intents-hwu64"), ("related",)),
     "surface-entailment": ("entailment", "similarity"),
     "twitter-labelled": ("related",),
     "qqp-labelled": ("related",),
     "parade": ("related",),
-    **dict.fromkeys(("wikiqa", "trecqa", "selqa", "qnli-dev"), ("relevance",)),
+    **dict.fromkeys(("wikiqa", "trecqa", "selqa", "qnli-dev", *HARD.values(), *HARD), ("relevance",)),
     "caption-contrast": ("similarity",),
     COSINES: ("similarity",),
 }
 # Pairs made of other corpora.
 _TEXTS = ("snli-train", "mnli-train", "qqp-labelled")
 MADE_OF = {
+    "msrp-whole": ("msrp",),
+    "qnli-not": ("qnli-dev",),
+    "trecqa-half": ("trecqa",),
+    **{hard: ("trecqa",) if name == "trecqa-half" else (name,) for hard, name in HARD.items()},
+    "request-edits": ("qqp-labelled", *INTENTS),
     "role-edits": ("snli-train",),
     "swapped-captions": ("caption-contrast",),
     "negations": ("cannot",),
@@ -61,32 +87,46 @@ MADE_OF = {
     "surface-entailment": _TEXTS,
 }
 SURFACE_SENTENCES = 4000  # of each of them
+MEDQUAD_QUESTIONS = 3000  # of some 10,000, which are templates ("What are the treatments for ...?")
 # Similarity of two captions that differ in one thing. SICK's raters give a contradiction 3.6 of 1..5.
 CONTRAST = 0.6
+# Corpora of the same texts as sets that are only measured.
+_NEAR_KEPT_ASIDE = ("medquad", "stackexchange", "nq-sentences")
 # Whose edits are kept for measuring: no edit of these two makers is trained on.
 HELD_OUT_CONTRAST = ("sugarcrepe", "valse")
 
 
 def read(name: str) -> Sequence[Pair]:
-    """The training pairs of a corpus of `TEACHES` but the cosines, each with a `label` or `target` (similarity, 0..1).
+    """The training pairs of a corpus of `TEACHES`, each with a `label` or `target` (similarity, 0..1).
 
     Raises:
-        ValueError: no such corpus.
+        ValueError: no such corpus, or one that is made with an encoder.
         CorpusError: a file is missing or malformed.
     """
-    one_of("corpus", name, [corpus for corpus in TEACHES if corpus != COSINES])
+    one_of("corpus", name, [corpus for corpus in TEACHES if corpus not in (COSINES, *HARD, *INTENTS)])
     return _read(data_dir().resolve(), name)
 
 
-@functools.lru_cache(maxsize=32)
+def requests(name: str) -> list[tuple[str, str]]:
+    """(text, intent) of one of `INTENTS`, without evaluation sentences; raises like `read`."""
+    found = intents.read(INTENTS[one_of("intents", name, INTENTS)])
+    kept = set(without_evaluation_sentences(text for text, _ in found))
+    return [(text, intent) for text, intent in found if text in kept]
+
+
+@functools.lru_cache(maxsize=64)
 def _read(folder: Path, name: str) -> Sequence[Pair]:
     match name:
         case "sick":
             held_out = [pair for split in ("dev", "test") for pair in sick.read(split)]
             rated = without_foreign_sentences(without_pairs(sick.read("train"), held_out), "sick")
             return tuple(Pair(p.a, p.b, (p.target - 1) / 4, p.label) for p in rated if p.target is not None)
+        case "msrp-whole":  # 749 of its pairs are in MSRpar of STS 2012: figures of that set are marked
+            return tuple(_labelled(pairwise.read("msrp").train))
         case "msrp" | "wikiqa" | "trecqa":
             return tuple(without_foreign_sentences(_labelled(pairwise.read(name).train), name))
+        case "trecqa-half":
+            return tuple(_some_groups(_read(folder, "trecqa"), lambda groups: groups[::2]))
         case "twitter-labelled":
             return tuple(without_evaluation_sentences(paraphrase.twitter_labelled()))
         case "caption-contrast":
@@ -103,18 +143,30 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
             samples = [_sample(_read(folder, corpus), SURFACE_SENTENCES) for corpus in _TEXTS]
             sentences = dict.fromkeys((p.a, p.b)[i % 2] for half in samples for i, p in enumerate(half))
             return tuple(without_evaluation_sentences(list(surface_edits(sentences))))
+        case "request-edits":
+            asked = dict.fromkeys(text for p in _read(folder, "qqp-labelled") for text in (p.a, p.b))
+            said = dict.fromkeys(text for corpus in INTENTS for text, _ in requests(corpus))
+            return tuple(without_evaluation_sentences(list(request_edits([*asked, *said]))))
+        case "qnli-not":
+            return tuple(Pair(p.b, p.a, label=NOT_ENTAILMENT) for p in _read(folder, "qnli-dev") if p.label == "0")
         case "surface-entailment":
             return tuple(
                 Pair(p.a, p.b, 1.0, "entailment") if p.label == "1" else Pair(p.a, p.b, CONTRAST, NOT_ENTAILMENT)
                 for p in _read(folder, "surface-edits")
             )
     pairs = list(without_evaluation_sentences(labelled_pairs.read(name)))
+    if name in _NEAR_KEPT_ASIDE:
+        pairs = without_kept_aside(pairs)
     if name == "paws-wiki":
         kept_back = {(pair.a, pair.b) for pair in _paws_held_out()}
         pairs = [pair for pair in pairs if (pair.a, pair.b) not in kept_back]
     if "entailment" in TEACHES[name]:
         unseen = _evaluation_premises(folder)
         pairs = [pair for pair in pairs if normalise_for_overlap(pair.a) not in unseen]
+    if name == "entailment-bank":
+        pairs += _neutral(pairs)
+    if name == "medquad":
+        pairs = _some_groups(pairs, lambda groups: _sample(groups, MEDQUAD_QUESTIONS))
     if name == "cannot":  # some pairs of "negations" differ in nothing but marks
         pairs = [
             p for p in pairs if p.label == "entailment" or normalise_for_overlap(p.a) != normalise_for_overlap(p.b)
@@ -125,6 +177,24 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
 def _labelled(pairs: Sequence[Pair]) -> list[Pair]:
     """Pairs whose target is 1 or 0, with that as the label."""
     return [Pair(p.a, p.b, label=str(int(p.target or 0)), group=p.group) for p in pairs]
+
+
+def _some_groups(pairs: Sequence[Pair], choose: Callable[[Sequence[str]], Sequence[str]]) -> list[Pair]:
+    chosen = set(choose(list(dict.fromkeys(pair.group for pair in pairs))))
+    return [pair for pair in pairs if pair.group in chosen]
+
+
+def _neutral(pairs: Sequence[Pair]) -> list[Pair]:
+    """Each premise with the hypothesis of another group that shares the most words with it, of some that are drawn."""
+    draw = random.Random(0)
+    found = []
+    for pair in pairs:
+        words = set(pair.a.lower().split())
+        others = [other for other in draw.sample(list(pairs), min(50, len(pairs))) if other.group != pair.group]
+        if others:
+            nearest = max(others, key=lambda other: len(words & set(other.b.lower().split())))
+            found.append(Pair(pair.a, nearest.b, label="neutral"))
+    return found
 
 
 def _paws_held_out() -> Sequence[Pair]:
@@ -181,5 +251,5 @@ def development(name: str) -> Sequence[Pair]:
     return DEVELOPMENT[one_of("development set", name, DEVELOPMENT)][1]()
 
 
-def _sample(pairs: Sequence[Pair], size: int) -> list[Pair]:
-    return random.Random(0).sample(pairs, min(size, len(pairs)))
+def _sample(found: Sequence[T], size: int) -> list[T]:
+    return random.Random(0).sample(found, min(size, len(found)))

@@ -4,6 +4,11 @@ Entailment: negative log-likelihood of the label; of a pair that is known only n
 two labels together. All other tasks: binary cross-entropy to a value from 0 to 1. The losses of a batch are summed over
 its pairs and tasks, and divided by the number of pairs.
 
+Questions with a right and four wrong answers (`training.corpora.tasks.HARD`) come in batches of their own, of whole
+groups: the negative log-likelihood of the right answer, softmax over the group, mean of the groups (R. Nogueira et al.,
+"Document Ranking with a Pretrained Sequence-to-Sequence Model", 2020, have it over pairs; L. Gao, Z. Dai, J. Callan,
+"Rethink Training of BERT Rerankers in Multi-Stage Retrieval Pipeline", 2021, over groups).
+
 An epoch is a fixed number of pairs of each corpus. The next epoch goes on where it stopped; a corpus that ends begins
 again, in another order.
 """
@@ -20,8 +25,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
 from contract.tokenizer import Encoded
 from training.architectures import CrossEncoder, PairWithHeads
+from training.corpora.hard import GROUP
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
-from training.corpora.tasks import DEVELOPMENT, TEACHES
+from training.corpora.tasks import DEVELOPMENT, HARD, TEACHES
 from training.objectives.metrics import binary, graded, labelled, ranked
 from training.objectives.parts.batches import Indices, by_size, shard
 from training.objectives.supervised import LABELS
@@ -44,11 +50,13 @@ class Encodes(Protocol):
 class TasksConfig:
     """Which pairs an epoch holds, and how much a task counts."""
 
-    first: Mapping[str, int]  # corpus -> pairs of an epoch, in the first pass
+    first: Mapping[str, int]  # corpus -> pairs of an epoch (of `HARD` whole groups), in the first epochs
     first_epochs: int
-    then: Mapping[str, int]  # and in the epochs after it
+    then: Mapping[str, int]  # and in the epochs after them
     weights: Mapping[str, float] = field(default_factory=dict)  # of tasks; 1 where none is given
-    edits_weight: float = 1.0  # of the similarity of pairs with an edit (caption-contrast)
+    corpora: Mapping[str, float] = field(
+        default_factory=dict
+    )  # how much a pair of theirs counts; 1 where none is given
     ratings_weight: float = 1.0  # of a larger model's ratings, where there are any
 
 
@@ -77,12 +85,16 @@ class PairTokens:
         return len(self.sides)
 
     def by_length(self, indices: Indices, *, joined: bool) -> Indices:
-        """The same pairs, those next to each other that cost a model little padding.
+        """The same pairs in the order of `places`."""
+        return indices[self.places(indices, joined=joined)]
+
+    def places(self, indices: Indices, *, joined: bool) -> Indices:
+        """Their places among the indices, those next to each other that cost a model little padding.
 
         `joined`: it reads both sentences as one sequence; else it makes an image of them, so both sides count.
         """
         lengths = self.lengths[indices]
-        return indices[np.argsort(lengths.sum(1), kind="stable") if joined else by_size(*lengths.T)]
+        return np.argsort(lengths.sum(1), kind="stable") if joined else by_size(*lengths.T)
 
     def batch(self, indices: Indices) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Padded ids [B, S], lengths [B] of the first sentences, and [B, T], [B] of the second."""
@@ -138,9 +150,10 @@ class TasksObjective:
         self.targets = {
             task: np.concatenate([_targets(task, name, training[name]) for name in self.names]) for task in model.heads
         }
-        self.weight = np.ones(len(pairs))
-        if "caption-contrast" in self.rows:
-            self.weight[self.rows["caption-contrast"]] = config.edits_weight
+        self.weight, self.grouped = np.ones(len(pairs)), np.zeros(len(pairs), dtype=bool)
+        for name, rows in self.rows.items():
+            self.weight[rows] = config.corpora.get(name, 1.0)
+            self.grouped[rows] = name in HARD
         self.rated = self._rated(ratings or {})
         self.development = {
             name: (PairTokens(found, tokenizer, max_tokens), found) for name, found in development.items()
@@ -159,34 +172,55 @@ class TasksObjective:
         return found
 
     def steps(self) -> int:
-        """Batches of an epoch; those of the first pass are filled up to as many."""
-        return -(-max(sum(self.config.first.values()), sum(self.config.then.values())) // self.batch_size)
+        """Batches of an epoch, those of the longer kind."""
+        return max(sum(-(-n // self._units(size)) for n, size in each) for each in self._epochs())
+
+    def _epochs(self) -> list[list[tuple[int, int]]]:
+        """Of the first epochs and of those after them: how many pairs, of size 1, and how many groups there are."""
+        found = []
+        for quotas in (self.config.first, self.config.then):
+            of_groups = sum(quota // GROUP for name, quota in quotas.items() if name in HARD)
+            found.append([(sum(q for name, q in quotas.items() if name not in HARD), 1), (of_groups, GROUP)])
+        return found
+
+    def _units(self, size: int) -> int:
+        """How many units (pairs, or groups of pairs) a batch has."""
+        return max(1, self.batch_size // size)
 
     def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
-        """Indices of training pairs, those of a batch of like length."""
-        drawn = np.random.default_rng((self.seed, epoch)).permutation(self._drawn(epoch))
-        together = self.batch_size * SORTED_TOGETHER
+        """Indices of training pairs, those of a batch of like length: pairs, or whole groups one after the other."""
+        drawn = self._drawn(epoch)
         batches: list[Indices] = []
-        for start in range(0, len(drawn), together):
-            block = drawn[start : start + together]
-            block = self.training.by_length(block, joined=isinstance(self.model, CrossEncoder))
-            batches += [block[i : i + self.batch_size] for i in range(0, len(block), self.batch_size)]
+        for size in (1, GROUP):
+            units = drawn[self.grouped[drawn] == (size > 1)].reshape(-1, size)
+            units = units[np.random.default_rng((self.seed, epoch)).permutation(len(units))]
+            many = self._units(size)
+            for start in range(0, len(units), many * SORTED_TOGETHER):
+                block = self._by_length(units[start : start + many * SORTED_TOGETHER])
+                batches += [block[i : i + many] for i in range(0, len(block), many)]
         for i in np.random.default_rng((self.seed, epoch, 1)).permutation(len(batches)):
             part = shard(batches[i], rank, world)
-            yield part if len(part) else batches[i][:1]  # a rank without work would leave the others waiting
+            yield (part if len(part) else batches[i][:1]).ravel()  # a rank without work would leave the others waiting
+
+    def _by_length(self, units: Indices) -> Indices:
+        """Units [n, size] in an order of like length: that of their longest pair."""
+        longest = self.training.lengths[units].sum(2).argmax(1)
+        pairs = units[np.arange(len(units)), longest]
+        return units[self.training.places(pairs, joined=isinstance(self.model, CrossEncoder))]
 
     def _drawn(self, epoch: int) -> Indices:
         quotas = self.config.first if epoch < self.config.first_epochs else self.config.then
         drawn = []
         for name, quota in quotas.items():
-            rows = self.rows[name]
+            size = GROUP if name in HARD else 1
+            units = self.rows[name].reshape(-1, size)
             # How many of the corpus came in the epochs before: the epoch and the config alone say so.
-            before = min(epoch, self.config.first_epochs) * self.config.first.get(name, 0)
-            before += max(0, epoch - self.config.first_epochs) * self.config.then.get(name, 0)
-            places = np.arange(before, before + quota)
-            for turn in np.unique(places // len(rows)):
-                order = np.random.default_rng((self.seed, self.names.index(name), int(turn))).permutation(rows)
-                drawn.append(order[places[places // len(rows) == turn] % len(rows)])
+            before = min(epoch, self.config.first_epochs) * (self.config.first.get(name, 0) // size)
+            before += max(0, epoch - self.config.first_epochs) * (self.config.then.get(name, 0) // size)
+            places = np.arange(before, before + quota // size)
+            for turn in np.unique(places // len(units)):
+                order = np.random.default_rng((self.seed, self.names.index(name), int(turn))).permutation(units)
+                drawn.append(order[places[places // len(units) == turn] % len(units)].ravel())
         return np.concatenate(drawn)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
@@ -195,6 +229,9 @@ class TasksObjective:
             outputs = self.model(*self.training.batch(batch))
         weight = torch.from_numpy(self.weight[batch]).float()
         parts: dict[str, Tensor] = {}
+        if self.grouped[batch[0]]:
+            found = cross_entropy_of_groups(outputs["relevance"][:, 0])
+            return self.config.weights.get("relevance", 1.0) * found, {"groups": float(found.detach())}
         for task, output in outputs.items():
             target = torch.from_numpy(self.targets[task][batch])
             known = target > IGNORED
@@ -249,6 +286,11 @@ def _loss(task: str, output: Tensor, target: Tensor) -> Tensor:
     others = torch.logsumexp(odds[:, [i for i in range(len(LABELS)) if i != entailed]], dim=1)
     known = odds.gather(1, target.long().clamp(max=len(LABELS) - 1)[:, None])[:, 0]
     return -torch.where(target == NOT_ENTAILED, others, known)
+
+
+def cross_entropy_of_groups(output: Tensor) -> Tensor:
+    """Mean over the groups of the negative log-likelihood of the first of its `GROUP` pairs: outputs [G * GROUP]."""
+    return -log_softmax(output.view(-1, GROUP), dim=1)[:, 0].mean()
 
 
 def _rating_loss(task: str, output: Tensor, rating: Tensor) -> Tensor:

@@ -30,6 +30,9 @@ class OptimiserConfig:
     clip: float | None = None  # largest global gradient norm
     heads_learning_rate: float | None = None  # of the module `heads`; None: as the rest of the composition
     rho: float = 0.9  # of Adadelta: how slowly its running means forget; Zeiler (2012) uses .95
+    # Of a transformer's layers, each that much slower than the one above it, which has the learning rate (J. Howard,
+    # S. Ruder, "Universal Language Model Fine-tuning for Text Classification", ACL 2018).
+    layer_decay: float = 1.0
     heads_only: bool = False  # the whole encoder, words and composition, stays frozen: its vectors are mere features
 
 
@@ -84,7 +87,6 @@ class Recipe:
     schedule: Schedule
     start: str | None = None  # the recipe whose trained encoder (of another architecture: words) this one starts from
     start_seed: int | None = None  # of that run; None: the seed of this one
-    start_share: float = 0.0  # of the start's weights in the finished ones (Wortsman et al. 2022, WiSE-FT)
     random_start: bool = False  # word vectors drawn at random instead of taken from the table
     row_scale: float = 1.0  # word vectors are multiplied by this before training: heads want embeddings near length 1
     map_unseen: bool = False  # afterwards, move rows that training never met by a ridge map

@@ -1,5 +1,6 @@
 """Optimisers by name, separate for sparse word embeddings, and gradient clipping for sparse gradients."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -52,13 +53,24 @@ def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimize
     return optimisers
 
 
+_LAYER = re.compile(r"\.layers\.(\d+)\.")
+
+
 def _groups(parameters: Mapping[str, nn.Parameter], config: OptimiserConfig) -> Iterable[Any]:
-    """All parameters, or those of the heads apart, where these have a rate of their own."""
-    if config.heads_learning_rate is None:
-        return list(parameters.values())
-    heads = [p for name, p in parameters.items() if name.startswith("heads.")]
-    rest = [p for name, p in parameters.items() if not name.startswith("heads.")]
-    return [{"params": rest}, {"params": heads, "lr": config.heads_learning_rate}]
+    """All parameters in groups of one rate: those of the heads, and of each layer, where these have rates of their own.
+
+    The embeddings are below the lowest layer.
+    """
+    layers = {name: int(found[1]) for name in parameters if (found := _LAYER.search(name))}
+    top = max(layers.values(), default=-1)
+    rates: dict[float, list[nn.Parameter]] = {}
+    for name, parameter in parameters.items():
+        if name.startswith("heads."):
+            rate = config.heads_learning_rate or config.learning_rate
+        else:
+            rate = config.learning_rate * config.layer_decay ** (top - layers.get(name, -1))
+        rates.setdefault(rate, []).append(parameter)
+    return [{"params": group, "lr": rate} for rate, group in rates.items()]
 
 
 def _values(gradient: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 import copy
 import logging
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from training.recipes.recipe import Recipe
 from training.runs.build import started
 from training.runs.data import build_objective
 from training.runs.folder import WEIGHTS_NAME, record_recipe, run_folder
-from training.runs.loop import Result, train, write_result
+from training.runs.loop import Result, train
 from training.runs.malstm_finish import finish
 from training.runs.regression import begin_at_regression
 from training.runs.tables import load_table
@@ -83,19 +82,9 @@ def _run_tasks(recipe: Recipe, runs: Path, teacher: Path | None, seed: int, fold
     objective = tasks_objective(recipe, model, tokenizer, runs, teacher, seed)
     record_recipe(folder, recipe, seed)
     tokenizer.save(folder / TOKENIZER_NAME)
-    if isinstance(model, CrossEncoder) and recipe.start is None:
+    if isinstance(model, CrossEncoder):
         torch.save(model.bert.state_dict(), folder / START_NAME)
-    start = copy.deepcopy(model.state_dict())
     result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed)
-    if recipe.start_share:
-        for name, value in model.state_dict().items():  # shares memory with the module
-            if value.is_floating_point():
-                value.lerp_(start[name], recipe.start_share)
-        model.eval()
-        with torch.no_grad():
-            result = replace(result, best=objective.evaluate())
-        write_result(folder, result)
-        logger.info("with %g of the start's weights: %.4f", recipe.start_share, result.best["selection"])
     torch.save(model.state_dict(), folder / WEIGHTS_NAME)
     return result
 

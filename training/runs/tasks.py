@@ -10,7 +10,6 @@ from training.architectures import CrossEncoder, CrossEncoderConfig, PairWithHea
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
 from training.objectives.tasks import Encodes, TasksConfig, TasksObjective
-from training.recipes import find
 from training.recipes.recipe import Recipe
 from training.runs.folder import RunMissing, run_folder, weights_of
 from training.runs.ratings import load_ratings
@@ -26,15 +25,10 @@ TOKENIZER_NAME = "tokenizer.json"  # in the folder of the run, as in the folder 
 def started_heads(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> PairWithHeads:
     """The model as its training begins: published words or a published encoder, everything else drawn at random.
 
-    A recipe with a `start` goes on from that run's weights.
-
     Raises:
         RecipeError: it starts from an encoder, and no teacher was given.
-        RunMissing: it starts from a word table or a run that is missing.
+        RunMissing: it starts from a word table that is missing.
     """
-    if recipe.start is not None:
-        start_seed = seed if recipe.start_seed is None else recipe.start_seed
-        return load_heads(find(recipe.start), runs, start_seed).train()
     model = _untrained(recipe, runs, seed)
     if isinstance(model, CrossEncoder):
         load_weights(model.bert, needed(teacher, "a cross-encoder starts from"))
@@ -87,19 +81,15 @@ def load_heads(recipe: Recipe, runs: Path, seed: int) -> PairWithHeads:
 
 
 def load_start(recipe: Recipe, runs: Path, seed: int) -> SentenceBERT:
-    """The bi-encoder that a cross-encoder's run, or the run before it, started from.
+    """The bi-encoder that a cross-encoder's run started from.
 
     Raises:
         RunMissing: the run did not keep it.
     """
     assert isinstance(recipe.architecture, CrossEncoderConfig)
-    first, first_seed = recipe, seed
-    while first.start is not None:
-        first_seed = first_seed if first.start_seed is None else first.start_seed
-        first = find(first.start)
-    path = run_folder(runs, first, first_seed) / START_NAME
+    path = run_folder(runs, recipe, seed) / START_NAME
     if not path.is_file():
-        raise RunMissing(f"{path} is not there: run `python -m training train {first.name} --seed {first_seed}` anew")
+        raise RunMissing(f"{path} is not there: run `python -m training train {recipe.name} --seed {seed}` anew")
     model = SentenceBERT(SentenceBERTConfig(recipe.architecture.bert))
     model.bert.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
     return model.eval()

@@ -1,4 +1,4 @@
-"""Labelled pairs of many corpora, and cosines of a bi-encoder, for a cross-encoder of several tasks."""
+"""Labelled pairs of many corpora, and those that a bi-encoder finds hard, for a model of several tasks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ import numpy as np
 
 from contract.manifest import Figure, TrainingData
 from training.corpora import mixtures, tasks
+from training.corpora.hard import Encode, Vectors, hard_groups, near_intents
 from training.corpora.readers import labelled_pairs, nli, stsb
-from training.corpora.tasks import COSINES, DEVELOPMENT, MADE_OF, TEACHES
+from training.corpora.tasks import COSINES, DEVELOPMENT, HARD, INTENTS, MADE_OF, TEACHES
 from training.objectives.tasks import TasksConfig
 from training.pairs import Pair
 from training.sources.credits import TEACHER, entry
@@ -43,19 +44,30 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
     feeds: ClassVar = (TasksConfig,)
 
     def train(self, teacher: Path | None, cache: Path) -> ByCorpus:
-        """The training pairs of each corpus."""
-        found = {name: tasks.read(name) for name in self.corpora if name != COSINES}
-        if COSINES in self.corpora:
-            found[COSINES] = self._cosines(Teacher(needed(teacher, "cosines need")), cache)
+        """The training pairs of each corpus; of questions in `HARD` whole groups, one after the other."""
+        with_encoder = [name for name in self.corpora if name in (COSINES, *HARD, *INTENTS)]
+        found = {name: tasks.read(name) for name in self.corpora if name not in with_encoder}
+        if with_encoder:
+            encoder = Teacher(needed(teacher, "cosines need"))
+
+            def encode(texts: Sequence[str]) -> Vectors:
+                vectors = encode_cached(encoder, texts, cache, what="texts").astype(np.float32)
+                return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+            for name in with_encoder:
+                if name == COSINES:
+                    found[name] = self._cosines(encode)
+                elif name in INTENTS:
+                    found[name] = near_intents(tasks.requests(name), encode)
+                else:
+                    found[name] = hard_groups(tasks.read(HARD[name]), encode)
         return found
 
-    def _cosines(self, teacher: Teacher, cache: Path) -> Sequence[Pair]:
+    def _cosines(self, encode: Encode) -> Sequence[Pair]:
         drawn = [text for _, text in mixtures.unlabelled_sentences(limit=self.sentences, seed=self.seed)]
         texts = tasks.without_entailment_texts(drawn)
-        encodings = encode_cached(teacher, texts, cache, what="sentences")
-        pairs = partners(encodings, self.partners, np.random.default_rng(self.seed))
-        vectors = encodings.astype(np.float32)
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = encode(texts)
+        pairs = partners(vectors.astype(np.float16), self.partners, np.random.default_rng(self.seed))
         cosines = np.einsum("nd,nd->n", vectors[pairs[:, 0]], vectors[pairs[:, 1]]).clip(0.0, 1.0)
         return [Pair(texts[i], texts[j], float(c)) for (i, j), c in zip(pairs.tolist(), cosines, strict=True)]
 
@@ -92,7 +104,8 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
             if name != COSINES:
                 corpora = MADE_OF.get(name, ())
                 together = f", of {len(corpora)} corpora together" if len(corpora) > 1 else ""
-                made = f" ({name}, made by rules{together})" if corpora else ""
+                made = f" ({name}{together})" if corpora else ""
                 use = f"train: {' and '.join(TEACHES[name])}{made}"
+                rows = len(tasks.requests(name) if name in INTENTS else tasks.read(HARD.get(name, name)))
                 for source in corpora or (name,):
-                    yield entry(source, use, len(tasks.read(name)))
+                    yield entry(source, use, rows)

@@ -1,5 +1,6 @@
 """The transformer: the published model's numbers, no answer moved by company or padding, and it learns."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -107,6 +108,21 @@ def test_every_head_learns_and_words_stay(precision: str) -> None:
     # A key's bias adds the same to all scores of a query: the softmax takes it out.
     still = {name for name, _ in model.named_parameters() if name.endswith("key.bias")}
     assert trained | still == {name for name, _ in model.named_parameters()} - {"bert.words.weight"} | still
+
+
+def test_dropout_is_drawn_in_training_alone() -> None:
+    def model(share: float) -> CrossEncoder:
+        torch.manual_seed(0)
+        return CrossEncoder(CrossEncoderConfig(replace(TINY, dropout=share)))
+
+    inputs = (*batch(TEXTS), *batch(OTHERS))
+    dropping, plain = model(0.5), model(0.0)
+    plain.load_state_dict(dropping.state_dict())  # dropout has no weights
+    first, second = dropping(*inputs)["similarity"], dropping(*inputs)["similarity"]
+    assert not torch.allclose(first, second)
+    assert torch.equal(dropping.eval()(*inputs)["similarity"], plain(*inputs)["similarity"])
+    part = dropping.bert
+    assert {each.p for each in (dropping.dropout, part.dropout, *(layer.dropout for layer in part.layers))} == {0.5}
 
 
 def test_sizes_that_do_not_fit_are_refused() -> None:

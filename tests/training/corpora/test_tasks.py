@@ -3,7 +3,7 @@
 import pytest
 
 from training.corpora import tasks
-from training.corpora.readers import labelled_pairs, nli, sick, sts
+from training.corpora.readers import intents, labelled_pairs, nli, sick, sts
 from training.pairs import Pair
 
 NLI = labelled_pairs.FILES["snli-train"]
@@ -77,6 +77,53 @@ def test_ratings_of_sick_become_values_from_0_to_1_and_test_pairs_are_left_out(w
     tasks._read.cache_clear()
     assert tasks.read("sick") == (Pair("A dog runs", "A dog walks", 0.0, "neutral"),)
     tasks._read.cache_clear()
+
+
+def test_premises_get_the_hypothesis_of_another_group_as_neutral(write, evaluation):
+    known = labelled_pairs.FILES["entailment-bank"]
+    rows = [
+        ("A star is hot.", "a star glows", "entailment", "1", "step"),
+        ("Ice is cold.", "ice cools", "entailment", "2", "x"),
+    ]
+    write(known.file, known.header, *rows)
+    assert [(p.a, p.b, p.label) for p in tasks.read("entailment-bank")] == [
+        ("A star is hot.", "a star glows", "entailment"),
+        ("Ice is cold.", "ice cools", "entailment"),
+        ("A star is hot.", "ice cools", "neutral"),
+        ("Ice is cold.", "a star glows", "neutral"),
+    ]
+
+
+def test_a_sentence_that_does_not_answer_does_not_entail_the_question(write, evaluation):
+    known = labelled_pairs.FILES["qnli-dev"]
+    write(
+        known.file, known.header, ("entailment", "Who came?", "Ann did."), ("not_entailment", "Who left?", "It rains.")
+    )
+    assert tasks.read("qnli-not") == (Pair("It rains.", "Who left?", label="not_entailment"),)
+
+
+def test_answers_that_stand_in_a_set_kept_aside_are_left_out(write, evaluation):
+    known = labelled_pairs.FILES["stackexchange"]
+    said = "Beer keeps for a year when it is cold."
+    write("bank-faq/hdfc-bank-faq.tsv.gz", ("question", "answer"), ("x", f"Well: {said} So do."))
+    rows = [
+        ("q", answer, "1", "g", "beer") for answer in (f"Yes! {said}", "Some say that it keeps for many years or so.")
+    ]
+    write(known.file, known.header, *rows)
+    assert [p.b for p in tasks.read("stackexchange")] == ["Some say that it keeps for many years or so."]
+
+
+def test_requests_are_edited_with_quora_s_questions(write, evaluation):
+    quora = labelled_pairs.FILES["qqp-labelled"]
+    write(quora.file, quora.header, ("1", "How do I raise money?", "What is Rome?"))
+    for name in intents.FILES:
+        write(intents.FILES[name], ("text", "intent"), ("import my data", name), ("Ice melts.", name))
+    assert tasks.requests("intents-hwu64") == [("import my data", "hwu64")]  # the other one is a sentence of STS
+    found = tasks.read("request-edits")
+    assert {p.label for p in found} == {"0", "1"}
+    assert any({p.a, p.b} == {"import my data", "export my data"} for p in found)
+    with pytest.raises(ValueError, match="corpus must be one of snli-train"):
+        tasks.read("intents-hwu64")
 
 
 def test_edits_of_two_makers_are_kept_for_measuring(write):

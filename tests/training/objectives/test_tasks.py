@@ -13,6 +13,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from tests import toys
 from training.architectures import CrossEncoder, CrossEncoderConfig
 from training.architectures.transformer import BERTConfig
+from training.corpora.hard import GROUP
 from training.corpora.tasks import TASKS
 from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective, measure, predict
 from training.pairs import Pair
@@ -64,6 +65,57 @@ def test_an_epoch_holds_its_quotas_and_goes_on_where_the_last_one_stopped() -> N
     again = [batch.tolist() for batch in objective().batches(3, 0, 1)]
     assert again == [batch.tolist() for batch in tasks.batches(3, 0, 1)]
     assert again != [batch.tolist() for batch in tasks.batches(4, 0, 1)]
+
+
+ASKED = tuple(
+    Pair(f"the dog runs {'away ' * (g % 3)}", text, label=str(int(i == 0)), group=str(g))
+    for g in range(6)
+    for i, text in enumerate(("a cat sleeps", "a dog", "the dog runs and runs", "rain", "a man plays")[:GROUP])
+)
+
+
+def test_questions_come_in_batches_of_whole_groups() -> None:
+    tasks = TasksObjective(
+        model(),
+        {"sick": SICK, "wikiqa-hard": ASKED},
+        {},
+        toys.tokenizer(),
+        TasksConfig({"sick": 6, "wikiqa-hard": 15}, 2, {"sick": 6, "wikiqa-hard": 20}, corpora={"sick": 0.5}),
+        max_tokens=12,
+        batch_size=11,
+        seed=1,
+        low_precision=False,
+    )
+    first = tasks.rows["wikiqa-hard"][0]
+    came: list[int] = []
+    for epoch in range(4):
+        batches = list(tasks.batches(epoch, 0, 1))
+        assert len(batches) == tasks.steps() == 1 + 2
+        for batch in batches:
+            of_groups = batch >= first
+            assert of_groups.all() or not of_groups.any()
+            if of_groups.any():
+                assert len(batch) in (GROUP, 2 * GROUP)
+                whole = batch.reshape(-1, GROUP)
+                assert ((whole[:, 0] - first) % GROUP == 0).all()
+                assert (np.diff(whole, axis=1) == 1).all()
+                came += ((whole[:, 0] - first) // GROUP).tolist()
+        shares = [i for rank in (0, 1) for batch in tasks.batches(epoch, rank, 2) for i in batch.tolist()]
+        assert set(shares) == {i for batch in batches for i in batch.tolist()}
+    assert len(came) == 3 + 3 + 4 + 4
+    assert max(np.bincount(came)) - min(np.bincount(came)) <= 1
+
+    rows = np.concatenate([tasks.rows["wikiqa-hard"][GROUP : 2 * GROUP], tasks.rows["wikiqa-hard"][:GROUP]])
+    with torch.no_grad():
+        loss, parts = tasks.loss(rows)
+        output = tasks.model(*tasks.training.batch(rows))["relevance"].view(2, GROUP)
+    expected = cross_entropy(output, torch.zeros(2, dtype=torch.int64))
+    assert float(loss) == pytest.approx(float(expected), rel=1e-5)
+    assert parts == {"groups": pytest.approx(float(expected), rel=1e-5)}
+    with torch.no_grad():  # a corpus that counts half
+        half, _ = tasks.loss(tasks.rows["sick"])
+        tasks.weight[:] = 1.0
+        assert float(tasks.loss(tasks.rows["sick"])[0]) == pytest.approx(2 * float(half), rel=1e-5)
 
 
 def test_processes_share_the_pairs_of_an_epoch() -> None:

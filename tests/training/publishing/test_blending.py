@@ -96,11 +96,7 @@ def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.Monke
 
 
 def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    recipe: Recipe = replace(
-        find("minilm-cross-first"),
-        architecture=CrossEncoderConfig(TINY, HEADS),
-        publication=find("minilm-cross").publication,
-    )
+    recipe: Recipe = replace(find("minilm-cross"), architecture=CrossEncoderConfig(TINY, HEADS))
     assert recipe.publication is not None
     publication = replace(recipe.publication, max_tokens=24)
     assert publication.blend
@@ -121,7 +117,9 @@ def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest
     toy_wordpiece.wordpiece().save(run / TOKENIZER_NAME)
     folder = tmp_path / "draft" / "m"
     folder.mkdir(parents=True)
-    with pytest.raises(RunMissing, match=r"start\.pt is not there: run `python -m training train minilm-cross-first"):
+    with pytest.raises(
+        RunMissing, match=r"start\.pt is not there: run `python -m training train minilm-cross --seed 1"
+    ):
         write_folder(recipe, publication, tmp_path, folder, 1)
     torch.save(encoder.bert.state_dict(), run / START_NAME)
     fields = write_folder(recipe, publication, tmp_path, folder, 1)

@@ -9,8 +9,9 @@ from torch import nn
 from torch.optim import Adadelta, Adagrad, Adam, SparseAdam
 
 from tests import toys
-from training.architectures import ProjectionConfig
+from training.architectures import CrossEncoder, CrossEncoderConfig, ProjectionConfig
 from training.architectures.parts.layers import WordEmbedding
+from training.architectures.transformer import BERTConfig
 from training.recipes.recipe import OptimiserConfig
 from training.runs.optimisers import build_optimisers, clip_gradients
 
@@ -49,6 +50,21 @@ def test_a_frozen_encoder_leaves_the_heads_alone_to_learn() -> None:
     model.heads["similarity"](*[model.encode((IDS, LENGTHS))] * 2).sum().backward()
     only.step()
     assert all(torch.equal(value, before[name]) for name, value in model.encoder.state_dict().items())
+
+
+def test_each_layer_of_a_transformer_is_slower_than_the_one_above_it() -> None:
+    bert = BERTConfig(vocabulary=10, hidden=4, layers=3, attention_heads=1, inner=4, positions=9)
+    model = CrossEncoder(CrossEncoderConfig(bert, {"similarity": 1}))
+    config = OptimiserConfig(
+        "adamw", learning_rate=1.0, layer_decay=0.5, heads_learning_rate=7.0, embedding_learning_rate=None
+    )
+    (optimiser,) = build_optimisers(model, config)
+    rate_of = {id(p): group["lr"] for group in optimiser.param_groups for p in group["params"]}
+    found = {name: rate_of[id(p)] for name, p in model.named_parameters() if p.requires_grad}
+    expected = {"heads.": 7.0, "bert.layers.2.": 1.0, "bert.layers.1.": 0.5, "bert.layers.0.": 0.25, "bert.": 0.125}
+    for name, rate in found.items():
+        assert rate == next(wanted for prefix, wanted in expected.items() if name.startswith(prefix)), name
+    assert len(optimiser.param_groups) == len(expected)
 
 
 def test_adadelta_moves_the_composition_and_keeps_the_words_frozen() -> None:

@@ -1,85 +1,110 @@
-"""A run of several tasks that goes on from another one."""
+"""A run of several tasks that begins from a published encoder, and keeps it."""
 
-import json
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from training.architectures.transformer import BERTConfig, CrossEncoder, CrossEncoderConfig, SentenceBERTConfig
+from tests import toy_wordpiece, toys
+from training.architectures.transformer import BERTConfig, CrossEncoderConfig
+from training.corpora.hard import GROUP
+from training.objectives.parts.batches import Indices
+from training.objectives.tasks import TasksObjective
+from training.pairs import Pair
 from training.recipes import find
+from training.recipes.recipe import Recipe, Schedule
 from training.runs import run as runs_module
 from training.runs import tasks
 from training.runs.folder import WEIGHTS_NAME, RunMissing, run_folder
-from training.runs.loop import Result
-from training.runs.tasks import START_NAME, load_start, started_heads
+from training.runs.tasks import START_NAME, TOKENIZER_NAME, load_start
+from training.sources.source import RecipeError
+from training.sources.tasks import TaskPairs
 
-CONFIG = CrossEncoderConfig(
-    BERTConfig(vocabulary=20, hidden=8, layers=1, attention_heads=2, inner=8, positions=16), {"entailment": 3}
-)
-
-
-def test_a_run_with_a_start_has_its_weights_and_its_first_encoder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    names = ("minilm-cross-first", "minilm-cross-roles", "minilm-cross")
-    first, last, later = (replace(find(name), architecture=CONFIG) for name in names)
-    assert (last.start, later.start) == (first.name, last.name)
-    monkeypatch.setattr(tasks, "find", {first.name: first, last.name: last}.__getitem__)
-    with pytest.raises(RunMissing, match="training train minilm-cross-first --seed 4"):
-        started_heads(last, tmp_path, None, 4)
-    torch.manual_seed(9)
-    trained = CrossEncoder(CONFIG)
-    run = run_folder(tmp_path, first, 4)
-    run.mkdir(parents=True)
-    torch.save(trained.state_dict(), run / WEIGHTS_NAME)
-    model = started_heads(last, tmp_path, None, 4)
-    assert model.training
-    for name, value in model.state_dict().items():
-        assert torch.equal(value, trained.state_dict()[name])
-
-    with pytest.raises(RunMissing, match="training train minilm-cross-first --seed 4` anew"):
-        load_start(last, tmp_path, 4)
-    encoder = tasks.SentenceBERT(SentenceBERTConfig(CONFIG.bert)).bert.state_dict()
-    torch.save(encoder, run / START_NAME)
-    for recipe in (last, later):
-        for name, value in load_start(recipe, tmp_path, 4).bert.state_dict().items():
-            assert torch.equal(value, encoder[name])
+HEADS = {"entailment": 3, **dict.fromkeys(("similarity", "paraphrase", "related", "relevance"), 1)}
+TINY = BERTConfig(vocabulary=105, hidden=12, layers=2, attention_heads=2, inner=16, positions=300, dropout=0.1)
+TEXTS = toys.pairs(4 * GROUP)
+PAIRS: Mapping[str, Sequence[Pair]] = {
+    "snli-train": [replace(p, label=("entailment", "neutral", "contradiction")[i % 3]) for i, p in enumerate(TEXTS)],
+    "wikiqa-hard": [replace(p, label=str(int(i % GROUP == 0)), group=str(i // GROUP)) for i, p in enumerate(TEXTS)],
+}
 
 
-def test_the_finished_weights_are_a_mean_with_those_of_the_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    recipe = replace(find("minilm-cross"), architecture=CONFIG, start_share=0.25)
-    torch.manual_seed(1)
-    model = CrossEncoder(CONFIG)
-    start = {name: value.clone() for name, value in model.state_dict().items()}
+def recipe() -> Recipe:
+    """The recipe of the cross-encoder, tiny and of two corpora."""
+    full = find("minilm-cross")
+    return replace(
+        full,
+        architecture=CrossEncoderConfig(TINY, HEADS),
+        data=TaskPairs(tuple(PAIRS)),
+        objective=replace(full.objective, first={"snli-train": 12, "wikiqa-hard": 10}, then={"snli-train": 12}),
+        schedule=replace(full.schedule, epochs=3, batch_size=10, checkpoint_seconds=0.0),
+        precision="float32",
+    )
 
-    class Objective:
-        def evaluate(self) -> dict[str, float]:
-            assert not model.training
-            return {"selection": 0.7}
 
-    class Tokens:
-        def save(self, path: Path) -> None:
-            path.touch()
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A teacher's folder with a tokenizer, and training pairs that need no corpus."""
+    toy_wordpiece.wordpiece().save(tmp_path / TOKENIZER_NAME)
 
-    def train(*_: object, **__: object) -> Result:
-        model.train()
+    def load_weights(bert: torch.nn.Module, folder: Path) -> None:
+        assert folder == tmp_path
         with torch.no_grad():
-            for value in model.state_dict().values():
-                value.add_(4.0)
-        return Result(best_epoch=3, best={"selection": 0.6}, epochs=3, seconds=1.0)
+            for value in bert.parameters():
+                value.add_(0.001)
 
-    monkeypatch.setattr(runs_module, "started_heads", lambda *_: model)
-    monkeypatch.setattr(runs_module, "tokenizer_for", lambda *_: Tokens())
-    monkeypatch.setattr(runs_module, "tasks_objective", lambda *_: Objective())
-    monkeypatch.setattr(runs_module, "train", train)
-    result = runs_module.run(recipe, tmp_path, tmp_path, 1)
-    assert result.best == {"selection": 0.7}
-    run = run_folder(tmp_path, recipe, 1)
-    assert json.loads((run / "result.json").read_text())["best"] == {"selection": 0.7}
-    assert not (run / START_NAME).exists()  # it is the first run's
-    for name, value in torch.load(run / WEIGHTS_NAME, weights_only=True).items():
-        assert value == pytest.approx(start[name] + 3.0, abs=1e-5)
+    monkeypatch.setattr(tasks, "load_weights", load_weights)
+    monkeypatch.setattr(TaskPairs, "train", lambda self, teacher, cache: PAIRS)
+    monkeypatch.setattr(TaskPairs, "dev", lambda self: {"snli": PAIRS["snli-train"]})
+    return tmp_path
+
+
+def test_the_encoder_that_a_run_begins_from_is_kept_beside_it(encoder: Path) -> None:
+    chosen = recipe()
+    with pytest.raises(RecipeError, match="a cross-encoder starts from a teacher"):
+        runs_module.run(chosen, encoder / "runs", None, 4)
+    with pytest.raises(RunMissing, match="training train minilm-cross --seed 4` anew"):
+        load_start(chosen, encoder / "runs", 4)
+    runs_module.run(chosen, encoder / "runs", encoder, 4)
+    folder = run_folder(encoder / "runs", chosen, 4)
+    before = torch.load(folder / START_NAME, weights_only=True)
+    after = torch.load(folder / WEIGHTS_NAME, weights_only=True)
+    assert torch.equal(before["words.weight"], after["bert.words.weight"])  # frozen
+    assert not torch.equal(before["layers.0.query.weight"], after["bert.layers.0.query.weight"])
+    for name, value in load_start(chosen, encoder / "runs", 4).bert.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_a_killed_run_with_dropout_and_groups_ends_with_the_same_bits(
+    encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(Exception):
+        pass
+
+    losses = itertools.count()
+    real = TasksObjective.loss
+
+    def killed(self: TasksObjective, batch: Indices) -> tuple[torch.Tensor, dict[str, float]]:
+        if next(losses) == 4:  # within the second epoch
+            raise Killed
+        return real(self, batch)
+
+    chosen = recipe()
+    assert (chosen.schedule.keep, chosen.schedule.decay) == ("last", "warm")
+    assert isinstance(chosen.schedule, Schedule)
+    whole = runs_module.run(chosen, encoder / "whole", encoder, 1)
+    assert whole.best_epoch == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(TasksObjective, "loss", killed)
+        with pytest.raises(Killed):
+            runs_module.run(chosen, encoder / "killed", encoder, 1)
+    runs_module.run(chosen, encoder / "killed", encoder, 1)
+    weights = [
+        torch.load(run_folder(encoder / name, chosen, 1) / WEIGHTS_NAME, weights_only=True)
+        for name in ("whole", "killed")
+    ]
+    for name, value in weights[0].items():
+        assert torch.equal(value, weights[1][name]), name

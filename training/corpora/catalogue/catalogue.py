@@ -7,6 +7,7 @@ from training.corpora.files import CorpusError
 from training.corpora.readers import (
     answers,
     captions,
+    intents,
     labelled_pairs,
     malstm,
     msrp,
@@ -179,8 +180,68 @@ CATALOGUE: tuple[Corpus, ...] = (
         "https://cims.nyu.edu/~sbowman/multinli/",
     ),
     *(
+        Corpus(f"intents-{name}", what, (intents.FILES[name],), licence, source)
+        for name, (what, licence, source) in {
+            "banking77": (
+                "what customers ask a bank, by intent",
+                "CC BY 4.0",
+                "https://arxiv.org/abs/2003.04807 (Casanueva et al. 2020)",
+            ),
+            "clinc150": (
+                "what people ask an assistant, by intent: ten domains",
+                "CC BY 3.0",
+                "https://aclanthology.org/D19-1131 (Larson et al. 2019)",
+            ),
+            "hwu64": (
+                "what people ask an assistant at home, by intent",
+                "CC BY 4.0",
+                "https://github.com/xliuhw/NLU-Evaluation-Data",
+            ),
+        }.items()
+    ),
+    *(
         Corpus(name, what, (labelled_pairs.FILES[name].file,), licence, source)
         for name, (what, licence, source) in {
+            "mnli-not": (
+                "MultiNLI pairs known only not to be entailment",
+                "C-UDA; MultiNLI: OANC and others",
+                "https://github.com/microsoft/TaxiNLI and natural-instructions",
+            ),
+            "fever-dev": (
+                "claims and evidence from Wikipedia, FEVER's development claims",
+                "CC BY-SA 3.0",
+                "https://fever.ai/dataset/fever.html",
+            ),
+            "fool-me-twice": (
+                "claims written to deceive, and evidence from Wikipedia",
+                "CC BY-SA 3.0; Apache-2.0",
+                "https://github.com/google-research/fool-me-twice",
+            ),
+            "entailment-bank": (
+                "steps of proofs of science facts, entailments only",
+                "Apache-2.0",
+                "https://github.com/allenai/entailment_bank",
+            ),
+            "argument-keypoint": (
+                "arguments and the key points that they match, labelled by people",
+                "CDLA-Sharing 1.0",
+                "https://github.com/IBM/KPA_2021_shared_task",
+            ),
+            "nq-sentences": (
+                "real search questions and the sentences of a paragraph, one of which holds the answer",
+                "CC BY-SA 3.0",
+                "https://github.com/google-research-datasets/QED",
+            ),
+            "medquad": (
+                "health questions and answers of nine institutes; wrong answers chosen by us",
+                "CC BY 4.0",
+                "https://github.com/abachaa/MedQuAD",
+            ),
+            "stackexchange": (
+                "questions and answers about beer, coffee and teaching mathematics; wrong answers chosen by us",
+                "CC BY-SA 3.0",
+                "https://archive.org/details/stackexchange",
+            ),
             "snli-train": (
                 "SNLI: a fifth of the training pairs",
                 "CC BY-SA 4.0",

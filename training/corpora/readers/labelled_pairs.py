@@ -26,23 +26,45 @@ class PairFile:
     header: tuple[str, ...]
     a: str = "premise"
     b: str = "hypothesis"
-    labels: Mapping[str, str] | None = None  # as in the file -> ours; None: the file's own, three-way entailment
+    # As in the file -> ours; rows of a label that is "" here are left out. None: the file's own, three-way entailment.
+    labels: Mapping[str, str] | None = None
     group: str | None = None  # the column that becomes `Pair.group`
     split: str | None = None  # only rows whose column `split` holds this
     label: str = "label"  # the column of the label
 
 
 _NLI = ("label", "premise", "hypothesis")
+_CLAIM = ("premise", "hypothesis", "label")
 _SENTENCES = ("sentence_a", "sentence_b")
+_ANSWERS = ("question", "answer", "label", "group")
+
+
+def _questions(file: str, last: str) -> "PairFile":
+    """Questions with candidates, those of a question under one group."""
+    return PairFile(file, (*_ANSWERS, last), "question", "answer", YES_OR_NO, group="group")
+
 
 FILES: dict[str, PairFile] = {
     "snli-train": PairFile("snli-train-part/snli-train-part.tsv.gz", ("label", "source", *_NLI[1:])),
     "mnli-train": PairFile("mnli-train-part/mnli-train-part.tsv.gz", ("label", "source", *_NLI[1:])),
+    "mnli-not": PairFile(
+        "mnli-train-part/mnli-train-part-not-x.tsv.gz",
+        _NLI,
+        labels={NOT_ENTAILMENT: NOT_ENTAILMENT, "not_neutral": "", "not_contradiction": ""},
+    ),
     "litl": PairFile("ling-in-the-loop/litl-train.tsv.gz", ("label", "protocol_round", *_NLI[1:])),
     "san-wiki": PairFile("semi-automatic-nli/san-wiki-train.tsv.gz", ("label", "set", *_NLI[1:])),
     "wanli": PairFile("wanli-part/wanli-train-part.tsv.gz", _NLI),
     "fever-nli": PairFile(
         "fever-nli-part/fever-nli-part.tsv.gz", ("source", *_NLI), labels={**NLI_LABELS, **TWO_WAY}, group="source"
+    ),
+    "fever-dev": PairFile("fever-dev/fever-dev.tsv.gz", (*_CLAIM, "group")),
+    "fool-me-twice": PairFile("fool-me-twice/fool-me-twice.tsv.gz", (*_CLAIM, "group", "topic")),
+    "entailment-bank": PairFile(
+        "entailment-bank/entailment-bank.tsv.gz",
+        (*_CLAIM, "group", "kind"),
+        labels={"entailment": "entailment"},
+        group="group",
     ),
     "cad-nli": PairFile(
         "counterfactual-nli/cad-nli-revised.tsv.gz", ("label", "kind", "split", *_NLI[1:]), split="train"
@@ -87,6 +109,12 @@ FILES: dict[str, PairFile] = {
         labels={"0": "0"},
         group="source",
     ),
+    "argument-keypoint": PairFile(
+        "argument-keypoint/argkp2021.tsv.gz", ("a", "b", "label", "topic"), "a", "b", YES_OR_NO
+    ),
+    "nq-sentences": _questions("natural-questions-sentences/nq-qed-sentences.tsv.gz", "title"),
+    "medquad": _questions("medquad/medquad.tsv.gz", "qtype"),
+    "stackexchange": _questions("stackexchange-small/stackexchange-small.tsv.gz", "site"),
     "selqa": PairFile(
         "selqa-part/selqa-dev-test.tsv.gz",
         ("split", "qid", "label", "question", "answer"),
@@ -123,6 +151,6 @@ def read(name: str) -> list[Pair]:
             group=row.raw(known.group) if known.group else "",
         )
         for row in read_rows(name, known.file, known.header)
-        if known.split is None or row.raw("split") == known.split
+        if (known.split is None or row.raw("split") == known.split) and labels[row.choice(known.label, labels)]
     ]
     return pairs if known.split else checked(known.file, pairs)

@@ -20,21 +20,43 @@ _COLUMNS: tuple[tuple[str, tuple[str, str, str], float, int], ...] = (
     ("MSRP accuracy", ("MSRP", "test", "accuracy"), 100, 1),
     ("MSRP F1", ("MSRP", "test", "f1"), 100, 1),
 )
+# What makes a transfer set one that a model was fitted on, by its recorded settings.
+_FITTED_ON = {
+    "sick": "SICK (its training part)",
+    "msrp-whole": "STS 2012 MSRpar (pairs of MSRP)",
+    "blend": "STS 2012-2017 (STS-B development, on which its blend was chosen)",
+}
+
+
+def fitted_on(file: FigureFile) -> tuple[str, ...]:
+    """Which of the 20 transfer sets a model learnt labelled pairs of or was blended on, by its recorded settings."""
+    data, publication = ((file.settings or {}).get(part) for part in ("data", "publication"))
+    corpora = data.get("corpora") if isinstance(data, dict) else None
+    known = list(corpora) if isinstance(corpora, list) else []
+    if isinstance(publication, dict) and publication.get("blend"):
+        known.append("blend")
+    return tuple(name for corpus, name in _FITTED_ON.items() if corpus in known)
 
 
 def summary(files: Sequence[FigureFile]) -> str:
-    """One line a model. Of several storage formats of a recipe the smallest is shown: int8, float16, float32."""
+    """One line a model. Of several storage formats of a recipe the smallest is shown: int8, float16, float32.
+
+    A mean of the transfer sets is marked where the model was fitted on some of them.
+    """
     recipes: dict[str, dict[str, list[FigureFile]]] = {}
     for file in files:
         recipes.setdefault(file.recipe, {}).setdefault(file.storage, []).append(file)
-    rows = []
+    rows, notes = [], []
     for recipe, forms in sorted(recipes.items()):
         storage = min(forms, key=("int8", "float16", "float32").index)
         cells = [_cell(forms[storage], key, scale, digits) for _, key, scale, digits in _COLUMNS]
+        if cells[0] and (sets := fitted_on(forms[storage][0])):
+            cells[0] += " \\*"
+            notes.append(f"\\* `{recipe}` was fitted on {', '.join(sets)}: no mean of sets that it was not trained on.")
         rows.append((f"`{recipe}`", storage, ", ".join(str(file.seed) for file in forms[storage]), *cells))
     used = [i for i in range(len(_COLUMNS)) if any(row[3 + i] for row in rows)]
     head = ("recipe", "words", "seeds", *(_COLUMNS[i][0] for i in used))
-    return table(head, [(*row[:3], *(row[3 + i] for i in used)) for row in rows])
+    return "\n\n".join([table(head, [(*row[:3], *(row[3 + i] for i in used)) for row in rows]), *notes])
 
 
 def _cell(files: Sequence[FigureFile], key: tuple[str, str, str], scale: float, digits: int) -> str:
