@@ -1,5 +1,6 @@
 """Several tasks at once: quotas of an epoch, losses by hand, and training that learns and resumes."""
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ from training.architectures import CrossEncoder, CrossEncoderConfig
 from training.architectures.transformer import BERTConfig
 from training.corpora.hard import GROUP
 from training.corpora.tasks import TASKS
+from training.objectives.parts.batches import Indices
 from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective, measure, predict
 from training.pairs import Pair
 from training.recipes.recipe import OptimiserConfig, Schedule
@@ -165,7 +167,9 @@ def test_figures_of_each_task() -> None:
     }
 
 
-def test_training_learns_and_a_killed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
+def test_training_learns_and_a_killed_run_ends_with_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     optimiser = OptimiserConfig("adamw", learning_rate=5e-3, heads_learning_rate=2e-2, embedding_learning_rate=None)
     schedule = Schedule(epochs=12, batch_size=4, decay="linear", checkpoint_seconds=0.0)
     whole = objective()
@@ -175,12 +179,18 @@ def test_training_learns_and_a_killed_run_ends_with_the_same_bits(tmp_path: Path
     class Killed(Exception):
         pass
 
-    def kill(epoch: int, score: float) -> None:
-        if epoch == 5:
-            raise Killed
+    losses = itertools.count()
+    real = TasksObjective.loss
 
-    with pytest.raises(Killed):
-        train(objective(), optimiser, schedule, tmp_path / "killed", seed=1, watch=kill)
+    def loss(self: TasksObjective, batch: Indices) -> tuple[torch.Tensor, dict[str, float]]:
+        if next(losses) == 13:
+            raise Killed
+        return real(self, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TasksObjective, "loss", loss)
+        with pytest.raises(Killed):
+            train(objective(), optimiser, schedule, tmp_path / "killed", seed=1)
     resumed = objective()
     train(resumed, optimiser, schedule, tmp_path / "killed", seed=1)
     for name, value in whole.model.state_dict().items():
