@@ -1,5 +1,7 @@
 """`semblance tune` and `semblance import`: commands of `workbench`."""
 
+from importlib import import_module
+
 import typer
 
 from semblance.extras import needs
@@ -11,6 +13,7 @@ SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_opti
 def tune(context: typer.Context) -> None:
     """Tune a published model on labelled pairs of your own: `semblance tune --help`, docs/tune.md."""
     with needs("tuning", extra="training"):
+        import_module("torch")  # before the command begins
         from workbench.__main__ import run_cli
     run_cli(["tune", *context.args], name="semblance")
 
