@@ -1,4 +1,4 @@
-"""`python -m benchmarks.faults overload|replace|redis|soak|reload`: fault trials of the service.
+"""`python -m benchmarks.faults callers|overload|replace|redis|soak|reload`: fault trials of the service.
 
 Each trial starts services of its own on free ports of loopback, prints its figures, writes them as a dated result, and
 exits with 1 if a promise was broken.
@@ -9,7 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from benchmarks.faults import overload, redis_chaos, reload, replace, soak
+from benchmarks.faults import callers, overload, redis_chaos, reload, replace, soak
 from benchmarks.report import RESULTS
 
 
@@ -23,6 +23,12 @@ def main() -> int:
     shared.add_argument("--seed", type=int, default=1)
     shared.add_argument("--out", type=Path, default=RESULTS)
     trials = parser.add_subparsers(dest="trial", required=True)
+
+    trial = trials.add_parser("callers", parents=[shared], help="one hostile caller after another")
+    trial.add_argument("--seconds", type=float, default=10, help="of each attack")
+    trial.add_argument("--probe", default="pwim-sick", help="the model that somebody else asks")
+    trial.add_argument("--only", action="append", help="attacks with this in their name")
+    trial.set_defaults(run=callers.run)
 
     trial = trials.add_parser("overload", parents=[shared], help="five times what the service can take")
     trial.add_argument("--seconds", type=float, default=60)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
+from math import inf, prod
 from time import perf_counter, thread_time
 from typing import Generic, NamedTuple, TypeVar
 
@@ -173,21 +173,23 @@ class Batcher(Generic[K]):
         needs = sum(self.cost.of(piece.padding) for piece in pieces)
         with self._pool.admitted(needs) as timings:
             job: Job[_Piece[K], int, Rows] = Job(pieces, needs, timings)
-            idle = not self._jobs
             self._jobs.append(job)
-            if idle:
-                self._pool.offer(self)
+            self._pool.offer(self)
             done = await job.future
         return _joined([(piece.places, done[piece.places[0]]) for piece in pieces], len(keys))
 
-    def take(self) -> Batch | None:
-        """Fill a batch: first a piece of the request with the highest response ratio, and one of each other at most."""
+    def take(self, most: float = inf) -> Batch | None:
+        """Fill a batch: first a piece of the request with the highest response ratio, and one of each other at most.
+
+        `most` is in expected seconds.
+        """
         parts: list[tuple[Job[_Piece[K], int, Rows], _Piece[K]]] = []
         padding = Padding((), 0)
         passed: list[Job[_Piece[K], int, Rows]] = []
         unfinished: list[Job[_Piece[K], int, Rows]] = []
-        if len(self._jobs) > 1:
-            first = highest_ratio(self._jobs)
+        able = [job for job in self._jobs if self.cost.of(job.pieces[-1].padding) <= most]
+        if able and len(self._jobs) > 1:
+            first = highest_ratio(able)
             self._jobs.remove(first)
             self._jobs.appendleft(first)
         while self._jobs and len(passed) < LOOKAHEAD:
@@ -196,7 +198,7 @@ class Batcher(Generic[K]):
                 continue
             piece = job.pieces[-1]
             joined = padding.with_(piece.padding) if parts else piece.padding
-            if parts and not self._pays(joined, padding, piece.padding):
+            if self.cost.of(joined) > most or (parts and not self._pays(joined, padding, piece.padding)):
                 passed.append(job)
                 continue
             padding = joined

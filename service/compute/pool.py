@@ -4,7 +4,8 @@ Handing work to a thread costs about 0.1 ms, more than most requests take; but w
 loop delays every other request. Work expected to take more than `INLINE_SECONDS` goes to a thread. Each scorer measures
 its expected times when it is opened.
 
-Work waits in queues, each a `Source`. When a thread is free, the sources are asked for a batch in turn.
+Work waits in queues, each a `Source`. When a thread is free, the sources are asked for a batch in turn. One thread more
+takes work of less than `SHORT_SECONDS` while all others are busy: a pair of long texts may take each of them long.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from math import exp
+from math import exp, inf
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -22,6 +23,7 @@ from service.errors import Overloaded, TooSlow
 from service.observe.timings import INFERENCE, NO_REQUEST, TIMINGS, Place, Timings
 
 INLINE_SECONDS = 0.001
+SHORT_SECONDS = 0.02
 THREADS = "scorer"  # how the names of the threads begin
 _PACE_SECONDS = 5.0  # time constant of the moving average
 _SLOWEST = 30.0  # times the expected seconds: longer gaps are a stopped process, not slow work
@@ -40,8 +42,8 @@ class Batch(NamedTuple):
 class Source(Protocol):
     """A queue of work."""
 
-    def take(self) -> Batch | None:
-        """The next batch; None if all waiting requests were cancelled."""
+    def take(self, most: float) -> Batch | None:
+        """The next batch of at most so many expected seconds; None if there is none."""
 
     @property
     def waits(self) -> bool:
@@ -61,13 +63,13 @@ class Pool:
         """Start the threads.
 
         Args:
-            threads: batches outside the event loop at a time.
+            threads: batches outside the event loop at a time, beside one of short work.
             max_waiting: requests that may wait for a thread.
             max_queue_seconds: how long a request may be expected to wait. Small requests come before large ones, so
                 each request ahead counts with at most as much work as the new one brings itself.
             max_seconds: that a request may take.
         """
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=THREADS)
+        self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix=THREADS)
         self._threads = threads
         self._limit = threads + max_waiting
         self._max_waiting = max_waiting
@@ -75,6 +77,7 @@ class Pool:
         self._max_seconds = max_seconds
         self._sources: deque[Source] = deque()
         self._running = 0
+        self._beside = False  # whether the thread for short work is busy
         self._called = False
         self._admitted: dict[Place, None] = {}
         self._pace = _Pace(threads)
@@ -155,11 +158,12 @@ class Pool:
         self._pace.went(self.busy, place.announced if answered else None)
 
     def offer(self, source: Source) -> None:
-        """Register a source that has become non-empty.
+        """Register a source that has more work.
 
         It is asked for a batch in the next iteration of the event loop, after all requests of this one have added work.
         """
-        self._sources.append(source)
+        if source not in self._sources:
+            self._sources.append(source)
         self._call()
 
     async def run(self, expected_seconds: float, work: Callable[[], T]) -> T:
@@ -189,8 +193,8 @@ class Pool:
         with self.admitted(expected_seconds, in_all) as timings:
             pieces = [_Piece(i, seconds, work) for i, (seconds, work) in enumerate(works)]
             job: Job[_Piece, int, T] = Job(pieces, expected_seconds, timings, phase)
-            if self._pieces.add(job):
-                self.offer(self._pieces)
+            self._pieces.add(job)
+            self.offer(self._pieces)
             by_position = await job.future
             return [by_position[i] for i in range(len(works))]
 
@@ -206,24 +210,34 @@ class Pool:
 
     def _turn(self) -> None:
         self._called = False
-        while self._sources and not self.saturated:
+        asked = 0  # in a row, without a batch
+        while asked < len(self._sources) and not (self.saturated and self._beside):
+            beside = self.saturated
             source = self._sources.popleft()
-            batch = source.take()
+            batch = source.take(SHORT_SECONDS if beside else inf)
             if source.waits:
                 self._sources.append(source)
             if batch is None:
+                asked += source.waits
                 continue
+            asked = 0
             if batch.expected_seconds <= INLINE_SECONDS:
                 batch.done(*_timed(batch.work))
                 if self._sources:  # in the event loop's next iteration
                     self._call()
                 return
-            self._running += 1
+            if beside:
+                self._beside = True
+            else:
+                self._running += 1
             running = asyncio.get_running_loop().run_in_executor(self._executor, partial(_timed, batch.work))
-            running.add_done_callback(partial(self._ended, batch))
+            running.add_done_callback(partial(self._ended, batch, beside))
 
-    def _ended(self, batch: Batch, running: "asyncio.Future[tuple[float, float]]") -> None:
-        self._running -= 1
+    def _ended(self, batch: Batch, beside: bool, running: "asyncio.Future[tuple[float, float]]") -> None:
+        if beside:
+            self._beside = False
+        else:
+            self._running -= 1
         if not running.cancelled():  # cancelled: the pool was closed
             batch.done(*running.result())
             if self._sources:
@@ -286,16 +300,16 @@ class _Pieces:
     def waits(self) -> bool:
         return bool(self._jobs)
 
-    def add(self, job: Job[_Piece, int, Any]) -> bool:
-        """Queue a job; whether the queue was empty."""
+    def add(self, job: Job[_Piece, int, Any]) -> None:
+        """Queue a job."""
         self._jobs.append(job)
-        return len(self._jobs) == 1
 
-    def take(self) -> Batch | None:
+    def take(self, most: float) -> Batch | None:
         self._jobs = [job for job in self._jobs if not job.future.done()]
-        if not self._jobs:
+        able = [job for job in self._jobs if job.pieces[-1].expected_seconds <= most]
+        if not able:
             return None
-        job = highest_ratio(self._jobs)
+        job = highest_ratio(able)
         piece = job.begin(job.pieces[-1].expected_seconds)
         if not job.pieces:
             self._jobs.remove(job)

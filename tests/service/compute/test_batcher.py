@@ -248,6 +248,23 @@ async def test_what_a_run_costs_is_measured(pool, cost: Cost, axes: int, max_tok
         assert batcher.cost.of(padding) == pytest.approx(cost.of(padding), rel=1e-6)
 
 
+async def test_short_keys_do_not_wait_behind_long_ones_of_the_same_graph(pool, graph) -> None:
+    batcher: Batcher[int] = Batcher(pool, graph)
+    batcher.cost = Cost(fixed=0.002, per_token=1e-4)
+    graph.open.clear()
+    long = [asyncio.create_task(batcher.get([900])) for _ in range(2)]
+    await asyncio.sleep(0.05)
+    assert batcher.take(0.01) is None
+    batcher._jobs.clear()
+    short = asyncio.create_task(batcher.get([20]))
+    await turn()
+    assert not batcher.waits  # begun, though the only thread is busy
+    graph.open.set()
+    assert (await short)[0, 0] == 40
+    long[1].cancel()
+    await long[0]
+
+
 async def test_a_batch_takes_no_longer_than_others_may_wait(pool, graph) -> None:
     """However many fit by their size; one that takes longer by itself is alone."""
     batcher: Batcher[int] = Batcher(pool, graph)

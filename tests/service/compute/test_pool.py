@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from service.compute.jobs import highest_ratio
-from service.compute.pool import INLINE_SECONDS, Pool
+from service.compute.pool import INLINE_SECONDS, SHORT_SECONDS, Pool
 from service.errors import Overloaded, TooSlow
 from service.observe.timings import INFERENCE, NO_REQUEST, QUEUE, TIMINGS, TOKENISE, Timings
 
@@ -63,6 +63,25 @@ async def test_no_more_work_waits_than_a_time_allows() -> None:
     await asyncio.gather(*held)
     assert pool.queue_seconds == 0
     assert await pool.run(100, int) == 0  # whatever it takes: nothing else waits
+    pool.close()
+
+
+async def test_short_work_does_not_wait_for_long_work() -> None:
+    """All threads are busy with long pieces, and more of them wait; what is short is done meanwhile, one at a time."""
+    pool = Pool(threads=2, max_waiting=99)
+    go_on = threading.Event()
+    done: list[str] = []
+    long = [asyncio.create_task(pool.run(1.0, partial(go_on.wait, 20))) for _ in range(4)]
+    await asyncio.sleep(0.05)
+    short = [asyncio.create_task(pool.run(SHORT_SECONDS, partial(done.append, str(i)))) for i in range(3)]
+    await asyncio.wait_for(asyncio.gather(*short), 20)
+    assert sorted(done) == ["0", "1", "2"]
+    assert not any(each.done() for each in long)
+    assert pool._running == 2
+    go_on.set()
+    await asyncio.gather(*long)
+    assert pool._running == 0
+    assert not pool._beside
     pool.close()
 
 

@@ -120,7 +120,7 @@ async def test_of_graphs_that_fail_and_answers_that_are_late(serve: Serve, log: 
             scorer.graphs["encoder.onnx"].run = lambda _: np.full((1, fakes.DIM), np.nan, np.float32)
         assert await ask_all(client) - {503} == {424, 500}
         for scorer in scorers:
-            slow(client, 0.04, scorer.id)
+            slow(client, 0.04, scorer.id, expected=0.002)
         assert await ask_all(client) <= {424, 500, 503}
         await nothing_is_written_down(client, log)
 

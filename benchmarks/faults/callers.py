@@ -1,0 +1,154 @@
+"""One hostile caller after another against one process: memory stays bounded, and somebody else is answered."""
+
+import argparse
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from statistics import median
+
+from benchmarks.report import Findings
+from benchmarks.servers import Service
+
+LIMIT_MB = 1024  # of the process, at its peak
+TIMES, LEAST_MS = 5.0, 100.0  # others wait no longer than these: times their control, or milliseconds
+THEIRS, MINE = "127.0.0.2", "127.0.0.1"
+TEXT = "the quick brown fox jumps over the lazy dog while an old man plays his guitar by the river and "
+
+
+def _post(path: str, body: object, *lines: str) -> bytes:
+    content = json.dumps(body).encode()
+    head = [f"POST {path} HTTP/1.1", "Host: a", f"Content-Length: {len(content)}", *lines]
+    return "\r\n".join([*head, "", ""]).encode() + content
+
+
+def _new(words: int, number: int) -> str:
+    return f"{number} " + (TEXT * (words // 20 + 1))[: 6 * words]
+
+
+HEADERS = b"".join(b"X-%d: %s\r\n" % (i, b"a" * 600) for i in range(95))
+CHUNKED = b"POST /similarity HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+HEAD = b"POST /similarity HTTP/1.1\r\nHost: a\r\n"
+CROSS = {"query": _new(60, 0), "candidates": [_new(100, i) for i in range(30)], "model": "minilm-cross"}
+EXPLAINED = {"a": _new(60, 1), "b": _new(60, 2), "model": "minilm"}
+# Name -> connections, and what each sends again and again.
+ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
+    "labels times a template of places": (
+        4, lambda i: _post("/classify", {"text": "a", "labels": ["a" * 99_000, str(i)], "template": "{}" * 50_000}),
+    ),
+    "trailers without end": (4, lambda _: CHUNKED + b"\r\n1\r\n{\r\n0\r\n" + b"a: b\r\n" * 200_000),
+    "heads of many headers": (150, lambda _: HEAD + b"a: b\r\n" * 40_000),
+    "heads without their bodies": (1000, lambda _: HEAD + HEADERS + b"Content-Length: 9\r\n\r\n"),
+    "a byte of a body": (1100, lambda _: HEAD + b"Content-Length: 9\r\n\r\n{"),
+    "a refused body in bytes": (4, lambda _: CHUNKED + b"Content-Type: text/plain\r\n\r\n" + b"1\r\na\r\n" * 100_000),
+    "a body in bytes": (4, lambda _: CHUNKED + b"\r\n" + b"1\r\n \r\n" * 100_000),
+    "30 passages by minilm-cross": (4, lambda i: _post("/rank", CROSS | {"query": _new(60, i)})),
+    "explanations by minilm": (1, lambda i: _post("/explain", EXPLAINED | {"a": _new(60, i)})),
+    "256 long texts embedded": (
+        2, lambda i: _post("/embed", {"sentences": [_new(110, 1000 * i + j) for j in range(256)], "model": "minilm"}),
+    ),
+    "10,000 candidates by minilm-cross": (
+        2, lambda i: _post("/rank", CROSS | {"candidates": [f"{i} {j} a man" for j in range(10_000)]}),
+    ),
+    "256 labels of 4,500 characters": (
+        2, lambda i: _post("/classify", {"text": "a", "labels": [f"{i} {j} " + "ab " * 1500 for j in range(250)]}),
+    ),
+    "bodies of 4 MB without their ends": (100, lambda _: HEAD + b"Content-Length: 4000000\r\n\r\n" + b" " * 3_900_000),
+}  # fmt: skip
+
+
+async def run(options: argparse.Namespace) -> Findings:
+    """Run all attacks against one process."""
+    findings = Findings(
+        "callers",
+        "One caller against all others",
+        f"python -m benchmarks.faults callers --seconds {options.seconds:g}",
+        f"Each attack for {options.seconds:g} s from one address, against one process with the default settings; "
+        f"another address asks for one new pair of `{options.probe}` at a time. Control: the same without an attack.",
+        head=["attack", "probes", "median ms", "worst ms", "not 200", "MB"],
+    )
+    with Service(options.service_cpus, preload=f"{options.probe},minilm,minilm-cross") as served:
+        probe = Probe(served.port, options.probe)
+        control, worst, _ = await asyncio.to_thread(probe.for_seconds, options.seconds)
+        findings.row("control", len(control), median(control), worst, 0, round(served.resources().resident_mb))
+        for name, (connections, request) in ATTACKS.items():
+            if options.only and not any(each in name for each in options.only):
+                continue
+            with _attacking(served.port, connections, request):
+                took, worst, failed = await asyncio.to_thread(probe.for_seconds, options.seconds)
+            memory = served.resources()
+            findings.row(name, len(took), median(took), worst, failed, round(memory.resident_mb))
+            bound = max(LEAST_MS, TIMES * median(control))
+            found = f"{median(took):.0f} ms, {failed} not answered"
+            findings.promise(
+                f"{name}: half of others' requests within {bound:.0f} ms", median(took) <= bound and not failed, found
+            )
+        peak = served.resources().peak_mb
+        findings.promise(f"the process takes less than {LIMIT_MB} MB", peak < LIMIT_MB, f"{peak:.0f} MB")
+        findings.quiet("no error in the log", served.complaints())
+    return findings
+
+
+class Probe:
+    """Somebody else, who asks for one new pair at a time on a connection of each request."""
+
+    def __init__(self, port: int, model: str) -> None:
+        self._port, self._model, self._number = port, model, 0
+
+    def for_seconds(self, seconds: float) -> tuple[list[float], float, int]:
+        """Milliseconds of each request, the most of them, and how many were not answered with 200."""
+        until, took, failed = time.monotonic() + seconds, [], 0
+        while time.monotonic() < until:
+            self._number += 1
+            pair = {"a": f"a man plays a guitar {self._number}", "b": "a woman is singing a song"}
+            body = _post("/similarity", {"model": self._model, "pairs": [pair]}, "Connection: close")
+            began, said = time.monotonic(), b""
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 15, (MINE, 0)) as connection:
+                connection.sendall(body)
+                said = b"".join(iter(lambda: connection.recv(65536), b""))  # called at once
+            took.append((time.monotonic() - began) * 1000)
+            failed += not said.startswith(b"HTTP/1.1 200")
+            time.sleep(0.02)
+        return took, max(took), failed
+
+
+@contextmanager
+def _attacking(port: int, connections: int, request: Callable[[int], bytes]) -> Iterator[None]:
+    """Send a request on each of so many connections, again when it is answered or refused; in a few threads."""
+    ended = threading.Event()
+
+    def attack(first: int, each: int) -> None:
+        number = first
+        while not ended.is_set():
+            with ExitStack() as stack:
+                opened = []
+                for _ in range(each):
+                    number += 1
+                    with suppress(OSError):
+                        connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), 5, (THEIRS, 0)))
+                        opened.append(connection)
+                        connection.settimeout(1)
+                        connection.sendall(request(number))
+                for connection in opened:
+                    while not ended.is_set():
+                        try:
+                            connection.recv(65536)
+                            break
+                        except TimeoutError:
+                            continue
+                        except OSError:
+                            break
+
+    threads = min(4, connections)
+    running = [threading.Thread(target=attack, args=(i * 10**6, connections // threads)) for i in range(threads)]
+    for thread in running:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in running:
+            thread.join()
