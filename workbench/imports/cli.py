@@ -27,9 +27,7 @@ def import_model(
         tuple[float, float] | None, typer.Option(help="lowest and highest score there can be [default: in the file]")
     ] = None,
     head: Annotated[Head, typer.Option(help="what the one output of a cross-encoder means")] = "relevance",
-    labels: Annotated[
-        str | None, typer.Option(help="a cross-encoder's three labels in its order, separated by commas")
-    ] = None,
+    labels: Annotated[str | None, typer.Option(help="a classifier's labels in its order, separated by commas")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="of a text [default: what the model can read]")] = None,
     graph: Annotated[
         str | None, typer.Option(help="the ONNX file within the folder [default: onnx/model.onnx, if there]")

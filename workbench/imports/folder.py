@@ -21,15 +21,15 @@ from training.publishing.texts import texts
 from workbench.imports.calibration import calibrated, sample, temperature_of
 from workbench.imports.files import ImportRefused, licence_of, object_or_none, read_modules
 from workbench.imports.graph import Pooling
-from workbench.imports.model import Facts, Floats, ImportedModel, Labelled, Storage
+from workbench.imports.model import COSINE, Facts, Floats, ImportedModel, Labelled, Storage
 from workbench.imports.static import read_model2vec, read_static
 from workbench.imports.transformer import Head, read_transformer
 
 logger = logging.getLogger(__name__)
 
 TOLERANCE = 1e-4  # of an embedding's value or a logit (beyond 1: relative), weights in float32
-TEXTS = 200  # that parity is measured on, beside the golden ones
-_LONGEST = 100  # tokens of these
+TEXTS = 100  # that parity is measured on, beside the golden ones
+_LONGEST = 60  # tokens of these
 _ALONE = 20  # of these are asked alone as well
 
 
@@ -138,12 +138,14 @@ def import_model(
         for folder in folders.values():
             folder.mkdir(parents=True)
         model = read(source, folders["drafts"])
+        if labelled is not None and model.facts.architecture == "transformer_classifier":
+            raise ImportRefused("--pairs: a classifier of single texts is not calibrated on pairs")
         pairs = labelled(model) if labelled is not None else None
 
         def written(name: str, stored: Storage, temperature: float = 1.0) -> tuple[Path, Manifest]:
             nonlocal pairs
             fields = model.write(folders[name], model_id, stored, temperature)
-            if pairs is None and "encoder" in fields:  # a cosine is no score by itself
+            if pairs is None and fields.get("similarity") == COSINE:  # which is no score by itself
                 pairs = sample()
             return folders[name], _assemble(folders[name], fields, model.facts, source, command, stored, pairs)
 
@@ -184,7 +186,7 @@ def _texts(model: PublishedModel) -> tuple[list[str], list[str]]:
     found = texts(model.tokenizer, TEXTS, min(limit, _LONGEST))
     half = len(found) // 2
     a, b = found[:half], found[half : 2 * half]
-    if limit <= _LONGEST * 6 and model.manifest.architecture != "static_mean":  # what is cut, and where
+    if limit <= _LONGEST * 10 and model.manifest.architecture != "static_mean":  # what is cut, and where
         a[0], b[1] = "the cat sat here. " * limit, "a dog ran there, " * limit
     return a, b
 

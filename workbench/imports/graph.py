@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from contract.graph import ENCODER, OPSET, PAIR, GraphSpec
+from contract.graph import CLASSIFIER, ENCODER, OPSET, PAIR, GraphSpec
 from training.publishing.graphs import clean, rename_values
 
 Pooling = Literal["mean", "cls", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
@@ -174,6 +174,12 @@ def pair_graph(model: ModelProto, template: Template, answers: Answers, output: 
     return _finish(b, model, before, found, PAIR, answers.width, model_id)
 
 
+def classes_graph(labels: int, model_id: str) -> ModelProto:
+    """A CLASSIFIER graph whose embedding is the logits."""
+    b = _Nodes(OPSET)
+    return _finish(b, _empty(), [], b("LogSoftmax", "sentence_embedding", axis=1), CLASSIFIER, labels, model_id)
+
+
 def mean_graph(rows: npt.NDArray[np.float32], left_out: int | None, normalise: bool, model_id: str) -> ModelProto:
     """An ENCODER graph of a table of rows: their mean, without those of one id; 0 where every token is left out."""
     b = _Nodes(OPSET)
@@ -186,10 +192,12 @@ def mean_graph(rows: npt.NDArray[np.float32], left_out: int | None, normalise: b
     states = b("Gather", b.constant(rows, np.float32), IDS)
     sums = b("Squeeze", b("MatMul", b("Unsqueeze", weights, b.constant([1])), states), b.constant([1]))
     found = b("Div", sums, b("Max", b.reduce("ReduceSum", weights, 1), b.constant(1, np.float32)))
-    model = helper.make_model(
-        helper.make_graph([], "mean", [], []), opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10
-    )
-    return _finish(b, model, [], b.unit(found) if normalise else found, ENCODER, rows.shape[1], model_id)
+    return _finish(b, _empty(), [], b.unit(found) if normalise else found, ENCODER, rows.shape[1], model_id)
+
+
+def _empty() -> ModelProto:
+    graph = helper.make_graph([], "graph", [], [])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
 
 
 def opset_of(model: ModelProto) -> int:
@@ -296,7 +304,9 @@ def _finish(
     graph.node.extend(nodes)
     graph.initializer.extend(b.constants)
     for name, tensor in spec.inputs.items():
-        graph.input.append(helper.make_tensor_value_info(name, TensorProto.INT64, tensor.axes))
+        kind = TensorProto.INT64 if tensor.dtype == "int64" else TensorProto.FLOAT
+        axes = [size if axis == "dim" else axis for axis in tensor.axes]
+        graph.input.append(helper.make_tensor_value_info(name, kind, axes))
     graph.output.append(helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", size]))
     clean(model, model_id)
     return model

@@ -14,7 +14,7 @@ from onnx import ModelProto, version_converter
 
 from contract.calibration import Logistic
 from contract.graph import OPSET
-from contract.manifest import EntailmentTask, Limits, ProbabilityTask, Prompts, SimilarityTask
+from contract.manifest import ClassificationTask, EntailmentTask, Limits, ProbabilityTask, Prompts, SimilarityTask
 from workbench.imports.described import (
     Tokens,
     labels_of,
@@ -35,6 +35,7 @@ from workbench.imports.graph import (
     Answers,
     Ending,
     Pooling,
+    classes_graph,
     encoder_graph,
     opset_of,
     pair_graph,
@@ -43,7 +44,7 @@ from workbench.imports.int8 import quantise
 from workbench.imports.model import COSINE, LABELS, NO_PROMPTS, Facts, Floats, Storage
 
 Head = Literal["similarity", "relevance"]
-ENCODER, PAIR = "encoder.onnx", "pair.onnx"
+ENCODER, PAIR, CLASSES = "encoder.onnx", "pair.onnx", "classes.onnx"
 GRAPHS = ("onnx/model.onnx", "model.onnx")  # where such folders have it
 _LEAST_OPSET = 13  # from which the nodes around the graph are the same
 _STATES = (("sentence_embedding", 2), ("token_embeddings", 3), ("last_hidden_state", 3))
@@ -237,6 +238,62 @@ class PairClassifier:
         }
 
 
+@dataclass(frozen=True)
+class Classifier:
+    """A transformer that labels one text; its logits take the place of an embedding."""
+
+    source: Source
+    labels: tuple[str, ...]
+    max_tokens: int
+
+    label = "label"
+
+    @property
+    def library(self) -> str:
+        """transformers, or the runtime of the folder's own graph."""
+        return "transformers" if self.source.exported else "onnxruntime"
+
+    @property
+    def facts(self) -> Facts:
+        """What is said of it."""
+        settings = {"labels": list(self.labels)}
+        return Facts("transformer_classifier", f"{_kind(self.source)} classifier of single texts", settings, ())
+
+    def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
+        """Logits of a, then of b [2 n, K]."""
+        if not self.source.exported:
+            run = self.source.runner(1, self.max_tokens)
+            return np.stack([run(text) for text in (*a, *b)]).astype(np.float64)
+        import torch
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(self.source.folder, local_files_only=True)
+        model = AutoModelForSequenceClassification.from_pretrained(self.source.folder, local_files_only=True).eval()
+        most = self.max_tokens + self.source.tokens.template(1).width
+        with torch.inference_mode():
+            rows = [
+                model(**tokenizer(text, truncation=True, max_length=most, return_tensors="pt")).logits[0]
+                for text in (*a, *b)
+            ]
+        return np.asarray(torch.stack(rows).double().numpy())
+
+    def write(self, folder: Path, model_id: str, storage: Storage, temperature: float = 1.0) -> dict[str, Any]:
+        """See `ImportedModel.write`."""
+        count, template = len(self.labels), self.source.tokens.template(1)
+        whole = encoder_graph(self.source.load(), template, Ending(None), self.source.output, count, model_id)
+        save_graph(whole, folder / ENCODER, storage)
+        save_graph(classes_graph(count, model_id), folder / CLASSES, "float32")
+        self.source.tokens.save(folder / TOKENIZER)
+        return {
+            "family": "siamese",
+            "dim": count,
+            "encoder": ENCODER,
+            "tokenizer": TOKENIZER,
+            "limits": Limits(max_tokens=self.max_tokens),
+            "classification": ClassificationTask(graph=CLASSES, labels=self.labels),
+        }
+
+
 def read_transformer(
     folder: Path,
     drafts: Path,
@@ -247,7 +304,7 @@ def read_transformer(
     labels: Sequence[str] | None = None,
     pooling: Pooling | None = None,
     prompts: Mapping[str, str | None] | None = None,
-) -> Encoder | PairClassifier:
+) -> Encoder | PairClassifier | Classifier:
     """Read a folder of transformers or sentence-transformers, or one with a graph in ONNX.
 
     Args:
@@ -256,7 +313,7 @@ def read_transformer(
         graph: the file of the graph, within the folder; None: where such folders have it, else it is exported.
         max_tokens: of a text, or of both texts of a pair together, fewer than the folder says.
         head: what one output for a pair means.
-        labels: names of three outputs, where the folder names none.
+        labels: names of the outputs, where the folder names none.
         pooling: of the states, where no `modules.json` says it.
         prompts: by role, instead of the folder's.
 
@@ -277,13 +334,15 @@ def read_transformer(
     _try(source, limit + tokens.template(2).width)
     if source.width == 1:
         return PairClassifier(source, head, (0,), limit)
-    if source.width == len(LABELS):
-        order = order_of_entailment(folder, labels or labels_of(folder))
-        return PairClassifier(source, "entailment", order, limit)
-    raise ImportRefused(
-        f"{folder / 'config.json'}: id2label has {source.width} outputs; taken are 1 (relevance or similarity) and 3 "
-        "(entailment)"
-    )
+    named = tuple(labels or labels_of(folder))
+    if source.width == len(LABELS) and (sorted(map(str.lower, named)) == sorted(LABELS) or "LABEL_0" in named):
+        return PairClassifier(source, "entailment", order_of_entailment(folder, named), limit)
+    if len(set(named)) != source.width or "LABEL_0" in named:
+        raise ImportRefused(
+            f"{folder / 'config.json'}: id2label is {', '.join(map(repr, named))}; expected a name for each of "
+            f"{source.width} outputs (--labels names them)"
+        )
+    return Classifier(source, named, most_tokens(folder, tokens.template(1).width, max_tokens))
 
 
 def _source(folder: Path, drafts: Path, graph: str | None, tokens: Tokens, together: bool) -> Source:

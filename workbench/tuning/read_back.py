@@ -57,6 +57,7 @@ _REASONS = {
     "bert_pair": "it was imported, and its pooler is not read back",
     "transformer_encoder": "it was imported as a graph, whose layers are not known here",
     "transformer_pair": "it was imported as a graph, whose layers are not known here",
+    "transformer_classifier": "it was imported as a graph, whose layers are not known here",
     "static_mean": "it was imported, and its table is not read back",
     "onnx_encoder": "it was imported as a graph, whose layers are not known here",
 }

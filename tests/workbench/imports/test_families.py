@@ -106,6 +106,24 @@ def test_an_entailment_model_answers_as_transformers_in_its_own_order_of_labels(
         assert each["probabilities"] == pytest.approx(named, abs=1e-4)
 
 
+def test_a_classifier_labels_as_transformers(tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    names = ["negative", "neutral", "positive"]  # as many as of entailment
+    folder = foreign.transformer(tmp_path / "mine", "distilbert", names)
+    import_model(folder, "taken", tmp_path / "models")
+    read = AutoTokenizer.from_pretrained(folder)(
+        list(A + B), padding=True, truncation=True, max_length=64, return_tensors="pt"
+    )
+    with torch.no_grad():
+        expected = AutoModelForSequenceClassification.from_pretrained(folder).eval()(**read).logits.softmax(-1)
+    with served(tmp_path / "models") as client:
+        found = client.post("/classify", json={"text": list(A + B)}).json()["results"]
+    for each, row in zip(found, expected.tolist(), strict=True):
+        assert each["probabilities"] == pytest.approx(dict(zip(names, row, strict=True)), abs=1e-4)
+
+
 def test_queries_and_candidates_get_their_own_prompts(tmp_path: Path) -> None:
     prompts = {"query": "the man: ", "document": "the park: "}
     folder = foreign.encoder(tmp_path / "mine", prompts=prompts)
