@@ -28,7 +28,7 @@ MODELS = ("avg-paraphrase", "gran", "minilm-small", "minilm")
 SECONDS = ("minilm", "minilm-cross")  # second stages of /rank
 TOP = 10  # that a second stage orders again
 BLOCK = 125  # answers or questions that one right one is found among
-BLOCKS = 4  # of each FAQ
+BLOCKS = 3  # of each FAQ
 FAQS = {
     "bank": ("bank-faq/hdfc-bank-faq.tsv.gz", "topic"),
     "course": ("technical-course-faq/datatalks-faq.tsv.gz", "topic"),
