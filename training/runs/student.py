@@ -41,6 +41,7 @@ class StudentConfig:
     learning_rate: float = 3e-4  # rises over the first steps, then falls in a line to zero
     clip: float = 1.0
     # Then: questions with their right answers, of the texts whose vectors are at hand.
+    answer_pairs: int = 20_000  # at most
     answer_epochs: int = 1
     answer_learning_rate: float = 5e-5
 
@@ -132,9 +133,10 @@ def teach(config: StudentConfig, folder: Path, runs: Path, seed: int) -> tuple[S
     result = train(objective, optimiser, schedule, runs / NAME / f"seed-{seed}", seed=seed)
     if config.answer_epochs:
         place = {text: i for i, text in enumerate(texts)}
-        pairs = [(place[a], place[b]) for a, b in answers() if a in place and b in place]
+        found = np.array([(place[a], place[b]) for a, b in answers() if a in place and b in place])
+        pairs = np.random.default_rng(seed).permutation(found)[: config.answer_pairs]
         answering = AnswersObjective(
-            student, objective.sentences, target, np.array(pairs), objective.development, config.batch_size, seed
+            student, objective.sentences, target, pairs, objective.development, config.batch_size, seed
         )
         optimiser = replace(optimiser, learning_rate=config.answer_learning_rate)
         schedule = replace(schedule, epochs=config.answer_epochs)
