@@ -212,10 +212,11 @@ def results(
     out: Report = Path("analyses/RESULTS.md"),
 ) -> None:
     """Write the tables in analyses/tables/ and analyses/RESULTS.md from the measured figures, beside the papers'."""
-    from training.results.page import write_report
+    from training.results.page import measured_files, write_report
     from training.results.reproductions import TABLES
     from training.results.reproductions.measured import collect
 
+    measured_files(figures)  # without any nothing is written, no table without its figures either
     for table in TABLES.values():
         if (tables / f"{table.name}.json").is_file():
             collect(table, runs, figures, tables).save(tables)

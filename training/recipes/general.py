@@ -5,7 +5,6 @@ Natural Language Understanding", ACL 2019. A pair that is read together: R. Nogu
 BERT", 2019. docs/papers/cross_encoder.md and pwim.md have the scores.
 """
 
-
 from training.architectures import CrossEncoderConfig, PWIMConfig, PWIMTasksConfig
 from training.architectures.transformer import BERTConfig
 from training.objectives.tasks import TasksConfig

@@ -34,15 +34,25 @@ says how often each test set was measured; `training/corpora/leakage.py` says wh
 for what it is measured on."""
 
 
+def measured_files(figures: Path) -> list[FigureFile]:
+    """The files of a folder of figures.
+
+    Raises:
+        FileNotFoundError: no figures were measured yet.
+    """
+    files = [FigureFile.load(path) for path in sorted(figures.glob("*.json"))]
+    if not files:
+        raise FileNotFoundError(f"{figures}: no figures here; `python -m training evaluate` and `publish` write them")
+    return files
+
+
 def write_report(figures: Path, out: Path, tables: Path) -> None:
     """Write the report from folders of figures and of reproduced tables.
 
     Raises:
         FileNotFoundError: no figures were measured yet.
     """
-    files = [FigureFile.load(p) for p in sorted(figures.glob("*.json"))]
-    if not files:
-        raise FileNotFoundError(f"{figures}: no figures here; `python -m training evaluate` and `publish` write them")
+    files = measured_files(figures)
     known = [MeasuredTable.load(path) for each in TABLES if (path := tables / f"{each}.json").is_file()]
     shown = [reproduced(each) for each in known] or ["None yet: `python -m training reproduce --list` names them."]
     sections = [
