@@ -78,7 +78,7 @@ def test_help_names_every_command_and_where_data_is_read_from(tmp_path: Path) ->
         (("train", "avg-raw", "--words", "mine", "--runs", "{tmp}"), "`python -m training vectors FILE --name mine`"),
         (("vectors", "--runs", "{tmp}"), "glove-sick: {tmp}/vectors/glove840b-sick-vocab-300d.npz not found"),
         (("publish", "avg-sick", "--runs", "{tmp}"), "python -m training train avg-sick --seed 1"),
-        (("results", "--figures", "{tmp}"), "no figures here"),
+        (("results", "--figures", "{tmp}", "--tables", "{tmp}/tables"), "no figures here"),
     ],
 )
 def test_a_fault_is_one_line_without_a_traceback(
