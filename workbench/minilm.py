@@ -22,7 +22,7 @@ from training.publishing.runtime import PublishedModel
 from training.runs.student import TOKENIZER, StudentConfig, teach, texts_of
 from training.sources.credits import TEACHER, by_source, entry
 from training.sources.figures import pairwise_figures, transfer_figures
-from training.sources.imitated import LICENCES
+from training.sources.imitated import LICENCES, WITH_ANSWERS
 from workbench.imports.calibration import calibrated
 from workbench.imports.folder import assemble
 from workbench.imports.model import Labelled
@@ -134,10 +134,18 @@ def _publish(
 
 def _credits(config: StudentConfig) -> list[TrainingData]:
     use = "texts, without labels, whose vectors by the teacher it learns"
+    asked = f"{use}; then its right answers, among {config.answer_pairs} of all such sources"
     counts = Counter(source for source, _ in texts_of(config))
     own = [
-        TrainingData(name=name, use=use, rows=rows, licence=LICENCES[name], source=f"{name}/ of the data folder")
+        TrainingData(
+            name=name,
+            use=asked if name in WITH_ANSWERS else use,
+            rows=rows,
+            licence=LICENCES[name],
+            source=f"{name}/ of the data folder",
+        )
         for name, rows in counts.items()
         if name in LICENCES
     ]
-    return [*own, *by_source(Counter({name: n for name, n in counts.items() if name not in LICENCES}), use)]
+    others = by_source(Counter({name: n for name, n in counts.items() if name not in LICENCES}), use)
+    return [*own, *(each.model_copy(update={"use": asked}) if each.name in WITH_ANSWERS else each for each in others)]

@@ -102,6 +102,9 @@ def imitated_texts(limit: int, seed: int) -> list[tuple[str, str]]:
     return chosen
 
 
+WITH_ANSWERS = frozenset(source for source, (_, names) in _FILES.items() if names == ("question", "answer"))
+
+
 def answers() -> list[tuple[str, str]]:
     """(question, right answer) of the sources that have answers.
 
@@ -110,8 +113,8 @@ def answers() -> list[tuple[str, str]]:
     """
     found = dict.fromkeys(
         (question, answer)
-        for file, names in _FILES.values()
-        if names == ("question", "answer")
+        for source, (file, names) in _FILES.items()
+        if source in WITH_ANSWERS
         for question, answer, label in _records(file, (*names, "label"))
         if label == "1"
     )

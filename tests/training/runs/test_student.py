@@ -118,6 +118,7 @@ def test_right_answers_alone_are_answers(tmp_path: Path, monkeypatch: pytest.Mon
         out.write("question\tanswer\tlabel\nwhen?\tnow\t1\nwhen?\tnever\t0\nwhen?\tnow\t1\n")
     monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path))
     monkeypatch.setattr(imitated, "_FILES", {"faq": ("faq/faq.tsv.gz", ("question", "answer")), "b": ("b", ("text",))})
+    monkeypatch.setattr(imitated, "WITH_ANSWERS", {"faq"})
     assert imitated.answers() == [("when?", "now")]
 
 
