@@ -42,6 +42,15 @@ class GoldenPair(BaseModel):
     paraphrase: float | None = None  # the probability
     relevance: float | None = None  # likewise
 
+    def answers(self) -> dict[str, float]:
+        """All of its answers by name; `LABEL of a` is the probability of a label of a, by itself."""
+        single = {name: getattr(self, name) for name in ("raw_score", "score", "paraphrase", "relevance")}
+        found = {name: value for name, value in single.items() if value is not None}
+        found |= {str(label): value for label, value in (self.probabilities or {}).items()}
+        for side, classes in zip("ab", self.classes or ({}, {}), strict=True):
+            found |= {f"{label} of {side}": value for label, value in classes.items()}
+        return found
+
 
 class GoldenPairs(BaseModel):
     """The content of `golden.json`."""

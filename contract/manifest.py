@@ -14,8 +14,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from contract.domain.statement import Task as Task
-from contract.domain.statement import TaskDomain
 from contract.errors import ArtifactError, ManifestError, one_line
 from contract.files import open_regular, read_regular
 from contract.graph import CONTRACT_VERSION, GraphKind
@@ -36,7 +34,11 @@ MOST_TOKENS = 8192  # that a model may be said to read
 VERSION_NAME = re.compile(r"[1-9][0-9]{0,8}")  # folder of one version, within its model's folder
 
 Role = Literal["text", "query", "passage"]  # what a text is for
+Task = Literal["similarity", "entailment", "paraphrase", "relevance", "classification"]
+Elsewhere = Literal["good", "chance", "unmeasured"]
+Family = Literal["siamese", "interaction"]
 ModelId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+AnyTask = SimilarityTask | EntailmentTask | ProbabilityTask | ClassificationTask
 TensorName = Annotated[str, Field(min_length=1, max_length=256)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -117,6 +119,15 @@ class Figure(_Frozen):
     rows: int = Field(ge=1)
 
 
+class TaskDomain(_Frozen):
+    """For what text one task is: the corpora whose labels taught it, and what it is worth on text of another kind."""
+
+    task: Task
+    learnt_from: tuple[str, ...] = Field(description="corpora whose labels taught it; none: it learnt without labels")
+    elsewhere: Elsewhere = Field(description="on text of other kinds: good, at or near chance, or not measured")
+    measured_on: tuple[str, ...] = Field((), description="the corpora, or sets, of other kinds that say so")
+
+
 class Provenance(_Frozen):
     """What is needed to train the model again."""
 
@@ -136,7 +147,7 @@ class Manifest(_Frozen):
     id: ModelId
     title: str
     architecture: str
-    family: Literal["siamese", "interaction"]
+    family: Family
     dim: int | None = Field(None, ge=1, description="width of the sentence embedding; siamese models only")
     encoder: FileName | None = Field(None, description="the ENCODER graph; siamese models only")
     tokenizer: FileName
@@ -167,8 +178,7 @@ class Manifest(_Frozen):
     training_data: tuple[TrainingData, ...] = Field(min_length=1)
     figures: tuple[Figure, ...]
     domain: tuple[TaskDomain, ...] | None = Field(
-        None,
-        description="for what text it is; stated here of tasks of which the figures do not say it (contract.domain)",
+        None, description="for what text each task is; null: nothing is known of it"
     )
     provenance: Provenance
 
@@ -212,8 +222,8 @@ class Manifest(_Frozen):
         """The tasks of the model."""
         return tuple(self._tasks())
 
-    def _tasks(self) -> dict[Task, SimilarityTask | EntailmentTask | ProbabilityTask | ClassificationTask]:
-        tasks: dict[Task, SimilarityTask | EntailmentTask | ProbabilityTask | ClassificationTask | None] = {
+    def _tasks(self) -> dict[Task, AnyTask]:
+        tasks: dict[Task, AnyTask | None] = {
             "similarity": self.similarity,
             "entailment": self.entailment,
             "paraphrase": self.paraphrase,
@@ -221,6 +231,10 @@ class Manifest(_Frozen):
             "classification": self.classification,
         }
         return {name: task for name, task in tasks.items() if task is not None}
+
+    def task(self, name: Task) -> AnyTask:
+        """The task of that name, which the model must have."""
+        return self._tasks()[name]
 
     @property
     def score_tasks(self) -> tuple[ScoreTask, ...]:
@@ -253,24 +267,20 @@ class Manifest(_Frozen):
         return found
 
     @property
-    def graphs(self) -> tuple[str, ...]:
-        """File names of all ONNX graphs, the encoder first, each once."""
-        names = [
-            self.encoder,
-            self.token_embeddings,
-            *(task.graph for task in self._tasks().values()),
-            self.explanation and self.explanation.graph,
-        ]
-        return tuple(dict.fromkeys(name for name in names if name))
-
-    def kind_of(self, graph: str) -> GraphKind:
-        """What one of `graphs` is, by its use."""
-        uses: dict[str | None, GraphKind] = {self.token_embeddings: "tokens", self.encoder: "encoder"}
-        if self.classification is not None:
-            uses[self.classification.graph] = "classifier"
+    def graph_kinds(self) -> dict[str, GraphKind]:
+        """The kind of each ONNX graph, by its file name; the encoder first."""
+        of_pairs: GraphKind = "pair" if self.encoder is None else "head"
+        kinds: dict[str | None, GraphKind] = {self.encoder: "encoder", self.token_embeddings: "tokens"}
+        for name, task in self._tasks().items():
+            kinds[task.graph] = "classifier" if name == "classification" else of_pairs
         if self.explanation is not None:
-            uses[self.explanation.graph] = "explanation"
-        return uses.get(graph, "head" if self.family == "siamese" else "pair")
+            kinds[self.explanation.graph] = "explanation"
+        return {name: kind for name, kind in kinds.items() if name is not None}
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """File names of all ONNX graphs, each once."""
+        return tuple(self.graph_kinds)
 
     def expected_fingerprint(self) -> str:
         """Digest of everything that affects scores: files (except golden pairs), limits, tasks, contract version."""

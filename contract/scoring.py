@@ -240,3 +240,9 @@ def classification(task: ClassificationTask, raw_output: npt.NDArray[np.float32]
 def most_likely(probability: Mapping[str, float]) -> str:
     """The label with the highest probability; the first of equals."""
     return max(probability, key=probability.__getitem__)
+
+
+def best_first(raw: Sequence[float] | Floats) -> list[int]:
+    """Positions by raw score, the highest first; of equal ones the earlier first."""
+    order: list[int] = np.argsort(-np.asarray(raw), kind="stable").tolist()
+    return order

@@ -14,8 +14,7 @@ from tempfile import TemporaryDirectory
 
 from contract.manifest import MANIFEST_NAME, Manifest
 from service.folders import PACKAGED
-from service.models.defaults import USUAL
-from service.service import USUAL_RERANKER
+from service.models.defaults import USUAL, USUAL_RERANKER
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_BYTES = 100_000_000  # of one file, on the Python package index

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from contract.scoring import best_first
 from semblance.batch.rows import Kind
 from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options, Task, make_task
 from semblance.errors import InvalidRequest, ServiceFailed
@@ -108,13 +109,13 @@ class Scorer:
         scores: list[list[float]] = []
         cut = [any(text.truncated for text in (query, *of)) for query, of in zip(queries, candidates, strict=True)]
         for score, raw in cores[0].relevances(queries, candidates):
-            orders.append(np.argsort(-raw, kind="stable").tolist())
+            orders.append(best_first(raw))
             scores.append(score.tolist())
         if self.second is not None:
             heads = [order[: self.rerank_top] for order in orders]
             best = [[of[i] for i in head] for of, head in zip(sides[3], heads, strict=True)]
             for row, (score, raw) in enumerate(cores[1].relevances(sides[2], best)):
-                again = [heads[row][i] for i in np.argsort(-raw, kind="stable").tolist()]
+                again = [heads[row][i] for i in best_first(raw)]
                 orders[row][: len(again)] = again
                 for place, value in zip(heads[row], score.tolist(), strict=True):
                     scores[row][place] = value
@@ -166,9 +167,8 @@ class Folder:
         self._settings = settings = local_settings(models_dir)
         with needs("opening models here", extra="service"):
             from service.columns import listed
-            from service.models.defaults import ROUTES, chosen
+            from service.models.defaults import ROUTES, chosen, usual_reranker
             from service.scoring.ranking import RERANK_TOP
-            from service.service import usual_reranker
         self._listed = starting(lambda: listed(settings))
         infos = [_described(name, each) for name, each in self._listed.items()]
         defaults: dict[str, str] = {}

@@ -7,10 +7,9 @@ import sys
 from collections.abc import Sequence
 from getpass import getpass
 
-from service.cpus import counts
 from service.errors import SettingsError
 from service.http.guard import hash_key
-from service.http.rate_limit import counts_in_redis
+from service.machine import counts
 from service.observe import logs
 from service.process.exits import EXIT_SETTINGS
 from service.settings import CLIENTS_KEY, HASH_KEY, PREFIX, Settings
@@ -62,7 +61,7 @@ def serve() -> int:
     logs.configure(settings.log_level, settings.log_format, **({"pid": os.getpid()} if workers > 1 else {}))
     for name in Settings.unknown(os.environ):
         log.warning("%s is not a setting; see service/settings.py", name)
-    if workers > 1 and settings.rate_limit is not None and not counts_in_redis(settings):
+    if workers > 1 and settings.rate_limit is not None and settings.redis_url is None:
         log.warning(
             "each worker counts a caller's requests for itself, so a caller of all may ask more often than "
             "SEMBLANCE_RATE_LIMIT; with SEMBLANCE_REDIS_URL they have one count",

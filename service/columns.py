@@ -22,7 +22,6 @@ from service.models.opener import Opener
 from service.models.repository import Release, look, names_of
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import Scorer
-from service.scoring.siamese import SiameseScorer
 from service.settings import Settings
 
 Column = npt.NDArray[Any]
@@ -68,7 +67,7 @@ class Columns:
             ModelError: its fingerprint is another one, a file is not what its manifest says, or it does not answer as
                 published.
         """
-        alone = {"worker_threads": 1, "ort_threads": 1, "cache": "off", "model_cache": {}}
+        alone = {"workers": "auto", "worker_threads": 1, "cache": "off"}
         cache = VectorCache(0, Telemetry())
         opener = Opener(settings.model_copy(update=alone), cache, Pool(1, 0))
         try:
@@ -102,7 +101,7 @@ class Columns:
     def score(self, task: ScoreTask, a: Sequence[Encoded], b: Sequence[Encoded]) -> dict[str, Column]:
         """Columns score, raw_score, rating where the model has one, truncated, unknown."""
         a, b = self._scorer.fit(a, b)
-        answer = self._scorer.similarity_now(a, b, task)
+        answer = self._scorer.similarity_at_once(a, b, task)
         rating = {} if answer.rating is None or task != "similarity" else {"rating": answer.rating}
         return {
             "score": answer.score,
@@ -115,7 +114,7 @@ class Columns:
     def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> dict[str, Column]:
         """Columns label, entailment, neutral, contradiction, truncated."""
         a, b = self._scorer.fit(a, b)
-        rows = self._scorer.entailment_now(a, b)
+        rows = self._scorer.entailment_at_once(a, b)
         labels = ("entailment", "neutral", "contradiction")
         return {
             "label": np.array([most_likely(row) for row in rows], dtype=object),
@@ -125,15 +124,14 @@ class Columns:
 
     def embed(self, sentences: Sequence[Encoded]) -> dict[str, Column]:
         """Columns embedding float32 [n, dim], truncated; the model must be siamese."""
-        assert isinstance(self._scorer, SiameseScorer), "callers ask only models that embed"
-        embedding = self._scorer.embed_now([sentence.ids for sentence in sentences])
+        embedding = self._scorer.embed_at_once([sentence.ids for sentence in sentences])
         return {"embedding": embedding, "truncated": _truncated(sentences)}
 
     def relevances(self, queries: Sequence[Encoded], candidates: Sequence[Sequence[Encoded]]) -> list[tuple[Any, Any]]:
         """For each query the scores and raw scores of its candidates, as the model orders them."""
         flat = list(chain.from_iterable(candidates))
         asked = list(chain.from_iterable(repeat(q, len(of)) for q, of in zip(queries, candidates, strict=True)))
-        answer = self._scorer.similarity_now(asked, flat, self._scorer.manifest.ranking_task)
+        answer = self._scorer.similarity_at_once(asked, flat, self._scorer.manifest.ranking_task)
         ends = np.cumsum([len(of) for of in candidates])[:-1]
         return list(zip(np.split(answer.score, ends), np.split(answer.raw_score, ends), strict=True))
 

@@ -129,7 +129,7 @@ class UnknownVersion(UnknownModel):
     def __init__(self, name: str, model: str, served: Sequence[str], versions: Sequence[int], field: str) -> None:
         if versions:
             there = ", ".join(map(str, versions))
-            message = f"of {model} its folder has {there}, and of these are served {', '.join(served)}"
+            message = f"{model} has versions {there}; served are {', '.join(served)}"
         else:
             message = f"{model} has no versions"
         RequestError.__init__(self, f"no model {quote(name)}; {message}", field=field)

@@ -1,18 +1,17 @@
 """The parts of a running service, opened from its settings."""
 
 import asyncio
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, Protocol
 
 from service.compute import breaker
 from service.compute.cache import VectorCache
 from service.compute.pool import Pool
 from service.compute.redis_cache import RedisCache
-from service.cpus import counts
 from service.folders import where_more_are
-from service.memory import usable_memory
+from service.machine import counts, usable_memory
 from service.models.checks import Checks
-from service.models.defaults import Defaults, main_models, needs_of
+from service.models.defaults import Defaults, main_models, required_by, usual_reranker
 from service.models.opener import Opener
 from service.models.registry import Registry
 from service.models.reload import Reloader
@@ -20,13 +19,6 @@ from service.observe.exposition import Exposition
 from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
 from service.settings import Settings
-
-USUAL_RERANKER = "minilm"  # the default if it is among the models: best on FAQs, and better than none on answers
-
-
-def usual_reranker(settings: Settings, names: Container[str]) -> str | None:
-    """The default model of the second stage of /rank, among the models of these names."""
-    return settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in names else None)
 
 
 class Backend(Protocol):
@@ -67,7 +59,6 @@ class Service:
                 telemetry,
                 timeout_seconds=settings.redis_timeout_ms / 1000,
                 ttl_seconds=settings.redis_ttl_seconds,
-                dtype=settings.redis_dtype,
                 secret=None if settings.redis_secret is None else settings.redis_secret.get_secret_value(),
                 authority=settings.redis_ca,
             )
@@ -86,10 +77,10 @@ class Service:
         telemetry.redis_wanted.set(self.redis is not None)
         opener = Opener(settings, self.cache, self.pool)
         self.registry = Registry(telemetry, opener, main_models(settings), where_more_are(settings.models_dir))
-        self.reloader = Reloader(settings, self.registry, opener, telemetry, needs_of(settings))
+        self.reloader = Reloader(settings, self.registry, opener, telemetry, required_by(settings))
         self.reloader.read_all()
         self.defaults: Mapping[str, str] = Defaults(settings, self.registry)
-        self.reloader.keep(self.defaults.needs())
+        self.reloader.keep(self.defaults.required())
         self.reloader.open_first(self.defaults.values())
         self.checks = Checks(self.registry.values)
         telemetry.models_refused.set_function(lambda: len(self.reloader.problems))

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from contract.manifest import MOST_MODEL_BYTES, ModelId
+from contract.manifest import ModelId
 from service import parsing, redis_url
 from service.errors import SettingsError
 from service.folders import usual_models
@@ -30,7 +30,6 @@ CachePolicy = Literal["auto", "memory", "redis", "off"]
 LEAST_SECRET = 16  # characters
 _FORMS = {
     "model_aliases": "NAME=MODEL,NAME=MODEL",
-    "model_cache": "MODEL=POLICY,MODEL=POLICY",
     "model_versions": "ID=2,ID=latest",
     "model_versions_also": "ID=1+3,ID=latest,ID=all",
 }
@@ -109,9 +108,6 @@ class Settings(BaseSettings):
     models_poll_seconds: float = Field(
         default=0, ge=0, description="seconds between looks for new or changed models; 0: none (docs/models.md)"
     )
-    max_model_bytes: int = Field(
-        default=MOST_MODEL_BYTES, ge=1, description="of all files of one model; sizes are looked at before contents"
-    )
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(
         default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"
     )
@@ -130,9 +126,6 @@ class Settings(BaseSettings):
     worker_threads: _Threads = Field(
         default="auto",
         description="graph runs of a process outside the event loop at a time; auto is its share of CPUs",
-    )
-    ort_threads: _Threads = Field(
-        default="auto", description="threads inside one graph run; auto is what worker_threads leaves of that share"
     )
     max_in_flight: int = Field(
         default=1024, ge=1, description="requests received and not yet answered; more are refused (429)"
@@ -159,19 +152,11 @@ class Settings(BaseSettings):
         gt=0,
         description="seconds after which a client that reads nothing, or under 4 KiB a second, is disconnected",
     )
-    worker_start_seconds: float = Field(
-        default=180.0,
-        gt=0,
-        description="seconds a worker process of several may take to open its models; then it is killed and replaced",
-    )
 
     # what to cache
     cache: CachePolicy = Field(
         default="auto",
         description="auto keeps them in memory, and in Redis, each where that costs less than the model",
-    )
-    model_cache: Annotated[dict[str, CachePolicy], NoDecode] = Field(
-        default={}, description="of single models: MODEL=memory,MODEL=redis (memory too),MODEL=off"
     )
     cache_bytes: int = Field(
         default=64 * 1_048_576,
@@ -195,9 +180,6 @@ class Settings(BaseSettings):
     redis_timeout_ms: int = Field(
         default=50, ge=1, description="time for a whole exchange with Redis; a later answer counts as none"
     )
-    redis_dtype: Literal["float32", "float16"] = Field(
-        default="float32", description="float16 halves Redis' memory, but a score may then move in its fourth digit"
-    )
 
     # what a request may ask
     max_body_bytes: int = Field(
@@ -219,11 +201,6 @@ class Settings(BaseSettings):
     )
     rate_limit: str | None = Field(
         default=None, description="requests of one key, or without keys of one address: 100/second, 600/minute, 9/hour"
-    )
-    rate_limit_store: Literal["auto", "memory", "redis"] = Field(
-        default="auto",
-        description="where requests are counted: redis is one count for all processes, memory one for each; auto is "
-        "redis with several workers and a Redis, else memory",
     )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(), description="origins whose pages may ask: https://a.example,https://b.example, or * for any"
@@ -314,13 +291,6 @@ class Settings(BaseSettings):
         if rate is not None and not RATE.fullmatch(rate):
             raise ValueError("expected a number, a slash, and second, minute or hour, such as 100/second")
         return rate
-
-    @field_validator("rate_limit_store")
-    @classmethod
-    def _store_that_is_there(cls, store: str, others: ValidationInfo) -> str:
-        if store == "redis" and others.data.get("redis_url") is None:
-            raise ValueError("redis needs SEMBLANCE_REDIS_URL")
-        return store
 
     @field_validator("cors_origins")
     @classmethod

@@ -8,9 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from contract.domain.derived import domains_of
-from contract.domain.statement import TaskDomain
-from contract.manifest import Manifest
+from contract.manifest import Manifest, TaskDomain
+from training.publishing.domain import domains_of
 
 
 class DomainTask(StrEnum):

@@ -46,7 +46,7 @@ async def answer_classify(service: Service, limits: Limits, request: ClassifyReq
         return scorer.name, answer
     for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
         if given:
-            raise InvalidRequest("it says how labels of the request are judged, and there are none", field=field)
+            raise InvalidRequest(f"{field} needs labels, and the request has none", field=field)
     scorer, answer = await own_labels(service, limits, request.text, request.model, tell_cached=request.tell_cached)
     return scorer.name, answer
 
@@ -72,7 +72,7 @@ async def own_labels(
             f"several models have labels of their own: {some(able)}" if able else "no model here has labels of its own"
         )
         raise InvalidRequest(f"without labels there is no default model: {which}", field="model" if able else "labels")
-    labelling = await service.registry.pick_encoder(name, "classification")
+    labelling = await service.registry.pick(name, "classification")
     texts, field_of = _listed(field, text)
     limits.check_count(field, len(texts), "max_sentences")
     limits.check_texts(texts, field_of)

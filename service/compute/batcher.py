@@ -133,7 +133,7 @@ class Batcher(Generic[K]):
         """Expected seconds that the median one of these keys adds to a batch."""
         return sorted(self.cost.each(self._graph.shape(key)) for key in keys)[len(keys) // 2]
 
-    def now(self, keys: Sequence[K]) -> Rows | None:
+    def if_quick(self, keys: Sequence[K]) -> Rows | None:
         """The rows, computed at once in the event loop; None if that would take too long.
 
         Raises:

@@ -15,13 +15,13 @@ from service.compute.lru import ENTRY_BYTES, ID_BYTES, MemoryBudget, tuple_bytes
 from service.observe.telemetry import Telemetry
 from service.settings import CachePolicy
 
-# With more new keys at once Redis is not used: 1,000 keys take some 25 ms to look up and 75 ms to write, so that the
-# answer would exceed the time limit and count as a failure.
+# Redis is not used for more new keys than this at once: 1,000 take 25 ms to look up and 75 ms to write, which is over
+# the time limit of Redis and would count as its failure.
 REMOTE_MOST = 500
 # Models that need less time for a key do not use Redis with `auto`: measurements are in docs/caching.md.
 REMOTE_PAYS_SECONDS = 250e-6
-# What it takes to find a vector in memory, and to keep a new one, some 8 us. With `auto`, models that need less for one
-# sentence more do neither: those that average need 2 to 4 us, the next one 30.
+# To find a vector in memory, or to add one, takes some 8 us. With `auto`, a model that computes one in less is not
+# cached: averaging models take 2 to 4 us, the next fastest 30.
 FINDING_SECONDS = 10e-6
 
 Ids = tuple[int, ...]

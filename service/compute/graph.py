@@ -3,11 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from contract.graph import GraphKind
+from contract.manifest import Manifest
 from contract.padding import pad
 from contract.scoring import Array, Run, encode
 from service.compute.cache import Ids, Pair
@@ -21,25 +23,19 @@ K = TypeVar("K")
 Rows = npt.NDArray[np.float32]  # [n, outputs of the graph]: a row for each of n keys
 
 
-class GraphOfModel(NamedTuple):
-    """What a graph of a model is made from."""
-
-    model: str  # for messages
-    name: str  # of the file
-    run: Run
-    telemetry: ModelTelemetry
-    logarithms: bool = False  # its outputs are log-probabilities, of which one may be minus infinity
-
-
 class Graph:
     """A graph that can be run; a `contract.scoring.Run`. Raises unless all its outputs are finite.
 
     A log-probability may be minus infinity, and is replaced by `_LEAST_LOGARITHM`.
     """
 
-    def __init__(self, of: GraphOfModel) -> None:
-        self.run = of.run
-        self._of = of
+    def __init__(self, name: str, run: Run, manifest: Manifest, telemetry: ModelTelemetry) -> None:
+        """Take the graph of that file; `run` is its session, and `telemetry` counts its runs."""
+        self.run = run
+        self._name = name
+        self._model = manifest.id
+        self._telemetry = telemetry
+        self._logarithms = name in manifest.graphs_of_classes()
 
     def __call__(self, feeds: Mapping[str, Array]) -> Rows:
         """Run the graph: feeds by tensor name -> its one output.
@@ -47,19 +43,18 @@ class Graph:
         Raises:
             InferenceFailed: it raised, or gave a number that is not finite.
         """
-        model, name, _, telemetry, logarithms = self._of
         started = perf_counter()
         try:
             output = self.run(feeds)
         except Exception as error:  # onnxruntime's own exceptions share no public base class
-            telemetry.failed()
-            raise InferenceFailed(model, f"{name} raised {type(error).__name__}") from error
+            self._telemetry.failed()
+            raise InferenceFailed(self._model, f"{self._name} raised {type(error).__name__}") from error
         if not np.isfinite(output).all():
-            if not (logarithms and np.isfinite(output.max(axis=1)).all()):  # max is NaN if one is NaN
-                telemetry.failed()
-                raise InferenceFailed(model, f"{name} gave a number that is not finite")
+            if not (self._logarithms and np.isfinite(output.max(axis=1)).all()):  # max is NaN if one is NaN
+                self._telemetry.failed()
+                raise InferenceFailed(self._model, f"{self._name} gave a number that is not finite")
             output = np.maximum(output, np.float32(_LEAST_LOGARITHM))
-        telemetry.ran(name, len(output), perf_counter() - started)
+        self._telemetry.ran(self._name, len(output), perf_counter() - started)
         return output
 
 
@@ -106,7 +101,7 @@ class SentenceGraph(TextGraph[Ids]):
 
 
 class PairGraph(TextGraph[Pair]):
-    """Reads both sentences of a pair together."""
+    """Reads both sentences of a pair together: scores of a task, or matrices that explain one."""
 
     # Eight pairs of 32 tokens each. A graph of pairs computes many numbers for each pair of tokens, and may pad further
     # within itself: 64 pairs took pwim-sick 355 ms in batches of 32, 295 in batches of 8, and 316 in batches of 4.
@@ -129,3 +124,18 @@ class PairGraph(TextGraph[Pair]):
 
 def _resized(ids: Ids, length: int) -> Ids:
     return (ids * -(-length // len(ids)))[:length]
+
+
+KINDS: Mapping[GraphKind, type[Graph]] = {
+    "encoder": SentenceGraph,
+    "tokens": SentenceGraph,
+    "head": Graph,
+    "classifier": Graph,
+    "pair": PairGraph,
+    "explanation": PairGraph,
+}
+
+
+def graphs_of(manifest: Manifest, runs: Mapping[str, Run], telemetry: ModelTelemetry) -> dict[str, Graph]:
+    """All graphs of a model by file name; `runs` are their sessions."""
+    return {name: KINDS[kind](name, runs[name], manifest, telemetry) for name, kind in manifest.graph_kinds.items()}

@@ -16,7 +16,7 @@ LARGEST_ENTRY_BYTES = 8192
 ENTRY_BYTES = 296  # of the ordered dict: its node, its share of both tables, half of them empty; value with size
 TUPLE_BYTES = 56  # without elements: header, length, its part in garbage collection
 ID_BYTES = 8  # a reference: the tokenizer holds one object for each token id
-_SEEN, _MOST_SEEN = 1 << 20, 100_000  # flags, a byte each, and keys after which all are lowered
+_SEEN, _MOST_SEEN = 1 << 20, 100_000  # flags, of a byte each, and the number of keys after which all are reset
 
 H = TypeVar("H")
 V = TypeVar("V")
@@ -58,10 +58,10 @@ class MemoryBudget:
 
 
 class Seen:
-    """Which keys came before, roughly: of a new key it is said by mistake for one in ten at most.
+    """An approximate set of the keys seen so far; at most one new key in ten is taken for a known one.
 
-    What costs less to compute than to keep and to drop is kept when it comes a second time (the doorkeeper of TinyLFU,
-    Einziger, Friedman & Manes 2017).
+    A value that costs less to compute than to add and evict is added when its key comes a second time (the doorkeeper
+    of TinyLFU, Einziger, Friedman & Manes 2017).
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Seen:
         self._rest = _MOST_SEEN
 
     def again(self, keys: Sequence[Hashable]) -> list[int]:
-        """1 for each key that came in an earlier call, else 0."""
+        """1 for each key that an earlier call had, else 0."""
         if self._rest < len(keys):
             self._flags, self._rest = bytearray(_SEEN), _MOST_SEEN
         self._rest -= len(keys)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from service.compute.jobs import Job, highest_ratio
 from service.errors import Overloaded, TooSlow
-from service.observe.timings import INFERENCE, NO_REQUEST, TIMINGS, Place, Timings
+from service.observe.timings import INFERENCE, NO_REQUEST, TIMINGS, Timings
 
 INLINE_SECONDS = 0.001
 SHORT_SECONDS = 0.02
@@ -48,6 +48,22 @@ class Source(Protocol):
     @property
     def waits(self) -> bool:
         """Whether requests wait."""
+
+
+class Admission:
+    """An admitted request, with the expected seconds of its work."""
+
+    __slots__ = ("announced", "declared", "expected_seconds")
+
+    def __init__(self, declared: float, announced: float) -> None:
+        self.announced = announced  # when it was admitted
+        self.declared = declared  # for the stages that have begun
+        self.expected_seconds = announced
+
+    def declare(self, seconds: float) -> None:
+        """Add the expected seconds of another stage that begins."""
+        self.declared += seconds
+        self.expected_seconds = max(self.expected_seconds, self.declared)
 
 
 class Pool:
@@ -79,7 +95,7 @@ class Pool:
         self._running = 0
         self._beside = False  # whether the thread for short work is busy
         self._called = False
-        self._admitted: dict[Place, None] = {}
+        self._admitted: dict[object, Admission] = {}  # by the timings of the request; of other work by a new object
         self._pace = _Pace(threads)
         self._pieces = _Pieces()
 
@@ -91,7 +107,7 @@ class Pool:
     @property
     def queue_seconds(self) -> float:
         """Seconds until all admitted work is done, from expected times and the measured pace (`_Pace`)."""
-        return sum(place.expected_seconds for place in self._admitted) * self._pace.seconds
+        return sum(each.expected_seconds for each in list(self._admitted.values())) * self._pace.seconds
 
     @property
     def saturated(self) -> bool:
@@ -114,13 +130,14 @@ class Pool:
         whole, possible = seconds / timings.share, self._max_seconds * self._threads
         if whole > possible:
             raise TooSlow(whole, possible)
-        if timings.place is not None:
-            timings.place.declare(seconds)
+        if (known := self._admitted.get(timings)) is not None:
+            known.declare(seconds)
             yield timings
             return
-        place = self._admit(Place(seconds, max(seconds, in_all)))
-        if timings is not NO_REQUEST and not timings.ended:
-            timings.place = place
+        of_request = timings is not NO_REQUEST and not timings.ended
+        key = timings if of_request else object()
+        self._admit(key, Admission(seconds, max(seconds, in_all)))
+        if of_request:
             yield timings
             return
         answered = False
@@ -128,34 +145,33 @@ class Pool:
             yield timings
             answered = True
         finally:
-            self._release(place, answered)
+            self._release(key, answered)
 
     def ended(self, timings: Timings, *, answered: bool) -> None:
         """End a request: it is no longer admitted, even if a shared computation goes on."""
         timings.ended = True
-        if timings.place is not None:
-            self._release(timings.place, answered)
+        if timings in self._admitted:
+            self._release(timings, answered)
 
-    def _admit(self, place: Place) -> Place:
+    def _admit(self, key: object, admission: Admission) -> None:
         if self.busy >= self._limit:
             raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
-        own = place.expected_seconds
-        wait = sum(min(other.expected_seconds, own) for other in self._admitted) * self._pace.seconds
+        own = admission.expected_seconds
+        wait = sum(min(other.expected_seconds, own) for other in self._admitted.values()) * self._pace.seconds
         if wait > self._max_queue_seconds:
             raise Overloaded(
                 f"the wait would be more than {self._max_queue_seconds:g} seconds",
                 seconds=wait - self._max_queue_seconds,
             )
-        if self._admitted and wait + place.declared * self._pace.seconds > self._max_seconds:
+        if self._admitted and wait + admission.declared * self._pace.seconds > self._max_seconds:
             message = f"with what is being done it would take more than {self._max_seconds:g} seconds"
             raise Overloaded(message, seconds=wait)
-        self._admitted[place] = None
+        self._admitted[key] = admission
         self._pace.came(self.busy)
-        return place
 
-    def _release(self, place: Place, answered: bool) -> None:
-        del self._admitted[place]
-        self._pace.went(self.busy, place.announced if answered else None)
+    def _release(self, key: object, answered: bool) -> None:
+        announced = self._admitted.pop(key).announced
+        self._pace.went(self.busy, announced if answered else None)
 
     def offer(self, source: Source) -> None:
         """Register a source that has more work.
@@ -248,8 +264,8 @@ class _Pace:
     """Seconds that pass for each second of expected work, while every thread is busy; a moving average.
 
     Expected times are measured while nothing else runs. The event loop, refusals, other processes on the same cores and
-    contention between threads make real times longer by this factor. `Place` has the expected times: the length of the
-    queue in seconds is the product of both.
+    contention between threads make real times longer by this factor. `Admission` has the expected times; the length of
+    the queue in seconds is the product of both.
     """
 
     def __init__(self, threads: int) -> None:

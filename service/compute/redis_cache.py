@@ -19,7 +19,7 @@ import struct
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from redis.exceptions import ResponseError
@@ -30,10 +30,7 @@ from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
 
 MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written
-_FORMATS: Mapping[str, tuple[int, np.dtype[Any]]] = {
-    "float32": (0x11, np.dtype("<f4")),
-    "float16": (0x12, np.dtype("<f2")),
-}
+_FORMAT, _DTYPE = 0x11, np.dtype("<f4")
 _KEYED = 0x20  # added to the format of a value whose seal is keyed
 _CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
 # Keys of a probe, in two hash slots: in cluster mode they cannot be read together, as the keys of a request.
@@ -53,7 +50,6 @@ class RedisCache:
         *,
         timeout_seconds: float,
         ttl_seconds: int,
-        dtype: Literal["float32", "float16"] = "float32",
         secret: str | None = None,
         authority: Path | None = None,
     ) -> None:
@@ -65,7 +61,6 @@ class RedisCache:
             telemetry: counts hits, misses and failures.
             timeout_seconds: of a request.
             ttl_seconds: of a vector.
-            dtype: of stored vectors.
             secret: signs vectors, the same in all processes; None: whoever reaches Redis can forge them.
             authority: certificate authorities to trust over TLS, instead of the system's.
         """
@@ -74,7 +69,7 @@ class RedisCache:
         self._hits, self._misses = telemetry.cache_counters("redis")
         self._timeout = timeout_seconds
         self._ttl = ttl_seconds
-        self._marker, self._dtype = _FORMATS[dtype]
+        self._marker = _FORMAT
         self._mac = None
         self._seal_bytes = _CHECKSUM_BYTES
         if secret is not None:
@@ -216,16 +211,16 @@ class RedisCache:
         self._telemetry.redis_writable.set(self._link.allows and self._taker.up is True)
 
     def _encode(self, name: bytes, vector: Vector) -> bytes:
-        content = bytes((self._marker,)) + vector.astype(self._dtype).tobytes()
+        content = bytes((self._marker,)) + vector.astype(_DTYPE).tobytes()
         return content + self._seal(name, content)
 
     def _decode(self, name: bytes, value: object, dim: int) -> Vector | None:
-        if not isinstance(value, bytes) or len(value) != 1 + dim * self._dtype.itemsize + self._seal_bytes:
+        if not isinstance(value, bytes) or len(value) != 1 + dim * _DTYPE.itemsize + self._seal_bytes:
             return None
         content, seal = value[: -self._seal_bytes], value[-self._seal_bytes :]
         if content[0] != self._marker or not hmac.compare_digest(self._seal(name, content), seal):
             return None
-        vector = np.frombuffer(content, self._dtype, offset=1).astype(np.float32)[None]
+        vector = np.frombuffer(content, _DTYPE, offset=1).astype(np.float32)[None]
         return vector if np.isfinite(vector).all() else None
 
     def _seal(self, name: bytes, content: bytes) -> bytes:

@@ -3,7 +3,7 @@
 Where computing a vector costs less than finding it, the graph computes all of them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Generic
 
@@ -51,9 +51,7 @@ class Vectors(Generic[K]):
             return await self.batcher.get(keys), keys
         wanted = dict.fromkeys(keys)
         if not cached:
-            place = {key: i for i, key in enumerate(wanted)}
-            rows = await self.batcher.get(list(wanted))
-            return rows[[place[key] for key in keys]], wanted
+            return _spread(await self.batcher.get(list(wanted)), wanted, keys), wanted
         found: dict[K, Vector] = {}
         if self.tiers.memory:
             began = perf_counter()
@@ -63,7 +61,7 @@ class Vectors(Generic[K]):
         computed: Collection[K] = ()
         if missing:
             # No await between look-up and result: no other request can compute the same keys meanwhile.
-            if not self.tiers.redis and (new := self.batcher.now(missing)) is not None:
+            if not self.tiers.redis and (new := self.batcher.if_quick(missing)) is not None:
                 found |= self._keep(missing, new)
                 computed = missing
             else:
@@ -71,6 +69,15 @@ class Vectors(Generic[K]):
                 computed = {key for key, (_, was_computed) in arrived.items() if was_computed}
                 found.update((key, vector) for key, (vector, _) in arrived.items())
         return np.concatenate([found[key] for key in keys]), computed
+
+    def at_once(self, keys: Sequence[K]) -> Rows:
+        """A row for each key, computed in this thread and without caches.
+
+        Raises:
+            InferenceFailed: the graph raised, or gave a number that is not finite.
+        """
+        wanted = dict.fromkeys(keys)
+        return _spread(self.batcher.in_this_thread(list(wanted)), wanted, keys)
 
     async def _search(self, keys: Sequence[K]) -> dict[K, tuple[Vector, bool]]:
         """Vectors from Redis or else from the graph, and whether each was computed."""
@@ -90,3 +97,9 @@ class Vectors(Generic[K]):
         vectors = {key: rows[i : i + 1].copy() for i, key in enumerate(keys)}
         self._cache.keep(self._space, vectors, self.tiers)
         return vectors
+
+
+def _spread(rows: Rows, distinct: Iterable[K], keys: Sequence[K]) -> Rows:
+    """The rows of distinct keys, once for each of `keys`."""
+    place = {key: i for i, key in enumerate(distinct)}
+    return rows[[place[key] for key in keys]]

@@ -17,7 +17,6 @@ from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttle
 from service.api.exchange import exchange_of
 from service.compute.breaker import Breaker
 from service.compute.redis_client import RedisClient
-from service.cpus import counts
 from service.errors import RateLimited
 from service.http.crowd import client_of
 from service.observe.telemetry import RedisFailure, Telemetry
@@ -27,13 +26,6 @@ CALLERS = 100_000  # in memory, some 300 bytes each; the least recently seen is 
 _PREFIX = "semblance:rate"
 _NOBODY = ""  # a caller that no request has
 _PERIODS = {"second": timedelta(seconds=1), "minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
-
-
-def counts_in_redis(settings: Settings) -> bool:
-    """Whether all processes have one count: by the setting, or with several workers and a Redis."""
-    if settings.rate_limit_store == "auto":
-        return settings.redis_url is not None and counts(settings).workers > 1
-    return settings.rate_limit_store == "redis"
 
 
 class RateLimit:
@@ -153,7 +145,7 @@ def open_rate_limit(settings: Settings, telemetry: Telemetry) -> RateLimit | Non
     if settings.rate_limit is None:
         return None
     shared = None
-    if settings.redis_url is not None and counts_in_redis(settings):
+    if settings.redis_url is not None:
         shared = SharedCounts(
             settings.rate_limit,
             telemetry,

@@ -81,9 +81,8 @@ class Record:
         self._access_log = access_log
         self._in_flight = 0
         telemetry.in_flight.set_function(lambda: self._in_flight)
-        scoring = {route.path for route in table.routes if route.operations[0].scores}
         for path in dict.fromkeys((*(route.path for route in table.routes), *pages, OTHER_ROUTE)):
-            telemetry.add_route(path, scores=path in scoring)
+            telemetry.add_route(path)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""

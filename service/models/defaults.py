@@ -1,23 +1,26 @@
 """Which model answers a route when a request names none."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from service.errors import InvalidRequest, some
-from service.models.model import Capability
-from service.models.registry import Need, Registry
+from service.models.registry import Registry, Required
+from service.parsing import ALL, AT, LATEST
+from service.scoring.scorer import Capability
 from service.settings import PREFIX, Settings
 
 log = logging.getLogger(__name__)
 
-MAIN = ("avg-paraphrase", "minilm-small", "minilm", "minilm-cross")  # listed first; the others are "also here"
-# Where the settings name none: the first of these among the models, else the only one that can.
+MAIN = ("avg-paraphrase", "minilm-small", "minilm", "minilm-cross")  # GET /models lists these first
+# The default where the settings name none: the first of these that is there, else the only model with the capability.
 USUAL: dict[Capability, tuple[str, ...]] = {
     "similarity": ("avg-paraphrase",),
     "embedding": ("avg-paraphrase",),
     "explanation": ("avg-paraphrase",),
     "entailment": ("pwim-general", "avg-sick"),  # the first knows text of many kinds, the other captions
 }
+USUAL_RERANKER = "minilm"  # of the second stage of /rank: best on FAQs, and better than none on answers
+_LISTED_FIRST = ("SEMBLANCE_MODELS", "SEMBLANCE_PRELOAD")
 ROUTES: dict[str, tuple[str, Capability]] = {  # the setting, and what the model must be able to
     "/similarity": ("default_similarity", "similarity"),
     "/rank": ("default_rank", "similarity"),
@@ -50,32 +53,49 @@ class Defaults(dict[str, str]):
     def __missing__(self, route: str) -> str:
         raise NoDefault(route, self._able(route))
 
-    def needs(self) -> Iterator[tuple[str, Need]]:
-        """What must stay among the models: name for messages, need."""
+    def required(self) -> Iterator[Required]:
+        """The models of routes, which must stay."""
         for route, name in self.items():
             setting, capability = ROUTES[route]
-            yield PREFIX + setting.upper(), Need(name, capability)
+            yield Required(PREFIX + setting.upper(), name, capability)
 
     def _able(self, route: str) -> list[str]:
         return self._registry.able(ROUTES[route][1])
 
 
-def needs_of(settings: Settings) -> Iterator[tuple[str, Need]]:
-    """What the settings name: name of the setting, need."""
-    wanted: tuple[tuple[str, Capability], ...] = (
+def required_by(settings: Settings) -> Iterator[Required]:
+    """The models that settings name: those of routes first."""
+    of_routes: tuple[tuple[str, Capability], ...] = (
         ("default_similarity", "similarity"),
         ("default_rank", "similarity"),
         ("default_rerank", "similarity"),
         ("default_entailment", "entailment"),
     )
-    for setting, capability in wanted:
+    for setting, capability in of_routes:
         if (name := getattr(settings, setting)) is not None:
-            yield PREFIX + setting.upper(), Need(name, capability)
+            yield Required(PREFIX + setting.upper(), name, capability)
+    for name in settings.models:
+        yield Required("SEMBLANCE_MODELS", name)
+    for name in settings.preload:
+        if name != ALL:
+            yield Required("SEMBLANCE_PRELOAD", name)
+    for name, pin in settings.model_versions.items():
+        yield Required("SEMBLANCE_MODEL_VERSIONS", name if pin == LATEST else f"{name}{AT}{pin}")
+    for name, also in settings.model_versions_also.items():
+        for version in also:
+            named = f"{name}{AT}{version}" if isinstance(version, int) else name
+            yield Required("SEMBLANCE_MODEL_VERSIONS_ALSO", named)
 
 
 def main_models(settings: Settings) -> list[str]:
     """Names of the models that are listed first, if they are there: those of settings, and those of `MAIN`."""
-    return [*(need.name for _, need in needs_of(settings)), *settings.preload, *settings.models, *MAIN]
+    named = (each.name for each in required_by(settings) if each.capability or each.setting in _LISTED_FIRST)
+    return [*named, *MAIN]
+
+
+def usual_reranker(settings: Settings, names: Container[str]) -> str | None:
+    """The default model of the second stage of /rank, among the models of these names."""
+    return settings.default_rerank or (USUAL_RERANKER if USUAL_RERANKER in names else None)
 
 
 def chosen(capability: Capability, able: Sequence[str]) -> str | None:

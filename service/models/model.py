@@ -4,22 +4,20 @@ import asyncio
 import logging
 import math
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from contract.golden import GoldenPair, GoldenPairs, tolerance_on
-from contract.manifest import Manifest, ScoreTask, Task
+from contract.manifest import Manifest
 from service.compute.cache import Tiers
 from service.errors import InferenceFailed, ModelError
 from service.models.repository import FileStamps, Release
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
+from service.scoring.families import FAMILIES
 from service.scoring.scorer import Scorer
-from service.scoring.siamese import SiameseScorer
 from service.settings import CachePolicy
 
 log = logging.getLogger(__name__)
-
-Capability = Task | Literal["embedding", "explanation"]
 
 
 class Failure(NamedTuple):
@@ -37,7 +35,7 @@ class Model:
         self.release = release
         self.manifest = manifest
         self.stamps = stamps
-        self.capabilities = _capabilities(manifest)
+        self.capabilities = FAMILIES[manifest.family].capabilities(manifest)
         self.opened: Opened | None = None
         self.opening: asyncio.Task[Opened] | None = None  # for the requests that wait for it
         self.failure: Failure | None = None
@@ -115,46 +113,12 @@ class Opened:
             self.problem = f"could not be asked: {type(error).__name__}"
 
     def _differs(self, pair: GoldenPair) -> str | None:
-        manifest = self.scorer.manifest
-        a, b = self.scorer.tokenise([pair.a]), self.scorer.tokenise([pair.b])
         try:
-            published: dict[str, float] = {}
-            found: dict[str, float] = {}
-            if manifest.similarity is not None:
-                answer = self.scorer.similarity_now(a, b)
-                for name, value, now in (
-                    ("raw_score", pair.raw_score, answer.raw_score),
-                    ("score", pair.score, answer.score),
-                ):
-                    if value is not None:
-                        published[name], found[name] = value, float(now[0])
-            probable: tuple[tuple[ScoreTask, float | None], ...] = (
-                ("paraphrase", pair.paraphrase),
-                ("relevance", pair.relevance),
-            )
-            for task, value in probable:
-                if task in manifest.tasks and value is not None:
-                    published[task], found[task] = value, float(self.scorer.similarity_now(a, b, task).score[0])
-            if manifest.entailment is not None and pair.probabilities is not None:
-                published.update((str(label), value) for label, value in pair.probabilities.items())
-                found |= self.scorer.entailment_now(a, b)[0]
-            if isinstance(self.scorer, SiameseScorer) and pair.classes is not None:
-                for side, sentence, classes in zip("ab", (a, b), pair.classes, strict=True):
-                    labelled = self.scorer.classification_now(sentence)[0]
-                    published.update((f"{label} of {side}", value) for label, value in classes.items())
-                    found |= {f"{label} of {side}": labelled.get(label, math.nan) for label in classes}
+            found = self.scorer.answers(pair.a, pair.b)
         except InferenceFailed as error:
             return error.message
-        for name, value in published.items():
-            if not abs(found[name] - value) <= tolerance_on(self.provider):
-                return f"golden pair {pair.a!r} / {pair.b!r}: {name} is {found[name]:.6f}, published {value:.6f}"
+        for name, value in pair.answers().items():
+            answer = found.get(name, math.nan)
+            if not abs(answer - value) <= tolerance_on(self.provider):
+                return f"golden pair {pair.a!r} / {pair.b!r}: {name} is {answer:.6f}, published {value:.6f}"
         return None
-
-
-def _capabilities(manifest: Manifest) -> tuple[Capability, ...]:
-    found: list[Capability] = [*manifest.tasks]
-    if manifest.family == "siamese":
-        found.append("embedding")
-    if manifest.similarity is not None:  # what is explained is its score
-        found.append("explanation")
-    return tuple(found)

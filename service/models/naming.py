@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from service.models.model import Model
 from service.models.opener import public
-from service.models.registry import Need, unmet
+from service.models.registry import Required, unmet
 from service.models.repository import FileStamps, Release
 from service.parsing import LATEST
 
@@ -35,7 +35,7 @@ def names_after(
     *,
     served: Names,
     aliases: Mapping[str, str],
-    needs: Sequence[tuple[str, Need]],
+    required: Sequence[Required],
 ) -> tuple[dict[str, Model], dict[str, Refusal]]:
     """The new names of one model, and refusals of changes that contradict a setting.
 
@@ -46,7 +46,7 @@ def names_after(
         models: opened models, by the names of their releases.
         served: the names of all models now.
         aliases: of the settings.
-        needs: settings, and the names that they need.
+        required: models that settings name.
     """
     if not old and name in aliases:
         other = aliases[name]
@@ -56,18 +56,17 @@ def names_after(
         if (model := models.get(release.name, old.get(called))) is not None:
             new[called] = model
     refusals: dict[str, Refusal] = {}
-    needs_and_aliases = [*needs, *(("SEMBLANCE_MODEL_ALIASES", Need(each)) for each in aliases.values())]
-    for setting, need in needs_and_aliases:
-        if need.name in old and need.name not in new:
-            refusals.setdefault(name, Refusal(name, f"{need.name} is gone, but {setting} needs it", {}))
-            new[need.name] = old[need.name]
+    for each in (*required, *(Required("SEMBLANCE_MODEL_ALIASES", other) for other in aliases.values())):
+        if each.name in old and each.name not in new:
+            refusals.setdefault(name, Refusal(name, f"{each.name} is gone, but {each.setting} needs it", {}))
+            new[each.name] = old[each.name]
     if name not in new and name in old and new:
         new[name] = old[name]
     if name not in new:  # versions alone, without the bare id, are not served
         return {}, refusals
     others = {n: model for n, model in served.items() if model.release.id != name}
-    for need, reason in unmet(needs, others | new):
-        if need.name in old:  # the new model lacks a capability that a setting needs
+    for each, reason in unmet(required, others | new):
+        if each.name in old:  # the new model lacks a capability that a setting needs
             return dict(old), {name: Refusal(name, reason, {})}
     for model in list(new.values()):
         new.setdefault(model.release.name, model)

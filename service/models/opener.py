@@ -3,6 +3,7 @@ Runtime, and must answer the golden pairs.
 """
 
 import asyncio
+import ctypes
 import logging
 import os
 import re
@@ -17,24 +18,23 @@ from weakref import WeakValueDictionary
 
 from contract.errors import ArtifactError, ContractError, GraphMismatchError
 from contract.golden import GoldenPairs
-from contract.graph import SPECS
+from contract.graph import SPECS, GraphKind
 from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
-from contract.scoring import Array, Run
+from contract.scoring import Array
 from contract.subwords import AnyTokenizer, load_tokenizer
 from contract.tensors import load_tensors
 from service.compute.cache import VectorCache
+from service.compute.graph import graphs_of
 from service.compute.pool import Pool
 from service.compute.session import CPU, CUDA, Placement, Session, cuda_options, open_session, provider_order
-from service.cpus import counts
 from service.errors import ModelError, ServiceError
-from service.models.freeing import trim_allocator
+from service.machine import counts
 from service.models.model import Model, Opened
 from service.models.repository import Release, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
-from service.scoring.interaction import InteractionScorer
-from service.scoring.scorer import Scorer
-from service.scoring.siamese import SiameseScorer
+from service.scoring.families import FAMILIES
+from service.scoring.scorer import Parts
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class Opener:
         for name in manifest.files:
             confine(root, manifest.path_of(folder, name))
         stamps = file_stamps(folder, manifest)  # before reading, so that later changes are noticed
-        manifest.verify(folder, self._settings.max_model_bytes, known)
+        manifest.verify(folder, known=known)
         return Model(release, manifest, stamps)
 
     def verify_again(self, model: Model) -> None:
@@ -96,7 +96,7 @@ class Opener:
             ArtifactError: a file is not as the manifest says.
         """
         stamps = file_stamps(model.release.folder, model.manifest)
-        model.manifest.verify(model.release.folder, self._settings.max_model_bytes)
+        model.manifest.verify(model.release.folder)
         model.stamps = stamps
 
     def open(self, model: Model) -> Opened:
@@ -115,7 +115,7 @@ class Opener:
             self.verify_again(model)
         tokenizer, golden = self._tokenizer(model), self._golden(model)
         tensors = load_tensors(folder, manifest, self._tensors)
-        sessions = {name: self._session(model, name, tensors) for name in manifest.graphs}
+        sessions = {name: self._session(model, name, kind, tensors) for name, kind in manifest.graph_kinds.items()}
         if CUDA in self._providers and not any(session.has_cuda for session in sessions.values()):
             log.warning(
                 "CUDA does not start here: this model and all others run on the CPU", extra=fields(model=release.name)
@@ -124,12 +124,13 @@ class Opener:
         placement = _together(session.placement for session in sessions.values())
         provider = "cuda" if "cuda" in placement else "cpu"
         telemetry = ModelTelemetry(release.name, manifest.graphs)
-        scorer = self._scorer(manifest, tokenizer, sessions, telemetry)
+        graphs = graphs_of(manifest, sessions, telemetry)
+        scorer = FAMILIES[manifest.family](Parts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache))
         if release.version is not None:
             scorer.number(release.version)
         nodes = {each: operators.total() for each, operators in placement.items()}
         opened = Opened(release.name, scorer, telemetry, golden, nodes)
-        opened.prove(self._settings.model_cache.get(release.id, self._settings.cache))
+        opened.prove(self._settings.cache)
         log.info(
             "model opened",
             extra=fields(
@@ -197,13 +198,13 @@ class Opener:
                 raise ArtifactError(f"{path}: no golden pair, or one without words, {text!r}")
         return golden
 
-    def _session(self, model: Model, name: str, tensors: Mapping[str, Array]) -> Session:
-        """Open a graph; its kind and sizes follow from its use in the manifest."""
+    def _session(self, model: Model, name: str, kind: GraphKind, tensors: Mapping[str, Array]) -> Session:
+        """Open a graph; its sizes follow from its use in the manifest."""
         settings, manifest = self._settings, model.manifest
         path = manifest.path_of(model.release.folder, name)
         session = open_session(
             path,
-            SPECS[manifest.kind_of(name)],
+            SPECS[kind],
             self._providers,
             threads=counts(settings).ort_threads,
             must_use_cuda=settings.providers == "cuda",
@@ -215,12 +216,11 @@ class Opener:
                 raise GraphMismatchError(f"{path}: {axis} is {session.sizes.get(axis)}, {who_says} {size}")
         return session
 
-    def _scorer(
-        self, manifest: Manifest, tokenizer: AnyTokenizer, runs: Mapping[str, Run], telemetry: ModelTelemetry
-    ) -> Scorer:
-        if manifest.family == "siamese":
-            return SiameseScorer(manifest, tokenizer, runs, telemetry, self._pool, self._cache)
-        return InteractionScorer(manifest, tokenizer, runs, telemetry, self._pool, self._cache)
+
+def trim_allocator() -> None:
+    """Return free memory to the system; glibc's allocator keeps most of it otherwise."""
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
 
 
 def public(reason: str) -> str:

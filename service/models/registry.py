@@ -4,26 +4,26 @@ import asyncio
 import logging
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from time import monotonic, perf_counter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from service.errors import ModelUnavailable, UnknownModel, UnknownVersion, UnsupportedTask
-from service.models.model import Capability, Failure, Model, Opened
+from service.models.model import Failure, Model, Opened
 from service.models.opener import Opener, public
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
 from service.observe.timings import QUEUE, TIMINGS
 from service.parsing import AT
-from service.scoring.scorer import Scorer
-from service.scoring.siamese import SiameseScorer
+from service.scoring.scorer import Capability, Scorer
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 10.0  # after an opening that failed, the same answer for so long: each attempt takes a second of CPU
 
 
-class Need(NamedTuple):
-    """A name in a setting, and the capability that its model must have."""
+class Required(NamedTuple):
+    """A setting that names a model, and what that model must be able to do."""
 
+    setting: str
     name: str
     capability: Capability | None = None
 
@@ -151,14 +151,6 @@ class Registry(Mapping[str, Model]):
         model = self.choose(name, capability, field)
         return (model.opened or await self.open(model)).scorer
 
-    async def pick_encoder(
-        self, name: str, capability: Literal["embedding", "classification"] = "embedding"
-    ) -> SiameseScorer:
-        """The scorer of a model that embeds, or labels single texts; raises as `pick`."""
-        scorer = await self.pick(name, capability)
-        assert isinstance(scorer, SiameseScorer), "only siamese models have these capabilities"
-        return scorer
-
     async def open(self, model: Model) -> Opened:
         """Open a model in the opener's thread, once for all requests that wait for it; each waits as long as it may.
 
@@ -206,15 +198,14 @@ def label_of(model: Model, names: Mapping[str, Model]) -> str:
     return model.release.id if names.get(model.release.id) is model else model.release.name
 
 
-def unmet(needs: Iterable[tuple[str, Need]], names: Mapping[str, Model]) -> Iterator[tuple[Need, str]]:
-    """The needs of settings (name of the setting, need) that no model meets, each with a message."""
-    for setting, need in needs:
-        model = names.get(need.name)
-        if model is not None and (need.capability is None or need.capability in model.capabilities):
+def unmet(required: Iterable[Required], names: Mapping[str, Model]) -> Iterator[tuple[Required, str]]:
+    """The settings whose model is missing, or lacks the capability, each with a message."""
+    for each in required:
+        setting, name, capability = each
+        model = names.get(name)
+        if model is not None and (capability is None or capability in model.capabilities):
             continue
-        what = "which is not among the models" if model is None else f"which has no {need.capability}"
-        able = sorted(
-            name for name, other in names.items() if need.capability is None or need.capability in other.capabilities
-        )
-        with_it = "the models are" if need.capability is None else f"models with {need.capability}:"
-        yield need, f"{setting} is {need.name!r}, {what}; {with_it} {', '.join(able) or 'none'}"
+        what = "which is not among the models" if model is None else f"which has no {capability}"
+        able = sorted(n for n, other in names.items() if capability is None or capability in other.capabilities)
+        with_it = "the models are" if capability is None else f"models with {capability}:"
+        yield each, f"{setting} is {name!r}, {what}; {with_it} {', '.join(able) or 'none'}"

@@ -7,10 +7,8 @@ and the one served before stays.
 """
 
 import asyncio
-import gc
 import logging
 import time
-import weakref
 from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
@@ -20,12 +18,11 @@ from contract.errors import ArtifactError, ContractError, ManifestError
 from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
 from service.errors import ModelError
 from service.models.defaults import USUAL
-from service.models.freeing import collect_late, trim_allocator
 from service.models.model import Model
 from service.models.naming import Names, Outcome, Refusal, names_after, names_of_model, outcome_of
-from service.models.opener import Opener
-from service.models.registry import Need, Registry, unmet
-from service.models.repository import Contents, Problem, Release, file_stamps, look, names_in, names_of
+from service.models.opener import Opener, trim_allocator
+from service.models.registry import Registry, Required, unmet
+from service.models.repository import Contents, Problem, Release, file_stamps, look, names_of
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
 from service.parsing import ALL, AT
@@ -35,7 +32,6 @@ from service.settings import Settings
 log = logging.getLogger(__name__)
 
 GONE_SECONDS = 0.5  # a folder may be missing for a moment while it is replaced
-STUCK_SECONDS = 2.0  # after the request timeout: a replaced scorer still in memory is then in a reference cycle
 
 
 class _Attempt(NamedTuple):
@@ -54,14 +50,14 @@ class Reloader:
         registry: Registry,
         opener: Opener,
         telemetry: Telemetry,
-        needs: Iterable[tuple[str, Need]],
+        required: Iterable[Required],
     ) -> None:
-        """Prepare; `needs` are settings and the names that they need, which a reload does not remove."""
+        """Prepare; `required` are models that settings name, which a reload does not remove."""
         self._settings = settings
         self._registry = registry
         self._opener = opener
         self._telemetry = telemetry
-        self._needs = [(setting, Need(name)) for setting, name in names_in(settings)] + list(needs)
+        self._required = list(required)
         self._refusals: dict[str, Refusal] = {}  # by name of the release, or of the model
         self._first: set[str] = set()  # ids of the models that are always open
         self._one_at_a_time = asyncio.Lock()
@@ -91,14 +87,14 @@ class Reloader:
                 broken.append((release.id, str(error)))
                 stamps = file_stamps(release.folder, None)
                 refusals[release.name] = Refusal(release.id, self._opener.told(error), stamps)
-        must = {need.name.partition(AT)[0] for _, need in self._needs}.union(*USUAL.values())
+        must = {each.name.partition(AT)[0] for each in self._required}.union(*USUAL.values())
         for name, reason in broken:
             if not models or name in must or ALL in self._settings.preload:
                 raise ModelError(reason)
         if not models:
             raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()} holds no model (a folder with {MANIFEST_NAME})")
         names = {name: models[release] for name, release in wanted.items() if release in models}
-        for _, problem_of_setting in unmet(self._needs, names):
+        for _, problem_of_setting in unmet(self._required, names):
             raise ModelError(problem_of_setting)
         self._serve(names, contents)
         self._note(refusals, patient=False)
@@ -120,9 +116,9 @@ class Reloader:
         self._first = {model.release.id for model in found}
         self._serve(self._registry.names, self._contents)
 
-    def keep(self, needs: Iterable[tuple[str, Need]]) -> None:
-        """Further names that no reload removes."""
-        self._needs += needs
+    def keep(self, required: Iterable[Required]) -> None:
+        """Further models that no reload removes."""
+        self._required += required
 
     def start(self) -> None:
         """Begin to poll the folder, if the settings say so, and to accept `soon`."""
@@ -210,7 +206,7 @@ class Reloader:
                         attempt.models,
                         served=self._registry.names,
                         aliases=self._settings.model_aliases,
-                        needs=self._needs,
+                        required=self._required,
                     )
                     found = attempt.refusals | forbidden
             except ModelError as error:
@@ -221,9 +217,7 @@ class Reloader:
                 others = {n: m for n, m in self._registry.names.items() if m.release.id != name}
                 self._serve(others | new, contents)
                 self._log_change(outcomes[name], name, new)
-                gone = [m for m in old.values() if m not in new.values() and m.opened is not None]
-                self._free([weakref.ref(m.scorer) for m in gone])
-                del gone
+                self._begin(self._trim_later())
             del old, new  # so that this frame does not keep replaced models alive
         self._serve(self._registry.names, contents)  # the list of versions that are not served may have changed
         self._note(refusals, patient)
@@ -331,15 +325,9 @@ class Reloader:
         version, fingerprint = (model.release.version, model.manifest.fingerprint[:16]) if model else (None, None)
         log.info(f"model {what}", extra=fields(model=name, version=version, fingerprint=fingerprint, names=list(new)))
 
-    def _free(self, scorers: Iterable[weakref.ref[object]]) -> None:
-        """Free replaced scorers after the last request that holds them."""
-        if gc.get_freeze_count():  # as in `service/process/worker.py`, for the vocabularies of the new models
-            gc.collect(1)
-            gc.freeze()
-        self._begin(self._free_late(list(scorers)))
-
-    async def _free_late(self, scorers: list[weakref.ref[object]]) -> None:
-        await collect_late(scorers, self._settings.request_timeout + STUCK_SECONDS)
+    async def _trim_later(self) -> None:
+        """Give memory back: a replaced model is freed when its last request ends."""
+        await asyncio.sleep(self._settings.request_timeout)
         await self._opener.aside(trim_allocator)
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

@@ -4,7 +4,7 @@ A model's folder has the model's files, or a folder for each of its versions (do
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -144,20 +144,6 @@ def names_of(contents: Contents, settings: Settings) -> dict[str, Release]:
         if versions[-1] in served:
             names[f"{name}{AT}{LATEST}"] = releases[versions[-1]]
     return names
-
-
-def names_in(settings: Settings) -> Iterator[tuple[str, str]]:
-    """The names of models in the settings, each after the name of its setting."""
-    for name in settings.models:
-        yield "SEMBLANCE_MODELS", name
-    for name in settings.preload:
-        if name != ALL:
-            yield "SEMBLANCE_PRELOAD", name
-    for name, pin in settings.model_versions.items():
-        yield "SEMBLANCE_MODEL_VERSIONS", name if pin == LATEST else f"{name}{AT}{pin}"
-    for name, also in settings.model_versions_also.items():
-        for version in also:
-            yield "SEMBLANCE_MODEL_VERSIONS_ALSO", f"{name}{AT}{version}" if isinstance(version, int) else name
 
 
 def _chosen(wanted: Sequence[Version], versions: Sequence[int]) -> list[int]:

@@ -1,20 +1,14 @@
 """All metrics. Labels come from closed sets (routes, statuses, models), never from the text of a request.
 
-Every series exists from the first scrape on, so that rates include its first increase.
+The series of a model begin when it is opened, those of its answers with the first of them. All others exist from the
+first scrape on, so that rates include their first increase.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Literal, NamedTuple, get_args
 
-from prometheus_client import (
-    Counter,
-    Gauge,
-    GCCollector,
-    Info,
-    PlatformCollector,
-    ProcessCollector,
-)
+from prometheus_client import Counter, Gauge, GCCollector, Info, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -29,13 +23,12 @@ Ending = Literal["asked", "killed", "failed", "hung"]  # of a worker process tha
 NO_MODEL = "none"  # no model was chosen, it is no longer served, or the route has none
 OTHER_ROUTE = OTHER_STATUS = "other"
 WORKER_RESTARTS = "semblance_worker_restarts"
-STATUSES = (200, 400, 401, 404, 405, 408, 409, 413, 415, 422, 424, 429, 499, 500, 503)
-_SECONDS = (
-    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
-)  # fmt: skip
-_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-_SCORES = tuple(i / 20 for i in range(1, 21))
-_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+STATUSES = frozenset(map(str, (200, 400, 401, 404, 405, 408, 409, 413, 415, 422, 424, 429, 499, 500, 503)))
+_WATCHED_STATUSES = ("200", "408", "429", "500", "503")  # each route has them from the first scrape on: alerts ask them
+_SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
+_LAG_SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+_SCORES = tuple(i / 10 for i in range(1, 11))
+_NO_BUCKETS = ()  # of which the sum and the number are asked
 
 
 class _LogLinesDropped(Collector):
@@ -57,7 +50,7 @@ class Telemetry:
         self.registry = registry = Registry()
         # The families for a scrape; with several workers those of `service/observe/snapshots.py`. Called in the event
         # loop's thread, iterated in another.
-        self.scrape: Callable[[], Iterable[Metric]] = lambda: list(registry.collect())
+        self.scrape: Callable[[], Iterable[Metric]] = registry.collect_in_parts
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
@@ -73,7 +66,7 @@ class Telemetry:
             "semblance_phase_seconds",
             "Of one answered request, its time in each phase, 0 where it had none (docs/metrics.md)",
             ["phase", "model"],
-            _SECONDS,
+            _NO_BUCKETS,
         )
         self.loop_lag = histogram(
             "semblance_event_loop_lag_seconds",
@@ -120,14 +113,14 @@ class Telemetry:
             "semblance_inference_seconds",
             "One graph run of a served model, also in health checks",
             ["model", "graph"],
-            _SECONDS,
+            _NO_BUCKETS,
             kind=LockedHistogram,
         )
         self._batch_rows = histogram(
             "semblance_batch_rows",
             "Sentences or pairs in one graph run",
             ["model", "graph"],
-            _ROWS,
+            _NO_BUCKETS,
             kind=LockedHistogram,
         )
         self._inference_failures = locked_counter(
@@ -197,40 +190,33 @@ class Telemetry:
             self.cache_counters(tier)
         for kind in get_args(RedisFailure):
             self._redis_failures.labels(kind)
-        self._scoring_routes: list[str] = []
+        self._of_models = (
+            *(self._request_seconds, self._phase_seconds, self._inference_seconds, self._batch_rows, self._scores),
+            *(self._sentences, self._truncated, self._words, self._unknown_words),
+        )
         self._listed: set[str] = set()  # labels of all models
-        self._served: dict[str, ModelTelemetry] = {}  # of the open ones, by label
-        self._labels = {NO_MODEL: NO_MODEL}  # what an answer calls its model -> the label
-        self._latency: dict[tuple[str, str], Histogram] = {}
-        self._phases: dict[str, list[Histogram]] = {}
-        self._answers: dict[tuple[str, int | str], CounterSeries] = {}
+        self._served: set[str] = set()  # labels of the open ones
+        self._labels: dict[str, str] = {}  # what an answer calls its model -> the label
 
-    def add_route(self, route: str, *, scores: bool = False) -> None:
-        """Make the series of a route; a route that scores has one for each model."""
-        if scores:
-            self._scoring_routes.append(route)
-        for model in (NO_MODEL, *(self._served if scores else ())):
-            self._latency[route, model] = self._request_seconds.labels(route, model)
-        for status in (*STATUSES, OTHER_STATUS):
-            self._answers[route, status] = self._requests.labels(route, status)
+    def add_route(self, route: str) -> None:
+        """Make the series of a route's answers that alerts ask."""
+        for status in _WATCHED_STATUSES:
+            self._requests.labels(route, status)
 
     def answered(
         self, route: str, model: str, status: int, seconds: float, timings: Timings | None, trace_id: str | None = None
     ) -> None:
         """Count one answer; `timings` are those of a request that scores, `trace_id` of one whose trace is sent."""
         model = self._labels.get(model, NO_MODEL)
-        latency = self._latency[route, model]
+        latency = self._request_seconds.labels(route, model)
         latency.observe(seconds)
         if trace_id is not None:
             latency.trace(seconds, trace_id)
-        answers = self._answers.get((route, status))
-        (answers or self._answers[route, OTHER_STATUS]).inc()
+        name = str(status)
+        self._requests.labels(route, name if name in STATUSES else OTHER_STATUS).inc()
         if timings is not None and model != NO_MODEL:
-            for phase, spent in zip(self._phases[model], timings.seconds, strict=True):
-                if spent:
-                    phase.observe(spent)
-                else:  # most are 0: it belongs to the first bucket
-                    phase.counts[0] += 1
+            for phase, spent in zip(PHASES, timings.seconds, strict=True):
+                self._phase_seconds.labels(phase, model).observe(spent)
 
     def cache_counters(self, tier: CacheTier) -> tuple[CounterSeries, CounterSeries]:
         """Hits and misses of one tier."""
@@ -257,17 +243,16 @@ class Telemetry:
 
         When another version takes a label over, it counts on in the same series, so no counter falls.
         """
-        for label, model in self._served.items():
-            self._forget(label, model, models.get(label))
-        self._served = dict(models)
+        for label in self._served - models.keys():
+            for family in self._of_models:
+                family.forget("model", label)
+            self._inference_failures.remove(label)
+        self._served = set(models)
         self.models_open.set(len(models))
         # Answers of an older version count for the version that has its label now.
-        self._labels = {name: label for name, label in self._labels.items() if label in models or label == NO_MODEL}
+        self._labels = {name: label for name, label in self._labels.items() if label in models}
         for label, model in models.items():
             self._labels |= {label: label, model.name: label}
-            self._phases[label] = [self._phase_seconds.labels(phase, label) for phase in PHASES]
-            for route in self._scoring_routes:
-                self._latency[route, label] = self._request_seconds.labels(route, label)
             model.series = ModelSeries(
                 sentences=self._sentences.labels(label),
                 truncated=self._truncated.labels(label),
@@ -280,24 +265,6 @@ class Telemetry:
                     for graph in model.graphs
                 },
             )
-
-    def _forget(self, label: str, old: "ModelTelemetry", new: "ModelTelemetry | None") -> None:
-        """Remove the series of a label that `new`, its next model, does not use."""
-        for graph in old.graphs:
-            if new is None or graph not in new.graphs:
-                for runs in (self._batch_rows, self._inference_seconds):
-                    runs.remove(label, graph)
-        if new is not None:
-            return
-        for counts in (self._sentences, self._truncated, self._words, self._unknown_words, self._scores):
-            counts.remove(label)
-        self._inference_failures.remove(label)
-        for phase in PHASES:
-            self._phase_seconds.remove(phase, label)
-        del self._phases[label]
-        for route in self._scoring_routes:
-            self._request_seconds.remove(route, label)
-            del self._latency[route, label]
 
 
 class ModelSeries(NamedTuple):

@@ -11,32 +11,15 @@ TOKENISE, QUEUE, CACHE, INFERENCE = range(len(PHASES))
 _HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "total"))
 
 
-class Place:
-    """An admitted request, with the expected seconds of its work."""
-
-    __slots__ = ("announced", "declared", "expected_seconds")
-
-    def __init__(self, declared: float, announced: float) -> None:
-        self.announced = announced  # when it was admitted
-        self.declared = declared  # for the stages that have begun
-        self.expected_seconds = announced
-
-    def declare(self, seconds: float) -> None:
-        """Add the expected seconds of another stage that begins."""
-        self.declared += seconds
-        self.expected_seconds = max(self.expected_seconds, self.declared)
-
-
 class Timings:
     """Seconds of one request in each phase."""
 
-    __slots__ = ("ended", "place", "seconds", "share", "spans")
+    __slots__ = ("ended", "seconds", "share", "spans")
 
     def __init__(self, spans: bool = False) -> None:
         """Start at 0; with `spans`, also keep when each phase began and ended."""
         self.seconds = [0.0, 0.0, 0.0, 0.0]
         self.spans: list[tuple[int, float, float]] | None = [] if spans else None
-        self.place: Place | None = None  # set while the pool counts the request as admitted
         self.ended = False  # the request has been answered or given up
         self.share = 1.0  # of its work of one kind, that comes now; the rest follows
 

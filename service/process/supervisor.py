@@ -7,7 +7,7 @@ sockets with the supervisor (`service/process/messages.py`), and leaves when the
 
 - A worker that gets SIGTERM is replaced at once, while it finishes its requests.
 - A worker that dies is replaced at once; if workers die early in a row, after increasing pauses.
-- A worker that is silent for `HUNG_SECONDS`, or does not serve within `SEMBLANCE_WORKER_START_SECONDS`, is killed and
+- A worker that is silent for `HUNG_SECONDS`, or does not serve within `START_SECONDS`, is killed and
   replaced.
 - A worker that the system cannot start (memory, processes, file descriptors) is started again after a pause.
 - SIGHUP makes all workers reload the models folder (`service/models/reload.py`).
@@ -45,6 +45,7 @@ from service.settings import Settings
 log = logging.getLogger(__name__)
 
 HUNG_SECONDS = 30.0  # of silence; no request blocks the event loop for so long
+START_SECONDS = 180.0  # for a worker to open its models
 EARLY_SECONDS = 60.0  # a worker that dies within this time died early
 LONGEST_PAUSE = 30.0
 CLOSING_SECONDS = 5.0  # after the grace period, for a worker to close
@@ -211,7 +212,7 @@ class Supervisor:
         if worker.leaves:
             patience = self._settings.shutdown_grace_seconds + CLOSING_SECONDS
         else:
-            patience = HUNG_SECONDS if worker.serves else self._settings.worker_start_seconds
+            patience = HUNG_SECONDS if worker.serves else START_SECONDS
         if silent > patience and not worker.hung:
             worker.hung = True
             log.error(

@@ -15,10 +15,10 @@ from types import FrameType
 
 from service.app import create_app
 from service.compute.pool import THREADS
-from service.cpus import usable_cpus
 from service.errors import SettingsError, StartupError
 from service.http.application import Application
 from service.http.server import Server
+from service.machine import usable_cpus
 from service.observe import logs
 from service.observe.snapshots import Snapshots
 from service.observe.tracing import open_tracing
@@ -72,7 +72,7 @@ def _serve(
     gc.freeze()
     # Most objects of a request are freed without it; at 700 new ones, its usual rhythm, it takes 5 % of the CPU time.
     gc.set_threshold(20_000, 20)
-    counts, cpus = app.service.counts, usable_cpus()
+    counts = app.service.counts
     log.info(
         "starting",
         extra=logs.fields(
@@ -83,8 +83,7 @@ def _serve(
             api_keys=list(settings.api_keys),
             rate_limit=settings.rate_limit,
             traces="sent" if tracing is not None else "off",
-            cpus=cpus.count,
-            cpus_by=cpus.source,
+            cpus=usable_cpus(),
             workers=counts.workers,
             worker_threads=counts.worker_threads,
             ort_threads=counts.ort_threads,

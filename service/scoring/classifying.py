@@ -12,13 +12,12 @@ from contract.tokenizer import Encoded
 from service.compute.cache import Key
 from service.schemas import ClassifyResponse, ClassifyResult
 from service.scoring.scorer import Scorer
-from service.scoring.siamese import SiameseScorer
 
 TEMPLATE = "This text is about {}."
 PLACE = "{}"  # of the label
 
 
-async def classify(scorer: SiameseScorer, texts: Sequence[Encoded], *, tell_cached: bool) -> ClassifyResponse:
+async def classify(scorer: Scorer, texts: Sequence[Encoded], *, tell_cached: bool) -> ClassifyResponse:
     """Label texts with the model's own labels.
 
     Raises:

@@ -8,9 +8,7 @@ from contract.explaining import contributions
 from contract.manifest import Manifest
 from contract.tokenizer import Encoded
 from service.schemas import ExplainResponse, ExplanationNames, MatrixOfTokens, VectorsOfTokens
-from service.scoring.interaction import InteractionScorer
 from service.scoring.scorer import Scorer
-from service.scoring.siamese import SiameseScorer
 
 _SHARES = "contributions"
 _SHARES_OF_TOKENS = "the token's exact share of raw_score: the shares of a sum to it, and so do those of b"
@@ -34,12 +32,12 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     width = task.raw_range[1] - task.raw_range[0]
     matrices: list[MatrixOfTokens] = []
     vectors: list[VectorsOfTokens] = []
-    if isinstance(scorer, InteractionScorer) and scorer.manifest.explanation is not None:
+    if scorer.manifest.explanation is not None:
         values = await scorer.matrices(a, b)
         for matrix, of_matrix in zip(scorer.manifest.explanation.matrices, values.tolist(), strict=True):
             described = MatrixOfTokens(name=matrix.name, description=matrix.description, values=of_matrix)
             matrices.append({**described, "range": matrix.range})
-    if isinstance(scorer, SiameseScorer) and _has_shares(scorer.manifest):
+    if _has_shares(scorer.manifest):
         shares = contributions(await scorer.embed_tokens(a), await scorer.embed_tokens(b))
         matrices.append({"name": _SHARES, "description": _SHARES_OF_PAIRS, "values": shares.pairs.tolist()})
         vectors.append(

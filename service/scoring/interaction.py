@@ -3,23 +3,19 @@
 The graph's output for a pair is cached; a symmetric model has one entry for both orders of the sentences.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from contract.manifest import ScoreTask
-from contract.scoring import Similarities, entailment, raw_scores, read_similarity
+from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
+from contract.scoring import Similarities, raw_scores, read_similarity
 from contract.tokenizer import Encoded
-from service.compute.cache import Key, Pair, Space, Tiers, VectorCache
-from service.compute.graph import PairGraph
-from service.compute.pool import Pool
+from service.compute.cache import Key, Pair, Space
+from service.compute.graph import PairGraph, Rows
 from service.compute.vectors import Vectors
-from service.scoring.scorer import Scorer, as_pairs
-from service.settings import CachePolicy
-
-Floats = npt.NDArray[np.float32]
+from service.scoring.scorer import Features, Parts, Scorer, as_pairs
 
 _RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
 
@@ -27,31 +23,23 @@ _RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
 class InteractionScorer(Scorer):
     """One graph for each task, and one that explains."""
 
-    def _prepare(self, pool: Pool, cache: VectorCache) -> None:
-        manifest = self.manifest
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        manifest = parts.manifest
         self.outputs = {
-            name: Vectors(self._open(PairGraph, name), pool, cache, Space(manifest.fingerprint, width, name))
+            name: Vectors(
+                cast(PairGraph, parts.graphs[name]), parts.pool, parts.cache, Space(manifest.fingerprint, width, name)
+            )
             for name, width in manifest.outputs().items()
         }
-        self._of_matrices = self._open(PairGraph, manifest.explanation.graph) if manifest.explanation else None
 
-    async def _similarity(
-        self, pairs: Sequence[Pair], name: ScoreTask, *, cached: bool
-    ) -> tuple[Similarities, Collection[Key]]:
-        task = self.manifest.score_task(name)
-        assert task.graph is not None, "the manifest's own rule for interaction models"
-        ordered = self._ordered(list(pairs), name)
-        rows, computed = await self.outputs[task.graph].get(ordered, cached=cached)
-        return read_similarity(task, raw_scores(task, rows)), computed
-
-    async def entailment(
-        self, a: Sequence[Encoded], b: Sequence[Encoded]
-    ) -> tuple[list[dict[str, float]], Collection[Key]]:
-        """See `Scorer.entailment`."""
-        task = self._entailment_task()
-        pairs = as_pairs(*self.fit(a, b))
-        rows, computed = await self.outputs[task.graph].get(pairs)
-        return entailment(task, rows), computed
+    async def matrices(self, a: Encoded, b: Encoded) -> Rows:
+        """See `Scorer.matrices`."""
+        pairs = [(a.ids, b.ids)]
+        # About as long as a score: the graphs differ only at their end.
+        expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
+        found = await self._pool.run(expected, partial(self._of_matrices().rows, pairs))
+        return np.asarray(found[0])
 
     def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
         """See `Scorer.were_cached`; the same for both sentences, because pairs are cached as a whole."""
@@ -59,41 +47,13 @@ class InteractionScorer(Scorer):
         found = (a.ids, b.ids) not in computed and not (self._symmetric and (b.ids, a.ids) in computed)
         return found, found
 
-    def similarity_now(
-        self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
-    ) -> Similarities:
-        """See `Scorer.similarity_now`."""
-        task = self.manifest.score_task(name)
-        assert task.graph is not None, "the manifest's own rule for interaction models"
-        pairs = self._ordered(as_pairs(*self.fit(a, b)), name)
-        return read_similarity(task, raw_scores(task, self._rows_now(task.graph, pairs)))
-
-    def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
-        """See `Scorer.entailment_now`."""
-        task = self._entailment_task()
-        return entailment(task, self._rows_now(task.graph, as_pairs(*self.fit(a, b))))
-
-    async def matrices(self, a: Encoded, b: Encoded) -> Floats:
-        """The model's own explanation of a pair: [matrices, tokens of a, tokens of b]. The model must have one.
-
-        Raises:
-            InferenceFailed: the graph raised, or gave a number that is not finite.
-            Overloaded: too much is waiting already.
-        """
-        assert self._of_matrices is not None, "asked only of models that have one"
-        pairs = [(a.ids, b.ids)]
-        # About as long as a score: the graphs differ only at their end.
-        expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
-        found = await self._pool.run(expected, partial(self._of_matrices.rows, pairs))
-        return np.asarray(found[0])
-
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """See `Scorer.false_claim`; the claim is the size and range of the matrices."""
         explanation = self.manifest.explanation
-        if explanation is None or self._of_matrices is None:
+        if explanation is None:
             return None
         for left, right in as_pairs(a, b):
-            found = self._of_matrices.rows([(left, right)])
+            found = self._of_matrices().rows([(left, right)])
             expected = (1, len(explanation.matrices), len(left), len(right))
             if found.shape != expected:
                 return f"{explanation.graph} gives matrices of shape {found.shape}, expected {expected}"
@@ -103,16 +63,28 @@ class InteractionScorer(Scorer):
                     return f"matrix {matrix.name} holds {values.min():g} to {values.max():g}, outside {low:g}..{high:g}"
         return None
 
-    def _measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: CachePolicy) -> tuple[Tiers, float]:
-        """See `Scorer._measure`."""
-        pairs = list(dict.fromkeys(as_pairs(*self.fit(a, b))))
-        tiers = Tiers(memory=False, redis=False)
-        for vectors in self.outputs.values():
-            vectors.measure(pairs, policy, self.manifest.limits.max_tokens)
-            tiers = Tiers(tiers.memory or vectors.tiers.memory, tiers.redis or vectors.tiers.redis)
-        return tiers, max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
+    def _measured(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+        distinct = list(dict.fromkeys(pairs))
+        yield from ((vectors, distinct) for vectors in self.outputs.values())
 
-    def _rows_now(self, graph: str, pairs: Sequence[Pair]) -> Floats:
-        """The graph's output for n pairs, each computed once."""
-        place = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-        return self.outputs[graph].batcher.in_this_thread(list(place))[[place[pair] for pair in pairs]]
+    async def _features(
+        self, name: Task, pairs: Sequence[Pair], *, cached: bool = True
+    ) -> tuple[Features, Collection[Key]]:
+        rows, computed = await self._outputs_of(name).get(self._ordered(pairs, name), cached=cached)
+        return (rows,), computed
+
+    def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
+        return (self._outputs_of(name).at_once(self._ordered(pairs, name)),)
+
+    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
+        return read_similarity(task, raw_scores(task, *features))
+
+    def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:
+        return features[0]
+
+    def _outputs_of(self, name: Task) -> Vectors[Pair]:
+        return self.outputs[self.manifest.task(name).graph or ""]
+
+    def _of_matrices(self) -> PairGraph:
+        assert self.manifest.explanation is not None, "asked only of models that have one"
+        return cast(PairGraph, self.graphs[self.manifest.explanation.graph])

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
+from contract.scoring import best_first
 from contract.tokenizer import Encoded
 from service.compute.cache import Key
 from service.errors import TooSlow
@@ -123,7 +122,7 @@ async def _order(
     timings.share = 1.0
     if len(places) > _PART:
         await asyncio.sleep(0)
-    order = np.argsort(-np.array(raw), kind="stable").tolist()
+    order = best_first(raw)
     cached = [scorer.were_cached(asked, one, computed)[1] for asked, one in read] if tell_cached else []
     return _Stage(
         places=[places[n] for n in order],

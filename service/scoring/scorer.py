@@ -1,25 +1,29 @@
 """Scorers: texts in, calibrated answers out. This is what both families of models share.
 
-An answer does not depend on the other sentences of its batch or on the caches.
+A scorer composes the graphs of its model. An answer does not depend on the other sentences of its batch or on the
+caches.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, compress, repeat
 from sys import getsizeof
 from time import perf_counter
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
 
-from contract.manifest import EntailmentTask, Manifest, Role, ScoreTask
-from contract.scoring import Run, Similarities
+import numpy as np
+
+from contract.manifest import EntailmentTask, Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask, Task
+from contract.scoring import Embeddings, Similarities, entailment
 from contract.subwords import AnyTokenizer, fit_together, has_text
 from contract.tokenizer import Encoded
 from service.compute.batcher import best_time
-from service.compute.cache import Key, Pair, Score, ScoreCache, Tiers, VectorCache
-from service.compute.graph import Graph, GraphOfModel
+from service.compute.cache import Ids, Key, Pair, Score, ScoreCache, Tiers, VectorCache
+from service.compute.graph import Graph, Rows
 from service.compute.lru import ENTRY_BYTES, ID_BYTES, tuple_bytes
 from service.compute.pool import Pool
+from service.compute.vectors import Vectors
 from service.errors import EmptyText
 from service.observe.telemetry import ModelTelemetry
 from service.observe.timings import TIMINGS, TOKENISE
@@ -33,9 +37,13 @@ _CHARS_OF_A_TOKEN = 8  # with white space; models read at most their limit of to
 _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are not read
 _FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
 _FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
+MEASURED_PAIRS = 128  # so that what a comparison costs whatever it holds does not count for each pair
 _NOTHING: Collection[Key] = ()
-G = TypeVar("G", bound=Graph)
+_UNASKED = "the registry lets no model be asked what it cannot do"
 N = TypeVar("N", bound=Named)
+
+Capability = Task | Literal["embedding", "explanation"]
+Features = tuple[Rows, ...]  # what graphs made of n pairs, [n, ...] each, or [1, ...] where it is the same for all
 
 
 class Scores(NamedTuple):
@@ -54,24 +62,31 @@ class _SecondsPerChar(NamedTuple):
     scoring: float = 0.0
 
 
-class Scorer(ABC):
-    """One opened model."""
+class Parts(NamedTuple):
+    """What a scorer is made of."""
 
-    def __init__(
-        self,
-        manifest: Manifest,
-        tokenizer: AnyTokenizer,
-        runs: Mapping[str, Run],
-        telemetry: ModelTelemetry,
-        pool: Pool,
-        cache: VectorCache,
-    ) -> None:
-        """Join a model's parts; `runs` are its graphs by file name, `cache` also keeps the token ids of short texts."""
+    manifest: Manifest
+    tokenizer: AnyTokenizer
+    graphs: Mapping[str, Graph]  # by file name
+    telemetry: ModelTelemetry
+    pool: Pool
+    cache: VectorCache  # keeps the token ids of short texts too
+
+
+class Scorer(ABC):
+    """One opened model. Its family says how graphs answer the tasks of pairs, and what models can do beside them."""
+
+    beside: ClassVar[tuple[Capability, ...]] = ()  # what all models of the family can do, beside their tasks
+
+    def __init__(self, parts: Parts) -> None:
+        """Join a model's parts."""
+        manifest, tokenizer, cache = parts.manifest, parts.tokenizer, parts.cache
         self.manifest = manifest
         self.id = manifest.id
         self.name = manifest.id  # with the version, if the model has versions
         self.version: int | None = None
         self.rating_scale = manifest.similarity.label_scale if manifest.similarity else None
+        self.graphs = parts.graphs
         scored = manifest.score_tasks
         self._symmetric = frozenset(name for name in scored if manifest.score_task(name).symmetric)
         self._token = tokenizer.token
@@ -79,27 +94,19 @@ class Scorer(ABC):
         self._tokenise = partial(tokenizer.encode_all, max_tokens=manifest.limits.max_tokens)
         self._memory = cache.memory
         self._lru = cache.memory.lru(_encoded_bytes)
-        self._telemetry = telemetry
-        self.graphs: dict[str, Graph] = {}  # by file name
-        self._runs = runs
-        self._pool = pool
+        self._telemetry = parts.telemetry
+        self._pool = parts.pool
         self._scores: dict[ScoreTask, ScoreCache] = {name: cache.of_scores() for name in scored}
         # Before `measure`: large, so that nothing runs in the event loop.
-        self.seconds_per_pair = 1e-3
+        self.seconds_per_pair = 1e-3  # of a comparison
         self.seconds_per_new_pair = 0.0  # with nothing of it cached
         self._per_char = _SecondsPerChar()
-        self._prepare(pool, cache)
 
-    @abstractmethod
-    def _prepare(self, pool: Pool, cache: VectorCache) -> None:
-        """Open what the family needs, at the end of the constructor."""
-
-    def _open(self, kind: type[G], name: str) -> G:
-        """The graph of that file, which `graphs` has from then on."""
-        of_classes = name in self.manifest.graphs_of_classes()
-        graph = kind(GraphOfModel(self.id, name, self._runs[name], self._telemetry, of_classes))
-        self.graphs[name] = graph
-        return graph
+    @classmethod
+    def capabilities(cls, manifest: Manifest) -> tuple[Capability, ...]:
+        """What a model of this family can do; what is explained is its similarity."""
+        explained: tuple[Capability, ...] = () if manifest.similarity is None else ("explanation",)
+        return (*manifest.tasks, *cls.beside, *explained)
 
     def number(self, version: int) -> None:
         """Set the version of the model."""
@@ -207,12 +214,17 @@ class Scorer(ABC):
         if name in self._scores and cached and len(pairs) <= _FEW_PAIRS:
             found = await self._remembered(name, self._ordered(pairs, name))
         else:
-            answer, computed = await self._similarity(pairs, name, cached=cached)
-            ratings = None if answer.rating is None else answer.rating.tolist()
-            found = Scores(answer.raw_score.tolist(), ratings, answer.score.tolist(), computed)
+            found = await self._computed(name, pairs, cached=cached)
         if cached:
             self._telemetry.scored(found.score)
         return found
+
+    async def _computed(self, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True) -> Scores:
+        features, computed = await self._features(name, pairs, cached=cached)
+        work = partial(self._similarities, self.manifest.score_task(name), features)
+        answer = await self._pool.run(len(pairs) * self.seconds_per_pair, work)
+        ratings = None if answer.rating is None else answer.rating.tolist()
+        return Scores(answer.raw_score.tolist(), ratings, answer.score.tolist(), computed)
 
     async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> Scores:
         """Scores from the cache; the missing ones are computed and added."""
@@ -221,9 +233,9 @@ class Scorer(ABC):
         if places := [i for i, score in enumerate(scores) if score is None]:
             # By position: a pair that a request repeats is compared twice, which costs less than finding it.
             new = [pairs[i] for i in places]
-            answer, computed = await self._similarity(new, name, cached=True)
-            of_new: Iterable[float | None] = repeat(None) if answer.rating is None else answer.rating.tolist()
-            fresh = list(map(Score, answer.raw_score.tolist(), of_new, answer.score.tolist()))
+            answer = await self._computed(name, new)
+            computed = answer.computed
+            fresh = list(map(Score, answer.raw, answer.rating or repeat(None), answer.score))
             for i, score in zip(places, fresh, strict=True):
                 scores[i] = score
             cache.keep(zip(new, fresh, strict=True))
@@ -241,13 +253,6 @@ class Scorer(ABC):
             _cut(y, n) for y, (_, n) in zip(b, fits, strict=True)
         ]
 
-    @abstractmethod
-    async def _similarity(
-        self, pairs: Sequence[Pair], name: ScoreTask, *, cached: bool
-    ) -> tuple[Similarities, Collection[Key]]:
-        """Scores of n pairs, and the keys for which graphs ran."""
-
-    @abstractmethod
     async def entailment(
         self, a: Sequence[Encoded], b: Sequence[Encoded]
     ) -> tuple[list[dict[str, float]], Collection[Key]]:
@@ -260,28 +265,70 @@ class Scorer(ABC):
             InferenceFailed: a graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
+        features, computed = await self._features("entailment", as_pairs(*self.fit(a, b)))
+        answer = await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features))
+        return answer, computed
+
+    def similarity_at_once(
+        self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
+    ) -> Similarities:
+        """The same at once, in this thread and without caches: for golden pairs, health checks and columns of files."""
+        return self._similarities(
+            self.manifest.score_task(name), self._features_at_once(name, as_pairs(*self.fit(a, b)))
+        )
+
+    def entailment_at_once(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
+        """The same for entailment."""
+        return self._entailments(self._features_at_once("entailment", as_pairs(*self.fit(a, b))))
+
+    async def embed(self, sentences: Sequence[Encoded]) -> tuple[Embeddings, Collection[Key]]:
+        """Sentences -> [n, dim], and the keys for which graphs ran; of models that embed. Raises as `similarity`."""
+        raise NotImplementedError(_UNASKED)
+
+    def embed_at_once(self, sentences: Sequence[Ids]) -> Embeddings:
+        """The same at once, in this thread and without caches."""
+        raise NotImplementedError(_UNASKED)
+
+    async def embed_tokens(self, sentence: Encoded) -> Embeddings:
+        """The vectors whose mean is the embedding, [tokens, dim]; of models whose embedding is one."""
+        raise NotImplementedError(_UNASKED)
+
+    async def classify(self, sentences: Sequence[Encoded]) -> tuple[list[dict[str, float]], Collection[Key]]:
+        """The probability of each label of the model's own for n sentences, and the keys for which graphs ran.
+
+        Of models with classification. Raises as `similarity`.
+        """
+        raise NotImplementedError(_UNASKED)
+
+    async def matrices(self, a: Encoded, b: Encoded) -> Rows:
+        """The model's own explanation of a pair, [matrices, tokens of a, tokens of b]; of models that have one."""
+        raise NotImplementedError(_UNASKED)
+
+    def answers(self, a: str, b: str) -> dict[str, float]:
+        """All answers for a golden pair, at once and without caches; named as `GoldenPair.answers`.
+
+        Raises:
+            InferenceFailed: a graph raised, or gave a number that is not finite.
+        """
+        left, right = self.tokenise([a]), self.tokenise([b])
+        found: dict[str, float] = {}
+        for name in self.manifest.score_tasks:
+            answer = self.similarity_at_once(left, right, name)
+            if name == "similarity":
+                found |= {"raw_score": float(answer.raw_score[0]), "score": float(answer.score[0])}
+            else:
+                found[name] = float(answer.score[0])
+        if self.manifest.entailment is not None:
+            found |= self.entailment_at_once(left, right)[0]
+        return found
+
+    @abstractmethod
+    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
+        """A claim of the manifest, beyond answers, that n pairs disprove; None if there is none."""
 
     @abstractmethod
     def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
         """Whether the caches had what a pair needs of each sentence, where graphs ran for `computed`."""
-
-    @abstractmethod
-    def similarity_now(
-        self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
-    ) -> Similarities:
-        """The same at once, in this thread and without caches: for golden pairs, health checks and columns of files."""
-
-    @abstractmethod
-    def entailment_now(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
-        """The same for entailment."""
-
-    @abstractmethod
-    def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
-        """A claim of the manifest, beyond scores, that n pairs disprove; None if there is none."""
-
-    @abstractmethod
-    def _measure(self, a: Sequence[Encoded], b: Sequence[Encoded], policy: CachePolicy) -> tuple[Tiers, float]:
-        """Measure the graphs on n pairs: the cache tiers, and the expected seconds of these pairs in batches."""
 
     def measure(self, a: Sequence[str], b: Sequence[str], policy: CachePolicy) -> Tiers:
         """Measure expected times on n >= 1 pairs, and choose the cache tiers; warms the graphs up."""
@@ -289,20 +336,59 @@ class Scorer(ABC):
             self._scores = {}
         texts = [*a, *b]
         chars = max(sum(map(weight_of, texts)), 1)
-        tiers, seconds = self._measure(self.tokenise(a), self.tokenise(b), policy)
-        self.seconds_per_new_pair = seconds / len(a)
+        pairs = as_pairs(*self.fit(self.tokenise(a), self.tokenise(b)))
+        measured = list(self._measured(pairs))
+        for vectors, keys in measured:
+            vectors.measure(keys, policy, self.manifest.limits.max_tokens)
+        tiers = [vectors.tiers for vectors, _ in measured]
+        self.seconds_per_pair = max(map(best_time, self._comparisons(pairs[:1]))) / MEASURED_PAIRS
+        of_graphs = max(vectors.batcher.expected_seconds(keys) for vectors, keys in measured)
+        seconds = of_graphs + len(pairs) * self.seconds_per_pair
+        self.seconds_per_new_pair = seconds / len(pairs)
         self._per_char = _SecondsPerChar(best_time(lambda: self.tokenise(texts)) / chars, seconds / chars)
-        return tiers
+        return Tiers(any(each.memory for each in tiers), any(each.redis for each in tiers))
 
-    def _ordered(self, pairs: list[Pair], name: ScoreTask) -> list[Pair]:
+    def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:
+        """The work of `MEASURED_PAIRS` pairs after their graphs of texts: of one pair, repeated."""
+        for name in self.manifest.score_tasks:
+            yield partial(self._similarities, self.manifest.score_task(name), self._repeated(name, pairs))
+        if self.manifest.entailment is not None:
+            yield partial(self._entailments, self._repeated("entailment", pairs))
+
+    def _repeated(self, name: Task, pairs: Sequence[Pair]) -> Features:
+        return tuple(np.repeat(side, MEASURED_PAIRS, axis=0) for side in self._features_at_once(name, pairs))
+
+    @abstractmethod
+    def _measured(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+        """The vectors that answers are made of, and what n pairs need of each."""
+
+    @abstractmethod
+    async def _features(
+        self, name: Task, pairs: Sequence[Pair], *, cached: bool = True
+    ) -> tuple[Features, Collection[Key]]:
+        """What a task needs of n pairs, and the keys for which graphs ran."""
+
+    @abstractmethod
+    def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
+        """The same at once, in this thread and without caches."""
+
+    @abstractmethod
+    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
+        """Features of n pairs -> their scores."""
+
+    @abstractmethod
+    def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:
+        """Features of n pairs -> the log-probabilities of classes, [n, outputs of the task's graph]."""
+
+    def _entailments(self, features: Features) -> list[dict[str, float]]:
+        assert self.manifest.entailment is not None, _UNASKED
+        return entailment(self.manifest.entailment, self._raw_output(self.manifest.entailment, features))
+
+    def _ordered(self, pairs: Sequence[Pair], name: Task) -> Sequence[Pair]:
         """The pairs; the shorter sentence first if the task is symmetric."""
         if name in self._symmetric:
             return [(y, x) if (len(y), y) < (len(x), x) else (x, y) for x, y in pairs]
         return pairs
-
-    def _entailment_task(self) -> EntailmentTask:
-        assert self.manifest.entailment is not None, "the registry lets no model be asked what it cannot do"
-        return self.manifest.entailment
 
 
 _EACH_TEXT_BYTES = ENTRY_BYTES + tuple_bytes(len(Encoded._fields)) + tuple_bytes(0)

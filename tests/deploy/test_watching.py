@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from service.observe.telemetry import ModelTelemetry, Telemetry
+from service.observe.timings import Timings
 from tests.service.conftest import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,10 +44,11 @@ OF_EACH_TARGET = {"job", "instance"}
 def _exported() -> dict[str, set[str]]:
     """Every series' labels by its name, as a service with one model shows them."""
     telemetry = Telemetry()
-    telemetry.add_route("/similarity", scores=True)
+    telemetry.add_route("/similarity")
     info = dict.fromkeys(("version", "architecture", "fingerprint", "provider"), "")
     telemetry.list({"m": info})
     telemetry.serve({"m": ModelTelemetry("m", ["encoder"])})
+    telemetry.answered("/similarity", "m", 200, 0.1, Timings())
     telemetry.reload_failures.labels("m")
     found: dict[str, set[str]] = {"up": OF_EACH_TARGET}
     for family in telemetry.registry.collect():

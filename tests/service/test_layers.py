@@ -13,8 +13,7 @@ ORDER = (
     "redis_url",
     "folders",
     "settings",
-    "cpus",  # reads settings
-    "memory",
+    "machine",  # reads settings
     "observe",
     "compute",
     "scoring",

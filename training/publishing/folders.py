@@ -21,6 +21,7 @@ from contract.manifest import (
     describe_file,
 )
 from training.publishing.card import write_card
+from training.publishing.domain import domains_of
 from training.publishing.runtime import PublishedModel
 from training.publishing.shared_files import alone, install, sweep
 
@@ -49,6 +50,7 @@ def finish(
     golden.save(folder / GOLDEN)
     shared = {name: entry for name, entry in manifest.files.items() if entry.shared}
     manifest = manifest.model_copy(update={"figures": tuple(measured), "files": files_of(folder) | shared})
+    manifest = manifest.model_copy(update={"domain": domains_of(manifest)})
     manifest = manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()})
     manifest.save(folder)
     write_card(manifest, folder / CARD)

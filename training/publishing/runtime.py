@@ -84,8 +84,8 @@ class PublishedModel:
         self.tokenizer = load_tokenizer(self.manifest.path_of(folder, self.manifest.tokenizer))
         tensors = load_tensors(folder, self.manifest)
         self._graphs = {
-            name: open_graph(self.manifest.path_of(folder, name), self.manifest.kind_of(name), tensors)
-            for name in self.manifest.graphs
+            name: open_graph(self.manifest.path_of(folder, name), kind, tensors)
+            for name, kind in self.manifest.graph_kinds.items()
         }
 
     def embed(self, texts: Sequence[str], role: Role = "text") -> npt.NDArray[np.float32]:

@@ -23,9 +23,10 @@ from service.api.limits import Limit
 from service.api.operation import Asked, Operation, Reply
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
 from service.errors import InvalidRequest, quote
-from service.models.model import Capability, Model
+from service.models.model import Model
 from service.parsing import AT
 from service.schemas import Text
+from service.scoring.scorer import Capability
 
 _MOST_DIMENSIONS = 4
 _MOST_INPUTS = 8

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import cast
 
-from contract.domain.derived import domains_of
 from service.api.dialects.own import OPERATIONS
 from service.api.dialects.scoring import Scoring
 from service.api.operation import Asked, Look, Reply
@@ -117,5 +116,5 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str], *, ful
     }
     if full:
         info["figures"] = [cast(FigureInfo, figure.model_dump()) for figure in manifest.figures]
-        info["domain"] = [cast(DomainInfo, each.model_dump(mode="json")) for each in domains_of(manifest)]
+        info["domain"] = [cast(DomainInfo, each.model_dump(mode="json")) for each in manifest.domain or ()]
     return info

@@ -183,7 +183,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             return f"sentences.{i}"
 
         limits.check_count("sentences", len(request.sentences), "max_sentences")
-        scorer = await registry.pick_encoder(request.model or defaults["/embed"])
+        scorer = await registry.pick(request.model or defaults["/embed"], "embedding")
         limits.check_texts(request.sentences, field_of)
         sentences = await scorer.read(request.sentences, field_of, role=request.role)
         with counted("sentences", len(sentences)):

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from contract.manifest import Role
-from contract.scoring import Embeddings
+from contract.scoring import Embeddings, best_first
 from contract.tokenizer import Encoded
 from service.api.labelling import Fields, own_labels, with_labels
 from service.api.limits import Limits
@@ -182,10 +182,16 @@ class Scoring:
             left = left * len(right)
         task = scorer.manifest.ranking_task if ranks else "similarity"
         answer = await scorer.similarity(left, right, task)
-        order: list[int] = np.argsort(-np.array(answer.raw), kind="stable").tolist()
         scores = answer.raw if raw else answer.score
         return Comparison(
-            scorer.id, scorer.name, scores, answer.raw, answer.rating, order, reading.tokens, reading.warnings
+            scorer.id,
+            scorer.name,
+            scores,
+            answer.raw,
+            answer.rating,
+            best_first(answer.raw),
+            reading.tokens,
+            reading.warnings,
         )
 
     async def entail(
@@ -242,7 +248,7 @@ class Scoring:
             InvalidRequest: the model has another number of dimensions.
             RequestError: as `compare`.
         """
-        scorer = await self.service.registry.pick_encoder(self.resolve(model, "/embed"))
+        scorer = await self.service.registry.pick(self.resolve(model, "/embed"), "embedding")
         dim, shorter = scorer.manifest.dim, scorer.manifest.dimensions
         if dimensions not in (None, dim, *shorter):
             others = f"also {', '.join(map(str, shorter))}" if shorter else "and no others"

@@ -55,10 +55,6 @@ async def test_models_says_what_is_served(serve: Serve, models) -> None:
         {"task": "similarity", "corpus": "none", "split": "test", "metric": "pearson", "value": 0.5, "rows": 2}
     ]
     assert cosine["domain"] == [{"task": "similarity", "learnt_from": [], "elsewhere": "good", "measured_on": ["none"]}]
-    assert [(each["task"], each["elsewhere"]) for each in described["avg-sick"]["domain"]] == [
-        ("similarity", "good"),
-        ("entailment", "unmeasured"),
-    ]
     assert answer["defaults"]["/entailment"] == "avg-sick"
     assert answer["limits"]["max_pairs"] == 7
 
@@ -166,8 +162,6 @@ async def test_metrics_are_there_before_the_first_request(serve: Serve) -> None:
     assert response.headers["content-type"].startswith("text/plain")
     text = response.text
     for series in (
-        'semblance_request_seconds_bucket{le="0.0001",model="avg-sick",route="/similarity"} 0.0',
-        'semblance_request_seconds_count{model="none",route="other"} 0.0',
         'semblance_requests_total{route="/rank",status="503"} 0.0',
         'semblance_cache_hits_total{tier="memory"} 0.0',
         'semblance_cache_misses_total{tier="redis"} 0.0',
@@ -215,6 +209,7 @@ async def test_labels_come_from_closed_sets(serve: Serve) -> None:
         await client.post("/similarity", json={"pairs": [{"a": SECRET_TEXT, "b": "x"}], "model": SECRET_TEXT})
         await client.post(f"/{SECRET_TEXT}", json={})
         await client.request("BREW", "/similarity")
+        await client.get("/metrics")
         before = (await client.scrape()).count("\n")
         for i in range(20):
             await client.get(f"/{SECRET_TEXT}/{i}")

@@ -68,10 +68,10 @@ async def turn() -> None:
 async def test_what_costs_little_is_done_where_it_stands(batcher, graph) -> None:
     batcher.cost = Cost(DIRECT_SECONDS, 0.0)
     assert (await batcher.get([1, 2])).tolist() == [[2], [4]]
-    assert batcher.now([3]).tolist() == [[6]]
+    assert batcher.if_quick([3]).tolist() == [[6]]
     assert graph.threads == {threading.get_ident()}
     batcher.cost = Cost(DIRECT_SECONDS * 1.01, 0.0)
-    assert batcher.now([3]) is None
+    assert batcher.if_quick([3]) is None
 
 
 @pytest.mark.parametrize(("seconds", "here"), [(INLINE_SECONDS, True), (INLINE_SECONDS * 1.01, False)])

@@ -77,7 +77,6 @@ async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, 
 @pytest.mark.parametrize(
     ("before", "after", "tail"),
     [
-        ({"redis_dtype": "float16"}, {}, 4),
         ({}, {"redis_secret": SECRET}, 16),
         ({"redis_secret": SECRET}, {"redis_secret": SECRET + "!"}, 16),
         ({"redis_secret": SECRET}, {}, 4),
@@ -399,19 +398,6 @@ async def test_a_full_redis_still_answers_what_it_has(
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
     refusals = [record.message for record in caplog.records if record.levelno == logging.WARNING]
     assert refusals == ["redis refuses to keep vectors"]
-
-
-@pytest.mark.redis
-async def test_float16_moves_an_answer_by_little(serve: Serve, redis_server, plain: bytes) -> None:
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_dtype": "float16", "cache_bytes": 0}
-    async with serve(**settings) as client:
-        await ask(client)
-    async with serve(**settings) as client:
-        exact = (await client.post("/similarity", json=BODY)).json()["results"]
-        assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
-    async with serve(cache_bytes=0) as client:
-        fresh = (await client.post("/similarity", json=BODY)).json()["results"]
-    assert [r["score"] for r in exact] == pytest.approx([r["score"] for r in fresh], abs=1e-3)
 
 
 @pytest.mark.redis

@@ -104,7 +104,7 @@ async def test_a_probe_leaves_nothing_behind(redis_server: RedisServer) -> None:
 
 
 async def test_the_count_of_requests_is_probed_too(serve: Serve, redis_server: RedisServer) -> None:
-    shared = {"rate_limit": "1000/hour", "redis_url": redis_server.url, "rate_limit_store": "redis"}
+    shared = {"rate_limit": "1000/hour", "redis_url": redis_server.url}
     async with serve(**shared, **CALM) as client:
         redis_server.kill()
         why = [

@@ -251,7 +251,7 @@ async def test_a_service_with_a_cluster(serve: Serve, cluster: list[RedisServer]
     shared = {"redis_timeout_ms": 5000, "cache": "redis", "cache_bytes": 0, "redis_url": url_of(cluster)}
     bodies = []
     for tier, count in (("misses", len(SENTENCES)), ("hits", len(SENTENCES))):
-        async with serve(**shared, rate_limit="1000/hour", rate_limit_store="redis") as client:
+        async with serve(**shared, rate_limit="1000/hour") as client:
             ready = (await client.get("/health/ready")).json()
             assert (ready["status"], ready["redis"], ready["reasons"]) == ("ready", "up", [])
             answer = await client.post("/embed", json={"sentences": SENTENCES})

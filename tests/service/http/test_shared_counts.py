@@ -3,7 +3,7 @@
 import pytest
 
 from service.errors import RateLimited
-from service.http.rate_limit import RateLimit, SharedCounts, counts_in_redis, open_rate_limit
+from service.http.rate_limit import RateLimit, SharedCounts, open_rate_limit
 from service.observe.telemetry import Telemetry
 from service.settings import Settings
 from tests.service.api.test_bad_input import GOOD
@@ -17,18 +17,11 @@ def settings(url: str | None = URL, **others: object) -> Settings:
     return Settings(**{"redis_url": url, "rate_limit": "3/hour", "redis_timeout_ms": 5000} | others)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("chosen", "expected"),
-    [
-        ({}, False),
-        ({"workers": 2}, True),
-        ({"workers": 2, "url": None}, False),
-        ({"workers": 2, "rate_limit_store": "memory"}, False),
-        ({"rate_limit_store": "redis"}, True),
-    ],
-)
-async def test_where_requests_are_counted(chosen: dict[str, object], expected: bool) -> None:
-    assert counts_in_redis(settings(**chosen)) is expected
+@pytest.mark.parametrize(("url", "shared"), [(None, False), (URL, True)])
+async def test_where_requests_are_counted(url: str | None, shared: bool) -> None:
+    limit = open_rate_limit(settings(url), Telemetry())
+    assert limit is not None
+    assert (limit.shared is not None) is shared
 
 
 async def test_two_processes_have_one_count(redis_server: RedisServer) -> None:
@@ -97,7 +90,6 @@ async def test_the_service_refuses_by_the_shared_count(serve: Serve, redis_serve
     shared = {
         "rate_limit": "2/hour",
         "redis_url": redis_server.url,
-        "rate_limit_store": "redis",
         "redis_timeout_ms": 5000,
     }
     async with serve(**shared) as one, serve(**shared) as two:

@@ -282,7 +282,7 @@ def test_what_several_models_share_is_read_once(own, monkeypatch) -> None:
     registry = create_app(Settings(models_dir=own, preload=("all",))).service.registry
     assert sorted(read) == [".json", ".npy"]  # one tokenizer for all four models, one table for two
     scores = [
-        registry[name].scorer.similarity_now(*[registry[name].scorer.tokenise([text]) for text in ("a man", "dog")])
+        registry[name].scorer.similarity_at_once(*[registry[name].scorer.tokenise([text]) for text in ("a man", "dog")])
         for name in ("pair-sick", "pair-again")
     ]
     assert scores[0].raw_score != scores[1].raw_score  # two models all the same

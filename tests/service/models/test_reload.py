@@ -273,7 +273,7 @@ async def test_a_pinned_version_stays(root: Path, serve: Serve) -> None:
         assert unknown.status_code == 404
         error = unknown.json()["error"]
         assert (error["code"], error["field"]) == ("unknown_version", "model")
-        assert error["message"] == (f"no model '{ID}@2'; of {ID} its folder has 1, 2, and of these are served {ID}@1")
+        assert error["message"] == (f"no model '{ID}@2'; {ID} has versions 1, 2; served are {ID}@1")
         assert (await client.post("/similarity", json={**PAIR, "model": f"{ID}@latest"})).status_code == 404
         shutil.rmtree(root / ID / "1")
         report = await reloaded(client, 409)
@@ -384,7 +384,6 @@ async def test_requests_under_way_are_answered_by_whom_they_asked(root: Path, se
         assert await first == (pytest.approx(expected(root, 1)), 1)
         # It counts for the id, whose next version has taken over.
         assert await client.metric("semblance_request_seconds_count", route="/similarity", model=ID) == 2
-        assert await client.metric("semblance_request_seconds_count", route="/similarity", model="none") == 0
 
 
 async def test_no_request_fails_during_reloads(root: Path, serve: Serve) -> None:
@@ -441,7 +440,6 @@ async def test_series_follow_what_is_served(root: Path, serve: Serve) -> None:
         text = await client.scrape()
         assert f'model="{ID}@2"' not in text
         assert await client.metric("semblance_sentences_total", model=f"{ID}@3") == 0
-        assert await client.metric("semblance_request_seconds_count", route="/rank", model=f"{ID}@3") == 0
         assert await client.metric("semblance_sentences_total", model=ID) == 2
 
 
@@ -483,27 +481,18 @@ async def test_what_is_replaced_leaves_memory_without_a_collection(root: Path, s
             gc.enable()
 
 
-async def test_what_hangs_on_in_a_circle_is_collected_in_the_end(root: Path, serve: Serve, monkeypatch) -> None:
-    monkeypatch.setattr(reload, "STUCK_SECONDS", 0.0)
-    returned = []
-    async with serve(models_dir=root, request_timeout=0.5) as client:
-        monkeypatch.setattr(reload, "trim_allocator", lambda: returned.append(gc.get_freeze_count()))
-        scorer = client.app.service.registry[ID].scorer
-        scorer.itself = scorer
-        alive = weakref.ref(scorer)
-        del scorer
-        gc.freeze()  # as at start-up
-        try:
-            add(root, 2)
-            await reloaded(client)
-            assert alive() is not None
-            deadline = time.monotonic() + NEEDED_SECONDS
-            while not returned and time.monotonic() < deadline:
-                await asyncio.sleep(0.01)
-            assert alive() is None
-            assert returned[0] > 0  # the rest is frozen again
-        finally:
-            gc.unfreeze()
+async def test_memory_is_given_back_after_the_last_request(root: Path, serve: Serve, monkeypatch) -> None:
+    returned = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    async with serve(models_dir=root, request_timeout=0.1) as client:
+        monkeypatch.setattr(reload, "trim_allocator", lambda: loop.call_soon_threadsafe(returned.set))
+        await reloaded(client)
+        await asyncio.sleep(0.2)
+        assert not returned.is_set()  # nothing was replaced
+        add(root, 2)
+        await reloaded(client)
+        with fail_after(NEEDED_SECONDS):
+            await returned.wait()
 
 
 async def test_models_come_and_go(root: Path, serve: Serve) -> None:
@@ -651,7 +640,7 @@ async def test_a_pipe_or_a_huge_file_is_refused_without_being_read(
 
 
 async def test_a_model_over_the_limit_is_refused_by_its_sizes(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root, max_model_bytes=200_000) as client:
+    async with serve(models_dir=root) as client:
         folder = add(root, 2)
         manifest = Manifest.load(folder)
         files = manifest.files | {"golden.json": manifest.files["golden.json"].model_copy(update={"bytes": 10 << 30})}
@@ -659,7 +648,7 @@ async def test_a_model_over_the_limit_is_refused_by_its_sizes(root: Path, serve:
         os.truncate(folder / "golden.json", 10 << 30)  # as the manifest says; to hash it would take a minute
         with fail_after(20):
             report = await reloaded(client, 409)
-        assert "bytes, the limit is 200,000" in str(report[ID]["reason"])
+        assert "bytes, the limit is 1,073,741,824" in str(report[ID]["reason"])
 
 
 @pytest.mark.parametrize("poll", [False, True])

@@ -160,7 +160,7 @@ def test_a_folder_that_is_gone_is_told_once_and_answered_without(tmp_path: Path,
 def test_all_the_service_measures_can_be_joined_and_put_into_words(tmp_path: Path) -> None:
     services = [Telemetry(), Telemetry()]
     for i, telemetry in enumerate(services):
-        telemetry.add_route("/similarity", scores=True)
+        telemetry.add_route("/similarity")
         model = ModelTelemetry("m", ["encoder.onnx"])
         telemetry.list({"m": {"fingerprint": "f"}})
         telemetry.serve({"m": model})

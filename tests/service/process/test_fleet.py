@@ -34,7 +34,7 @@ STRICT = (
     "look = fleet.Supervisor._check\n"
     "def strict(self, worker):\n"
     "    seconds = 3.0 if worker.number == 3 else 180.0\n"
-    "    self._settings = self._settings.model_copy(update={'worker_start_seconds': seconds})\n"
+    "    fleet.START_SECONDS = seconds\n"
     "    look(self, worker)\n"
     "fleet.Supervisor._check = strict\n"
     "from service.__main__ import main\n"

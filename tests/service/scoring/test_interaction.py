@@ -8,10 +8,11 @@ import pytest
 from contract.manifest import Manifest
 from contract.tokenizer import Encoded, Tokenizer
 from service.compute.cache import VectorCache
-from service.compute.graph import PairGraph
+from service.compute.graph import PairGraph, graphs_of
 from service.compute.pool import Pool
 from service.observe.telemetry import ModelTelemetry, Telemetry
 from service.scoring.interaction import InteractionScorer
+from service.scoring.scorer import Parts
 
 
 class Recorder:
@@ -52,7 +53,8 @@ def scorer(models: Path, recorder: Recorder) -> InteractionScorer:
         "explanation.onnx": lambda _: matrices,
     }
     series = ModelTelemetry(manifest.id, manifest.graphs)
-    return InteractionScorer(manifest, tokenizer, runs, series, Pool(1, 1), VectorCache(1_000_000, telemetry))
+    graphs = graphs_of(manifest, runs, series)
+    return InteractionScorer(Parts(manifest, tokenizer, graphs, series, Pool(1, 1), VectorCache(1_000_000, telemetry)))
 
 
 def asymmetric(scorer: InteractionScorer) -> InteractionScorer:
@@ -76,7 +78,7 @@ async def test_a_pair_turned_round_is_the_same_where_order_does_not_matter(score
     raw = (await scorer.similarity(a, b)).raw
     assert sorted(recorder.pairs) == [((4,), (1, 2, 3)), ((4,), (7,))]
     assert raw[0] == raw[1] != raw[2]
-    assert scorer.similarity_now(b[:1], a[:1]).raw_score == pytest.approx(raw[:1])
+    assert scorer.similarity_at_once(b[:1], a[:1]).raw_score == pytest.approx(raw[:1])
 
 
 @pytest.mark.anyio
@@ -97,14 +99,14 @@ async def test_many_pairs_go_in_small_batches_and_come_back_in_order(scorer, rec
     b = [encoded(*rng.integers(1, 9, rng.integers(1, 40)).tolist()) for _ in range(300)]
     raw = (await scorer.similarity(a, b)).raw
     assert all(n <= PairGraph.budget.most((rows, columns)) for n, rows, columns in recorder.shapes)
-    alone = [scorer.similarity_now([x], [y]).raw_score[0] for x, y in zip(a, b, strict=True)]
+    alone = [scorer.similarity_at_once([x], [y]).raw_score[0] for x, y in zip(a, b, strict=True)]
     assert raw == pytest.approx(alone)
 
 
 @pytest.mark.anyio
 async def test_a_pair_is_kept_and_found_turned_round_where_order_does_not_matter(scorer, recorder) -> None:
     a, b = encoded(1, 2, 3), encoded(4)
-    scorer._measure([a], [b], "memory")
+    scorer.measure(["a man runs"], ["dog"], "memory")
     recorder.pairs.clear()
     many = [encoded(i) for i in range(1, 300)]  # too many to be remembered score by score
     first = await scorer.similarity([a, *many], [b, *many])
@@ -120,7 +122,7 @@ async def test_a_pair_is_kept_and_found_turned_round_where_order_does_not_matter
 @pytest.mark.anyio
 async def test_what_is_not_to_be_kept_is_not(scorer, recorder) -> None:
     a, b = encoded(1, 2, 3), encoded(4)
-    scorer._measure([a], [b], "memory")
+    scorer.measure(["a man runs"], ["dog"], "memory")
     recorder.pairs.clear()
     for _ in range(2):
         await scorer.similarity([a], [b], cached=False)

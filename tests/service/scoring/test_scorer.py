@@ -7,10 +7,11 @@ from contract.manifest import Manifest
 from contract.tokenizer import Tokenizer
 from service.compute.batcher import UNKNOWN
 from service.compute.cache import Tiers, VectorCache
+from service.compute.graph import graphs_of
 from service.compute.pool import Pool
 from service.observe.telemetry import ModelTelemetry, Telemetry
 from service.observe.timings import TIMINGS, TOKENISE, Timings
-from service.scoring.scorer import _SecondsPerChar
+from service.scoring.scorer import Parts, _SecondsPerChar
 from service.scoring.siamese import SiameseScorer
 from tests import fakes
 from tests.service.conftest import expect
@@ -39,15 +40,11 @@ def recorder() -> Recorder:
 @pytest.fixture
 def scorer(models, recorder):
     manifest = Manifest.load(models / "avg-paraphrase")
-    telemetry = Telemetry()
-    return SiameseScorer(
-        manifest.model_copy(update={"limits": manifest.limits.model_copy(update={"max_tokens": 4096})}),
-        Tokenizer.load(models / "avg-paraphrase" / manifest.tokenizer),
-        {"encoder.onnx": recorder},
-        ModelTelemetry(manifest.id, manifest.graphs),
-        Pool(1, 1),
-        VectorCache(1_000_000, telemetry),
-    )
+    manifest = manifest.model_copy(update={"limits": manifest.limits.model_copy(update={"max_tokens": 4096})})
+    series = ModelTelemetry(manifest.id, manifest.graphs)
+    tokenizer = Tokenizer.load(models / "avg-paraphrase" / manifest.tokenizer)
+    graphs = graphs_of(manifest, {"encoder.onnx": recorder}, series)
+    return SiameseScorer(Parts(manifest, tokenizer, graphs, series, Pool(1, 1), VectorCache(1_000_000, Telemetry())))
 
 
 @pytest.mark.anyio
@@ -139,7 +136,7 @@ async def test_a_large_request_is_read_in_turns(scorer) -> None:
     TIMINGS.set(timings)
     assert await scorer.read(texts, str) == scorer.tokenise(texts)
     assert timings.seconds[TOKENISE] > 0
-    assert timings.place is not None
+    admission = scorer._pool._admitted[timings]
     chars = sum(map(len, texts))
-    assert timings.place.declared == pytest.approx(chars * 1e-5)
-    assert timings.place.expected_seconds == pytest.approx(chars * 4e-5)
+    assert admission.declared == pytest.approx(chars * 1e-5)
+    assert admission.expected_seconds == pytest.approx(chars * 4e-5)

@@ -1,10 +1,12 @@
-"""For what text a model is: what its manifest states, and what its figures say where that states nothing."""
+"""For what text a model is: what its manifest states, and what its figures say where that states nothing.
+
+`publish` writes it into the manifest, so that nobody else has to derive it.
+"""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping
 
-from contract.domain.statement import Elsewhere, Task, TaskDomain
+from contract.manifest import Elsewhere, Manifest, Task, TaskDomain
 
 # The measure of each task, and the mean over other corpora from which on it counts as good there.
 MEASURES: Mapping[Task, tuple[str, float]] = {
@@ -27,45 +29,7 @@ _OTHER_NAMES = {"multinli": "mnli"}  # of a corpus in figures -> in training dat
 _MEANS = ("transfer",)  # of several corpora, which have figures of their own
 
 
-class _Data(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def use(self) -> str: ...
-
-
-class _Figure(Protocol):
-    @property
-    def task(self) -> Task: ...
-    @property
-    def corpus(self) -> str: ...
-    @property
-    def metric(self) -> str: ...
-    @property
-    def value(self) -> float: ...
-
-
-class Described(Protocol):
-    """What is read of a `contract.manifest.Manifest`."""
-
-    @property
-    def tasks(self) -> Sequence[Task]:
-        """Its tasks."""
-
-    @property
-    def training_data(self) -> Sequence[_Data]:
-        """What it was trained on."""
-
-    @property
-    def figures(self) -> Sequence[_Figure]:
-        """What was measured of it."""
-
-    @property
-    def domain(self) -> Sequence[TaskDomain] | None:
-        """What is stated."""
-
-
-def domains_of(manifest: Described) -> tuple[TaskDomain, ...]:
+def domains_of(manifest: Manifest) -> tuple[TaskDomain, ...]:
     """What the manifest states, and of other tasks what its figures say, in the order of its tasks.
 
     A figure counts where the model learnt no label of that corpus. The mean over such corpora (of sets within a corpus
@@ -75,7 +39,7 @@ def domains_of(manifest: Described) -> tuple[TaskDomain, ...]:
     return tuple(stated.get(task) or _derived(manifest, task) for task in manifest.tasks)
 
 
-def _derived(manifest: Described, task: Task) -> TaskDomain:
+def _derived(manifest: Manifest, task: Task) -> TaskDomain:
     learnt = tuple(dict.fromkeys(_learnt(manifest, task)))
     metric, least = MEASURES[task]
     found: dict[str, list[float]] = {}
@@ -90,7 +54,7 @@ def _derived(manifest: Described, task: Task) -> TaskDomain:
     return TaskDomain(task=task, learnt_from=learnt, elsewhere=elsewhere, measured_on=tuple(found))
 
 
-def _learnt(manifest: Described, task: Task) -> Iterable[str]:
+def _learnt(manifest: Manifest, task: Task) -> Iterable[str]:
     """The training data whose labels taught a task; data that names none of the model's tasks taught all of them."""
     for data in manifest.training_data:
         if data.use.startswith("train") and not _UNSERVED.search(data.use):

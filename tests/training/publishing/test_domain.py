@@ -6,15 +6,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from contract.domain.derived import domains_of
-from contract.domain.statement import TaskDomain
-from contract.manifest import Figure, Manifest, TrainingData
+from contract.manifest import Figure, Manifest, TaskDomain, TrainingData
 from tests import fakes
+from training.publishing.domain import domains_of
 
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
-    return fakes.graded_model(tmp_path_factory.mktemp("models") / "avg-sick")
+    return fakes.graded_model(tmp_path_factory.mktemp("models") / "avg-sick").model_copy(update={"domain": None})
 
 
 def data(name: str, use: str) -> TrainingData:

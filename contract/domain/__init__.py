@@ -1,1 +1,0 @@
-"""For what text the tasks of a model are."""
