@@ -115,9 +115,9 @@ def test_a_table_whose_figures_are_committed_says_how_to_make_them_anew(
     tmp_path: Path, training: Callable[..., tuple[int, str]]
 ) -> None:
     """As in a fresh clone: figures are there, runs are not."""
-    _, shown = training("reproduce", "mgim-sick", "--dry-run", "--runs", str(tmp_path))
-    assert "mgim-sick: 0 to do" in shown
-    command = next(part for part in shown.split("`") if part.startswith("python -m training reproduce mgim-sick"))
+    _, shown = training("reproduce", "malstm-sick", "--dry-run", "--runs", str(tmp_path))
+    assert "malstm-sick: 0 to do" in shown
+    command = next(part for part in shown.split("`") if part.startswith("python -m training reproduce malstm-sick"))
     *_, places = command.partition(" reproduce ")
     _, anew = training("reproduce", *places.split(), "--dry-run", "--runs", str(tmp_path))
-    assert "mgim-sick seed 1: train and measure (int8)" in anew
+    assert "malstm-sick seed 1: train and measure (float32)" in anew
