@@ -28,7 +28,8 @@ GloVe vectors and no teacher.
 SICK, SST, the STS split, WikiQA and TrecQA; pairs held out of MSRvid and MSRP. Test figures had a say three times. \
 `avg-near`, published as `avg-paraphrase`, was measured on the transfer sets with four settings; those that led on \
 development sets were measured, were no better there, and were not published. `mgim-msrp-tuned-words` is better than \
-`mgim-msrp` on held-out pairs and stayed unpublished because it is not on MSRP's test part. A run of \
+`mgim-msrp` on held-out pairs and stayed unpublished because it is not on MSRP's test part; \
+neither is published now. A run of \
 `pwim-wikiqa` twice as long was better on development questions, worse on the test part, and not kept. docs/papers/ \
 says how often each test set was measured; `training/corpora/leakage.py` says what a model may learn \
 for what it is measured on."""
