@@ -1,7 +1,7 @@
 """Quality and cost on sets that no model here was trained on or chosen by: FAQs, health answers, questions, intents.
 
-    python -m benchmarks.kept_aside                       # the models of the table, some fifteen minutes on one core
-    python -m benchmarks.kept_aside minilm-small minilm   # any others
+    python -m benchmarks.kept_aside                               # the models of the table, some 15 minutes on one core
+    python -m benchmarks.kept_aside minilm-small gran --stages    # any others, in one stage
 
 Needs SEMBLANCE_DATA. Scores are those of the published models through their graphs, as the service gives them.
 """
@@ -25,7 +25,7 @@ from training.objectives.metrics import ranked
 from training.publishing.runtime import PublishedModel
 
 MODELS = ("avg-paraphrase", "gran", "minilm-small", "minilm")
-SECONDS = ("minilm", "minilm-cross")  # second stages of /rank
+STAGES = ("avg-paraphrase+minilm", "minilm-small+minilm", "minilm+minilm-cross")  # of /rank
 TOP = 10  # that a second stage orders again
 BLOCK = 125  # answers or questions that one right one is found among
 BLOCKS = 3  # of each FAQ
@@ -209,20 +209,17 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="ids of models that embed a text")
-    parser.add_argument("--second", action="append", metavar="MODEL", help=f"second stages [default: {SECONDS}]")
+    parser.add_argument("--stages", nargs="*", default=STAGES, metavar="FIRST+SECOND", help="of two stages")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    seconds = SECONDS if options.second is None else [name for name in options.second if name != "none"]
-    models = {
-        name: PublishedModel(options.models / name) for name in {**dict.fromkeys(options.ids), **dict.fromkeys(seconds)}
-    }
-    rows: list[dict[str, object]] = []
-    for name in options.ids:
-        rows.append({"model": name, **measure(models[name])})
-        for second in seconds:
-            if second != name:
-                rows.append({"model": name, "second": second, **measure_second(models[name], models[second])})
+    stages = [tuple(each.split("+")) for each in options.stages]
+    names = dict.fromkeys([*options.ids, *(name for each in stages for name in each)])
+    models = {name: PublishedModel(options.models / name) for name in names}
+    rows: list[dict[str, object]] = [{"model": name, **measure(models[name])} for name in options.ids]
+    rows += [
+        {"model": first, "second": second, **measure_second(models[first], models[second])} for first, second in stages
+    ]
     base = next((row["milliseconds"] for row in rows if row["model"] == "minilm" and "second" not in row), None)
 
     def cells(row: Mapping[str, object]) -> list[str]:
@@ -233,9 +230,7 @@ def main() -> None:
         name = f"{row['model']}, then {row['second']} on the best {TOP}" if "second" in row else str(row["model"])
         return [name, *values, f"{spent:.2f}{share}"]
 
-    command = " ".join(
-        ["python -m benchmarks.kept_aside", *options.ids, *(f"--second {name}" for name in options.second or ())]
-    )
+    command = " ".join(["python -m benchmarks.kept_aside", *options.ids, "--stages", *options.stages])
     about = (
         f"`{command}`. FAQs: the right one first of {BLOCK}, mean of three FAQs' answers (bank, course, Covid), and of "
         f"COVID-Q's questions in other words. Intents: the nearest other text has the same one. CPU: milliseconds of "

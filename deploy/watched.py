@@ -33,7 +33,7 @@ SECONDS_BETWEEN_LOADS = 0.1
 LATENCY = "semblance_request_seconds_bucket"
 EXEMPLARS = 20  # the last ones: the collector may have come later than the first ones
 # What Grafana puts in the place of its variables.
-VARIABLES = {"$__rate_interval": "1m", "$model": ".*"}
+VARIABLES = {"$__rate_interval": "1m", **dict.fromkeys(("$model", "$job", "$namespace", "$instance"), ".*")}
 
 
 def expressions(folder: Path = HERE / "grafana" / "dashboards") -> Iterator[tuple[str, str]]:

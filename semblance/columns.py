@@ -34,7 +34,7 @@ Column = npt.NDArray[Any]
 class Source:
     """Where a model is, and which one."""
 
-    root: str  # the models folder
+    root: str  # the models folder that it is in
     folder: str  # of the release
     id: str
     version: int | None
@@ -195,7 +195,7 @@ class Folder:
 
     def _source(self, model: ModelInfo) -> Source:
         release = self._listed[model.name].release
-        root, folder = (str(Path(path).absolute()) for path in (self._settings.models_dir, release.folder))
+        root, folder = (str(Path(path).absolute()) for path in (release.root, release.folder))
         return Source(root, folder, release.id, release.version, model.fingerprint)
 
 

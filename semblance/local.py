@@ -1,6 +1,7 @@
 """httpx transports that run the service in this process: the same application and answers, without a socket."""
 
 import asyncio
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -51,9 +52,10 @@ def local_settings(models_dir: str | Path | None = None) -> Any:
     changed = {name: f.get_default() for name, f in Settings.model_fields.items() if name.startswith(_GUARDS)}
     changed |= _NO_LIMITS
     if models_dir is not None:
-        changed["models_dir"] = Path(models_dir)
+        changed["models_dir"] = tuple(map(Path, str(models_dir).split(os.pathsep)))
     settings = starting(Settings.from_environment).model_copy(update=changed)
-    _check_folder(settings.models_dir)
+    for folder in settings.models_dir:
+        _check_folder(folder)
     return settings
 
 

@@ -53,7 +53,8 @@ def listed(settings: Settings) -> dict[str, Listed]:
         raise ModelError(problem.reason)
     releases = dict.fromkeys(names_of(contents, settings).values())
     if not releases:
-        raise ModelError(f"SEMBLANCE_MODELS_DIR: {settings.models_dir.absolute()} holds no model")
+        where = ", ".join(str(root.absolute()) for root in settings.models_dir)
+        raise ModelError(f"SEMBLANCE_MODELS_DIR: {where} holds no model")
     return {each.name: Listed(each, Manifest.load(each.folder), contents.versions(each.id)) for each in releases}
 
 

@@ -26,7 +26,7 @@ ServiceError
     │   └── InferenceFailed  500  inference_failed
     ├── ModelUnavailable     503  model_unavailable
     ├── TookTooLong          503  timeout
-    └── HttpError            as the framework says (404 not_found, 405 method_not_allowed)
+    └── HttpError            as the framework says (404 not_found, 405 method_not_allowed), and 501
 
 The body is `{"error": {"code", "message", "field", "limit", "request_id"}}`. `field` is a path such as `pairs.3.a`,
 `limit` the number that was exceeded; null if they do not apply.
@@ -35,6 +35,8 @@ The body is `{"error": {"code", "message", "field", "limit", "request_id"}}`. `f
 import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+
+from service.names import COMMON_NAMES
 
 _LONGEST_ECHO = 100  # characters of a client's text that are quoted
 _SURE = 0.9  # of what should end in time, that surely does: what an item takes is known to a tenth
@@ -118,7 +120,10 @@ class UnknownModel(RequestError):
 
     def __init__(self, name: str, task: str, able: Sequence[str], field: str = "model", more: str = "") -> None:
         near = get_close_matches(name[:_LONGEST_ECHO], able, _FEW, 0.0)
-        super().__init__(f"no model {quote(name)}; the closest for {task}: {some(near, len(able))}{more}", field=field)
+        message = f"no model {quote(name)}; the closest for {task}: {some(near, len(able))}{more}"
+        if name in COMMON_NAMES:
+            message += "; with SEMBLANCE_COMMON_NAMES=true the default answers to this name (docs/dialects.md)"
+        super().__init__(message, field=field)
 
 
 class UnknownVersion(UnknownModel):
@@ -276,7 +281,7 @@ class TookTooLong(RequestError):
 
 
 class HttpError(RequestError):
-    """An error of the framework, such as 404 or 405."""
+    """An error of the framework, such as 404 or 405, or a request of another service that has no answer here (501)."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)

@@ -1,6 +1,8 @@
 """Parsers of environment variables: counts, lists of NAME=VALUE, versions, keys; and what is said of wrong ones."""
 
+import os
 import re
+from pathlib import Path
 from typing import Literal
 
 from pydantic import PlainValidator, ValidationError
@@ -21,6 +23,20 @@ def number_or_auto(most: int) -> PlainValidator:
         if str(value).isdecimal() and 1 <= int(str(value)) <= most:
             return int(str(value))
         raise ValueError(f"expected a whole number from 1 to {most}, or auto")
+
+    return PlainValidator(read)
+
+
+def folders() -> PlainValidator:
+    """Accepts a path, or several with the system's separator between them."""
+
+    def read(value: object) -> tuple[Path, ...]:
+        if isinstance(value, tuple):
+            return value
+        found = tuple(Path(part) for part in str(value).split(os.pathsep) if part)
+        if not found:
+            raise ValueError("expected a folder")
+        return found
 
     return PlainValidator(read)
 

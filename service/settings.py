@@ -68,9 +68,10 @@ class Settings(BaseSettings):
     )
 
     # what to serve
-    models_dir: Path = Field(
+    models_dir: Annotated[tuple[Path, ...], NoDecode, parsing.folders()] = Field(
         default_factory=usual_models,
-        description="folder of models, each proven before it answers (docs/models.md); `models`, else a wheel's own",
+        description="folders of models, each proven before it answers (docs/models.md), with a colon between them; "
+        "`models`, else a wheel's own, and `own-models` where it is there",
     )
     models: Annotated[tuple[ModelId, ...], NoDecode] = Field(
         default=(), description="serve only these: ID,ID; all without it"
@@ -110,6 +111,11 @@ class Settings(BaseSettings):
     )
     model_aliases: Annotated[dict[str, str], NoDecode] = Field(
         default={}, description="names that other services' clients send: NAME=MODEL,NAME=MODEL (docs/dialects.md)"
+    )
+    common_names: bool = Field(
+        default=False,
+        description="whether the default models answer to names that other services' clients send, such as "
+        "text-embedding-3-small (docs/dialects.md)",
     )
 
     # how to run it
@@ -187,7 +193,7 @@ class Settings(BaseSettings):
     )
     max_pairs: int = Field(default=256, ge=1, description="of one request; texts times labels, and claims, count too")
     max_candidates: int = Field(default=10_000, ge=1, description="of one request to /rank")
-    max_sentences: int = Field(default=256, ge=1, description="of one request to /embed or /classify")
+    max_sentences: int = Field(default=2048, ge=1, description="of one request to /embed or /classify")
     max_text_chars: int = Field(default=100_000, ge=1, description="of one text, before a model's own limit in tokens")
     max_explained_tokens: int = Field(
         default=128, ge=1, description="tokens of each sentence of /explain: it scores the pair again without each"

@@ -155,7 +155,7 @@ def test_a_model_that_did_not_come_along_is_said_to_be_elsewhere(installed: Inst
 def test_models_in_the_folder_come_before_those_of_the_wheel(installed: Installed) -> None:
     """A folder called models with something else in it does not."""
     here = installed.folder / "models"
-    code = "from service.settings import Settings; print(Settings().models_dir)"
+    code = "from service.settings import Settings; print(*Settings().models_dir)"
     (here / "of-another-kind").mkdir(parents=True)
     assert installed.run("python", "-c", code).stdout.strip().endswith("service/published")
     copy_models(["avg-sick"], ROOT / "models", here)

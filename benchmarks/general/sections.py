@@ -28,7 +28,7 @@ from training.corpora.readers import labelled_pairs, nli
 from training.corpora.tasks import CALIBRATION_PAIRS, measured
 from training.publishing.runtime import PublishedModel
 
-FIRST_STAGES = ("avg-paraphrase", "minilm")
+FIRST_STAGES = ("avg-paraphrase", "minilm-small", "minilm")
 TOPS = (5, 15)
 BASELINE = "overlap of words"
 TRAINED = " (trained on it)"

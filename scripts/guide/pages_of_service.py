@@ -21,7 +21,7 @@ _LONGEST_ANSWER = 2500  # characters
 def pages(models: Path) -> dict[str, str]:
     """The pages by name, from a service of the default models and one with labels of its own."""
     chosen = dict.fromkeys((*(names[0] for names in USUAL.values()), "minilm", "sentiment"))
-    settings = Settings(models_dir=models, models=tuple(chosen))
+    settings = Settings(models_dir=(models,), models=tuple(chosen))
     with TestClient(create_app(settings)) as client:
         api = client.get("/openapi.json").json()
         routes = routes_page(api, client)

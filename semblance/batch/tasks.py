@@ -176,10 +176,6 @@ class Embed(Task):
 
     adds: Mapping[str, Kind] = {"embedding": "vector", "truncated": "flag"}
 
-    def __init__(self, options: Options, models: Models) -> None:
-        super().__init__(options, models)
-        self.rows_at_once = self.limits.max_sentences
-
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str]]) -> list[Row]:
         """See `Task`."""
         answer = await client.embed([sentence for (sentence,) in items], model=self.model.name)

@@ -64,7 +64,9 @@ class Answering:
             if exchange.timings is not None:
                 self._service.pool.ended(exchange.timings, answered=reply is not None)
         exchange.model = reply.model
-        body = reply.content if isinstance(reply.content, bytes) else orjson.dumps(reply.content)
+        body = reply.content
+        if not isinstance(body, bytes):
+            body = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
         headers = [(b"content-type", reply.media), (b"content-length", b"%d" % len(body)), *reply.headers]
         _, has_versions, version = reply.model.partition(AT)
         if has_versions:
@@ -113,6 +115,7 @@ class Route(APIRoute):
             answering,
             methods=[first.method],
             name=first.name,
+            include_in_schema=first.described,
             summary=" / ".join(each.summary for each in operations),
             tags=list(dict.fromkeys(each.family.name for each in operations)),
             response_model=None,  # `Table.describe` adds the types
@@ -171,6 +174,7 @@ class Table:
         for operation in operations:
             shared.setdefault((operation.path, operation.method), []).append(operation)
         self.routes = [Route(each, service, examples, around) for each in shared.values()]
+        self.described = [route for route in self.routes if route.include_in_schema]
         self._prefixes, self._otherwise = prefixes, otherwise
         self._by_path: dict[str, list[Route]] = {}
         for route in self.routes:
@@ -185,12 +189,12 @@ class Table:
 
         FastAPI would make a validator of each, for each status of each route, before the first request is answered.
         """
-        types = dict.fromkeys(each for route in self.routes for each in route.answers.values())
+        types = dict.fromkeys(each for route in self.described for each in route.answers.values())
         adapters: list[tuple[Any, Literal["serialization"], TypeAdapter[Any]]] = [
             (each, "serialization", TypeAdapter(each)) for each in types
         ]
         found, definitions = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
-        for route in self.routes:
+        for route in self.described:
             responses = document["paths"][route.path][route.method.lower()]["responses"]
             for status, answer in route.answers.items():
                 content = responses[str(status)].setdefault("content", {}).setdefault("application/json", {})

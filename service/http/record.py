@@ -158,7 +158,7 @@ class Errors:
 def _as_request_error(error: Exception) -> RequestError:
     """What an exception is to the caller; the log has the details of our mistakes."""
     if isinstance(error, RequestError):
-        if error.status >= 500:
+        if error.status >= 500 and not isinstance(error, HttpError):
             log.error(error.message, exc_info=error.__cause__, extra=fields(code=error.code))
         return error
     if isinstance(error, HTTPException):  # the framework's own answers: 404, 405

@@ -78,7 +78,7 @@ class Opener:
             ContractError: a file is not what the manifest says.
             ModelError: a path leads out of the models folder, or the manifest has another id.
         """
-        folder, root = release.folder, self._settings.models_dir
+        folder, root = release.folder, release.root
         confine(root, folder / MANIFEST_NAME)
         manifest = Manifest.load(folder)
         if manifest.id != release.id:
@@ -172,10 +172,13 @@ class Opener:
         """An error of a model, without the path of the models folder; an unexpected one is also logged."""
         if isinstance(error, Exception) and not isinstance(error, ContractError | ServiceError):
             log.error("a model could not be opened", exc_info=error)
-        root, reason = self._settings.models_dir, str(error)
-        for way in sorted({str(root), str(root.absolute()), str(root.resolve())}, key=len, reverse=True):
+        roots, reason = self._settings.models_dir, str(error)
+        ways = {str(way) for root in roots for way in (root, root.absolute(), root.resolve())}
+        for way in sorted(ways, key=len, reverse=True):
             reason = reason.replace(f"{way}{os.sep}", "")
-        return reason.replace(str(root.absolute()), "the models folder") or type(error).__name__
+        for root in roots:
+            reason = reason.replace(str(root.absolute()), "the models folder")
+        return reason or type(error).__name__
 
     def close(self) -> None:
         """Open nothing more."""

@@ -72,8 +72,8 @@ class Reloader:
             ModelError: no folder or no models, a setting that no model meets, or a broken model that is named in the
                 settings or is a usual default.
         """
-        root, refusals = self._settings.models_dir, dict[str, Refusal]()
-        contents = look(root, self._settings.models)
+        roots, refusals = self._settings.models_dir, dict[str, Refusal]()
+        contents = look(roots, self._settings.models)
         wanted = names_of(contents, self._settings)
         broken = [(name, problem.reason) for name, problem in contents.problems.items()]
         for name, problem in contents.problems.items():
@@ -92,7 +92,8 @@ class Reloader:
             if not models or name in must or ALL in self._settings.preload:
                 raise ModelError(reason)
         if not models:
-            raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()} holds no model (a folder with {MANIFEST_NAME})")
+            where = ", ".join(str(root.absolute()) for root in roots)
+            raise ModelError(f"SEMBLANCE_MODELS_DIR: {where} holds no model (a folder with {MANIFEST_NAME})")
         names = {name: models[release] for name, release in wanted.items() if release in models}
         for _, problem_of_setting in unmet(self._required, names):
             raise ModelError(problem_of_setting)
@@ -233,8 +234,8 @@ class Reloader:
 
     def _by_id(self, contents: Contents) -> dict[str, Problem]:
         """Problems of folders, by the id of the model that was opened from each, or else by the folder's name."""
-        root = self._settings.models_dir
-        owners = {m.release.folder.relative_to(root).parts[0]: m.release.id for m in self._registry.values()}
+        releases = [model.release for model in self._registry.values()]
+        owners = {each.folder.relative_to(each.root).parts[0]: each.id for each in releases}
         return {owners.get(folder, folder): problem for folder, problem in contents.problems.items()}
 
     def _refused_folder(self, name: str, problem: Problem, patient: bool) -> Refusal:

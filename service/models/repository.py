@@ -4,7 +4,7 @@ A model's folder has the model's files, or a folder for each of its versions (do
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +30,11 @@ class Release(NamedTuple):
         """The id, or ID@VERSION."""
         return self.id if self.version is None else f"{self.id}{AT}{self.version}"
 
+    @property
+    def root(self) -> Path:
+        """The models folder that it is in."""
+        return self.folder.parent if self.version is None else self.folder.parent.parent
+
 
 class Problem(NamedTuple):
     """Why a folder cannot be served."""
@@ -41,7 +46,7 @@ class Problem(NamedTuple):
 
 @dataclass
 class Contents:
-    """The content of the models folder."""
+    """The content of the models folders."""
 
     releases: dict[str, dict[int | None, Release]] = field(default_factory=dict)  # by id, then by version
     problems: dict[str, Problem] = field(default_factory=dict)  # by the name of the folder
@@ -51,23 +56,24 @@ class Contents:
         return tuple(sorted(version for version in self.releases.get(name, ()) if version is not None))
 
 
-def look(root: Path, only: Collection[str] = ()) -> Contents:
-    """List the models folder, without hidden folders and that of shared files.
+def look(roots: Iterable[Path], only: Collection[str] = ()) -> Contents:
+    """List the models folders, without hidden folders and those of shared files.
 
     Args:
-        root: the models folder.
+        roots: the models folders; of two models with one id the first is listed, the other a problem.
         only: ids, or names of folders that cannot be read, to list; all if empty.
 
     Raises:
-        ModelError: the folder is missing or cannot be read.
+        ModelError: a folder is missing or cannot be read.
     """
     contents = Contents()
-    try:
-        for folder in _folders(root):
-            if folder.name != SHARED_NAME:
-                _add(contents, root, folder)
-    except OSError as error:
-        raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()}: {error.strerror or error}") from error
+    for root in roots:
+        try:
+            for folder in _folders(root):
+                if folder.name != SHARED_NAME:
+                    _add(contents, root, folder)
+        except OSError as error:
+            raise ModelError(f"SEMBLANCE_MODELS_DIR: {root.absolute()}: {error.strerror or error}") from error
     if only:
         contents.releases = {name: releases for name, releases in contents.releases.items() if name in only}
         contents.problems = {name: problem for name, problem in contents.problems.items() if name in only}

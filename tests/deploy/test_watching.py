@@ -38,7 +38,7 @@ DASHBOARDS = {path.name: json.loads(path.read_text()) for path in sorted(DEPLOY.
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 PROMETHEUS = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
 SOURCES = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"]
-OF_EACH_TARGET = {"job", "instance"}
+OF_EACH_TARGET = {"job", "instance", "namespace"}  # the last where Kubernetes is
 
 
 def _exported() -> dict[str, set[str]]:
@@ -87,7 +87,8 @@ def unknown_in(expression: str) -> list[str]:
     unknown = []
     for selector in selectors(expression):
         if selector.name in RECORDS:
-            labels = set(re.findall(r"\b(\w+)\b", RECORDS[selector.name]))
+            record = RECORDS[selector.name]
+            labels = set(re.findall(r"\b(\w+)\b", record)) | (set() if " by (" in record else OF_EACH_TARGET)
         elif selector.name in EXPORTED:
             labels = EXPORTED[selector.name]
         else:
@@ -143,7 +144,10 @@ def test_an_alert_says_whom_it_wakes_and_what_to_do(name: str) -> None:
     alert = ALERTS[name]
     assert alert["labels"]["severity"] in {"page", "ticket", "info"}
     assert alert["annotations"]["summary"]
-    page, anchor = alert["annotations"]["runbook_url"].split("#")
+    url, anchor = alert["annotations"]["runbook_url"].split("#")
+    assert urlsplit(url).scheme == "http"
+    assert urlsplit(url).path == "/guide/operating.html"  # where the service shows the documentation
+    page = "docs/operating.md"
     text = (ROOT / page).read_text()
     assert anchor == name.lower()
     runbook = text.partition(f"\n### {name}\n")[2].partition("\n#")[0].strip()
@@ -168,6 +172,21 @@ def test_an_alert_is_tested_firing_and_quiet(name: str) -> None:
             given = {s.name for series in test["input_series"] for s in selectors(series["series"])}
             assert given & asked, test["name"]
             assert given <= set(EXPORTED), test["name"]
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_a_dashboard_can_be_narrowed_to_a_job_a_namespace_and_an_instance(name: str) -> None:
+    variables = [each["name"] for each in DASHBOARDS[name]["templating"]["list"]]
+    assert variables[:3] == ["job", "namespace", "instance"]
+    for panel in DASHBOARDS[name]["panels"]:
+        for target in panel.get("targets", []):
+            plain = re.sub(r"\$__rate_interval", "1m", target["expr"])
+            for selector in selectors(plain):
+                found = {matcher.name: matcher.value for matcher in selector.matchers.matchers}
+                assert found["job"] == "$job", plain
+                assert found["namespace"] == "$namespace", plain
+                if not selector.name.startswith(("job:", "job_route:", "model:")):
+                    assert found["instance"] == "$instance", plain
 
 
 def test_dashboards_use_the_data_source_of_the_file() -> None:
@@ -247,12 +266,14 @@ def prometheus() -> Iterator[str]:
 
 def test_a_panel_without_data_is_told(prometheus: str) -> None:
     assert "all with data" in watched.panels(prometheus, "0")
-    _Prometheus.results = {"semblance_ready": [], "sum(semblance_worker_processes)": [{"value": [0, "NaN"]}]}
+    everywhere = '{job=~".*", namespace=~".*", instance=~".*"}'
+    ready, workers = f"semblance_ready{everywhere}", f"sum(semblance_worker_processes{everywhere})"
+    _Prometheus.results = {ready: [], workers: [{"value": [0, "NaN"]}]}
     with pytest.raises(watched.WrongAnswer) as told:
         watched.panels(prometheus, "0")
     assert sorted(str(told.value).splitlines()) == [
-        "On call: Ready: no data: semblance_ready",
-        "On call: Workers replaced in 15 minutes: 1 series without a number: sum(semblance_worker_processes)",
+        f"On call: Ready: no data: {ready}",
+        f"On call: Workers replaced in 15 minutes: 1 series without a number: {workers}",
     ]
 
 
@@ -260,7 +281,7 @@ def test_the_receiver_keeps_what_it_is_sent(tmp_path: Path) -> None:
     port, file = free_port(), tmp_path / "alerts"
     threading.Thread(target=watched.receiver, args=(str(port), str(file)), daemon=True).start()
     watched.soon(file.exists, True, "the receiver")
-    annotations = {"summary": "a is down", "runbook_url": "docs/operating.md#a"}
+    annotations = {"summary": "a is down", "runbook_url": "http://127.0.0.1:8000/guide/operating.html#a"}
     alert = {"status": "resolved", "labels": {"alertname": "A"}, "annotations": annotations}
 
     def post() -> None:

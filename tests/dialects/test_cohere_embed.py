@@ -32,6 +32,47 @@ async def test_the_embeddings_are_ours_divided_by_their_lengths(serve: Serve) ->
     assert second["meta"]["billed_units"] == {"input_tokens": 5}
 
 
+async def test_int8_points_where_the_embedding_points_and_fewer_dimensions_are_the_first(serve: Serve) -> None:
+    async with serve() as client:
+        whole = (await client.post("/v2/embed", json={"texts": TEXTS})).json()["embeddings"]["float"]
+        asked = {"texts": TEXTS, "embedding_types": ["int8", "float"], "output_dimension": 3}
+        found = (await client.post("/v2/embed", json=asked)).json()["embeddings"]
+    first = np.array(whole)[:, :3]
+    expected = first / np.linalg.norm(first, axis=1, keepdims=True)
+    np.testing.assert_allclose(found["float"], expected, atol=1e-6)
+    small = np.array(found["int8"])
+    assert np.issubdtype(small.dtype, np.integer)
+    assert (np.abs(small).max(axis=1) == 127).all()
+    np.testing.assert_allclose(small / np.linalg.norm(small, axis=1, keepdims=True), expected, atol=0.01)
+
+
+async def test_embeddings_that_are_not_compared_by_their_cosine_are_not_cut(serve: Serve) -> None:
+    async with serve() as client:
+        response = await client.post("/v2/embed", json={"texts": TEXTS, "output_dimension": 3, "model": "avg-sick"})
+    assert response.status_code == 400
+    assert "avg-sick are not" in response.json()["message"]
+
+
+async def test_tokens_are_those_that_the_model_reads(serve: Serve) -> None:
+    async with serve() as client:
+        found = (await client.post("/v1/tokenize", json={"text": "a dog sleeps", "model": "avg-sick"})).json()
+        (tei,) = (await client.post("/tokenize", json={"inputs": "a dog sleeps", "model": "avg-sick"})).json()
+        refused = await client.post("/v1/tokenize", json={"text": " "})
+    assert found["token_strings"] == ["a", "dog", "sleeps"]
+    assert [(token["id"], token["text"]) for token in tei] == list(
+        zip(found["tokens"], found["token_strings"], strict=True)
+    )
+    assert refused.status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/v1/classify", "/v1/detokenize"])
+async def test_what_is_not_offered_says_so(serve: Serve, path: str) -> None:
+    async with serve() as client:
+        response = await client.post(path, json={"inputs": ["x"]})
+    assert response.status_code == 501
+    assert set(response.json()) == {"id", "message"}
+
+
 async def test_long_texts_are_cut_or_refused_as_truncate_says(serve: Serve) -> None:
     body = {"texts": ["a man", "dog " * (fakes.MAX_TOKENS + 1)]}
     async with serve() as client:
@@ -51,10 +92,10 @@ async def test_long_texts_are_cut_or_refused_as_truncate_says(serve: Serve) -> N
         ({}, "texts: expected at least one text"),
         ({"texts": []}, "texts"),
         ({"texts": ["x", " "]}, "texts.1: the text has no visible character"),
-        ({"texts": ["x"] * 257}, "257 texts, the limit is 256 (SEMBLANCE_MAX_SENTENCES)"),
-        ({"texts": ["x"], "embedding_types": ["int8"]}, "embedding_types.0"),
+        ({"texts": ["x"] * 2049}, "2049 texts, the limit is 2048 (SEMBLANCE_MAX_SENTENCES)"),
+        ({"texts": ["x"], "embedding_types": ["binary"]}, "embedding_types.0"),
         ({"texts": ["x"], "input_type": "image"}, "input_type: images are not supported"),
-        ({"texts": ["x"], "output_dimension": 3}, "has 8 dimensions, and no others"),
+        ({"texts": ["x"], "output_dimension": 9}, "has 8 dimensions"),
         ({"texts": ["x"], "model": "pair-sick"}, "pair-sick has no embedding"),
         ({"images": ["data:image/png;base64,AA"]}, "texts: expected at least one text"),
     ],

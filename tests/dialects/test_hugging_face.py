@@ -135,3 +135,21 @@ def test_labels_need_a_model_that_has_some(tmp_path: Path) -> None:
         response = httpx.post(found.url, json={"inputs": TEXT, "parameters": {}})
     assert (response.status_code, response.json()["error_type"]) == (422, "Validation")
     assert "no model here has labels of its own" in response.json()["error"]
+
+
+def test_tei_predicts_single_texts_with_a_models_own_labels(server: Server) -> None:
+    expected = own(server)
+    one = answer(server, "/predict", {"inputs": TEXT})
+    assert {each["label"]: each["score"] for each in one} == pytest.approx(expected)  # type: ignore[attr-defined]
+    assert answer(server, "/predict", {"inputs": [TEXT]}) == one
+    assert answer(server, "/predict", {"inputs": [[TEXT], [TEXT]]}) == [one, one]
+    mixed = httpx.post(server.url + "/predict", json={"inputs": [[TEXT], [TEXT, TEXT]]})
+    long = httpx.post(server.url + "/predict", json={"inputs": "dog " * 14, "truncate": False})
+    assert (mixed.status_code, long.status_code) == (422, 422)
+
+
+def test_infinity_labels_single_texts(server: Server) -> None:
+    found = answer(server, "/classify", {"input": [TEXT, TEXT], "model": "sentiment"})
+    assert (found["object"], found["model"]) == ("classify", "sentiment")  # type: ignore[index]
+    assert found["data"] == answer(server, "/predict", {"inputs": [[TEXT], [TEXT]]})  # type: ignore[index]
+    assert found["usage"]["total_tokens"] == 2 * len(TEXT.split())  # type: ignore[index]

@@ -146,7 +146,7 @@ BYTES = {"name": "text", "datatype": "BYTES", "shape": [1], "parameters": {"bina
         ([tensor("text", ["x"], shape=[2])], b"", "inputs.0.data: 1 texts in data, and 2 by the shape"),
         ([tensor("text", ["x"] * 4, shape=[2, 2])], b"", "input text has the shape [2, 2]: expected one dimension"),
         ([tensor("text", ["x"], shape=[0])], b"", "inputs.0.shape.0"),
-        ([tensor("text", ["x"], shape=[10**30])], b"", "the limit is 256 (SEMBLANCE_MAX_SENTENCES)"),
+        ([tensor("text", ["x"], shape=[10**30])], b"", "the limit is 2048 (SEMBLANCE_MAX_SENTENCES)"),
         ([tensor("text", [1])], b"", "inputs.0.data: expected a list of texts"),
         ([tensor("text", [" "])], b"", "text.0: the text has no visible character"),
         ([tensor("text", ["x"], data=None)], b"", "inputs.0.data"),

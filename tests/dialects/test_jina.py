@@ -1,4 +1,4 @@
-"""vLLM's `/score`; its reranking is in test_reranking.py."""
+"""vLLM's `/score` and `/pooling`; its reranking is in test_reranking.py."""
 
 import httpx
 import pytest
@@ -82,3 +82,14 @@ def test_what_does_not_fit_is_told(limited: httpx.Client, body, status, param, w
     assert set(found) == {"error", "message", "detail"}
     assert found["error"]["param"] == param
     assert words in found["message"] == found["detail"] == found["error"]["message"]
+
+
+async def test_pooling_and_infinitys_embeddings_are_openais(serve: Serve) -> None:
+    async with serve() as client:
+        for body in ({"input": A}, {"input": A[0], "encoding_format": "base64", "dimensions": 3}):
+            expected = [each["embedding"] for each in (await client.post("/v1/embeddings", json=body)).json()["data"]]
+            pooled = (await client.post("/pooling", json=body)).json()
+            infinity = (await client.post("/embeddings", json=body)).json()
+            assert [each["data"] for each in pooled["data"]] == expected
+            assert {each["object"] for each in pooled["data"]} == {"pooling"}
+            assert [each["embedding"] for each in infinity["data"]] == expected

@@ -7,6 +7,7 @@ from tests.imports import circle_in, graph_of, upward_in
 # From the bottom up. A module belongs to the longest name that it starts with.
 ORDER = (
     "version",
+    "names",
     "errors",  # raised by every folder
     "schemas",  # types of requests and answers; no code, so that scoring/ and models/ can fill an answer in directly
     "parsing",

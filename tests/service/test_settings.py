@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,7 @@ NO_ORIGIN = "SEMBLANCE_CORS_ORIGINS: expected https://host or https://host:port,
 def test_the_defaults_serve_the_published_models_on_loopback() -> None:
     settings = Settings.from_environment()
     assert (settings.host, settings.port) == ("127.0.0.1", 8000)
-    assert settings.models_dir == Path("models")
+    assert settings.models_dir == (Path("models"),)
     # The service chooses by what is there.
     assert settings.default_similarity is settings.default_rank is settings.default_entailment is None
     assert settings.redis_url is None
@@ -233,3 +234,22 @@ def test_versions_in_the_environment(monkeypatch, name: str, value: str, expecte
             Settings.from_environment()
     else:
         assert getattr(Settings.from_environment(), name) == expected
+
+
+def test_several_folders_of_models_have_the_systems_separator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_MODELS_DIR", f"a{os.pathsep}b/c")
+    assert Settings.from_environment().models_dir == (Path("a"), Path("b/c"))
+    monkeypatch.setenv("SEMBLANCE_MODELS_DIR", os.pathsep)
+    with pytest.raises(SettingsError, match="SEMBLANCE_MODELS_DIR: expected a folder"):
+        Settings.from_environment()
+
+
+def test_models_of_ones_own_are_served_beside_the_published_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own-models").mkdir()
+    assert Settings.from_environment().models_dir == (Path("models"),)  # there is no model in it
+    (tmp_path / "own-models/mine").mkdir()
+    (tmp_path / "own-models/mine/manifest.json").touch()
+    assert Settings.from_environment().models_dir == (Path("models"), Path("own-models"))

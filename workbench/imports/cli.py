@@ -15,7 +15,7 @@ from workbench.imports.transformer import Head
 def import_model(
     folder: Annotated[Path, typer.Argument(help="of transformers, sentence-transformers or model2vec")],
     model_id: Annotated[str, typer.Option("--id", help="id of the model")],
-    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+    models: Annotated[Path, typer.Option(help="where the new model goes")] = Path("own-models"),
     version: Annotated[
         int | None, typer.Option(min=1, max=999_999_999, help="write models/ID/VERSION/: docs/models.md")
     ] = None,

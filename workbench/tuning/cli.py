@@ -16,7 +16,9 @@ def tune_model(
         "avg-paraphrase"
     ),
     model_id: Annotated[str, typer.Option("--id", help="id of the new model")] = ...,  # type: ignore[assignment]
-    models: Annotated[Path, typer.Option(help="where model folders live, the new one too")] = Path("models"),
+    models: Annotated[Path, typer.Option(help="where the new model goes; starts are also in models/")] = (
+        Path("own-models")
+    ),
     runs: Annotated[Path, typer.Option(help="where the run is kept, which resumes when killed")] = Path("runs"),
     column: Annotated[
         list[str] | None, typer.Option(help="three times: the two texts and the score or label [default: as found]")
@@ -39,7 +41,7 @@ def tune_model(
     ] = None,
 ) -> None:
     """Tune a published model on labelled pairs of your own (docs/tune.md); a killed run resumes with the same end."""
-    from workbench.tuning.tune import Wish, tune
+    from workbench.tuning.tune import TRAPS, Wish, tune
 
     done = tune(
         Wish(
@@ -71,6 +73,11 @@ def tune_model(
         lines.append("no epoch was better than the start on the pairs to choose on: only the calibration is new")
     if done.cut:
         lines.append(f"{done.cut:,} texts are longer than the model reads, and were cut")
+    if done.caught is not None:
+        lines.append(
+            f"of {len(TRAPS)} pairs that one word sets apart (raise or lower, a negation, a number, who does what) "
+            f"{done.caught} score .5 and more: only such pairs in your file could teach them (docs/tune.md)"
+        )
     lines.append(f"published {done.folder}")
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)

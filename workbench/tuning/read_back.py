@@ -6,7 +6,7 @@ weight. The result must give the model's golden answers.
 """
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -81,13 +81,17 @@ class Start:
     storage: Storage  # of its words
 
 
-def look_for(models: Path, option: str, name: str) -> None:
-    """Whether a published model is there; raises TuneRefused, which names those that are."""
-    if not (models / name / MANIFEST_NAME).is_file():
-        ids = sorted(path.parent.relative_to(models).as_posix() for path in models.glob(f"**/{MANIFEST_NAME}"))
-        raise TuneRefused(
-            f"{option} {name}: there is no such model in {models} (--models); there: {', '.join(ids) or 'none'}"
-        )
+def look_for(folders: Iterable[Path], option: str, name: str) -> Path:
+    """The folder of a model, in the first of these folders that has it; raises TuneRefused, which names those there."""
+    ids: list[str] = []
+    for models in dict.fromkeys(folders):
+        if (models / name / MANIFEST_NAME).is_file():
+            return models / name
+        ids += sorted(path.parent.relative_to(models).as_posix() for path in models.glob(f"**/{MANIFEST_NAME}"))
+    where = " or ".join(map(str, dict.fromkeys(folders)))
+    raise TuneRefused(
+        f"{option} {name}: there is no such model in {where} (--models); there: {', '.join(ids) or 'none'}"
+    )
 
 
 def read_start(folder: Path) -> Start:

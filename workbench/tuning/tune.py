@@ -33,8 +33,16 @@ from workbench.tuning.write import golden_texts, write_tuned
 
 logger = logging.getLogger(__name__)
 
+PUBLISHED = Path("models")
 SETTINGS, REFUSED, RATED = "tune.json", "refused.jsonl", "teacher.npz"
 ROUNDING = 1e-6  # a figure that is lower by no more is not worse
+# Pairs that one word, or its place, sets apart: what a file without such pairs cannot teach.
+TRAPS = (
+    ("How do I raise the temperature?", "How do I lower the temperature?"),
+    ("The shop is open on Sundays.", "The shop is not open on Sundays."),
+    ("The ticket costs 20 euros.", "The ticket costs 50 euros."),
+    ("The dog chased the cat.", "The cat chased the dog."),
+)
 _CLOSE = 10 * TOLERANCE  # of a golden raw score: sums in another order, and scales of ratings above 1
 
 
@@ -44,7 +52,7 @@ class Wish:
 
     start: str  # id of a published model, or ID/VERSION
     model_id: str
-    models: Path
+    models: Path  # where the new one goes; models to start from are looked for here, and in `models`
     runs: Path
     pairs: Path | None = None
     texts: Path | None = None  # unlabelled, one a line
@@ -56,6 +64,10 @@ class Wish:
     rate: float | None = None
     even_if_worse: bool = False
     version: int | None = None
+
+    def folder_of(self, option: str, name: str) -> Path:
+        """The folder of a model to start from; raises TuneRefused where there is none."""
+        return look_for((self.models, PUBLISHED), option, name)
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,7 @@ class Tuned:
     main: str  # the figure that decides
     after: Mapping[str, float]
     before: Mapping[str, float]
+    caught: int | None  # of TRAPS, how many it gives .5 of its scale and more; None: it does not score pairs
 
 
 def tune(wish: Wish) -> Tuned:
@@ -83,11 +96,11 @@ def tune(wish: Wish) -> Tuned:
         ManifestError, ArtifactError, ParityError: of the model folders.
     """
     target = _target(wish)
-    look_for(wish.models, "--from", wish.start)
+    origin = wish.folder_of("--from", wish.start)
     if wish.texts is not None:
-        look_for(wish.models, "--teacher", wish.teacher)
+        wish.folder_of("--teacher", wish.teacher)
     folder = wish.runs / f"tune-{wish.model_id}" / f"seed-{wish.seed}"
-    start = read_start(wish.models / wish.start)
+    start = read_start(origin)
     material = _material(wish, start, folder)
     plan = plan_for(start, len(material.parts.train), wish.epochs, wish.rate)
     _record(folder, _settings(wish, start, material, plan))
@@ -105,10 +118,10 @@ def tune(wish: Wish) -> Tuned:
         batch_size=plan.schedule.batch_size,
         seed=wish.seed,
     )
-    _agrees(wish.models / wish.start, start, objective)
+    _agrees(origin, start, objective)
     result = train(objective, plan.optimiser, plan.schedule, folder, seed=wish.seed)
     held_out = material.part("held_out")
-    before = _baseline(wish.models / wish.start, start, material.kind, held_out)
+    before = _baseline(origin, start, material.kind, held_out)
     with tempfile.TemporaryDirectory(prefix="tune-") as temporary:
         draft = Path(temporary) / wish.model_id
         draft.mkdir()
@@ -117,12 +130,16 @@ def tune(wish: Wish) -> Tuned:
             objective,
             material.scale,
             draft,
-            tokenizer=start.manifest.path_of(wish.models / wish.start, start.manifest.tokenizer),
+            tokenizer=start.manifest.path_of(origin, start.manifest.tokenizer),
             title=f"{start.manifest.title}; tuned on {material.name}",
             training_data=_training_data(wish, start, material),
             provenance=_provenance(wish, start, material, plan),
         )
-        after = _figures_of(PublishedModel(draft, manifest), material.kind, held_out)
+        tuned = PublishedModel(draft, manifest)
+        after = _figures_of(tuned, material.kind, held_out)
+        caught = None
+        if material.kind != "entailment":
+            caught = int((tuned.similarity([a for a, _ in TRAPS], [b for _, b in TRAPS]).score >= 0.5).sum())
         main = MAIN[material.kind]
         worse = main in before and after[main] < before[main] - ROUNDING
         if worse and not wish.even_if_worse:
@@ -135,7 +152,7 @@ def tune(wish: Wish) -> Tuned:
         finish(draft, manifest, measured, golden_texts(start, objective.model), wish.models, target)
     limit = start.manifest.limits.max_tokens
     cut = sum(start.tokenizer.encode(text, limit).truncated for p in material.pairs for text in (p.a, p.b))
-    return Tuned(target, material, refused, cut, result, main, after, before)
+    return Tuned(target, material, refused, cut, result, main, after, before, caught)
 
 
 def _target(wish: Wish) -> Path:
@@ -158,7 +175,7 @@ def _material(wish: Wish, start: Start, folder: Path) -> Material:
     if wish.pairs is not None:
         return from_pairs(wish.pairs, read_own(wish.pairs, wish.columns, scale=wish.scale), start.tokenizer, wish.seed)
     assert wish.texts is not None
-    teacher = wish.models / wish.teacher
+    teacher = wish.folder_of("--teacher", wish.teacher)
     Manifest.load(teacher).verify(teacher)
     return from_texts(wish.texts, PublishedModel(teacher), start.tokenizer, wish.seed, folder / RATED)
 
@@ -303,7 +320,7 @@ def _training_data(wish: Wish, start: Start, material: Material) -> tuple[Traini
     )
     taught: tuple[TrainingData, ...] = ()
     if material.teacher is not None:
-        taught = Manifest.load(wish.models / wish.teacher).training_data
+        taught = Manifest.load(wish.folder_of("--teacher", wish.teacher)).training_data
     return tuple(dict.fromkeys([*start.manifest.training_data, *taught, own]))
 
 

@@ -3,14 +3,14 @@
 Each module is one family, with its requests, answers and errors. They share `scoring`, which uses the models.
 """
 
-from service.api.dialects import cohere, hugging_face, jina, open_inference, openai, operations, own, tei
+from service.api.dialects import cohere, hugging_face, infinity, jina, open_inference, openai, operations, own, tei
 from service.api.dialects.scoring import Scoring
 from service.api.operation import Operation
 from service.api.route import Around, Table
 from service.service import Service
 
 # On a shared path the first operation answers bodies that match none.
-FAMILIES = (own, operations, jina, cohere, openai, hugging_face, tei, open_inference)
+FAMILIES = (own, operations, jina, infinity, cohere, openai, hugging_face, tei, open_inference)
 # The families of paths that no route has.
 _PREFIXES = {"/v1": openai.OPENAI, "/v2": open_inference.OPEN_INFERENCE, "/info": tei.TEI}
 

@@ -1,10 +1,11 @@
-"""Cohere: `rerank` and `embed` of `/v1` and `/v2`, as `cohere.Client` and `cohere.ClientV2` post to them.
+"""Cohere: `rerank`, `embed` and `tokenize`, as `cohere.Client` and `cohere.ClientV2` post to them.
 
 Jina's and vLLM's clients post to `/v1/rerank` too; its answers and errors hold the fields of all three.
 """
 
 from collections.abc import Mapping
 
+from pydantic import ConfigDict
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.api.dialects.embedding import (
@@ -15,12 +16,14 @@ from service.api.dialects.embedding import (
     embed_v1,
     embed_v2,
 )
+from service.api.dialects.fields import ForeignRequest, ModelName
 from service.api.dialects.jina import JINA, JinaError
-from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
-from service.api.dialects.scoring import Scoring
+from service.api.dialects.reranking import ApiVersion, RerankRequest, RerankResponse, rerank
+from service.api.dialects.scoring import Scoring, Texts
 from service.api.family import Family, full_message
-from service.api.operation import Operation
-from service.errors import RequestError
+from service.api.operation import Look, Operation, Reply
+from service.errors import HttpError, RequestError
+from service.schemas import Text
 
 
 class CohereError(TypedDict):
@@ -28,6 +31,23 @@ class CohereError(TypedDict):
 
     id: str
     message: str
+
+
+class CohereTokenizeRequest(ForeignRequest):
+    """A text to cut into tokens."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "A man plays a guitar."}]})
+
+    text: Text
+    model: ModelName = None
+
+
+class CohereTokens(TypedDict):
+    """The tokens that the model reads."""
+
+    tokens: list[int]
+    token_strings: list[str]
+    meta: dict[str, ApiVersion]
 
 
 class CohereOrJinaError(JinaError):
@@ -63,9 +83,23 @@ def operations(scoring: Scoring) -> list[Operation]:
     async def embed_texts_v2(request: CohereEmbedV2Request) -> tuple[str, EmbedByTypeResponse]:
         return await embed_v2(scoring, request)
 
+    async def tokenize(request: CohereTokenizeRequest) -> tuple[str, CohereTokens]:
+        scorer, (read,) = await scoring.tokenise(request.model, Texts.of("text", request.text))
+        meta: dict[str, ApiVersion] = {"api_version": {"version": "1"}}
+        return scorer.name, {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}
+
+    async def classify() -> Reply:
+        raise HttpError(501, "nothing is learnt from examples here; POST /classify takes a text with labels")
+
+    async def detokenize() -> Reply:
+        raise HttpError(501, "tokens here are lower-case words and pieces of words, of which no text can be made again")
+
     return [
         Operation("/v1/rerank", rerank_v1, COHERE_OR_JINA, "Order documents"),
         Operation("/v2/rerank", rerank_v2, COHERE, "Order documents"),
         Operation("/v1/embed", embed_texts_v1, COHERE, "Embed texts"),
         Operation("/v2/embed", embed_texts_v2, COHERE, "Embed texts"),
+        Operation("/v1/tokenize", tokenize, COHERE, "Cut a text into tokens"),
+        Look("/v1/classify", classify, COHERE, "Not offered (501)", method="POST", described=False),
+        Look("/v1/detokenize", detokenize, COHERE, "Not offered (501)", method="POST", described=False),
     ]

@@ -1,22 +1,23 @@
 """Cohere's `embed`: the requests of v1 and v2, and their answers."""
 
 import base64
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired, cast
 
+import numpy as np
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import Role
 from service.api.dialects.fields import ForeignRequest, ModelName
 from service.api.dialects.reranking import ApiVersion, Tokens
-from service.api.dialects.scoring import Cutting, Embedded, Scoring, Texts
+from service.api.dialects.scoring import Cutting, Embedded, Scoring, Texts, rows_of
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.schemas import Text, TextList
 
-EmbeddingType = Literal["float", "base64"]
+EmbeddingType = Literal["float", "int8", "base64"]
 _ROLES: dict[str, Role] = {"search_query": "query", "search_document": "passage"}
-_Types = Annotated[list[EmbeddingType], Field(min_length=1, max_length=2, fail_fast=True)]
+_Types = Annotated[list[EmbeddingType], Field(min_length=1, max_length=3, fail_fast=True)]
 
 
 class CohereEmbedV1Request(ForeignRequest):
@@ -31,7 +32,7 @@ class CohereEmbedV1Request(ForeignRequest):
     input_type: str | None = Field(None, description="search_query, search_document: with the model's prompt for it")
     embedding_types: _Types | None = None
     truncate: Literal["NONE", "START", "END"] | None = Field("END", description="null, as LangChain sends it: END")
-    output_dimension: int | None = Field(None, ge=1, description="the model's own number, if given")
+    output_dimension: int | None = Field(None, ge=1, description="how many numbers to keep, the first ones")
     max_tokens: int | None = Field(None, ge=1, description="cut texts to this many tokens")
 
     def read(self) -> Texts:
@@ -84,6 +85,9 @@ class ByType(TypedDict):
     """Embeddings of length 1 of all texts, in each type that was asked for."""
 
     float: NotRequired[list[list[float]]]
+    int8: NotRequired[
+        Annotated[list[list[int]], Field(description="each embedding scaled to -127..127: compare by the cosine")]
+    ]
     base64: NotRequired[Annotated[list[str], Field(description="little-endian float32")]]
 
 
@@ -137,7 +141,7 @@ async def embed_v1(
     return found.name, {
         "response_type": "embeddings_floats",
         "id": REQUEST_ID.get(),
-        "embeddings": found.embeddings.tolist(),
+        "embeddings": rows_of(found.embeddings),
         "texts": list(texts.texts),
         "meta": _meta(found, "1"),
     }
@@ -159,7 +163,11 @@ async def _embed(scoring: Scoring, request: CohereEmbedV1Request, texts: Texts) 
 def _by_type(found: Embedded, texts: Texts, types: list[EmbeddingType], version: str) -> EmbedByTypeResponse:
     embeddings: ByType = {}
     if "float" in types:
-        embeddings["float"] = found.embeddings.tolist()
+        embeddings["float"] = rows_of(found.embeddings)
+    if "int8" in types:
+        most = np.abs(found.embeddings).max(axis=1, keepdims=True)
+        most[most == 0] = 1  # zeros stay zeros
+        embeddings["int8"] = cast(list[list[int]], list(np.rint(found.embeddings * (127 / most)).astype(np.int8)))
     if "base64" in types:
         embeddings["base64"] = [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
     return {

@@ -1,7 +1,7 @@
 """Fields that several families share."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
@@ -68,17 +68,29 @@ def _one_text_or_pair(value: object) -> str | tuple[str, str]:
     raise PydanticCustomError("pair", "expected a text, or a pair of texts [premise, hypothesis]")
 
 
-def _one_pair_or_many(value: object) -> tuple[str, str] | list[tuple[str, str]]:
-    if pair := _pair(value):
-        return pair
-    try:
-        return _PAIRS.validate_python(value)
-    except ValidationError:
-        message = "expected a pair of texts [premise, hypothesis], or a list of such pairs"
-        raise PydanticCustomError("pairs", message) from None
+class ToLabel(NamedTuple):
+    """What TEI's `/predict` labels: texts, or pairs of premise and hypothesis."""
+
+    rows: list[tuple[str, ...]]  # of one text each, or of two
+    one: bool  # whether the request has one row and is not a list of rows
 
 
-_PAIRS = TypeAdapter[list[tuple[str, str]]](Annotated[list[tuple[str, str]], Field(min_length=1, fail_fast=True)])
+def _to_label(value: object) -> ToLabel:
+    if isinstance(value, str):
+        return ToLabel([(value,)], True)
+    for kind, one in ((_ROW, True), (_TEXTS, False), (_PAIRS, False)):
+        try:
+            found = kind.validate_python(value)
+        except ValidationError:
+            continue
+        return ToLabel([found] if one else found, one)
+    message = "expected a text, a pair of texts [premise, hypothesis], or a list of such pairs, or of lists of one text"
+    raise PydanticCustomError("rows", message)
+
+
+_ROW = TypeAdapter[Any](tuple[str] | tuple[str, str])
+_TEXTS = TypeAdapter[Any](Annotated[list[tuple[str]], Field(min_length=1, fail_fast=True)])
+_PAIRS = TypeAdapter[Any](Annotated[list[tuple[str, str]], Field(min_length=1, fail_fast=True)])
 OneOrMany = Annotated[str | list[str], PlainValidator(_one_or_many, json_schema_input_type=Text | TextList)]
 Document = Annotated[
     str | Mapping[str, str],
@@ -87,10 +99,13 @@ Document = Annotated[
 OneTextOrPair = Annotated[
     str | tuple[str, str], PlainValidator(_one_text_or_pair, json_schema_input_type=Text | tuple[Text, Text])
 ]
-OnePairOrMany = Annotated[
-    tuple[str, str] | list[tuple[str, str]],
+TextsOrPairs = Annotated[
+    ToLabel,
     PlainValidator(
-        _one_pair_or_many,
-        json_schema_input_type=tuple[Text, Text] | Annotated[list[tuple[Text, Text]], Field(min_length=1)],
+        _to_label,
+        json_schema_input_type=Text
+        | tuple[Text, Text]
+        | Annotated[list[tuple[Text]], Field(min_length=1)]
+        | Annotated[list[tuple[Text, Text]], Field(min_length=1)],
     ),
 ]

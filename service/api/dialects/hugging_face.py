@@ -73,7 +73,8 @@ def operations(scoring: Scoring) -> list[Operation]:
 
     async def classify(request: TextClassificationRequest) -> tuple[str, list[list[TeiPrediction]]]:
         if isinstance(request.inputs, str):
-            model, probabilities = await scoring.label(request.model, "inputs", request.inputs)
+            model = (found := await scoring.label(request.model, "inputs", request.inputs)).name
+            (probabilities,) = found.probabilities
         else:
             premise, hypothesis = request.inputs
             texts = (Texts.of("inputs.0", premise), Texts.of("inputs.1", hypothesis))

@@ -1,4 +1,4 @@
-"""Jina and vLLM: `/rerank` with `documents`, and vLLM's `/score` for pairs. (`/v1/rerank` is in `cohere.py`.)
+"""Jina and vLLM: `/rerank` with `documents`, vLLM's `/score` and `/pooling`. (`/v1/rerank` is in `cohere.py`.)
 
 Unlike in vLLM, a text that is longer than the model's limit is cut, and the answer says so.
 """
@@ -11,7 +11,7 @@ from pydantic import AliasChoices, ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
-from service.api.dialects.openai import OPENAI, OpenAIError
+from service.api.dialects.openai import OPENAI, EmbeddingsRequest, OpenAIError, embeddings_of
 from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
 from service.api.dialects.scoring import Cutting, Scoring, Texts
 from service.api.family import Family, full_message
@@ -49,25 +49,6 @@ class ScoreRequest(ForeignRequest):
     use_activation: bool | None = Field(None, description="false: the model's own score, not calibrated")
 
 
-class InfinityResult(TypedDict):
-    """One document, as a text: LiteLLM's `infinity/` makes the object itself."""
-
-    index: int
-    relevance_score: float
-    document: NotRequired[str]
-
-
-class InfinityResponse(TypedDict):
-    """The documents, best first; of equal ones the earlier first."""
-
-    id: str
-    object: Literal["rerank"]
-    created: int
-    model: str
-    results: list[InfinityResult]
-    usage: Usage
-
-
 class Score(TypedDict):
     """One pair."""
 
@@ -88,28 +69,30 @@ class ScoreResponse(TypedDict):
     warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
 
 
+class Pooled(TypedDict):
+    """One text."""
+
+    index: int
+    object: Literal["pooling"]
+    data: Annotated[list[float] | str, Field(description="numbers, or base64 of little-endian float32")]
+
+
+class PoolingResponse(TypedDict):
+    """One embedding of length 1 for each text, in the order of the request."""
+
+    id: str
+    object: Literal["list"]
+    created: int
+    model: str
+    data: list[Pooled]
+    usage: Usage
+
+
 def operations(scoring: Scoring) -> list[Operation]:
     """The POST requests of this family."""
 
     async def rerank_documents(request: RerankRequest) -> tuple[str, RerankResponse]:
         return await rerank(scoring, request, "1")
-
-    async def rerank_infinity(request: RerankRequest) -> tuple[str, InfinityResponse]:
-        model, answer = await rerank(scoring, request, "1")
-        results: list[InfinityResult] = []
-        for found in answer["results"]:
-            result: InfinityResult = {"index": found["index"], "relevance_score": found["relevance_score"]}
-            if "document" in found:
-                result["document"] = request.text_of(found["index"], scoring.limits)
-            results.append(result)
-        return model, {
-            "id": answer["id"],
-            "object": "rerank",
-            "created": answer["created"],
-            "model": answer["model"],
-            "results": results,
-            "usage": answer["usage"],
-        }
 
     async def score(request: ScoreRequest) -> tuple[str, ScoreResponse]:
         cutting = Cutting.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
@@ -132,9 +115,22 @@ def operations(scoring: Scoring) -> list[Operation]:
             response["warnings"] = found.warnings
         return found.name, response
 
+    async def pooling(request: EmbeddingsRequest) -> tuple[str, PoolingResponse]:
+        name, found = await embeddings_of(scoring, request)
+        return name, {
+            "id": f"pool-{REQUEST_ID.get()}",
+            "object": "list",
+            "created": int(time.time()),
+            "model": found["model"],
+            "data": [
+                {"index": each["index"], "object": "pooling", "data": each["embedding"]} for each in found["data"]
+            ],
+            "usage": found["usage"],
+        }
+
     return [
         Operation("/rerank", rerank_documents, JINA, "Order documents", key="documents"),
-        Operation("/infinity/rerank", rerank_infinity, JINA, "Order documents"),
         Operation("/score", score, JINA, "Score pairs"),
         Operation("/v1/score", score, JINA, "Score pairs"),
+        Operation("/pooling", pooling, JINA, "Embed texts"),
     ]

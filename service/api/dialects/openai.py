@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
-from service.api.dialects.scoring import Scoring, Texts
+from service.api.dialects.scoring import Scoring, Texts, rows_of
 from service.api.family import Family, full_message
 from service.api.operation import Look, Operation
 from service.errors import (
@@ -68,7 +68,7 @@ class EmbeddingsRequest(ForeignRequest):
     input: OneOrMany
     model: ModelName = None
     encoding_format: Literal["float", "base64"] | None = Field("float", description="null, as LiteLLM sends it: float")
-    dimensions: int | None = Field(None, ge=1, description="the model's own number, if given")
+    dimensions: int | None = Field(None, ge=1, description="how many numbers to keep, the first ones")
 
 
 class EmbeddingItem(TypedDict):
@@ -110,25 +110,7 @@ def operations(scoring: Scoring) -> list[Operation]:
     """The requests of this family."""
 
     async def embeddings(request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
-        if isinstance(request.input, list):
-            scoring.limits.check_count("input", len(request.input), "max_sentences")
-        found = await scoring.embed(
-            request.model, Texts.of("input", request.input), unit=True, dimensions=request.dimensions
-        )
-        rows: Sequence[list[float] | str] = (
-            [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
-            if request.encoding_format == "base64"
-            else found.embeddings.tolist()
-        )
-        response: EmbeddingsResponse = {
-            "object": "list",
-            "data": [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)],
-            "model": found.model,
-            "usage": usage(found.tokens),
-        }
-        if found.warnings:
-            response["warnings"] = found.warnings
-        return found.name, response
+        return await embeddings_of(scoring, request)
 
     registry = scoring.service.registry
 
@@ -151,8 +133,33 @@ def operations(scoring: Scoring) -> list[Operation]:
 
     return [
         Operation("/v1/embeddings", embeddings, OPENAI, "Embed texts"),
-        # LiteLLM's `infinity/` has one base for `/rerank`, whose answer differs from Jina's, and for `/embeddings`.
-        Operation("/infinity/embeddings", embeddings, OPENAI, "Embed texts"),
         Look("/v1/models", list_models, OPENAI, "Every name that `model` may have"),
         Look("/v1/models/{model}", retrieve_model, OPENAI, "One model"),
     ]
+
+
+async def embeddings_of(scoring: Scoring, request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
+    """Embed texts: the model that answered, with its version, and the answer.
+
+    Raises:
+        RequestError: too many texts, and what `Scoring.embed` raises.
+    """
+    if isinstance(request.input, list):
+        scoring.limits.check_count("input", len(request.input), "max_sentences")
+    found = await scoring.embed(
+        request.model, Texts.of("input", request.input), unit=True, dimensions=request.dimensions
+    )
+    rows: Sequence[list[float] | str] = (
+        [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
+        if request.encoding_format == "base64"
+        else rows_of(found.embeddings)
+    )
+    response: EmbeddingsResponse = {
+        "object": "list",
+        "data": [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)],
+        "model": found.model,
+        "usage": usage(found.tokens),
+    }
+    if found.warnings:
+        response["warnings"] = found.warnings
+    return found.name, response

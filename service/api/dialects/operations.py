@@ -1,7 +1,9 @@
 """What those who run the service ask of it: models, health, metrics, and the page at `/`."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Annotated, cast
+
+from pydantic import BeforeValidator
 
 from service.api.dialects.own import OPERATIONS
 from service.api.dialects.scoring import Scoring
@@ -19,13 +21,15 @@ from service.schemas import (
 from service.scoring.explaining import explanation_names
 from service.scoring.ranking import RERANK_TOP
 
+Flag = Annotated[bool, BeforeValidator(lambda value: value == "" or value)]  # `?full` is `?full=true`
+
 
 def operations(scoring: Scoring) -> list[Look]:
     """The requests of this kind."""
     service = scoring.service
     settings, registry = service.settings, service.registry
 
-    async def models(full: bool = False) -> ModelsResponse:
+    async def models(full: Flag = False) -> ModelsResponse:
         labelling = {} if service.classifier is None else {"/classify": service.classifier}
         defaults = {**service.defaults, **labelling}
         return {
@@ -76,14 +80,17 @@ def operations(scoring: Scoring) -> list[Look]:
             responses={409: refused},
         ),
         Look("/health/live", live, OPERATIONS, "Does the process answer?", open=True),
-        Look(
-            "/health/ready",
-            ready,
-            OPERATIONS,
-            "Should requests be sent here?",
-            answer=Readiness,
-            open=True,
-            responses={503: {"model": Readiness}},
+        *(
+            Look(
+                path,
+                ready,
+                OPERATIONS,
+                "Should requests be sent here?",
+                answer=Readiness,
+                open=True,
+                responses={503: {"model": Readiness}},
+            )
+            for path in ("/health/ready", "/health")  # the second as TEI, vLLM and infinity have it
         ),
         Look("/metrics", metrics, OPERATIONS, "Prometheus metrics", responses={200: formats}),
     ]

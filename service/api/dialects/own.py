@@ -6,7 +6,7 @@ from typing import Any, cast
 from contract.manifest import EntailmentLabel
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
-from service.api.dialects.scoring import Scoring
+from service.api.dialects.scoring import Scoring, rows_of
 from service.api.family import Family
 from service.api.labelling import answer_claims, answer_classify
 from service.api.limits import counted
@@ -191,7 +191,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         answer: EmbedResponse = {
             "model": scorer.id,
             "dim": matrix.shape[1],
-            "embeddings": matrix.tolist(),
+            "embeddings": rows_of(matrix),
             "truncated": [sentence.truncated for sentence in sentences],
         }
         if request.tell_cached:

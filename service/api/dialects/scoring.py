@@ -6,17 +6,19 @@ They use the same registry, scorers, limits and metrics as our own routes.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from contract.manifest import Role
+from contract.manifest import Manifest, Role
 from contract.scoring import Embeddings, best_first
 from contract.tokenizer import Encoded
 from service.api.labelling import Fields, own_labels, with_labels
 from service.api.limits import Limits
 from service.errors import InvalidRequest, ModelError, TooLarge
 from service.models.model import Model
+from service.names import COMMON_NAMES
 from service.parsing import AT
 from service.scoring.scorer import Scorer
 from service.service import Service
@@ -115,6 +117,15 @@ class Embedded(NamedTuple):
     warnings: list[str]
 
 
+class Labelled(NamedTuple):
+    """Labelled texts."""
+
+    model: str
+    name: str  # of the model, with its version where it has one
+    probabilities: list[dict[str, float]]  # of each text's labels
+    truncated: list[bool]  # whether each text was cut at the model's limit
+
+
 class Scoring:
     """The models of a service, for the families."""
 
@@ -127,6 +138,7 @@ class Scoring:
         self.service = service
         self.limits = Limits(service.settings)
         self.aliases = service.settings.model_aliases
+        self._common = service.settings.common_names
         for alias, name in self.aliases.items():
             if alias in service.registry:
                 raise ModelError(f"SEMBLANCE_MODEL_ALIASES: {alias!r} is a model's own name")
@@ -148,18 +160,18 @@ class Scoring:
         return f"{self.aliases.get(name, name)}{AT}{version}"
 
     def resolve(self, name: str | None, route: Route) -> str:
-        """The model name for a client's name; without a name, the default of a route of ours."""
-        if not name:
+        """The model name for a client's name; without one, or for a common one, the default of a route of ours."""
+        if not name or (self._common and name in COMMON_NAMES and name not in {*self.aliases, *self.service.registry}):
             return self.service.defaults[route]
         return self.aliases.get(name, name)
 
     def find(self, name: str) -> Model:
-        """The model for a client's name.
+        """The model for a client's name; for a common one that which embeds by default.
 
         Raises:
             UnknownModel: there is none.
         """
-        return self.service.registry.find(self.aliases.get(name, name), "similarity")
+        return self.service.registry.find(self.resolve(name, "/embed"), "similarity")
 
     async def compare(self, route: Route, model: str | None, a: Texts, b: Texts, *, raw: bool = False) -> Comparison:
         """Score pairs.
@@ -207,15 +219,17 @@ class Scoring:
         answers, _ = await scorer.entailment(*reading.groups)
         return scorer.name, answers, reading.warnings
 
-    async def label(self, model: str | None, field: str, text: str) -> tuple[str, dict[str, float]]:
-        """Label a text with a model's own labels: the model that answered, with its version, and the probabilities.
+    async def label(self, model: str | None, field: str, text: str | Sequence[str]) -> Labelled:
+        """Label a text, or several, with a model's own labels.
 
         Raises:
             RequestError: as `compare`.
         """
         name = self.aliases.get(model, model) if model else None
         scorer, answer = await own_labels(self.service, self.limits, text, name, field=field)
-        return scorer.name, answer["results"][0]["probabilities"]
+        found = answer["results"]
+        probabilities, truncated = [each["probabilities"] for each in found], [each["truncated"] for each in found]
+        return Labelled(scorer.id, scorer.name, probabilities, truncated)
 
     async def label_with(
         self,
@@ -227,7 +241,11 @@ class Scoring:
         multi_label: bool,
         fields: Fields,
     ) -> tuple[str, dict[str, float]]:
-        """Label a text with any labels; returns and raises as `label`."""
+        """Label a text with any labels: the model that answered, with its version, and the probabilities.
+
+        Raises:
+            RequestError: as `compare`.
+        """
         scorer = await self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
         answer = await with_labels(self.limits, scorer, text, labels, template, multi_label=multi_label, fields=fields)
         return scorer.name, answer["results"][0]["probabilities"]
@@ -241,18 +259,16 @@ class Scoring:
             model: the client's name for it.
             texts: at least one.
             unit: whether to divide each embedding by its length.
-            dimensions: the number that the client wants, if any: the model's own, or one to which it may be cut.
+            dimensions: how many numbers of each to keep: the first, divided by their length where `unit` says so.
             role: what the texts are for.
 
         Raises:
-            InvalidRequest: the model has another number of dimensions.
+            InvalidRequest: the model has fewer, or compares embeddings by more than their direction.
             RequestError: as `compare`.
         """
         scorer = await self.service.registry.pick(self.resolve(model, "/embed"), "embedding")
-        dim, shorter = scorer.manifest.dim, scorer.manifest.dimensions
-        if dimensions not in (None, dim, *shorter):
-            others = f"also {', '.join(map(str, shorter))}" if shorter else "and no others"
-            raise InvalidRequest(f"model {scorer.id} has {dim} dimensions, {others}", field="dimensions", limit=dim)
+        if dimensions is not None:
+            _check_dimensions(scorer.manifest, dimensions)
         reading = await self._read(scorer, texts, roles=(role,))
         embeddings, _ = await scorer.embed(reading.groups[0])
         embeddings = embeddings[:, :dimensions]
@@ -261,6 +277,15 @@ class Scoring:
             lengths[lengths == 0] = 1  # zeros stay zeros
             embeddings = np.asarray(embeddings / lengths, np.float32)
         return Embedded(scorer.id, scorer.name, embeddings, reading.tokens, reading.warnings)
+
+    async def tokenise(self, model: str | None, texts: Texts) -> tuple[Scorer, list[Encoded]]:
+        """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""
+        registry = self.service.registry
+        found = registry.find(self.resolve(model, "/similarity"), "similarity")
+        scorer = (found.opened or await registry.open(found)).scorer
+        self.limits.check_count(texts.where(0).partition(".")[0], len(texts.texts), "max_sentences")
+        reading = await self._read(scorer, texts)
+        return scorer, reading.groups[0]
 
     async def _read(self, scorer: Scorer, *groups: Texts, roles: Sequence[Role] = ("text", "text")) -> Reading:
         for group in groups:
@@ -284,3 +309,20 @@ class Scoring:
             if sentence.truncated
         ]
         return Reading(read, sum(len(sentence.ids) for sentence in sentences), warnings)
+
+
+def _check_dimensions(manifest: Manifest, dimensions: int) -> None:
+    task, dim, shorter = manifest.similarity, manifest.dim or 0, manifest.dimensions
+    if shorter and dimensions not in (dim, *shorter):
+        others = ", ".join(map(str, shorter))
+        raise InvalidRequest(f"model {manifest.id} has {dim} dimensions, also {others}", field="dimensions", limit=dim)
+    if dimensions > dim:
+        raise InvalidRequest(f"model {manifest.id} has {dim} dimensions", field="dimensions", limit=dim)
+    if dimensions < dim and (task is None or task.comparison != "cosine"):
+        message = f"only embeddings that are compared by their cosine can be cut, and those of {manifest.id} are not"
+        raise InvalidRequest(message, field="dimensions", limit=dim)
+
+
+def rows_of(matrix: npt.NDArray[Any]) -> list[list[float]]:
+    """The rows for an answer: arrays, which orjson writes in a third of the time of lists, and with fewer digits."""
+    return cast(list[list[float]], list(np.ascontiguousarray(matrix)))

@@ -13,8 +13,8 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import Manifest, Role
-from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, OnePairOrMany
-from service.api.dialects.scoring import Cutting, Scoring, Texts
+from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, TextsOrPairs
+from service.api.dialects.scoring import Cutting, Scoring, Texts, rows_of
 from service.api.family import Family, full_message
 from service.api.operation import Look, Operation
 from service.compute.graph import SentenceGraph
@@ -92,11 +92,13 @@ class TeiRank(TypedDict):
 
 
 class TeiPredictRequest(_TeiRequest):
-    """Pairs of premise and hypothesis to label."""
+    """Pairs of premise and hypothesis, or texts, to label."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": [["Two dogs run.", "Animals run."]]}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"inputs": [["Two dogs run.", "Animals run."]]}, {"inputs": "A lovely film."}]}
+    )
 
-    inputs: OnePairOrMany
+    inputs: TextsOrPairs
     raw_scores: bool = Field(False, description="natural logarithms instead of probabilities")
 
 
@@ -114,8 +116,27 @@ class TeiEmbedRequest(_TeiRequest):
 
     inputs: OneOrMany
     normalize: bool = Field(True, description="divide each embedding by its length")
-    dimensions: int | None = Field(None, ge=1, description="the model's own number, if given")
+    dimensions: int | None = Field(None, ge=1, description="how many numbers to keep, the first ones")
     prompt_name: str | None = None
+
+
+class TeiTokenizeRequest(ForeignRequest):
+    """Texts to cut into tokens."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": "A man plays a guitar."}]})
+
+    inputs: OneOrMany
+    model: ModelName = None
+
+
+class TeiToken(TypedDict):
+    """One token that the model reads; special tokens are added by its graph, and are not told here."""
+
+    id: int
+    text: str
+    special: Literal[False]
+    start: Annotated[None, Field(description="places in the text are not kept")]
+    stop: None
 
 
 class SentencesToCompare(ForeignRequest):
@@ -202,17 +223,33 @@ def operations(scoring: Scoring) -> list[Operation]:
         return found.name, ranks
 
     async def tei_predict(request: TeiPredictRequest) -> tuple[str, list[TeiPrediction] | list[list[TeiPrediction]]]:
-        one = isinstance(request.inputs, tuple)
-        pairs = [request.inputs] if isinstance(request.inputs, tuple) else request.inputs
-        scoring.limits.check_count("inputs", len(pairs), "max_pairs")
+        rows, one = request.inputs
+        scoring.limits.check_count("inputs", len(rows), "max_pairs")
 
         def side(which: int) -> Texts:
             place = f"inputs.{which}" if one else f"inputs.{{}}.{which}"
-            return Texts([pair[which] for pair in pairs], place.format, request.cutting)
+            return Texts([row[which] for row in rows], place.format, request.cutting)
 
-        model, answers, _ = await scoring.entail(known(request.model), side(0), side(1))
+        if len(rows[0]) == 1:
+            found = await scoring.label(known(request.model), "inputs", [text for (text,) in rows])
+            model, answers = found.name, found.probabilities
+            if True in found.truncated and request.truncate is False:
+                raise TooLarge("a text is longer than the model reads", field=f"inputs.{found.truncated.index(True)}")
+        else:
+            model, answers, _ = await scoring.entail(known(request.model), side(0), side(1))
         predictions = [predictions_of(probabilities, request.raw_scores) for probabilities in answers]
         return model, predictions[0] if one else predictions
+
+    async def tokenize(request: TeiTokenizeRequest) -> tuple[str, list[list[TeiToken]]]:
+        scorer, read = await scoring.tokenise(known(request.model), Texts.of("inputs", request.inputs))
+        tokens: list[list[TeiToken]] = [
+            [
+                {"id": i, "text": text, "special": False, "start": None, "stop": None}
+                for i, text in zip(each.ids, scorer.tokens(each), strict=True)
+            ]
+            for each in read
+        ]
+        return scorer.name, tokens
 
     async def tei_embed(request: TeiEmbedRequest) -> tuple[str, list[list[float]]]:
         role = role_of(request.prompt_name, known(request.model))
@@ -225,7 +262,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             dimensions=request.dimensions,
             role=role,
         )
-        return found.name, found.embeddings.tolist()
+        return found.name, rows_of(found.embeddings)
 
     async def tei_similarity(request: TeiSimilarityRequest) -> tuple[str, list[float]]:
         if request.parameters.prompt_name is not None:
@@ -248,7 +285,8 @@ def operations(scoring: Scoring) -> list[Operation]:
     embedded = "Embed texts"
     return [
         Operation("/rerank", tei_rerank, TEI, "Order texts", key="texts"),
-        Operation("/predict", tei_predict, TEI, "Label pairs of premise and hypothesis"),
+        Operation("/predict", tei_predict, TEI, "Label texts, or pairs of premise and hypothesis"),
+        Operation("/tokenize", tokenize, TEI, "Cut texts into tokens"),
         Operation("/embed", tei_embed, TEI, embedded, key="inputs"),
         Operation("/similarity", tei_similarity, TEI, similar, key="inputs"),
         # For clients that know only a base URL. TEI answers by the type of its model; here the body decides.

@@ -954,3 +954,19 @@ def test_a_closed_terminal_ends_what_was_started_from_it() -> None:
         [sys.executable, "-c", _IN_TERMINAL], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.strip() == str(int(signal.SIGTERM)), done.stderr
+
+
+async def test_models_of_several_folders_are_served_and_reloaded(serve: Serve, tmp_path: Path) -> None:
+    published, own = tmp_path / "published", tmp_path / "own"
+    fakes.cosine_model(published / "avg-paraphrase")
+    own.mkdir()
+    async with serve(models_dir=(published, own)) as client:
+        fakes.graded_model(own / "avg-sick")
+        assert set(await reloaded(client)) == {"avg-paraphrase", "avg-sick"}
+        body = {"pairs": [{"a": "a man", "b": "a dog"}], "model": "avg-sick"}
+        assert (await client.post("/similarity", json=body)).status_code == 200
+        fakes.graded_model(own / "avg-paraphrase", "avg-paraphrase")  # the id is taken
+        report = await reloaded(client, 409)
+        assert report["avg-paraphrase"]["outcome"] == "failed"
+        assert "a second model with the id" in report["avg-paraphrase"]["reason"]
+        assert (await client.post("/similarity", json={**body, "model": "avg-paraphrase"})).status_code == 200

@@ -220,7 +220,7 @@ def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: C
         tuned(path, model_id="toy")
     with pytest.raises(TuneRefused, match="--id My Model: small letters"):
         tuned(path, model_id="My Model")
-    with pytest.raises(TuneRefused, match=r"--from nope: there is no such model in .*models \(--models\); there: toy$"):
+    with pytest.raises(TuneRefused, match=r"--from nope: .*models or models \(--models\); there: toy\b"):
         tuned(path, start="nope")
     with pytest.raises(TuneRefused, match="--teacher nope: there is no such model"):
         tuned(None, texts=path, teacher="nope")
@@ -241,7 +241,25 @@ def test_the_command_says_what_it_did(tmp_path: Path) -> None:
     asked = ["tune", str(path), "--from", "toy", "--id", "mine", *places]
     ran = CliRunner().invoke(app, asked, env={"COLUMNS": "200"})
     assert ran.exit_code == 0, ran.output
-    for said in ("held out: 30 pairs", "auc", "calibration error", "best epoch", f"published {tmp_path / 'models'}"):
+    for said in (
+        "held out: 30 pairs",
+        "auc",
+        "calibration error",
+        "best epoch",
+        "of 4 pairs",
+        f"published {tmp_path / 'models'}",
+    ):
         assert said in ran.output
     commands = Manifest.load(tmp_path / "models" / "mine").provenance.commands
     assert commands[-1] == "python -m workbench tune pairs.jsonl --from toy --id mine --seed 1"
+
+
+def test_a_model_of_ones_own_goes_into_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    average(tmp_path)
+    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 300))
+    ran = CliRunner().invoke(app, ["tune", str(path), "--from", "toy", "--id", "mine"], env={"COLUMNS": "200"})
+    assert ran.exit_code == 0, ran.output
+    manifest = Manifest.load(tmp_path / "own-models" / "mine")
+    manifest.verify(tmp_path / "own-models" / "mine")
+    assert not (tmp_path / "models" / "mine").exists()

@@ -1,0 +1,268 @@
+"""Fill the tables of pages from the files they are measured in: the models' manifests and `benchmarks/results`.
+
+A page holds `<!-- figures: NAME -->`, the table, and `<!-- end -->`. `python -m scripts.figures` writes the tables,
+and tests/test_figures.py fails where one differs.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from contract.manifest import Figure, Manifest
+from service.models.defaults import MAIN, USUAL
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ("README.md", "docs/choosing.md", "docs/general_text.md")
+_BLOCK = re.compile(r"(<!-- figures: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_NONE = "-"
+BASELINE = "overlap of words"
+# What to take a model for; another that is listed first shows its title.
+_USES = {
+    "avg-paraphrase": "very many texts: duplicates, a first stage; the default",
+    "minilm-small": "FAQs and search, cheaper than `minilm`",
+    "minilm": "FAQs, search by meaning, questions",
+    "minilm-cross": "a pair judged with care: paraphrase, entailment, which sentence answers",
+    "pwim-general": "entailment, cheaper: its default",
+    "avg-sick-tuned": "captions, as people rate them; no other text",
+}
+
+
+def filled(text: str) -> str:
+    """A page with its tables as the files have them.
+
+    Raises:
+        KeyError: a table is named that is none.
+    """
+    return _BLOCK.sub(lambda found: f"{found[1]}{_TABLES[found[2]]()}\n{found[3]}", text)
+
+
+def newest(name: str) -> dict[str, Any]:
+    """The last measurement of this name."""
+    path = max((ROOT / "benchmarks" / "results").glob(f"????-??-??-{name}.json"))
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def general_text(section: str) -> list[dict[str, Any]]:
+    """The rows of a section of `benchmarks.general`: of each model those measured last."""
+    found: dict[tuple[object, ...], dict[str, Any]] = {}
+    for path in sorted((ROOT / "benchmarks" / "results").glob("????-??-??-general-text*.json")):
+        for row in json.loads(path.read_text(encoding="utf-8")).get(section, []):
+            key = tuple(row.get(name) for name in ("set", "model", "second", "top", "task"))
+            if key not in found or row["model"] != BASELINE:  # of some sections it depends on the sample of pairs
+                found[key] = row
+    return list(found.values())
+
+
+def _models() -> dict[str, Manifest]:
+    found = [Manifest.load(path.parent) for path in sorted((ROOT / "models").glob("*/manifest.json"))]
+    ids = {manifest.id: manifest for manifest in found}
+    first = [name for name in (*MAIN, *USUAL["entailment"][:1]) if name in ids]
+    return {name: ids[name] for name in (*first, *(name for name in ids if name not in first))}
+
+
+def _figure(manifest: Manifest, corpus: str, metric: str, split: str = "", task: str = "") -> float | None:
+    def fits(figure: Figure) -> bool:
+        same_task = not task or figure.task == task
+        return figure.corpus == corpus and figure.metric == metric and figure.split.startswith(split) and same_task
+
+    return next((figure.value for figure in manifest.figures if fits(figure)), None)
+
+
+def _year(manifest: Manifest, year: str) -> float | None:
+    """Mean Pearson r of that year's sets."""
+    found = [each.value for each in manifest.figures if each.corpus == f"STS {year}" and each.metric == "pearson"]
+    return mean(found) if found else None
+
+
+def _transfer(manifest: Manifest) -> float | None:
+    return _figure(manifest, "transfer", "pearson")
+
+
+def _answers(manifest: Manifest, corpus: str, split: str) -> float | None:
+    """MAP, of the task that orders answers."""
+    of_relevance = _figure(manifest, corpus, "map", split, "relevance")
+    return of_relevance if of_relevance is not None else _figure(manifest, corpus, "map", split)
+
+
+def _milliseconds() -> dict[str, str]:
+    return {point["name"]: _digits(1000 / point["rate"]) for point in newest("model-cost")["points"]}
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2f}".lstrip("0")
+
+
+def _three(value: float | None) -> str:
+    return _NONE if value is None else f"{value:.3f}".lstrip("0")
+
+
+def _percent(value: float | None) -> str:
+    return _NONE if value is None or value != value else f"{100 * value:.1f} %"
+
+
+def _both(first: str, second: str) -> str:
+    return _NONE if first == second == _NONE else f"{first} / {second}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _first_right() -> dict[str, str]:
+    """How many of the 30 questions have the right answer first, by the model that ranks alone."""
+    return {row["model"]: f"{row['first']:.0f}" for row in general_text("faq") if "second" not in row}
+
+
+def _main() -> str:
+    cost, first = _milliseconds(), _first_right()
+    rows = [
+        [
+            f"`{name}`",
+            _USES.get(name, model.title),
+            _three(_transfer(model)),
+            first.get(name, _NONE),
+            _three(_answers(model, "WikiQA", "test")),
+            _percent(_figure(model, "MSRP", "accuracy")),
+            _both(_percent(_figure(model, "SNLI", "accuracy")), _percent(_figure(model, "MultiNLI", "accuracy"))),
+            cost.get(name, _NONE),
+        ]
+        for name, model in _models().items()
+        if name in MAIN or name in _USES
+    ]
+    head = ["model", "take it for", "r", "FAQs", "WikiQA", "MSRP", "SNLI / MultiNLI", "ms"]
+    return _table(head, rows)
+
+
+def _similarity() -> str:
+    cost = _milliseconds()
+    rows = [
+        [
+            f"`{name}`",
+            *(_three(_year(model, year)) for year in ("2012", "2013", "2014", "2015")),
+            _three(_figure(model, "SICK", "pearson", task="similarity")),
+            _three(_transfer(model)),
+            cost.get(name, _NONE),
+        ]
+        for name, model in _models().items()
+        if _figure(model, "SICK", "pearson", task="similarity") is not None
+    ]
+    return _table(["model", "STS 2012", "2013", "2014", "2015", "SICK", "the 20 sets", "ms"], rows)
+
+
+def _tasks() -> str:
+    rows = [
+        [
+            f"`{name}`",
+            _both(_percent(_figure(model, "SNLI", "accuracy")), _percent(_figure(model, "MultiNLI", "accuracy"))),
+            _percent(_figure(model, "SciTail", "accuracy")),
+            _percent(_figure(model, "SICK", "accuracy", task="entailment")),
+            _both(_percent(_figure(model, "MSRP", "accuracy")), _three(_figure(model, "MSRP", "f1"))),
+            _both(_three(_answers(model, "WikiQA", "test")), _three(_answers(model, "TrecQA", "raw"))),
+        ]
+        for name, model in _models().items()
+    ]
+    head = ["model", "SNLI / MultiNLI", "SciTail", "SICK", "MSRP, F1", "WikiQA / TrecQA, MAP"]
+    return _table(head, [row for row in rows if set(row[1:]) != {_NONE}])
+
+
+def _calibration() -> str:
+    sets = ("SNLI", "MultiNLI", "SciTail")
+    rows = [[f"`{name}`", *(_three(_figure(model, each, "ece")) for each in sets)] for name, model in _models().items()]
+    return _table(["model", *sets], [row for row in rows if set(row[1:]) != {_NONE}])
+
+
+def _faq() -> str:
+    rows = [
+        [_stages(row), f"{row['first']:.0f}", _three(row["mrr"])]
+        for row in sorted(general_text("faq"), key=lambda row: (-row["first"], -row["mrr"]))
+        if row.get("second", "minilm") in MAIN
+    ]
+    return _table(["ranking", "right answer first, of 30", "MRR"], rows)
+
+
+def _stages(row: dict[str, Any]) -> str:
+    second = row.get("second")
+    return f"`{row['model']}`, then `{second}` on the best {row['top']}" if second else _name(row["model"])
+
+
+def _name(model: str) -> str:
+    return model if " " in model else f"`{model}`"
+
+
+def _contrast() -> str:
+    rows = [
+        [
+            f"`{row['model']}`, {row['task']}",
+            *(f"{100 * row['written'][kind]:.0f}" for kind in ("all", "negation", "number", "roles", "opposite")),
+            f"{100 * row['captions']['all']:.0f}",
+            f"{100 * row['antonyms']['all']:.0f}{'*' if 'cannot' in row['trained_on'] else ''}",
+            f"{_three(row['paws_auc'])}{'*' if 'paws-wiki' in row['trained_on'] else ''}",
+        ]
+        for row in general_text("contrast")
+    ]
+    head = ["model, task", "written", "negation", "number", "roles", "opposite", "captions", "antonyms", "PAWS, AUC"]
+    return _table(head, rows)
+
+
+def _same() -> str:
+    kinds = ("itself", "no capitals, no marks", "a typing error")
+    rows = [
+        [f"`{row['model']}`, {row['task']}", *(str(row[kind]["yes"]) for kind in kinds)] for row in general_text("same")
+    ]
+    return _table(["model, task", *kinds], rows)
+
+
+def _entailment() -> str:
+    rows = [
+        [
+            row["set"],
+            _name(row["model"]),
+            _percent(row["accuracy"]),
+            _three(row["ece"]),
+            _percent(row["sure_right"]),
+        ]
+        for row in general_text("entailment")
+    ]
+    return _table(["set", "model", "accuracy", "calibration error", "right where it says .9 and more"], rows)
+
+
+def _claims() -> str:
+    rows = [
+        [
+            _name(row["model"]),
+            f"{18 * row['written']['sentence']:.0f}",
+            _three(row["written"]["auc"]),
+            _three(row["mpe"]["auc"]),
+        ]
+        for row in general_text("claims")
+    ]
+    return _table(["model", "right sentence, of 18", "written claims, AUC", "MPE, AUC"], rows)
+
+
+_TABLES: dict[str, Callable[[], str]] = {
+    "main": _main,
+    "similarity": _similarity,
+    "tasks": _tasks,
+    "calibration": _calibration,
+    "faq": _faq,
+    "contrast": _contrast,
+    "same": _same,
+    "entailment": _entailment,
+    "claims": _claims,
+}
+
+
+def main() -> None:
+    """Fill all pages."""
+    for page in PAGES:
+        path = ROOT / page
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
