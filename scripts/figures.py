@@ -21,9 +21,9 @@ _NONE = "-"
 BASELINE = "overlap of words"
 # What to take a model for; another that is listed first shows its title.
 _USES = {
-    "avg-paraphrase": "very many texts: duplicates, a first stage; the default",
-    "minilm-small": "FAQs and search, cheaper than `minilm`",
-    "minilm": "FAQs, search by meaning, questions",
+    "avg-paraphrase": "very many texts: duplicates, a first stage",
+    "minilm-small": "any text: the default of similarity, ranking and embeddings",
+    "minilm": "FAQs, search by meaning; a second stage of ranking",
     "minilm-cross": "a pair judged with care: paraphrase, entailment, which sentence answers",
     "pwim-general": "entailment, cheaper: its default",
     "avg-sick-tuned": "captions, as people rate them; no other text",

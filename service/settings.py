@@ -83,7 +83,7 @@ class Settings(BaseSettings):
     )
     default_similarity: str | None = Field(
         default=None,
-        description="model of /similarity, /explain and /embed, when none is named; without it avg-paraphrase, where "
+        description="model of /similarity, /explain and /embed, when none is named; without it minilm-small, where "
         "that is among the models, else the only one that can",
     )
     default_rank: str | None = Field(

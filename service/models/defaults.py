@@ -11,12 +11,12 @@ from service.settings import PREFIX, Settings
 
 log = logging.getLogger(__name__)
 
-MAIN = ("avg-paraphrase", "minilm-small", "minilm", "minilm-cross")  # GET /models lists these first
+MAIN = ("minilm-small", "avg-paraphrase", "minilm", "minilm-cross")  # GET /models lists these first
 # The default where the settings name none: the first of these that is there, else the only model with the capability.
 USUAL: dict[Capability, tuple[str, ...]] = {
-    "similarity": ("avg-paraphrase",),
-    "embedding": ("avg-paraphrase",),
-    "explanation": ("avg-paraphrase",),
+    "similarity": ("minilm-small", "avg-paraphrase"),
+    "embedding": ("minilm-small", "avg-paraphrase"),
+    "explanation": ("minilm-small", "avg-paraphrase"),
     "entailment": ("pwim-general", "avg-sick"),  # the first knows text of many kinds, the other captions
 }
 USUAL_RERANKER = "minilm"  # of the second stage of /rank: best on FAQs, and better than none on answers

@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
+from rich.console import Console
 
-from semblance import Client, Retries
+from semblance import Client, Retries, render
+from semblance.types import DomainInfo
 from semblance.version import version
 from tests.client.alike import assert_alike
 from tests.client.conftest import Ran, Run
@@ -106,8 +109,19 @@ def test_what_is_wrong_with_a_label_is_named_as_it_was_typed(here: Run) -> None:
 def test_models_for_people(here: Run) -> None:
     code, out, _ = here("models")
     assert code == 0
-    for word in ("avg-paraphrase", "avg-sick", "pair-sick", "/entailment", "similarity,", "entailment?,", "256 pairs"):
+    for word in ("avg-paraphrase", "avg-sick", "pair-sick", "/entailment", "similarity,", "entailment,", "256 pairs"):
         assert word in out
+
+
+def test_a_task_is_marked_where_it_is_unmeasured_or_at_chance(url: str) -> None:
+    with Client(url) as client:
+        answer = client.models()
+    named = {model.name: model for model in answer.models}
+    domain = [DomainInfo("entailment", ["sick"], "unmeasured", []), DomainInfo("similarity", ["sick"], "chance", ["x"])]
+    shown = io.StringIO()
+    marked = replace(named["avg-sick"], domain=domain)
+    Console(file=shown, width=200).print(render.models(replace(answer, models=[marked])))
+    assert "similarity!, entailment?, embedding, explanation" in shown.getvalue()
 
 
 def test_explain_for_people_shows_every_token_and_matrix(here: Run) -> None:
