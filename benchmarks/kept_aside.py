@@ -1,6 +1,6 @@
 """Quality and cost on sets that no model here was trained on or chosen by: FAQs, health answers, questions, intents.
 
-    python -m benchmarks.kept_aside                               # the models of the table, some 15 minutes on one core
+    python -m benchmarks.kept_aside                               # the models of the table, some 25 minutes on one core
     python -m benchmarks.kept_aside minilm-small gran --stages    # any others, in one stage
 
 Needs SEMBLANCE_DATA. Scores are those of the published models through their graphs, as the service gives them.
@@ -216,10 +216,18 @@ def main() -> None:
     stages = [tuple(each.split("+")) for each in options.stages]
     names = dict.fromkeys([*options.ids, *(name for each in stages for name in each)])
     models = {name: PublishedModel(options.models / name) for name in names}
-    rows: list[dict[str, object]] = [{"model": name, **measure(models[name])} for name in options.ids]
-    rows += [
-        {"model": first, "second": second, **measure_second(models[first], models[second])} for first, second in stages
-    ]
+    rows: list[dict[str, object]] = []
+    for name in options.ids:
+        rows.append({"model": name, **measure(models[name])})
+        print(rows[-1], flush=True)  # a long run that is ended has said something
+    for first, second in stages:
+        rows.append({"model": first, "second": second, **measure_second(models[first], models[second])})
+        print(rows[-1], flush=True)
+    report(rows, " ".join(["python -m benchmarks.kept_aside", *options.ids, "--stages", *options.stages]), options.out)
+
+
+def report(rows: Sequence[Mapping[str, object]], command: str, out: Path) -> None:
+    """Print the table, and write the dated result."""
     base = next((row["milliseconds"] for row in rows if row["model"] == "minilm" and "second" not in row), None)
 
     def cells(row: Mapping[str, object]) -> list[str]:
@@ -230,7 +238,6 @@ def main() -> None:
         name = f"{row['model']}, then {row['second']} on the best {TOP}" if "second" in row else str(row["model"])
         return [name, *values, f"{spent:.2f}{share}"]
 
-    command = " ".join(["python -m benchmarks.kept_aside", *options.ids, "--stages", *options.stages])
     about = (
         f"`{command}`. FAQs: the right one first of {BLOCK}, mean of three FAQs' answers (bank, course, Covid), and of "
         f"COVID-Q's questions in other words. Intents: the nearest other text has the same one. CPU: milliseconds of "
@@ -238,7 +245,7 @@ def main() -> None:
         f"{machine('onnxruntime', 'numpy')}."
     )
     lines = table(["model", *COLUMNS.values(), "CPU ms"], [cells(row) for row in rows])
-    write(options.out, "kept-aside", "Quality and cost on sets kept aside", about, lines, {"rows": rows})
+    write(out, "kept-aside", "Quality and cost on sets kept aside", about, lines, {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -244,11 +244,35 @@ def _claims() -> str:
     return _table(["model", "right sentence, of 18", "written claims, AUC", "MPE, AUC"], rows)
 
 
+def _kept_aside() -> str:
+    columns = ("question", "answer", "health", "related", "relatedness", "intents")
+    rows = newest("kept-aside")["rows"]
+    most = max(row["milliseconds"] for row in rows)
+    return _table(
+        [
+            "model",
+            "FAQ by question",
+            "FAQ by answer",
+            "health, MAP",
+            "related, MAP",
+            "relatedness, rho",
+            "intents",
+            "CPU",
+        ],
+        [
+            [f"`{row['model']}`", *(_three(row[column]) for column in columns), _three(row["milliseconds"] / most)]
+            for row in rows
+            if "second" not in row
+        ],
+    )
+
+
 _TABLES: dict[str, Callable[[], str]] = {
     "main": _main,
     "similarity": _similarity,
     "tasks": _tasks,
     "calibration": _calibration,
+    "kept-aside": _kept_aside,
     "faq": _faq,
     "contrast": _contrast,
     "same": _same,
