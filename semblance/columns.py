@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from contract.scoring import best_first
 from semblance.batch.rows import Kind
 from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options, Task, make_task
 from semblance.errors import InvalidRequest, ServiceFailed
@@ -28,6 +27,12 @@ from semblance.types import ExplanationNames, LimitsInfo, ModelInfo, Models, Rer
 
 T = TypeVar("T")
 Column = npt.NDArray[Any]
+
+
+def _best_first(raw: npt.NDArray[Any]) -> list[int]:
+    """Positions by raw score, the highest first; of equal ones the earlier first."""
+    order: list[int] = np.argsort(-raw, kind="stable").tolist()
+    return order
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +114,13 @@ class Scorer:
         scores: list[list[float]] = []
         cut = [any(text.truncated for text in (query, *of)) for query, of in zip(queries, candidates, strict=True)]
         for score, raw in cores[0].relevances(queries, candidates):
-            orders.append(best_first(raw))
+            orders.append(_best_first(raw))
             scores.append(score.tolist())
         if self.second is not None:
             heads = [order[: self.rerank_top] for order in orders]
             best = [[of[i] for i in head] for of, head in zip(sides[3], heads, strict=True)]
             for row, (score, raw) in enumerate(cores[1].relevances(sides[2], best)):
-                again = [heads[row][i] for i in best_first(raw)]
+                again = [heads[row][i] for i in _best_first(raw)]
                 orders[row][: len(again)] = again
                 for place, value in zip(heads[row], score.tolist(), strict=True):
                     scores[row][place] = value

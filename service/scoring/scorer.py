@@ -338,8 +338,10 @@ class Scorer(ABC):
         chars = max(sum(map(weight_of, texts)), 1)
         pairs = as_pairs(*self.fit(self.tokenise(a), self.tokenise(b)))
         measured = list(self._measured(pairs))
+        limits = self.manifest.limits
+        most = min(limits.max_tokens, (limits.max_pair_tokens or 2 * limits.max_tokens) // 2)  # of each of two texts
         for vectors, keys in measured:
-            vectors.measure(keys, policy, self.manifest.limits.max_tokens)
+            vectors.measure(keys, policy, most)
         tiers = [vectors.tiers for vectors, _ in measured]
         self.seconds_per_pair = max(map(best_time, self._comparisons(pairs[:1]))) / MEASURED_PAIRS
         of_graphs = max(vectors.batcher.expected_seconds(keys) for vectors, keys in measured)

@@ -106,7 +106,7 @@ def test_imports_go_one_way() -> None:
     of_client = {name for name, where in imports("semblance") if not where.startswith("semblance/tuning.py")}
     assert not of_client & {"torch", "sklearn", "training", "workbench", "contract", "onnxruntime", "fastapi"}
     assert {name for name, where in imports("semblance") if where.startswith("semblance/tuning.py")} == {
-        *("typer", "semblance", "workbench")  # the last only when the command runs
+        *("importlib", "typer", "semblance", "workbench")  # the last only when the command runs
     }
     for package in ("contract", "service", "training"):  # the workbench reads users' files as the command line does
         assert "semblance" not in {name for name, _ in imports(package)}

@@ -65,7 +65,7 @@ RUNS = (
         ("docker-compose.yml", "read_only: true", "read_only: [true]", "check-jsonschema"),
         ("Dockerfile", "FROM ${PYTHON_IMAGE} AS build", "FROM python AS build", "hadolint"),
         ("scripts/lock.sh", "set -eu", "set -eu; [[ 1 ]]", "shellcheck"),
-        ("deploy/prometheus/rules/records.yml", "sum by (job)", "sum bye (job)", "promtool"),
+        ("deploy/prometheus/rules/records.yml", "sum by (job, namespace", "sum bye (job, namespace", "promtool"),
         ("deploy/chart/templates/network.yaml", "include", "includes", "kubernetes"),
     ),
     (

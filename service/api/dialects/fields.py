@@ -71,7 +71,7 @@ def _one_text_or_pair(value: object) -> str | tuple[str, str]:
 class ToLabel(NamedTuple):
     """What TEI's `/predict` labels: texts, or pairs of premise and hypothesis."""
 
-    rows: list[tuple[str, ...]]  # of one text each, or of two
+    rows: Annotated[list[tuple[str, ...]], Field(fail_fast=True)]  # of one text each, or of two
     one: bool  # whether the request has one row and is not a list of rows
 
 
@@ -105,7 +105,7 @@ TextsOrPairs = Annotated[
         _to_label,
         json_schema_input_type=Text
         | tuple[Text, Text]
-        | Annotated[list[tuple[Text]], Field(min_length=1)]
-        | Annotated[list[tuple[Text, Text]], Field(min_length=1)],
+        | Annotated[list[tuple[Text]], Field(min_length=1, fail_fast=True)]
+        | Annotated[list[tuple[Text, Text]], Field(min_length=1, fail_fast=True)],
     ),
 ]

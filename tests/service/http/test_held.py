@@ -77,7 +77,7 @@ def connected(address: tuple[str, int], number: int) -> Iterator[list[socket.soc
             connection.close()
 
 
-ANSWER = post({"sentences": [f"a dog {i}" for i in range(200)]}, "/embed")  # some 30 KB
+ANSWER = post({"sentences": [f"a dog {i}" for i in range(600)]}, "/embed")  # some 50 KB
 ATTACKS = {
     "unfinished heads": HEAD,
     "heads without their bodies": HEAD + b"content-length: 10\r\n\r\n",

@@ -19,6 +19,7 @@ from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.pairs import Pair
 from training.publishing import figures, publish
 from training.publishing.families import siamese
+from training.publishing.folders import replace_folder
 from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.recipes import RECIPES
@@ -373,7 +374,7 @@ def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole
     (new / "fresh").write_text("1")
     target.mkdir(parents=True)
     (target / "stale").write_text("0")
-    publish.replace_folder(new, target)
+    replace_folder(new, target)
     assert [p.name for p in target.iterdir()] == ["fresh"]
     assert target.stat().st_mode & 0o777 == 0o755
     assert [p.name for p in target.parent.iterdir()] == ["toy"]  # nothing half-made beside it
