@@ -292,6 +292,13 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda f: _module(f, 2, "sentence_transformers.models.LSTM"),
         r"modules\.json: modules Transformer, Pooling, LSTM",
     ),
+    "sparse": (
+        lambda f: (
+            _module(f, 1, "sentence_transformers.sparse_encoder.models.SpladePooling"),
+            changed(f / "config.json", architectures=["BertForMaskedLM"]),
+        ),
+        r"modules\.json: SpladePooling: sparse vectors, which no route of ours gives",
+    ),
     "modules": (
         lambda f: (f / "modules.json").unlink(),
         r"no modules\.json that says how .* are pooled: give --pooling",
