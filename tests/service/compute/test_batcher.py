@@ -97,7 +97,7 @@ async def test_what_comes_while_a_batch_runs_makes_the_next_one(batcher, graph) 
 async def test_company_that_would_pad_more_than_it_saves_is_left_for_later(batcher, graph) -> None:
     batcher.cost = Cost(fixed=0.001, per_token=0.0001)  # a run of its own costs as much as ten tokens of padding
     await asyncio.gather(batcher.get([10]), batcher.get([40]), batcher.get([12]), batcher.get([45]))
-    assert graph.batches == [[10, 12], [40, 45]]
+    assert sorted(graph.batches) == [[10, 12], [40, 45]]  # the small one in the event loop, the large one beside it
 
 
 async def test_a_batch_stays_within_its_budget(batcher, graph) -> None:
