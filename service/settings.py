@@ -151,7 +151,9 @@ class Settings(BaseSettings):
         description="seconds that a request may be expected to wait for its work; more is refused (429)",
     )
     request_timeout: float = Field(
-        default=10.0, gt=0, description="seconds a request may take, its body's arrival included"
+        default=10.0,
+        gt=0,
+        description="seconds a request may take, its body's arrival included, but not the opening of a model",
     )
     send_timeout: float = Field(
         default=10.0,

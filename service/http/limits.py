@@ -60,7 +60,7 @@ class Deadline:
             await send(message)
 
         try:
-            with TimeLimit(self._seconds) as limit:
+            with TimeLimit(self._seconds, exchange.timings.free if exchange.timings else float) as limit:
                 if connection is not None:
                     connection.ended_by(limit.end)
                 await self._app(scope, receive, in_time)

@@ -4,8 +4,11 @@
 """
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
+
+_AGAIN = 0.05  # seconds, at least, between two looks whether there is more time
 
 
 class ClientLeft(Exception):
@@ -16,19 +19,30 @@ class TimeLimit:
     """Cancels the current task inside the block `with TimeLimit(seconds):`.
 
     The block then raises `TimeoutError` when the time is over, or the error of `end`. After a call of `stop` it goes on
-    to its end.
+    to its end. `free` says how many seconds so far do not count.
     """
 
-    __slots__ = ("_ended_by", "_entered", "_task", "_timer")
+    __slots__ = ("_ended_by", "_entered", "_free", "_given", "_task", "_timer")
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, free: Callable[[], float] = float) -> None:
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         assert task is not None, "requests are answered in tasks"
         self._task = task
         self._entered = True
         self._ended_by: Exception | type[Exception] | None = None
-        self._timer = loop.call_later(seconds, self.end, TimeoutError)
+        self._free = free
+        self._given = 0.0
+        self._timer = loop.call_later(seconds, self._over)
+
+    def _over(self) -> None:
+        more = self._free() - self._given
+        if more > 0:
+            more = max(more, _AGAIN)
+            self._given += more
+            self._timer = asyncio.get_running_loop().call_later(more, self._over)
+        else:
+            self.end(TimeoutError)
 
     def end(self, by: Exception | type[Exception]) -> None:
         """End the block with an error; no effect after the block."""

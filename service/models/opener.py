@@ -65,6 +65,7 @@ class Opener:
         self._tokenizers: MutableMapping[str, AnyTokenizer] = WeakValueDictionary()
         # One thread for reloads and first requests, because the allocator keeps memory for each thread.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="models")
+        self._turn = asyncio.Lock()
         self._given_up: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
 
     def read(self, release: Release, known: dict[Path, FileEntry] | None = None) -> Model:
@@ -158,15 +159,16 @@ class Opener:
         Raises:
             ModelError: it takes too long, or earlier work that took too long still runs.
         """
-        if self._given_up is not None and not self._given_up.done():
-            raise ModelError("a reload before this one hangs: is the storage of SEMBLANCE_MODELS_DIR there?")
-        doing = asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
-        done, _ = await asyncio.wait([doing], timeout=STEP_SECONDS)
-        if not done:
-            self._given_up = doing
-            doing.add_done_callback(lambda late: late.cancelled() or late.exception())  # retrieves the exception
-            raise ModelError(f"not read within {STEP_SECONDS:g} seconds, and given up")
-        return doing.result()
+        async with self._turn:  # so that waiting for others is no part of the time limit
+            if self._given_up is not None and not self._given_up.done():
+                raise ModelError("what was read before this hangs: is the storage of SEMBLANCE_MODELS_DIR there?")
+            doing = asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *args, **kwargs))
+            done, _ = await asyncio.wait([doing], timeout=STEP_SECONDS)
+            if not done:
+                self._given_up = doing
+                doing.add_done_callback(lambda late: late.cancelled() or late.exception())  # retrieves the exception
+                raise ModelError(f"not read and opened within {STEP_SECONDS:g} seconds, and given up")
+            return doing.result()
 
     def told(self, error: object) -> str:
         """An error of a model, without the path of the models folder; an unexpected one is also logged."""

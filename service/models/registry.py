@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import NamedTuple
 
 from service.errors import ModelUnavailable, UnknownModel, UnknownVersion, UnsupportedTask
@@ -11,7 +11,7 @@ from service.models.model import Failure, Model, Opened
 from service.models.opener import Opener, public
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
-from service.observe.timings import QUEUE, TIMINGS
+from service.observe.timings import TIMINGS
 from service.parsing import AT
 from service.scoring.scorer import Capability, Scorer
 
@@ -152,7 +152,9 @@ class Registry(Mapping[str, Model]):
         return (model.opened or await self.open(model)).scorer
 
     async def open(self, model: Model) -> Opened:
-        """Open a model in the opener's thread, once for all requests that wait for it; each waits as long as it may.
+        """Open a model in the opener's thread, once for all requests that wait for it.
+
+        Their time limits stand still meanwhile: opening has its own (`opener.STEP_SECONDS`).
 
         Raises:
             ModelUnavailable: it cannot be opened, or could not a few seconds ago.
@@ -163,11 +165,8 @@ class Registry(Mapping[str, Model]):
             model.opening = asyncio.get_running_loop().create_task(self._open(model))
             # Whoever waits may have left: the error is then in the log alone.
             model.opening.add_done_callback(lambda done: done.cancelled() or done.exception())
-        began = perf_counter()
-        try:
+        with TIMINGS.get().unlimited():
             return await asyncio.shield(model.opening)
-        finally:
-            TIMINGS.get().spent(QUEUE, began, perf_counter())
 
     async def _open(self, model: Model) -> Opened:
         name = model.release.name

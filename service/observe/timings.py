@@ -4,7 +4,10 @@ Code in the event loop adds its time to the `Timings` of the current request, al
 total is parsing, serialising and the event loop.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from time import perf_counter
 
 PHASES = ("tokenise", "queue", "cache", "inference")
 TOKENISE, QUEUE, CACHE, INFERENCE = range(len(PHASES))
@@ -14,7 +17,7 @@ _HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "tota
 class Timings:
     """Seconds of one request in each phase."""
 
-    __slots__ = ("ended", "seconds", "share", "spans")
+    __slots__ = ("_free", "_free_since", "_frees", "ended", "seconds", "share", "spans")
 
     def __init__(self, spans: bool = False) -> None:
         """Start at 0; with `spans`, also keep when each phase began and ended."""
@@ -22,12 +25,33 @@ class Timings:
         self.spans: list[tuple[int, float, float]] | None = [] if spans else None
         self.ended = False  # the request has been answered or given up
         self.share = 1.0  # of its work of one kind, that comes now; the rest follows
+        self._free, self._frees, self._free_since = 0.0, 0, 0.0
 
     def spent(self, phase: int, began: float, ended: float) -> None:
         """Add an interval; times are those of `perf_counter`."""
         self.seconds[phase] += ended - began
         if self.spans is not None:
             self.spans.append((phase, began, ended))
+
+    @contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """The block counts as waiting, and not against the request's time limit: what it waits for has its own."""
+        began = perf_counter()
+        if not self._frees:
+            self._free_since = began
+        self._frees += 1
+        try:
+            yield
+        finally:
+            ended = perf_counter()
+            self._frees -= 1
+            if not self._frees:
+                self._free += ended - self._free_since
+            self.spent(QUEUE, began, ended)
+
+    def free(self) -> float:
+        """Seconds so far that do not count against the time limit."""
+        return self._free + (perf_counter() - self._free_since if self._frees else 0.0)
 
     def waited(self, phase: int, since: float, began: float, ended: float) -> float:
         """Add a piece of work in a thread, and the wait before it; pieces that overlap count once.

@@ -5,6 +5,7 @@ import json
 import logging
 import shutil
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -13,8 +14,9 @@ import pytest
 from contract.golden import GoldenPair
 from contract.manifest import MANIFEST_NAME, Manifest
 from service.errors import StartupError
-from service.models import registry
+from service.models import opener, registry
 from service.models.opener import Opener
+from service.scoring.interaction import InteractionScorer
 from service.service import Service
 from service.settings import Settings
 from tests import fakes
@@ -86,25 +88,51 @@ async def test_those_who_ask_together_share_one_opening(serve: Serve, opened: li
         assert opened.count("pair-sick") == 1
 
 
-async def test_others_do_not_wait_and_whoever_waits_has_a_time_limit(serve: Serve, monkeypatch) -> None:
-    goes_on = threading.Event()
-    opens = Opener.open
-    async with serve(preload=(), request_timeout=0.3) as client:
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], threading.Event]]:
+    """From its call on an opening waits for the event that it gives."""
+    goes_on, opens = threading.Event(), Opener.open
+
+    def begin() -> threading.Event:
         monkeypatch.setattr(Opener, "open", lambda self, model: (goes_on.wait(20), opens(self, model))[1])
-        try:
-            waits = asyncio.create_task(client.post("/similarity", json=OTHER))
-            await asyncio.sleep(0.05)
-            assert (await client.post("/similarity", json=PAIR)).status_code == 200
-            assert not waits.done()
-            answer = await waits
-            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "timeout")
-        finally:
-            goes_on.set()
-        opening = client.app.service.registry["pair-sick"].opening
-        if opening is not None:  # it went on without the caller who left
-            await opening
-        assert (await client.post("/similarity", json=OTHER)).status_code == 200
+        return goes_on
+
+    yield begin
+    goes_on.set()
+
+
+async def test_opening_does_not_count_against_the_time_limit_and_others_do_not_wait(serve: Serve, slow) -> None:
+    async with serve(preload=(), request_timeout=0.3) as client:
+        goes_on = slow()
+        waits = asyncio.create_task(client.post("/similarity", json=OTHER))
+        await asyncio.sleep(0.7)
+        assert (await client.post("/similarity", json=PAIR)).status_code == 200
+        assert not waits.done()
+        goes_on.set()
+        assert (await waits).status_code == 200
         assert await client.metric("semblance_model_openings_total", result="opened") == 1
+
+
+async def test_what_comes_after_the_opening_has_its_time_limit(serve: Serve, slow, monkeypatch) -> None:
+    async with serve(preload=(), request_timeout=0.3) as client:
+        goes_on = slow()
+        waits = asyncio.create_task(client.post("/similarity", json=OTHER))
+        await asyncio.sleep(0.4)
+        monkeypatch.setattr(InteractionScorer, "_features", lambda self, *args, **options: asyncio.sleep(60))
+        goes_on.set()
+        answer = await waits
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "timeout")
+
+
+async def test_opening_has_a_time_limit_of_its_own_that_the_message_names(serve: Serve, slow, monkeypatch) -> None:
+    monkeypatch.setattr(opener, "STEP_SECONDS", 0.2)
+    async with serve(preload=()) as client:
+        goes_on = slow()
+        answer = await client.post("/similarity", json=OTHER)
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (503, "model_unavailable")
+        assert "not read and opened within 0.2 seconds" in error["message"]
+        goes_on.set()
 
 
 async def test_a_model_that_cannot_be_opened_is_told_and_not_tried_at_once_again(

@@ -696,11 +696,11 @@ async def test_storage_that_hangs_is_given_up_and_told(root: Path, serve: Serve,
         monkeypatch.setattr(opener, "STEP_SECONDS", 0.2)
         try:
             report = await reloaded(client, 409)
-            assert report[ID]["reason"] == "not read within 0.2 seconds, and given up"
+            assert report[ID]["reason"] == "not read and opened within 0.2 seconds, and given up"
             assert "hangs" in str((await reloaded(client, 409))[ID]["reason"])
             ready = (await client.get("/health/ready")).json()
             assert ready["status"] == "degraded"
-            assert ready["reasons"][0].startswith(f"model {ID} is not reloaded: a reload before this one hangs")
+            assert ready["reasons"][0].startswith(f"model {ID} is not reloaded: what was read before this hangs")
             assert (await scored(client))[1] == 1
         finally:
             goes_on.set()
