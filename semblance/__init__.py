@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from semblance.extras import needs
 
 if TYPE_CHECKING:
-    from semblance.async_client import AsyncClient
-    from semblance.client import Client
+    from semblance.client import AsyncClient, Client
     from semblance.columns import scorer
     from semblance.retries import Retries
 
@@ -27,5 +26,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needs("the client", extra="cli"):
-        from semblance import async_client, client, columns, retries
-    return getattr({"AsyncClient": async_client, "Client": client, "Retries": retries, "scorer": columns}[name], name)
+        from semblance import client, columns, retries
+    return getattr({"Retries": retries, "scorer": columns}.get(name, client), name)

@@ -1,24 +1,81 @@
-"""The blocking client."""
+"""The clients, blocking and for asyncio. Each call is declared once, in `semblance.protocol.Questions`."""
 
+import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
-from tenacity import Retrying
+from tenacity import AsyncRetrying, Retrying
 
-from semblance.endpoint import Endpoint
-from semblance.local import IN_PROCESS, BlockingInProcess
-from semblance.protocol import Answer, Asked, Call, Steps, read
+from semblance.errors import InvalidArgument, NoAnswer, TimedOut, UnexpectedAnswer
+from semblance.local import IN_PROCESS, BlockingInProcess, InProcess
+from semblance.protocol import Answer, Call, Questions, Steps, read
 from semblance.retries import Retries
-from semblance.types import Embeddings, Entailments, Explanation, Labels, Models, Ranking, Readiness, Similarities
+from semblance.version import version
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Client:
+def _blocking(question: Callable[Concatenate[Questions, P], Steps[T]]) -> Callable[Concatenate["Client", P], T]:
+    @wraps(question)
+    def ask(client: "Client", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return client._run(question(client._questions, *args, **kwargs))
+
+    return ask
+
+
+def _async(
+    question: Callable[Concatenate[Questions, P], Steps[T]],
+) -> Callable[Concatenate["AsyncClient", P], Coroutine[Any, Any, T]]:
+    @wraps(question)
+    async def ask(client: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await client._run(question(client._questions, *args, **kwargs))
+
+    return ask
+
+
+class _Endpoint:
+    """One service's URL, headers, time limit and retries; does no I/O."""
+
+    def __init__(
+        self, url: str, api_key: str | None, timeout: float, retries: int | Retries, max_items: int | None
+    ) -> None:
+        try:
+            parts = urlsplit(url)
+            sound = parts.scheme in ("http", "https") and bool(parts.hostname)
+        except (ValueError, TypeError, AttributeError):  # a host that begins with a digit and has no scheme is one
+            sound = False
+        if not sound:
+            raise InvalidArgument(f"expected a URL such as http://127.0.0.1:8000, found {url!r}")
+        if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
+            raise InvalidArgument("an API key travels in a header: expected printable ASCII")
+        if max_items is not None and max_items < 1:
+            raise InvalidArgument(f"max_items must be at least 1, found {max_items}")
+        self._url = url
+        self._headers = {"user-agent": f"semblance/{version()}", "content-type": "application/json"}
+        if api_key is not None:
+            self._headers["authorization"] = f"Bearer {api_key}"
+        self._timeout = httpx.Timeout(timeout)
+        self._plan = (Retries(retries) if isinstance(retries, int) else retries).plan()
+        self._questions = Questions(max_items)
+
+    def _translated(self, error: httpx.RequestError) -> NoAnswer | UnexpectedAnswer:
+        """The error of this package for one of httpx."""
+        reason = str(error) or type(error).__name__
+        if isinstance(error, httpx.TimeoutException):
+            return TimedOut(f"no answer from {self._url} in time: {reason}")
+        if isinstance(error, httpx.TransportError):
+            return NoAnswer(f"no answer from {self._url}: {reason}")
+        return UnexpectedAnswer(f"{self._url} answers with what cannot be read: {reason}")
+
+
+class Client(_Endpoint):
     """Sends requests to a service and blocks until they are answered.
 
     Every method raises a `SemblanceError` (see `semblance/errors.py`) when a request fails. A request that was refused
@@ -48,13 +105,12 @@ class Client:
             sleep: waits between tries; takes seconds.
 
         Raises:
-            InvalidArgument: see `Endpoint`.
+            InvalidArgument: the URL has no http scheme or no host, the key is not printable ASCII, or max_items is
+                below 1.
         """
-        self._endpoint = Endpoint(url, api_key, timeout, retries, max_items)
+        super().__init__(url, api_key, timeout, retries, max_items)
         self._sleep = sleep
-        self._http = httpx.Client(
-            base_url=url, headers=self._endpoint.headers, timeout=self._endpoint.timeout, transport=transport
-        )
+        self._http = httpx.Client(base_url=url, headers=self._headers, timeout=self._timeout, transport=transport)
 
     @classmethod
     def local(cls, models_dir: str | Path | None = None, *, max_items: int | None = None) -> Self:
@@ -71,125 +127,15 @@ class Client:
         """
         return cls(IN_PROCESS, max_items=max_items, transport=BlockingInProcess(models_dir))
 
-    def similarity(
-        self,
-        pairs: Iterable[tuple[str, str]],
-        *,
-        model: str | None = None,
-        task: Asked = None,
-        tell_cached: bool = False,
-    ) -> Similarities:
-        """Score pairs of sentences; any number of them, in as many requests as needed.
-
-        Args:
-            pairs: (a, b).
-            model: id of the model.
-            task: "paraphrase", or "relevance" of b to a, for the probability of that, from a model that has it;
-                similarity by default.
-            tell_cached: whether to report for each sentence if its result came from a cache.
-        """
-        return self._run(self._endpoint.questions.similarity(pairs, model, task=task, tell_cached=tell_cached))
-
-    def rank(
-        self,
-        query: str,
-        candidates: Iterable[str],
-        *,
-        top_k: int | None = None,
-        model: str | None = None,
-        rerank_model: str | None = None,
-        rerank_top: int | None = None,
-        tell_cached: bool = False,
-    ) -> Ranking:
-        """Order candidates by their similarity to a query.
-
-        Args:
-            query: the text to compare with.
-            candidates: any number of them; the order does not depend on the number of requests.
-            top_k: number of best candidates to return; None: all.
-            model: id of the model.
-            rerank_model: id of a second model, which reorders the best candidates.
-            rerank_top: number of candidates it reorders.
-            tell_cached: whether to report for each candidate if its result came from a cache.
-        """
-        return self._run(
-            self._endpoint.questions.rank(
-                query,
-                candidates,
-                top_k=top_k,
-                model=model,
-                rerank_model=rerank_model,
-                rerank_top=rerank_top,
-                tell_cached=tell_cached,
-            )
-        )
-
-    def entailment(
-        self, pairs: Iterable[tuple[str, str]], *, model: str | None = None, tell_cached: bool = False
-    ) -> Entailments:
-        """Label pairs of premise and hypothesis; any number of them."""
-        return self._run(self._endpoint.questions.entailment(pairs, model, tell_cached=tell_cached))
-
-    def claims(
-        self,
-        document: str | Iterable[str],
-        claims: Iterable[str],
-        *,
-        model: str | None = None,
-        tell_cached: bool = False,
-    ) -> Entailments:
-        """Find the sentence of a document that supports each claim best.
-
-        Args:
-            document: its sentences, or a text, which the service splits. Its sentences times the claims of one request
-                are limited by the service.
-            claims: any number of them; with a text, as many as fit one request.
-            model: id of a model with entailment.
-            tell_cached: whether to report of that sentence and the claim if the result came from a cache.
-        """
-        return self._run(self._endpoint.questions.claims(document, claims, model, tell_cached=tell_cached))
-
-    def classify(
-        self,
-        texts: Iterable[str],
-        labels: Iterable[str] | None = None,
-        *,
-        template: str | None = None,
-        multi_label: bool = False,
-        model: str | None = None,
-        tell_cached: bool = False,
-    ) -> Labels:
-        """Label texts; any number of them.
-
-        Args:
-            texts: to label.
-            labels: any, judged by an entailment model; None: those that a model has itself.
-            template: turns a label, in the place of {}, into a hypothesis.
-            multi_label: whether each label is judged by itself.
-            model: id of a model with entailment, or, without labels, of one with labels.
-            tell_cached: whether to report of each text if its result came from a cache.
-        """
-        return self._run(
-            self._endpoint.questions.classify(
-                texts, labels, template=template, multi_label=multi_label, model=model, tell_cached=tell_cached
-            )
-        )
-
-    def embed(self, sentences: Iterable[str], *, model: str | None = None, tell_cached: bool = False) -> Embeddings:
-        """Embed sentences; any number of them."""
-        return self._run(self._endpoint.questions.embed(sentences, model, tell_cached=tell_cached))
-
-    def explain(self, a: str, b: str, *, model: str | None = None) -> Explanation:
-        """Explain the score of two sentences, by token."""
-        return self._run(self._endpoint.questions.explain(a, b, model))
-
-    def models(self) -> Models:
-        """The served models, and the limits of a request."""
-        return self._run(self._endpoint.questions.models())
-
-    def health(self) -> Readiness:
-        """The readiness of the service; raises nothing when the service answers that it is not ready."""
-        return self._run(self._endpoint.questions.health())
+    similarity = _blocking(Questions.similarity)
+    rank = _blocking(Questions.rank)
+    entailment = _blocking(Questions.entailment)
+    claims = _blocking(Questions.claims)
+    classify = _blocking(Questions.classify)
+    embed = _blocking(Questions.embed)
+    explain = _blocking(Questions.explain)
+    models = _blocking(Questions.models)
+    health = _blocking(Questions.health)
 
     def close(self) -> None:
         """Close connections; stop a service that runs in this process."""
@@ -213,11 +159,99 @@ class Client:
             return answer
 
     def _ask(self, call: Call) -> Answer:
-        return Retrying(sleep=self._sleep, **self._endpoint.plan)(self._ask_once, call)
+        return Retrying(sleep=self._sleep, **self._plan)(self._ask_once, call)
 
     def _ask_once(self, call: Call) -> Answer:
         try:
             answer = self._http.request(call.method, call.path, content=call.body)
         except httpx.RequestError as error:
-            raise self._endpoint.translated(error) from error
+            raise self._translated(error) from error
+        return read(call, answer.status_code, answer.headers, answer.content)
+
+
+class AsyncClient(_Endpoint):
+    """`Client` for asyncio: same methods, same errors; the requests of one call are sent concurrently."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 30.0,
+        retries: int | Retries = 3,
+        max_items: int | None = None,
+        concurrency: int = 4,
+        transport: httpx.AsyncBaseTransport | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """Store the settings; sends nothing. `concurrency` is the most requests of a call in flight; see `Client`.
+
+        Raises:
+            InvalidArgument: as for `Client`; or concurrency is below 1.
+        """
+        if concurrency < 1:
+            raise InvalidArgument(f"concurrency must be at least 1, found {concurrency}")
+        super().__init__(url, api_key, timeout, retries, max_items)
+        self._sleep = sleep
+        self._concurrency = concurrency
+        self._http = httpx.AsyncClient(base_url=url, headers=self._headers, timeout=self._timeout, transport=transport)
+
+    @classmethod
+    def local(cls, models_dir: str | Path | None = None, *, max_items: int | None = None, concurrency: int = 4) -> Self:
+        """Open the models in this process; see `Client.local`."""
+        return cls(IN_PROCESS, max_items=max_items, concurrency=concurrency, transport=InProcess(models_dir))
+
+    similarity = _async(Questions.similarity)
+    rank = _async(Questions.rank)
+    entailment = _async(Questions.entailment)
+    claims = _async(Questions.claims)
+    classify = _async(Questions.classify)
+    embed = _async(Questions.embed)
+    explain = _async(Questions.explain)
+    models = _async(Questions.models)
+    health = _async(Questions.health)
+
+    async def aclose(self) -> None:
+        """Close connections; stop a service that runs in this process."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _run(self, steps: Steps[T]) -> T:
+        try:
+            calls = next(steps)
+            while True:
+                calls = steps.send(await self._ask_all(calls))
+        except StopIteration as done:
+            answer: T = done.value
+            return answer
+
+    async def _ask_all(self, calls: list[Call]) -> list[Answer]:
+        gate = asyncio.Semaphore(self._concurrency)
+
+        async def ask(call: Call) -> Answer:
+            async with gate:
+                return await self._ask(call)
+
+        asking = [asyncio.ensure_future(ask(call)) for call in calls]
+        try:
+            return await asyncio.gather(*asking)
+        finally:
+            for one in asking:  # one failed: cancel the rest
+                one.cancel()
+
+    async def _ask(self, call: Call) -> Answer:
+        return await AsyncRetrying(sleep=self._sleep, **self._plan)(self._ask_once, call)
+
+    async def _ask_once(self, call: Call) -> Answer:
+        try:
+            answer = await self._http.request(call.method, call.path, content=call.body)
+        except httpx.RequestError as error:
+            raise self._translated(error) from error
         return read(call, answer.status_code, answer.headers, answer.content)

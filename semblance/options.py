@@ -11,10 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from semblance.async_client import AsyncClient
 from semblance.batch.job import Asked
 from semblance.batch.local import LocalModels
-from semblance.client import Client
+from semblance.client import AsyncClient, Client
 from semblance.errors import RequestFailed
 from semblance.retries import Retries
 

@@ -1,4 +1,4 @@
-"""Builds requests and parses answers, without I/O; both clients use it.
+"""Builds requests and parses answers, without I/O; the methods of both clients are declared here.
 
 Each method of `Questions` is a generator. It yields a list of independent requests, receives their answers in the same
 order, and returns the parsed result. Input that is too large for one request is split by the limits in `GET /models`,
@@ -98,33 +98,43 @@ class Questions:
         self._served: Models | None = None
 
     def similarity(
-        self, pairs: Iterable[tuple[str, str]], model: str | None, *, task: Asked = None, tell_cached: bool = False
+        self, pairs: Iterable[tuple[str, str]], *, model: str | None = None, task: Asked = None
     ) -> Steps[Similarities]:
-        """Score pairs."""
+        """Score pairs of sentences; any number of them, in as many requests as needed.
+
+        Args:
+            pairs: (a, b).
+            model: id of the model.
+            task: "paraphrase", or "relevance" of b to a, for the probability of that, from a model that has it;
+                similarity by default.
+        """
         items = [{"a": a, "b": b} for a, b in _pairs(pairs)]
-        parts = yield from self._ask_in_parts(
-            "/similarity", "pairs", items, model, tell_cached, Similarities, {"task": task}
-        )
+        parts = yield from self._ask_in_parts("/similarity", "pairs", items, model, Similarities, {"task": task})
         results = [result for part in parts for result in part.results]
         return Similarities(parts[0].model, results, model_version=_version(parts), scale=parts[0].scale)
 
-    def entailment(
-        self, pairs: Iterable[tuple[str, str]], model: str | None, *, tell_cached: bool = False
-    ) -> Steps[Entailments]:
-        """Label pairs of premise and hypothesis."""
+    def entailment(self, pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> Steps[Entailments]:
+        """Label pairs of premise and hypothesis; any number of them."""
         items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in _pairs(pairs)]
-        parts = yield from self._ask_in_parts("/entailment", "pairs", items, model, tell_cached, Entailments)
+        parts = yield from self._ask_in_parts("/entailment", "pairs", items, model, Entailments)
         results = [result for part in parts for result in part.results]
         return Entailments(parts[0].model, results, model_version=_version(parts))
 
     def claims(
-        self, document: str | Iterable[str], claims: Iterable[str], model: str | None, *, tell_cached: bool = False
+        self, document: str | Iterable[str], claims: Iterable[str], *, model: str | None = None
     ) -> Steps[Entailments]:
-        """Hold claims against every sentence of a document. Only the service knows how many a text has."""
+        """Find the sentence of a document that supports each claim best.
+
+        Args:
+            document: its sentences, or a text, which the service splits. Its sentences times the claims of one request
+                are limited by the service.
+            claims: any number of them; with a text, as many as fit one request.
+            model: id of a model with entailment.
+        """
         premise = document if isinstance(document, str) else _texts("document", document)
-        each = 1 if isinstance(premise, str) else len(premise)
+        each = 1 if isinstance(premise, str) else len(premise)  # only the service knows how many a text has
         parts = yield from self._ask_in_parts(
-            *("/entailment", "hypotheses", _texts("claims", claims), model, tell_cached, Entailments),
+            *("/entailment", "hypotheses", _texts("claims", claims), model, Entailments),
             {"premise": premise},
             limit="max_pairs",
             each=each,
@@ -135,17 +145,24 @@ class Questions:
     def classify(
         self,
         texts: Iterable[str],
-        labels: Iterable[str] | None,
+        labels: Iterable[str] | None = None,
         *,
-        template: str | None,
-        multi_label: bool,
-        model: str | None,
-        tell_cached: bool = False,
+        template: str | None = None,
+        multi_label: bool = False,
+        model: str | None = None,
     ) -> Steps[Labels]:
-        """Label texts; each makes a pair with each of the labels given."""
+        """Label texts; any number of them.
+
+        Args:
+            texts: to label; each makes a pair with each of the labels given.
+            labels: any, judged by an entailment model; None: those that a model has itself.
+            template: turns a label, in the place of {}, into a hypothesis.
+            multi_label: whether each label is judged by itself.
+            model: id of a model with entailment, or, without labels, of one with labels.
+        """
         given = None if labels is None else _texts("labels", labels)
         parts = yield from self._ask_in_parts(
-            *("/classify", "text", _texts("texts", texts), model, tell_cached, Labels),
+            *("/classify", "text", _texts("texts", texts), model, Labels),
             {"labels": given, "template": template, "multi_label": multi_label or None},
             limit="max_sentences" if given is None else "max_pairs",
             each=len(given or ()),
@@ -153,16 +170,15 @@ class Questions:
         results = [result for part in parts for result in part.results]
         return Labels(parts[0].model, results, model_version=_version(parts))
 
-    def embed(self, sentences: Iterable[str], model: str | None, *, tell_cached: bool = False) -> Steps[Embeddings]:
-        """Embed sentences."""
+    def embed(self, sentences: Iterable[str], *, model: str | None = None) -> Steps[Embeddings]:
+        """Embed sentences; any number of them."""
         given = _texts("sentences", sentences)
-        parts = yield from self._ask_in_parts("/embed", "sentences", given, model, tell_cached, _Embeddings)
+        parts = yield from self._ask_in_parts("/embed", "sentences", given, model, _Embeddings)
         return Embeddings(
             parts[0].model,
             parts[0].dim,
             np.concatenate([np.asarray(part.embeddings, dtype=np.float32) for part in parts]),
             [truncated for part in parts for truncated in part.truncated],
-            [cached for part in parts for cached in part.cached or ()] if tell_cached else None,
             model_version=_version(parts),
         )
 
@@ -172,30 +188,27 @@ class Questions:
         name: str,
         items: Sequence[Any],
         model: str | None,
-        tell_cached: bool,
         kind: type[T],
         more: Mapping[str, Any] | None = None,
         *,
         limit: str | None = None,
         each: int = 1,
     ) -> Steps[list[T]]:
-        fixed = {**(more or {}), "model": model, "tell_cached": tell_cached or None}
+        fixed = {**(more or {}), "model": model}
         calls = yield from self._split(path, name, items, fixed, limit, each)
         return [_parse(kind, answer) for _, answer in (yield from _answers(calls))]
 
-    def explain(self, a: str, b: str, model: str | None) -> Steps[Explanation]:
-        """Explain the score of a pair."""
+    def explain(self, a: str, b: str, *, model: str | None = None) -> Steps[Explanation]:
+        """Explain the score of two sentences, by token."""
         (answer,) = yield [Call("/explain", _encode({"a": _text("a", a), "b": _text("b", b), "model": model}))]
         return _parse(Explanation, answer)
 
-    def models(self, path: str = "/models?full=true") -> Steps[Models]:
-        """The served models, with their figures; requested anew on each call."""
-        (answer,) = yield [Call(path)]
-        self._served = _parse(Models, answer)
-        return self._served
+    def models(self) -> Steps[Models]:
+        """The served models with their figures, and the limits of a request."""
+        return (yield from self._models("/models?full=true"))
 
     def health(self) -> Steps[Readiness]:
-        """The readiness of the service."""
+        """The readiness of the service; raises nothing when the service answers that it is not ready."""
         (answer,) = yield [Call("/health/ready", fine=frozenset({200, 503}))]
         return _parse(Readiness, answer)
 
@@ -204,19 +217,26 @@ class Questions:
         query: str,
         candidates: Iterable[str],
         *,
-        top_k: int | None,
-        model: str | None,
-        rerank_model: str | None,
-        rerank_top: int | None,
-        tell_cached: bool = False,
+        top_k: int | None = None,
+        model: str | None = None,
+        rerank_model: str | None = None,
+        rerank_top: int | None = None,
     ) -> Steps[Ranking]:
-        """Order candidates.
+        """Order candidates by their similarity to a query.
 
         Candidates that need several requests are ordered request by request and merged by raw score. The second stage
         then reorders the best of all of them.
+
+        Args:
+            query: the text to compare with.
+            candidates: any number of them; the order does not depend on the number of requests.
+            top_k: number of best candidates to return; None: all.
+            model: id of the model.
+            rerank_model: id of a second model, which reorders the best candidates.
+            rerank_top: number of candidates it reorders.
         """
         given = _texts("candidates", candidates)
-        fixed = {"query": _text("query", query), "model": model, "top_k": top_k, "tell_cached": tell_cached or None}
+        fixed = {"query": _text("query", query), "model": model, "top_k": top_k}
         second = {"rerank_model": rerank_model, "rerank_top": rerank_top}
         calls = yield from self._split("/rank", "candidates", given, fixed | second)
         if len(calls) == 1:
@@ -299,7 +319,12 @@ class Questions:
         ]
 
     def _served_there(self) -> Steps[Models]:
-        return self._served or (yield from self.models("/models"))
+        return self._served or (yield from self._models("/models"))
+
+    def _models(self, path: str) -> Steps[Models]:
+        (answer,) = yield [Call(path)]
+        self._served = _parse(Models, answer)
+        return self._served
 
 
 def _answers(calls: list[Call]) -> Steps[list[tuple[Call, Answer]]]:
@@ -367,7 +392,6 @@ class _Embeddings:
     dim: int
     embeddings: list[list[float]]
     truncated: list[bool]
-    cached: list[bool] | None = None
     model_version: int | None = None
 
 

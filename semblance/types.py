@@ -25,7 +25,6 @@ class SimilarityResult:
     unknown: tuple[float, float]  # share of the words that the model does not know
     rating: float | None = None  # on the scale of the model's corpus
     rating_scale: Range | None = None
-    cached: tuple[bool, bool] | None = None  # where tell_cached asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,6 @@ class RankResult:
     score: float  # 0..1, calibrated, on the scale of the model that scored it
     raw_score: float  # as the model that scored it gives it, which orders them
     stage: Literal[1, 2] | None = None  # which of two stages placed it
-    cached: bool | None = None  # where tell_cached asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,6 @@ class EntailmentResult:
     label: EntailmentLabel
     probabilities: Probabilities
     truncated: tuple[bool, bool]
-    cached: tuple[bool, bool] | None = None  # where tell_cached asked
     index: int | None = None  # of claims: position of the sentence
     sentence: str | None = None
 
@@ -109,7 +106,6 @@ class ClassifyResult:
     label: str  # the most probable one
     probabilities: dict[str, float]  # of each label
     truncated: bool
-    cached: bool | None = None  # where tell_cached asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,6 @@ class Embeddings:
     dim: int
     embeddings: npt.NDArray[np.float32]  # [sentences, dim]
     truncated: list[bool]
-    cached: list[bool] | None = None  # where tell_cached asked
     model_version: int | None = None  # None: the model has no versions, or a large call met several
 
 

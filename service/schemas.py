@@ -20,9 +20,6 @@ ModelName = Annotated[
     Field(description="which model answers, ID or ID@VERSION; without it, the default one (see GET /models)"),
 ]
 Ratio = Annotated[float, Field(ge=0, le=1)]
-TellCached = Annotated[
-    bool, Field(description="whether to say of each text if what the model made of it was in a cache already")
-]
 Scale = Literal["similarity", "paraphrase_probability", "relevance_probability"]
 SCALE = (
     "what a score says: `similarity` how alike two texts are, 0 to 1, as people rate it; `paraphrase_probability` how "
@@ -97,7 +94,6 @@ class SimilarityRequest(OwnRequest):
         "(see GET /models)",
     )
     model: ModelName = None
-    tell_cached: TellCached = False
 
 
 class RankRequest(OwnRequest):
@@ -137,7 +133,6 @@ class RankRequest(OwnRequest):
         description="how many of the best the second model orders, 15 if only rerank_model is given; given alone, the "
         "default second model orders them, where there is one",
     )
-    tell_cached: TellCached = False
 
 
 @_as_own
@@ -169,7 +164,6 @@ class EntailmentRequest(OwnRequest):
     )
     hypotheses: TextList | None = Field(None, description="claims about the premise")
     model: ModelName = None
-    tell_cached: TellCached = False
 
 
 class ClassifyRequest(OwnRequest):
@@ -193,7 +187,6 @@ class ClassifyRequest(OwnRequest):
     )
     multi_label: bool = Field(False, description="whether each of the labels given is judged by itself")
     model: ModelName = None
-    tell_cached: TellCached = False
 
 
 class EmbedRequest(OwnRequest):
@@ -204,7 +197,6 @@ class EmbedRequest(OwnRequest):
     sentences: list[Text] = Field(min_length=1, fail_fast=True)
     model: ModelName = None
     role: Role = Field("text", description="what they are for: the model's prompt for it, if it has one, is put before")
-    tell_cached: TellCached = False
 
 
 class ExplainRequest(OwnRequest):
@@ -247,7 +239,6 @@ class SimilarityResult(Scored):
             "of a long text that is truncated, of the words that were read"
         ),
     ]
-    cached: NotRequired[Annotated[tuple[bool, bool], Field(description="of a and of b, where tell_cached asked")]]
 
 
 @_shown(
@@ -281,7 +272,6 @@ class RankResult(TypedDict):
     stage: NotRequired[
         Annotated[Literal[1, 2], Field(description="which of the two stages placed and scored it; absent in one stage")]
     ]
-    cached: NotRequired[Annotated[bool, Field(description="by the stage that scored it, where tell_cached asked")]]
 
 
 class RankTruncated(TypedDict):
@@ -349,9 +339,6 @@ class EntailmentResult(TypedDict):
         Annotated[int, Field(description="of claims: position of the sentence that supports this one best")]
     ]
     sentence: NotRequired[Annotated[str, Field(description="that sentence; the label is what it says of the claim")]]
-    cached: NotRequired[
-        Annotated[tuple[bool, bool], Field(description="of premise and hypothesis, where tell_cached asked")]
-    ]
 
 
 @_shown(
@@ -380,7 +367,6 @@ class ClassifyResult(TypedDict):
         dict[str, Ratio], Field(description="of each label; they sum to 1, except where each was judged by itself")
     ]
     truncated: Annotated[bool, Field(description="whether the text, or a label in its template, was cut")]
-    cached: NotRequired[Annotated[bool, Field(description="where tell_cached asked")]]
 
 
 @_shown(
@@ -411,7 +397,6 @@ class EmbedResponse(Named):
     dim: int
     embeddings: list[list[float]]
     truncated: Annotated[list[bool], Field(description="whether each sentence was cut at the model's limit")]
-    cached: NotRequired[Annotated[list[bool], Field(description="of each sentence, where tell_cached asked")]]
 
 
 class TokensOfSentence(TypedDict):

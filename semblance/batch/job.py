@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_before_delay, wait_exponential, wait_random
 from tenacity.wait import wait_combine
 
-from semblance.async_client import AsyncClient
 from semblance.batch.checkpoint import Checkpoint, Files, load
 from semblance.batch.formats import PARQUET, open_source, open_store
 from semblance.batch.local import LocalModels
 from semblance.batch.rows import Chunk, Row, Say, Source, Unreadable
 from semblance.batch.tasks import BadRow, Options, Task, make_task
 from semblance.batch.writer import Answered, Writer
+from semblance.client import AsyncClient
 from semblance.errors import BatchError, RequestFailed, StillBusy
 from semblance.retries import AGAIN, AskedOr
 

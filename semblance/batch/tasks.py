@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from semblance.async_client import AsyncClient
 from semblance.batch.rows import Kind, Row
+from semblance.client import AsyncClient
 from semblance.errors import BatchError, RequestFailed
 from semblance.types import LimitsInfo, ModelInfo, Models
 

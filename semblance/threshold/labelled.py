@@ -59,7 +59,7 @@ async def scores_of(
     """The model's name, its scores [n], and how many pairs have a text that it cuts.
 
     Args:
-        client: a service's, or the models of a folder (`semblance.options.async_client_of`).
+        client: a service's, or the models of a folder (`semblance.options.Service.of_batch`).
         pairs: n pairs.
         model: its id or name; None: the default of the task.
         task: whose score; of entailment its probability, a being the premise.

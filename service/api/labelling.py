@@ -41,13 +41,12 @@ async def answer_classify(service: Service, limits: Limits, request: ClassifyReq
             request.labels,
             request.template,
             multi_label=request.multi_label,
-            tell_cached=request.tell_cached,
         )
         return scorer.name, answer
     for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
         if given:
             raise InvalidRequest(f"{field} needs labels, and the request has none", field=field)
-    scorer, answer = await own_labels(service, limits, request.text, request.model, tell_cached=request.tell_cached)
+    scorer, answer = await own_labels(service, limits, request.text, request.model)
     return scorer.name, answer
 
 
@@ -57,7 +56,6 @@ async def own_labels(
     text: str | Sequence[str],
     model: str | None,
     *,
-    tell_cached: bool = False,
     field: str = "text",
 ) -> tuple[Scorer, ClassifyResponse]:
     """Label texts with the labels of the model of this name, or of the only one that has some; who answered, and what.
@@ -78,7 +76,7 @@ async def own_labels(
     limits.check_texts(texts, field_of)
     read = await labelling.read(texts, field_of)
     with counted(field, len(texts)):
-        return labelling, await classify(labelling, read, tell_cached=tell_cached)
+        return labelling, await classify(labelling, read)
 
 
 async def with_labels(
@@ -89,7 +87,6 @@ async def with_labels(
     template: str | None,
     *,
     multi_label: bool,
-    tell_cached: bool = False,
     fields: Fields = _OURS,
 ) -> ClassifyResponse:
     """Label texts with any labels by a model with entailment; raises as `answer_classify`."""
@@ -122,7 +119,6 @@ async def with_labels(
             labels,
             sentences[len(texts) :],
             multi_label=multi_label,
-            tell_cached=tell_cached,
         )
 
 
@@ -149,7 +145,7 @@ async def answer_claims(limits: Limits, scorer: Scorer, request: EntailmentReque
         [*given, *claims], lambda i: field_of(i) if i < len(given) else f"hypotheses.{i - len(given)}"
     )
     with counted("hypotheses", len(claims)):
-        return await support(scorer, given, read[: len(given)], read[len(given) :], tell_cached=request.tell_cached)
+        return await support(scorer, given, read[: len(given)], read[len(given) :])
 
 
 def _listed(field: str, value: str | Sequence[str]) -> tuple[Sequence[str], Callable[[int], str]]:

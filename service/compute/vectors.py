@@ -3,7 +3,7 @@
 Where computing a vector costs less than finding it, the graph computes all of them.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Generic
 
@@ -27,7 +27,7 @@ class Vectors(Generic[K]):
         self.by_position = False  # whether computing a vector costs less than looking for it
         self._cache = cache
         self._space = space
-        self._flights: Flights[K, tuple[Vector, bool]] = Flights()
+        self._flights: Flights[K, Vector] = Flights()
 
     def measure(self, keys: Sequence[K], policy: CachePolicy, max_tokens: int) -> None:
         """Measure the graph's cost, and choose the cache tiers by it; `max_tokens` is of a sentence."""
@@ -36,8 +36,8 @@ class Vectors(Generic[K]):
         self.by_position = more < FINDING_SECONDS
         self.tiers = self._cache.tiers(policy, alone, more)
 
-    async def get(self, keys: Sequence[K], *, cached: bool = True) -> tuple[Rows, Collection[K]]:
-        """A row for each key, in their order, and the keys for which the graph ran.
+    async def get(self, keys: Sequence[K], *, cached: bool = True) -> Rows:
+        """A row for each key, in their order.
 
         Args:
             keys: at least one.
@@ -48,27 +48,22 @@ class Vectors(Generic[K]):
             Overloaded: too much is waiting already.
         """
         if self.by_position and not (cached and any(self.tiers)):
-            return await self.batcher.get(keys), keys
+            return await self.batcher.get(keys)
         wanted = dict.fromkeys(keys)
         if not cached:
-            return _spread(await self.batcher.get(list(wanted)), wanted, keys), wanted
+            return _spread(await self.batcher.get(list(wanted)), wanted, keys)
         found: dict[K, Vector] = {}
         if self.tiers.memory:
             began = perf_counter()
             found = self._cache.find(self._space, wanted)
             TIMINGS.get().spent(CACHE, began, perf_counter())
-        missing = [key for key in wanted if key not in found]
-        computed: Collection[K] = ()
-        if missing:
+        if missing := [key for key in wanted if key not in found]:
             # No await between look-up and result: no other request can compute the same keys meanwhile.
             if not self.tiers.redis and (new := self.batcher.if_quick(missing)) is not None:
                 found |= self._keep(missing, new)
-                computed = missing
             else:
-                arrived = await self._flights.get(missing, self._search)
-                computed = {key for key, (_, was_computed) in arrived.items() if was_computed}
-                found.update((key, vector) for key, (vector, _) in arrived.items())
-        return np.concatenate([found[key] for key in keys]), computed
+                found |= await self._flights.get(missing, self._search)
+        return np.concatenate([found[key] for key in keys])
 
     def at_once(self, keys: Sequence[K]) -> Rows:
         """A row for each key, computed in this thread and without caches.
@@ -79,18 +74,16 @@ class Vectors(Generic[K]):
         wanted = dict.fromkeys(keys)
         return _spread(self.batcher.in_this_thread(list(wanted)), wanted, keys)
 
-    async def _search(self, keys: Sequence[K]) -> dict[K, tuple[Vector, bool]]:
-        """Vectors from Redis or else from the graph, and whether each was computed."""
-        distant: Mapping[K, Vector] = {}
+    async def _search(self, keys: Sequence[K]) -> Mapping[K, Vector]:
+        """Vectors from Redis or else from the graph."""
+        found: Mapping[K, Vector] = {}
         if self.tiers.redis:
             began = perf_counter()
-            distant = await self._cache.fetch(self._space, keys, self.tiers)
+            found = await self._cache.fetch(self._space, keys, self.tiers)
             TIMINGS.get().spent(CACHE, began, perf_counter())
-        result = {key: (vector, False) for key, vector in distant.items()}
-        if missing := [key for key in keys if key not in distant]:
-            new = self._keep(missing, await self.batcher.get(missing))
-            result.update((key, (vector, True)) for key, vector in new.items())
-        return result
+        if missing := [key for key in keys if key not in found]:
+            return {**found, **self._keep(missing, await self.batcher.get(missing))}
+        return found
 
     def _keep(self, keys: Sequence[K], rows: Rows) -> dict[K, Vector]:
         """The new vectors, which are kept; each owns its memory, so that none keeps its whole batch in memory."""

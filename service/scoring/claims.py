@@ -15,8 +15,6 @@ async def support(
     texts: Sequence[str],
     sentences: Sequence[Encoded],
     claims: Sequence[Encoded],
-    *,
-    tell_cached: bool,
 ) -> EntailmentResponse:
     """The sentence that most probably entails each claim, the first of equals, and what it says of the claim.
 
@@ -25,27 +23,24 @@ async def support(
         texts: the document's n sentences.
         sentences: the same, read.
         claims: m hypotheses.
-        tell_cached: whether to say of that sentence and the claim if what was needed of them was in a cache.
 
     Raises:
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
     premises = list(sentences) * len(claims)
     hypotheses = [claim for claim in claims for _ in sentences]
-    answers, ran_for = await scorer.entailment(premises, hypotheses)
-    computed = frozenset(ran_for)
+    answers = await scorer.entailment(premises, hypotheses)
     results: list[EntailmentResult] = []
     for i, claim in enumerate(claims):
         found = answers[i * len(sentences) : (i + 1) * len(sentences)]
         best = max(range(len(found)), key=lambda n: found[n]["entailment"])
-        result: EntailmentResult = {
-            "label": cast(EntailmentLabel, most_likely(found[best])),
-            "probabilities": cast(Probabilities, found[best]),
-            "truncated": (sentences[best].truncated, claim.truncated),
-            "index": best,
-            "sentence": texts[best],
-        }
-        if tell_cached:
-            result["cached"] = scorer.were_cached(sentences[best], claim, computed)
-        results.append(result)
+        results.append(
+            {
+                "label": cast(EntailmentLabel, most_likely(found[best])),
+                "probabilities": cast(Probabilities, found[best]),
+                "truncated": (sentences[best].truncated, claim.truncated),
+                "index": best,
+                "sentence": texts[best],
+            }
+        )
     return scorer.versioned(EntailmentResponse(model=scorer.id, results=results))

@@ -4,12 +4,11 @@ W. Yin, J. Hay, D. Roth, "Benchmarking Zero-shot Text Classification", EMNLP 201
 template with the label the hypothesis.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
-from service.compute.cache import Key
 from service.schemas import ClassifyResponse, ClassifyResult
 from service.scoring.scorer import Scorer
 
@@ -17,21 +16,17 @@ TEMPLATE = "This text is about {}."
 PLACE = "{}"  # of the label
 
 
-async def classify(scorer: Scorer, texts: Sequence[Encoded], *, tell_cached: bool) -> ClassifyResponse:
+async def classify(scorer: Scorer, texts: Sequence[Encoded]) -> ClassifyResponse:
     """Label texts with the model's own labels.
 
     Raises:
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
-    answers, ran_for = await scorer.classify(texts)
-    computed = frozenset(ran_for)
+    answers = await scorer.classify(texts)
     results: list[ClassifyResult] = [
         {"label": most_likely(each), "probabilities": each, "truncated": text.truncated}
         for each, text in zip(answers, texts, strict=True)
     ]
-    if tell_cached:
-        for result, text in zip(results, texts, strict=True):
-            result["cached"] = text.ids not in computed
     return scorer.versioned(ClassifyResponse(model=scorer.id, results=results))
 
 
@@ -42,7 +37,6 @@ async def zero_shot(
     hypotheses: Sequence[Encoded],
     *,
     multi_label: bool,
-    tell_cached: bool,
 ) -> ClassifyResponse:
     """Label texts with any labels.
 
@@ -52,28 +46,25 @@ async def zero_shot(
         labels: k of them, all different.
         hypotheses: each label in the template.
         multi_label: see `judged`.
-        tell_cached: whether to say of each text if everything about it was in a cache.
 
     Raises:
         InferenceFailed: a graph raised, or gave a number that is not finite.
     """
     premises = list(chain.from_iterable([text] * len(labels) for text in texts))
     every = list(hypotheses) * len(texts)
-    answers, ran_for = await scorer.entailment(premises, every)
-    computed = frozenset(ran_for)
+    answers = await scorer.entailment(premises, every)
     results: list[ClassifyResult] = []
     cut = any(hypothesis.truncated for hypothesis in hypotheses)
     for i, text in enumerate(texts):
         found = judged(answers[i * len(labels) : (i + 1) * len(labels)], multi_label=multi_label)
         probabilities = dict(zip(labels, found, strict=True))
-        result: ClassifyResult = {
-            "label": most_likely(probabilities),
-            "probabilities": probabilities,
-            "truncated": text.truncated or cut,
-        }
-        if tell_cached:
-            result["cached"] = _all_cached(scorer, text, hypotheses, computed)
-        results.append(result)
+        results.append(
+            {
+                "label": most_likely(probabilities),
+                "probabilities": probabilities,
+                "truncated": text.truncated or cut,
+            }
+        )
     return scorer.versioned(ClassifyResponse(model=scorer.id, results=results))
 
 
@@ -93,7 +84,3 @@ def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[fl
 def _share(part: float, whole: float, otherwise: float) -> float:
     """Part of a whole; `otherwise` where probabilities left the range of floats."""
     return part / whole if whole > 0 else otherwise
-
-
-def _all_cached(scorer: Scorer, text: Encoded, hypotheses: Sequence[Encoded], computed: Collection[Key]) -> bool:
-    return all(all(scorer.were_cached(text, hypothesis, computed)) for hypothesis in hypotheses)

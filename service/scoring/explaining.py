@@ -25,7 +25,7 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     without_a, without_b = deletions(a), deletions(b)
     left = [a, *without_a, *[a] * len(without_b)]
     right = [b, *[b] * len(without_a), *without_b]
-    raw, ratings, scores, _ = await scorer.similarity(left, right, cached=False)
+    raw, ratings, scores = await scorer.similarity(left, right, cached=False)
     moved: list[float | None] = [raw[0] - without for without in raw[1:]]
     task = scorer.manifest.similarity
     assert task is not None, "the registry lets no model be asked what it cannot do"

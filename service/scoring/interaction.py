@@ -3,7 +3,7 @@
 The graph's output for a pair is cached; a symmetric model has one entry for both orders of the sentences.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ import numpy as np
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
 from contract.scoring import Similarities, raw_scores, read_similarity
 from contract.tokenizer import Encoded
-from service.compute.cache import Key, Pair, Space
+from service.compute.cache import Pair, Space
 from service.compute.graph import PairGraph, Rows
 from service.compute.vectors import Vectors
 from service.scoring.scorer import Features, Parts, Scorer, as_pairs
@@ -41,12 +41,6 @@ class InteractionScorer(Scorer):
         found = await self._pool.run(expected, partial(self._of_matrices().rows, pairs))
         return np.asarray(found[0])
 
-    def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
-        """See `Scorer.were_cached`; the same for both sentences, because pairs are cached as a whole."""
-        (a,), (b,) = self.fit([a], [b])
-        found = (a.ids, b.ids) not in computed and not (self._symmetric and (b.ids, a.ids) in computed)
-        return found, found
-
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """See `Scorer.false_claim`; the claim is the size and range of the matrices."""
         explanation = self.manifest.explanation
@@ -67,11 +61,8 @@ class InteractionScorer(Scorer):
         distinct = list(dict.fromkeys(pairs))
         yield from ((vectors, distinct) for vectors in self.outputs.values())
 
-    async def _features(
-        self, name: Task, pairs: Sequence[Pair], *, cached: bool = True
-    ) -> tuple[Features, Collection[Key]]:
-        rows, computed = await self._outputs_of(name).get(self._ordered(pairs, name), cached=cached)
-        return (rows,), computed
+    async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
+        return (await self._outputs_of(name).get(self._ordered(pairs, name), cached=cached),)
 
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
         return (self._outputs_of(name).at_once(self._ordered(pairs, name)),)

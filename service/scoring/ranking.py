@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from contract.scoring import best_first
 from contract.tokenizer import Encoded
-from service.compute.cache import Key
 from service.errors import TooSlow
 from service.observe.timings import TIMINGS
 from service.schemas import SCALES, RankResponse, RankResult, RankTruncated
@@ -27,7 +26,6 @@ class _Stage(NamedTuple):
     scores: list[float]
     raw: list[float]
     truncated: RankTruncated
-    cached: list[bool]  # empty unless asked for
 
     async def results(self, first: int = 0, last: int | None = None) -> list[RankResult]:
         """The results from the first to before the last place; yields to other requests between parts."""
@@ -41,8 +39,6 @@ class _Stage(NamedTuple):
                 {"index": i, "score": score, "raw_score": raw}
                 for i, score, raw in zip(self.places[part], self.scores[part], self.raw[part], strict=True)
             ]
-        for result, cached in zip(results, self.cached[first:last], strict=False):  # of none, or of all
-            result["cached"] = cached
         return results
 
 
@@ -54,7 +50,6 @@ async def rank(
     second: Scorer | None = None,
     rerank_top: int = 0,
     top_k: int | None = None,
-    tell_cached: bool = False,
 ) -> RankResponse:
     """Order the candidates by `first`, and the best `rerank_top` of them again by `second`, if there is one.
 
@@ -66,13 +61,13 @@ async def rank(
         TooSlow: it would not end in time.
     """
     scale = SCALES[first.manifest.ranking_task]
-    coarse = await _order(first, query, candidates, range(len(candidates)), tell_cached)
+    coarse = await _order(first, query, candidates, range(len(candidates)))
     if second is None:
         results = await coarse.results(last=top_k)
         answer = RankResponse(model=first.id, scale=scale, results=results, truncated=coarse.truncated)
         return first.versioned(answer)
     try:
-        fine = await _order(second, query, candidates, coarse.places[:rerank_top], tell_cached)
+        fine = await _order(second, query, candidates, coarse.places[:rerank_top])
     except TooSlow as error:
         raise error.of("rerank_top", len(coarse.places[:rerank_top])) from None
     results = await fine.results()
@@ -95,14 +90,11 @@ async def rank(
     return first.versioned(answer)
 
 
-async def _order(
-    scorer: Scorer, query: str, candidates: Sequence[str], places: Sequence[int], tell_cached: bool
-) -> _Stage:
+async def _order(scorer: Scorer, query: str, candidates: Sequence[str], places: Sequence[int]) -> _Stage:
     """Order the candidates at these positions of the request; yields to other requests between parts."""
     read: list[tuple[Encoded, Encoded]] = []
     scores: list[float] = []
     raw: list[float] = []
-    computed: set[Key] = set()
     (asked,) = await scorer.read([query], lambda _: "query", role="query")
     timings = TIMINGS.get()
     for start in range(0, len(places), _PART):
@@ -117,13 +109,10 @@ async def _order(
         read += zip(queries, passages, strict=True)
         scores += answer.score
         raw += answer.raw
-        if tell_cached:
-            computed.update(answer.computed)
     timings.share = 1.0
     if len(places) > _PART:
         await asyncio.sleep(0)
     order = best_first(raw)
-    cached = [scorer.were_cached(asked, one, computed)[1] for asked, one in read] if tell_cached else []
     return _Stage(
         places=[places[n] for n in order],
         scores=[scores[n] for n in order],
@@ -132,7 +121,6 @@ async def _order(
             "query": any(asked.truncated for asked, _ in read),
             "candidates": sorted(i for i, (_, candidate) in zip(places, read, strict=True) if candidate.truncated),
         },
-        cached=[cached[n] for n in order] if cached else [],
     )
 
 

@@ -5,7 +5,7 @@ caches.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, compress, repeat
 from sys import getsizeof
@@ -19,7 +19,7 @@ from contract.scoring import Embeddings, Similarities, entailment
 from contract.subwords import AnyTokenizer, fit_together, has_text
 from contract.tokenizer import Encoded
 from service.compute.batcher import best_time
-from service.compute.cache import Ids, Key, Pair, Score, ScoreCache, Tiers, VectorCache
+from service.compute.cache import Ids, Pair, Score, ScoreCache, Tiers, VectorCache
 from service.compute.graph import Graph, Rows
 from service.compute.lru import ENTRY_BYTES, ID_BYTES, tuple_bytes
 from service.compute.pool import Pool
@@ -38,7 +38,6 @@ _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are n
 _FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
 _FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
 MEASURED_PAIRS = 128  # so that what a comparison costs whatever it holds does not count for each pair
-_NOTHING: Collection[Key] = ()
 _UNASKED = "the registry lets no model be asked what it cannot do"
 N = TypeVar("N", bound=Named)
 
@@ -47,12 +46,11 @@ Features = tuple[Rows, ...]  # what graphs made of n pairs, [n, ...] each, or [1
 
 
 class Scores(NamedTuple):
-    """Answers for n pairs, and the keys for which graphs ran."""
+    """Answers for n pairs."""
 
     raw: list[float]
     rating: list[float] | None
     score: list[float]
-    computed: Collection[Key]
 
 
 class _SecondsPerChar(NamedTuple):
@@ -220,28 +218,27 @@ class Scorer(ABC):
         return found
 
     async def _computed(self, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True) -> Scores:
-        features, computed = await self._features(name, pairs, cached=cached)
+        features = await self._features(name, pairs, cached=cached)
         work = partial(self._similarities, self.manifest.score_task(name), features)
         answer = await self._pool.run(len(pairs) * self.seconds_per_pair, work)
         ratings = None if answer.rating is None else answer.rating.tolist()
-        return Scores(answer.raw_score.tolist(), ratings, answer.score.tolist(), computed)
+        return Scores(answer.raw_score.tolist(), ratings, answer.score.tolist())
 
     async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> Scores:
         """Scores from the cache; the missing ones are computed and added."""
-        cache, computed = self._scores[name], _NOTHING
+        cache = self._scores[name]
         scores = cache.find(pairs)
         if places := [i for i, score in enumerate(scores) if score is None]:
             # By position: a pair that a request repeats is compared twice, which costs less than finding it.
             new = [pairs[i] for i in places]
             answer = await self._computed(name, new)
-            computed = answer.computed
             fresh = list(map(Score, answer.raw, answer.rating or repeat(None), answer.score))
             for i, score in zip(places, fresh, strict=True):
                 scores[i] = score
             cache.keep(zip(new, fresh, strict=True))
         raw, ratings, calibrated = zip(*cast(list[Score], scores), strict=True)
         rated = None if ratings[0] is None else list(ratings)  # all have one, or none
-        return Scores(list(raw), rated, list(calibrated), computed)
+        return Scores(list(raw), rated, list(calibrated))
 
     def fit(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
         """n pairs as the model reads them: where it limits both texts together, the longer one is cut."""
@@ -253,21 +250,18 @@ class Scorer(ABC):
             _cut(y, n) for y, (_, n) in zip(b, fits, strict=True)
         ]
 
-    async def entailment(
-        self, a: Sequence[Encoded], b: Sequence[Encoded]
-    ) -> tuple[list[dict[str, float]], Collection[Key]]:
+    async def entailment(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> list[dict[str, float]]:
         """Label n pairs of premise and hypothesis. The model must have the task.
 
         Returns:
-            The probability of each label for each pair, and the keys for which graphs ran.
+            The probability of each label for each pair.
 
         Raises:
             InferenceFailed: a graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        features, computed = await self._features("entailment", as_pairs(*self.fit(a, b)))
-        answer = await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features))
-        return answer, computed
+        features = await self._features("entailment", as_pairs(*self.fit(a, b)))
+        return await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features))
 
     def similarity_at_once(
         self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
@@ -281,8 +275,8 @@ class Scorer(ABC):
         """The same for entailment."""
         return self._entailments(self._features_at_once("entailment", as_pairs(*self.fit(a, b))))
 
-    async def embed(self, sentences: Sequence[Encoded]) -> tuple[Embeddings, Collection[Key]]:
-        """Sentences -> [n, dim], and the keys for which graphs ran; of models that embed. Raises as `similarity`."""
+    async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:
+        """Sentences -> [n, dim]; of models that embed. Raises as `similarity`."""
         raise NotImplementedError(_UNASKED)
 
     def embed_at_once(self, sentences: Sequence[Ids]) -> Embeddings:
@@ -293,10 +287,10 @@ class Scorer(ABC):
         """The vectors whose mean is the embedding, [tokens, dim]; of models whose embedding is one."""
         raise NotImplementedError(_UNASKED)
 
-    async def classify(self, sentences: Sequence[Encoded]) -> tuple[list[dict[str, float]], Collection[Key]]:
-        """The probability of each label of the model's own for n sentences, and the keys for which graphs ran.
+    async def classify(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
+        """The probability of each label of the model's own for n sentences; of models with classification.
 
-        Of models with classification. Raises as `similarity`.
+        Raises as `similarity`.
         """
         raise NotImplementedError(_UNASKED)
 
@@ -325,10 +319,6 @@ class Scorer(ABC):
     @abstractmethod
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """A claim of the manifest, beyond answers, that n pairs disprove; None if there is none."""
-
-    @abstractmethod
-    def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
-        """Whether the caches had what a pair needs of each sentence, where graphs ran for `computed`."""
 
     def measure(self, a: Sequence[str], b: Sequence[str], policy: CachePolicy) -> Tiers:
         """Measure expected times on n >= 1 pairs, and choose the cache tiers; warms the graphs up."""
@@ -365,10 +355,8 @@ class Scorer(ABC):
         """The vectors that answers are made of, and what n pairs need of each."""
 
     @abstractmethod
-    async def _features(
-        self, name: Task, pairs: Sequence[Pair], *, cached: bool = True
-    ) -> tuple[Features, Collection[Key]]:
-        """What a task needs of n pairs, and the keys for which graphs ran."""
+    async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
+        """What a task needs of n pairs."""
 
     @abstractmethod
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:

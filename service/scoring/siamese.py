@@ -1,6 +1,6 @@
 """Scoring with *siamese* models: each sentence is embedded alone, and two embeddings are compared."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, cast
@@ -10,7 +10,7 @@ import numpy as np
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
 from contract.scoring import Embeddings, Similarities, classification, classify, compare, similarity
 from contract.tokenizer import Encoded
-from service.compute.cache import Ids, Key, Pair, Space
+from service.compute.cache import Ids, Pair, Space
 from service.compute.graph import Rows, SentenceGraph
 from service.compute.vectors import Vectors
 from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Parts, Scorer, as_pairs
@@ -31,7 +31,7 @@ class SiameseScorer(Scorer):
         space = Space(manifest.fingerprint, manifest.dim or 0)
         self.embeddings = Vectors(self._encoder, parts.pool, parts.cache, space)
 
-    async def embed(self, sentences: Sequence[Encoded]) -> tuple[Embeddings, Collection[Key]]:
+    async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:
         """See `Scorer.embed`."""
         return await self.embeddings.get([sentence.ids for sentence in sentences])
 
@@ -45,18 +45,12 @@ class SiameseScorer(Scorer):
             expected = self.embeddings.batcher.expected_seconds([sentence.ids])
             vectors: Embeddings = (await self._pool.run(expected, partial(self._of_tokens.rows, [sentence.ids])))[0]
             return vectors
-        rows, _ = await self.embeddings.get([(i,) for i in sentence.ids], cached=False)
-        return rows
+        return await self.embeddings.get([(i,) for i in sentence.ids], cached=False)
 
-    async def classify(self, sentences: Sequence[Encoded]) -> tuple[list[dict[str, float]], Collection[Key]]:
+    async def classify(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
         """See `Scorer.classify`."""
-        embeddings, computed = await self.embed(sentences)
-        answer = await self._pool.run(len(sentences) * self.seconds_per_pair, partial(self._label, embeddings))
-        return answer, computed
-
-    def were_cached(self, a: Encoded, b: Encoded, computed: Collection[Key]) -> tuple[bool, bool]:
-        """See `Scorer.were_cached`."""
-        return a.ids not in computed, b.ids not in computed
+        embeddings = await self.embed(sentences)
+        return await self._pool.run(len(sentences) * self.seconds_per_pair, partial(self._label, embeddings))
 
     def answers(self, a: str, b: str) -> dict[str, float]:
         """See `Scorer.answers`; with the labels of each sentence."""
@@ -91,11 +85,9 @@ class SiameseScorer(Scorer):
         if self.manifest.classification is not None:
             yield partial(self._label, np.repeat(self.embed_at_once([pairs[0][0]]), MEASURED_PAIRS, axis=0))
 
-    async def _features(
-        self, name: Task, pairs: Sequence[Pair], *, cached: bool = True
-    ) -> tuple[Features, Collection[Key]]:
-        rows, computed = await self.embeddings.get(_distinct(pairs), cached=cached)
-        return (rows[: -len(pairs)], rows[-len(pairs) :]), computed
+    async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
+        rows = await self.embeddings.get(_distinct(pairs), cached=cached)
+        return rows[: -len(pairs)], rows[-len(pairs) :]
 
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
         rows = self.embed_at_once(_distinct(pairs))

@@ -317,7 +317,7 @@ def test_an_output_is_not_replaced_unasked(url: str, semblance: Run, tmp_path: P
 
 
 def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from semblance.async_client import AsyncClient
+    from semblance.client import AsyncClient
 
     source = write(tmp_path / "in.csv", [{"sentence": f"a dog {i}"} for i in range(1000)])
     asked: list[int] = []

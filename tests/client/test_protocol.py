@@ -76,14 +76,12 @@ def by_length(_: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def rank(questions: Questions, candidates: list[str], **options: Any) -> Steps[Ranking]:
-    return questions.rank(
-        "q", candidates, **(dict.fromkeys(("top_k", "model", "rerank_model", "rerank_top")) | options)
-    )
+    return questions.rank("q", candidates, **options)
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=40), st.integers(1, 9), st.integers(1, 400))
 def test_all_pairs_are_sent_once_in_order_within_the_limits(texts: list[str], most: int, room: int) -> None:
-    steps = Questions().similarity([(text, "b") for text in texts], "m")
+    steps = Questions().similarity([(text, "b") for text in texts], model="m")
     found, sent = run(steps, lengths, max_pairs=most, max_body_bytes=room)
     assert [result.raw_score for result in found.results] == [len(text) for text in texts]
     posted = [call for call in sent if call.body is not None]
@@ -94,7 +92,7 @@ def test_all_pairs_are_sent_once_in_order_within_the_limits(texts: list[str], mo
 
 
 def test_one_pair_asks_nothing_before() -> None:
-    _, sent = run(Questions().similarity([("a", "b")], None), lengths)
+    _, sent = run(Questions().similarity([("a", "b")]), lengths)
     assert [(call.method, call.path, call.body) for call in sent] == [
         ("POST", "/similarity", b'{"pairs":[{"a":"a","b":"b"}]}')
     ]
@@ -103,14 +101,14 @@ def test_one_pair_asks_nothing_before() -> None:
 def test_limits_are_asked_once() -> None:
     questions = Questions()
     for _ in range(2):
-        found, sent = run(questions.similarity([("a", "b")] * 6, None), lengths)
+        found, sent = run(questions.similarity([("a", "b")] * 6), lengths)
         assert len(found.results) == 6
     assert [call.path for call in sent] == ["/similarity", "/similarity"]
 
 
 def test_a_caller_may_ask_for_smaller_requests() -> None:
     _, sent = run(
-        Questions(max_items=3).embed(["x"] * 7, None),
+        Questions(max_items=3).embed(["x"] * 7),
         lambda _, body: {
             "model": "m",
             "dim": 1,
@@ -127,7 +125,7 @@ def test_texts_with_labels_make_pairs_within_the_limit(labels: list[str] | None,
         results = [{"label": text, "probabilities": {text: 1.0}, "truncated": False} for text in body["text"]]
         return {"model": "m", "results": results}
 
-    steps = Questions().classify(list("tuvwxyz"), labels, template=None, multi_label=False, model=None)
+    steps = Questions().classify(list("tuvwxyz"), labels)
     found, sent = run(steps, answer, max_pairs=6)
     assert [result.label for result in found.results] == list("tuvwxyz")
     assert [len(call.places) for call in sent[1:]] == [min(size, 7 - start) for start in range(0, 7, size)]
@@ -141,20 +139,20 @@ def test_claims_with_sentences_make_pairs_within_the_limit(document: str | list[
         result |= {"truncated": [False, False], "index": 0}
         return {"model": "m", "results": [{**result, "sentence": claim} for claim in body["hypotheses"]]}
 
-    found, sent = run(Questions().claims(document, list("tuvwxyz"), None), answer, max_pairs=6)
+    found, sent = run(Questions().claims(document, list("tuvwxyz")), answer, max_pairs=6)
     assert [result.sentence for result in found.results] == list("tuvwxyz")
     assert [len(call.places) for call in sent[1:]] == [min(size, 7 - start) for start in range(0, 7, size)]
 
 
 def test_nothing_to_ask_is_for_the_service_to_refuse() -> None:
-    steps = Questions().similarity([], None)
+    steps = Questions().similarity([])
     assert next(steps) == [Call("/similarity", b'{"pairs":[]}', range(0), "pairs")]
 
 
 def test_texts_travel_as_they_are_and_lone_surrogates_escaped() -> None:
-    (call,) = next(Questions().explain("\u732b", "b", None))
+    (call,) = next(Questions().explain("\u732b", "b"))
     assert call.body == '{"a":"\u732b","b":"b"}'.encode()
-    (call,) = next(Questions().explain("\ud800", "b", None))
+    (call,) = next(Questions().explain("\ud800", "b"))
     assert call.body == b'{"a":"\\ud800","b":"b"}'
 
 
@@ -224,7 +222,7 @@ def test_a_version_is_told_where_it_gave_all_parts(versions: tuple[int | None, i
         version = next(given_by)
         return lengths(path, body) | ({} if version is None else {"model_version": version})
 
-    answer, _ = run(Questions().similarity([("a", "b")] * 8, None), versioned)
+    answer, _ = run(Questions().similarity([("a", "b")] * 8), versioned)
     assert answer.model_version == told
     assert len(answer.results) == 8
 
@@ -244,7 +242,7 @@ def slow(answer: Answer, field: str, most: int) -> Answer:
 def test_what_would_take_too_long_is_asked_in_parts(most: int) -> None:
     texts = ["a", "bbb", "cc", "ddddd", "eeee", "ffffffffff", "g"]
     pairs = [(text, "x") for text in texts]
-    answer, sent = run(Questions().similarity(pairs, None), slow(lengths, "pairs", most))
+    answer, sent = run(Questions().similarity(pairs), slow(lengths, "pairs", most))
     assert [result.raw_score for result in answer.results] == list(map(len, texts))
     assert max(len(json.loads(call.body)["pairs"]) for call in sent if call.body) == LIMITS["max_pairs"]
     whole, _ = run(rank(Questions(), texts), by_length, max_candidates=100)
@@ -265,4 +263,4 @@ def test_what_is_too_slow_alone_is_an_error() -> None:
         read(call, 413, {}, body.replace(b"too_slow", b"too_large"))
     of_another_field = RequestFailed(413, "too_slow", "m", field="text", limit=1)
     with pytest.raises(RequestFailed):
-        run(Questions().similarity([("a", "b")] * 3, None), lambda *_: of_another_field)
+        run(Questions().similarity([("a", "b")] * 3), lambda *_: of_another_field)

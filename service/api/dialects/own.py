@@ -1,6 +1,6 @@
 """Our own requests to models: check limits, find the model, ask it, build the answer."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from contract.manifest import EntailmentLabel
@@ -11,7 +11,6 @@ from service.api.family import Family
 from service.api.labelling import answer_claims, answer_classify
 from service.api.limits import counted
 from service.api.operation import Operation
-from service.compute.cache import Key
 from service.errors import InvalidRequest, RequestError, TooLarge, some
 from service.schemas import (
     SCALES,
@@ -87,7 +86,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         scorer = await registry.pick(request.model or defaults["/similarity"], request.task)
         a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
         with counted("pairs", len(request.pairs)):
-            raw, ratings, scores, computed = await scorer.similarity(a, b, request.task)
+            raw, ratings, scores = await scorer.similarity(a, b, request.task)
         results: list[SimilarityResult] = [
             {
                 "score": score,
@@ -104,8 +103,6 @@ def operations(scoring: Scoring) -> list[Operation]:
             for result, rating in zip(results, ratings, strict=True):
                 result["rating"] = rating
                 result["rating_scale"] = scale
-        if request.tell_cached:
-            _tell_cached(results, scorer, a, b, computed)
         answer = SimilarityResponse(model=scorer.id, scale=SCALES[request.task], results=results)
         return scorer.name, scorer.versioned(answer)
 
@@ -128,7 +125,6 @@ def operations(scoring: Scoring) -> list[Operation]:
                 second=second,
                 rerank_top=rerank_top,
                 top_k=request.top_k,
-                tell_cached=request.tell_cached,
             )
         return first.name, answer
 
@@ -162,7 +158,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         limits.check_count("pairs", len(request.pairs), "max_pairs")
         premises, hypotheses = await read_pairs(scorer, request.pairs, ("premise", "hypothesis"))
         with counted("pairs", len(request.pairs)):
-            answers, computed = await scorer.entailment(premises, hypotheses)
+            answers = await scorer.entailment(premises, hypotheses)
         results: list[EntailmentResult] = [
             {
                 "label": cast(EntailmentLabel, most_likely(probabilities)),
@@ -171,8 +167,6 @@ def operations(scoring: Scoring) -> list[Operation]:
             }
             for probabilities, premise, hypothesis in zip(answers, premises, hypotheses, strict=True)
         ]
-        if request.tell_cached:
-            _tell_cached(results, scorer, premises, hypotheses, computed)
         return scorer.name, scorer.versioned(EntailmentResponse(model=scorer.id, results=results))
 
     async def classify(request: ClassifyRequest) -> tuple[str, ClassifyResponse]:
@@ -187,16 +181,13 @@ def operations(scoring: Scoring) -> list[Operation]:
         limits.check_texts(request.sentences, field_of)
         sentences = await scorer.read(request.sentences, field_of, role=request.role)
         with counted("sentences", len(sentences)):
-            matrix, computed = await scorer.embed(sentences)
+            matrix = await scorer.embed(sentences)
         answer: EmbedResponse = {
             "model": scorer.id,
             "dim": matrix.shape[1],
             "embeddings": rows_of(matrix),
             "truncated": [sentence.truncated for sentence in sentences],
         }
-        if request.tell_cached:
-            ran = frozenset(computed)
-            answer["cached"] = [sentence.ids not in ran for sentence in sentences]
         return scorer.name, scorer.versioned(answer)
 
     return [
@@ -207,16 +198,3 @@ def operations(scoring: Scoring) -> list[Operation]:
         Operation("/classify", classify, OURS, "Label texts"),
         Operation("/embed", embed, OURS, "Embed sentences"),
     ]
-
-
-def _tell_cached(
-    results: Sequence[SimilarityResult | EntailmentResult],
-    scorer: Scorer,
-    a: Sequence[Encoded],
-    b: Sequence[Encoded],
-    computed: Collection[Key],
-) -> None:
-    """Add to each pair's result whether the caches had what it needed, where graphs had to run for `computed`."""
-    ran = frozenset(computed)
-    for result, left, right in zip(results, a, b, strict=True):
-        result["cached"] = scorer.were_cached(left, right, ran)

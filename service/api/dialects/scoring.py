@@ -216,7 +216,7 @@ class Scoring:
         """
         scorer = await self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
         reading = await self._read(scorer, premises, hypotheses)
-        answers, _ = await scorer.entailment(*reading.groups)
+        answers = await scorer.entailment(*reading.groups)
         return scorer.name, answers, reading.warnings
 
     async def label(self, model: str | None, field: str, text: str | Sequence[str]) -> Labelled:
@@ -270,7 +270,7 @@ class Scoring:
         if dimensions is not None:
             _check_dimensions(scorer.manifest, dimensions)
         reading = await self._read(scorer, texts, roles=(role,))
-        embeddings, _ = await scorer.embed(reading.groups[0])
+        embeddings = await scorer.embed(reading.groups[0])
         embeddings = embeddings[:, :dimensions]
         if unit:
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)

@@ -58,15 +58,11 @@ async def test_a_model_answers_with_its_own_labels(serve: Serve, labelling: Path
     assert listed["defaults"]["/classify"] == "sentiment"
 
 
-async def test_what_was_cut_and_what_was_cached_is_said(serve: Serve, labelling: Path) -> None:
-    async with serve(models_dir=labelling, cache="memory") as client:
-        for labels in (None, LABELS):
-            body = {"text": [TEXTS[0], "man " * 13], "tell_cached": True, **({"labels": labels} if labels else {})}
-            first = await answer(client, "/classify", **body)
-            again = await answer(client, "/classify", **body | {"text": [TEXTS[0], TEXTS[1]]})
-            assert [each["truncated"] for each in first["results"]] == [False, True]
-            assert [each["cached"] for each in first["results"]] == [False, False]
-            assert [each["cached"] for each in again["results"]] == [True, False]
+async def test_what_was_cut_is_said(serve: Serve, labelling: Path) -> None:
+    async with serve(models_dir=labelling) as client:
+        for labels in ({}, {"labels": LABELS}):
+            found = await answer(client, "/classify", text=[TEXTS[0], "man " * 13], **labels)
+            assert [each["truncated"] for each in found["results"]] == [False, True]
         long = await answer(client, "/classify", text="a", labels=["dog " * 13])
     assert long["results"][0]["truncated"]
 
@@ -149,14 +145,12 @@ async def test_claims_get_their_best_sentence(serve: Serve, model: str | None) -
         assert {name: result[name] for name in of_claim[best]} == of_claim[best]
 
 
-async def test_claims_say_what_was_cached_and_cut(serve: Serve) -> None:
-    body = {"premise": ["a dog", "man " * 13], "hypotheses": ["a dog", "man " * 14], "tell_cached": True}
-    async with serve(cache="memory") as client:
-        first, again = [await answer(client, "/entailment", **body) for _ in range(2)]
-    for result, claim_cut in zip(first["results"], (False, True), strict=True):
+async def test_claims_say_what_was_cut(serve: Serve) -> None:
+    body = {"premise": ["a dog", "man " * 13], "hypotheses": ["a dog", "man " * 14]}
+    async with serve() as client:
+        found = await answer(client, "/entailment", **body)
+    for result, claim_cut in zip(found["results"], (False, True), strict=True):
         assert result["truncated"] == [result["index"] == 1, claim_cut]
-        assert result["cached"] == [False, False]
-    assert [result["cached"] for result in again["results"]] == [[True, True]] * 2
 
 
 async def test_what_a_claim_lacks_is_told(serve: Serve) -> None:

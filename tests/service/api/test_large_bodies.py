@@ -201,7 +201,7 @@ async def test_large_bodies_are_told_what_small_ones_are(serve: Serve) -> None:
     good = {"query": "a", "candidates": [long, "b"]}
     changes: list[dict[str, object]] = [
         {"candidates": [long, 1, 2, 3]}, {"candidates": {"a": long}}, {"candidates": []}, {"query": None}, {"top_k": 0},
-        {"top_k": "1"}, {"top_k": 1.5}, {"top_k": True}, {"other": 1}, {"model": 3}, {"tell_cached": 1},
+        {"top_k": "1"}, {"top_k": 1.5}, {"top_k": True}, {"other": 1}, {"model": 3}, {"rerank_top": 0},
     ]  # fmt: skip
     async with serve() as client:
         for change in changes:

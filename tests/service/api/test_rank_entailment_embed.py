@@ -125,19 +125,3 @@ async def test_embed_says_what_was_cut(serve: Serve) -> None:
     async with serve() as client:
         answer = (await client.post("/embed", json={"sentences": ["man", "man " * 50]})).json()
     assert answer["truncated"] == [False, True]
-
-
-async def test_every_route_tells_what_was_in_a_cache(serve: Serve) -> None:
-    async with serve(cache="memory") as client:
-        await client.post("/embed", json={"sentences": ["a man", "a dog"]})
-        rank = {"query": "a man", "candidates": ["a cat", "a dog"], "tell_cached": True}
-        results = (await client.post("/rank", json=rank)).json()["results"]
-        assert {result["index"]: result["cached"] for result in results} == {0: False, 1: True}
-        twice = rank | {"rerank_model": "pair-sick", "rerank_top": 1}
-        results = (await client.post("/rank", json=twice)).json()["results"]
-        assert [(result["stage"], result["cached"]) for result in results] == [(2, False), (1, True)]
-        embed = {"sentences": ["a sofa", "a dog"], "tell_cached": True}
-        assert (await client.post("/embed", json=embed)).json()["cached"] == [False, True]
-        entail = {"pairs": [{"premise": "a man", "hypothesis": "a dog"}], "tell_cached": True}
-        for expected in ([False, False], [True, True]):
-            assert (await client.post("/entailment", json=entail)).json()["results"][0]["cached"] == expected

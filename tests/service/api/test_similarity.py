@@ -88,27 +88,10 @@ async def test_ten_thousand_words_are_cut_and_said_to_be(serve: Serve) -> None:
     assert result["score"] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("model", "of_each"),
-    [("avg-paraphrase", [[True, False], [False, False]]), ("pair-sick", [[False, False], [False, False]])],
-)
-async def test_who_asks_is_told_what_was_in_a_cache(serve: Serve, model: str, of_each: list[list[bool]]) -> None:
-    async with serve(cache="memory") as client:
-        known = {"pairs": [{"a": "a man", "b": "a dog"}], "model": model}
-        await client.post("/similarity", json=known)
-        body = known | {"pairs": [{"a": "a man", "b": "a cat"}, {"a": "the sofa", "b": "a park"}], "tell_cached": True}
-        for expected in (of_each, [[True, True]] * 2):
-            results = (await client.post("/similarity", json=body)).json()["results"]
-            assert [result["cached"] for result in results] == expected
-        turned = known | {"pairs": [{"a": "a cat", "b": "a man"}], "tell_cached": True}
-        assert (await client.post("/similarity", json=turned)).json()["results"][0]["cached"] == [True, True]
-
-
 async def test_a_model_without_a_cache_says_so_and_answers_the_same(serve: Serve) -> None:
-    body = {"pairs": PAIRS, "tell_cached": True}
+    body = {"pairs": PAIRS}
     async with serve(cache="off") as client, serve(cache="memory") as other:
         answers = [(await client.post("/similarity", json=body)).json() for _ in range(2)]
         assert answers[0] == answers[1] == (await other.post("/similarity", json=body)).json()
-        assert {tuple(result["cached"]) for result in answers[1]["results"]} == {(False, False)}
         assert (await client.get("/models")).json()["models"][0]["cache"] == []
         assert (await other.get("/models")).json()["models"][0]["cache"] == ["memory"]

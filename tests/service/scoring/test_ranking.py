@@ -11,7 +11,7 @@ pytestmark = pytest.mark.anyio
 CANDIDATES = ["a man walks", "a dog runs", "a man runs", "the dog walks", "a man", "a dog", "walks"] * 3
 
 
-@pytest.mark.parametrize("extra", [{}, {"rerank_model": "pair-sick", "rerank_top": 5}, {"tell_cached": True}])
+@pytest.mark.parametrize("extra", [{}, {"rerank_model": "pair-sick", "rerank_top": 5}])
 async def test_a_ranking_in_parts_is_that_of_one_part(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, extra: dict[str, object]
 ) -> None:
