@@ -201,7 +201,7 @@ def test_a_refusal_is_one_line(here: Run, arguments: tuple[str, ...], code: int,
 
 
 def test_no_service_is_one_line(semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semblance.endpoint.Retries", lambda _: Retries(0))
+    monkeypatch.setattr("semblance.client.Retries", lambda _: Retries(0))
     port = free_port()
     for where, message in [
         (("--url", f"http://127.0.0.1:{port}"), f"semblance: no answer from http://127.0.0.1:{port}: "),
