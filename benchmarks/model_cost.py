@@ -1,10 +1,9 @@
-"""CPU time of a new pair for every published model, and a plot of quality against it.
+"""CPU time of a new pair for every published model.
 
     python benchmarks/model_cost.py            # about two minutes
 
 Batches of 64 new pairs go through tokenizer, graphs and contract, as in the service but without HTTP and caches. One
-thread; each model takes turns with averaging, so that the ratio of a turn is of one moment. Quality is that of the
-manifests.
+thread; each model takes turns with averaging, so that the ratio of a turn is of one moment.
 """
 
 import argparse
@@ -16,15 +15,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.pareto import OURS, Point, draw, quality  # noqa: E402 - the repository is not installed as a package
-from benchmarks.report import RESULTS, machine, table, write  # noqa: E402
+from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the repository is not installed
 from benchmarks.sentences import sentences  # noqa: E402
 from training.publishing.runtime import PublishedModel  # noqa: E402
 
 BASE = "avg-paraphrase"
 BATCH = 64
 PACKAGES = ("onnxruntime", "numpy")
-PLOT = ROOT / "docs" / "images" / "quality-against-speed.png"
 _SEEDS = count()
 
 
@@ -44,13 +41,12 @@ def milliseconds(model: PublishedModel, seconds: float) -> float:
 
 
 def main() -> None:
-    """Measure, print a table, and write the dated results and the plot."""
+    """Measure, print a table, and write the dated results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each measurement")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--plot", type=Path, default=PLOT)
     options = parser.parse_args()
     folders = sorted(path.parent for path in options.models.glob("*/manifest.json"))
     models = {folder.name: PublishedModel(folder) for folder in folders}
@@ -67,12 +63,9 @@ def main() -> None:
     points = []
     rows = []
     for name in sorted(similar, key=lambda name: statistics.median(ratios[name])):
-        manifest = similar[name].manifest
         cost, ratio = statistics.median(costs[name]), statistics.median(ratios[name])
-        values = quality([figure.model_dump() for figure in manifest.figures])
-        on_sick = any(data.name == "sick" for data in manifest.training_data)
-        points.append(Point(name, OURS, on_sick, 1000 / cost, values))
-        rows.append([name, f"{cost:.3f}", f"{ratio:.1f}", *(f"{value:.3f}" for value in values.values())][:3])
+        points.append({"name": name, "rate": 1000 / cost})
+        rows.append([name, f"{cost:.3f}", f"{ratio:.1f}"])
     command = f"python benchmarks/model_cost.py --rounds {options.rounds} --seconds {options.seconds:g}"
     about = (
         f"`{command}`: new pairs of sentences of 10 to 20 words, in batches of {BATCH}, through tokenizer, graphs "
@@ -81,9 +74,8 @@ def main() -> None:
         f"the times. {machine(*PACKAGES)}."
     )
     lines = table(["model", "CPU ms a new pair", f": {BASE}"], rows)
-    result = {"command": command, "machine": machine(), "points": [vars(point) for point in points], "ratios": ratios}
+    result = {"command": command, "machine": machine(), "points": points, "ratios": ratios}
     write(options.out, "model-cost", "Cost of a new pair, every model", about, lines, result)
-    draw(points, options.plot, "Quality against speed, every published model", speed="new pairs per CPU second")
 
 
 if __name__ == "__main__":

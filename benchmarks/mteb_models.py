@@ -1,28 +1,26 @@
 """Runs tasks of the unmodified library `mteb` on our models, from the local corpora, beside our own measures.
 
     python -m benchmarks.mteb_models avg-paraphrase                      # SICK-R and STSBenchmark
-    python -m benchmarks.mteb_models minilm --tasks SICK-R STS15 MSRP WikiQA
-    python -m benchmarks.mteb_models avg-paraphrase --url http://127.0.0.1:8000
+    python -m benchmarks.mteb_models minilm --tasks SICK-R STS15 WikiQA
 
 Needs `mteb` (extra `frameworks`) and the corpora (SEMBLANCE_DATA); nothing is fetched. SICK-R, STSBenchmark and STS12
-to STS16 are mteb's own tasks; MSRP and WikiQA, which mteb has not, are tasks of its own kinds (pair classification,
-reranking). Their rows are those that our figures are of: of SICK the test part (the hub's SICK-R has all three parts),
-of STS Benchmark the development part (`validation`), of a year of STS all sets together. So the figures of SICK-R are
-not those of mteb's leaderboard.
+to STS16 are mteb's own tasks; WikiQA, which mteb has not, is a task of one of its kinds (reranking). Their rows are
+those that our figures are of: of SICK the test part (the hub's SICK-R has all three parts), of STS Benchmark the
+development part (`validation`), of a year of STS all sets together. So the figures of SICK-R are not those of mteb's
+leaderboard.
 """
 
 import argparse
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.report import RESULTS, machine, table, write
-from semblance import Client
-from training.corpora.readers import answers, msrp, sick, sts, stsb
+from training.corpora.readers import answers, sick, sts, stsb
 from training.objectives.metrics import graded, ranked
 from training.pairs import Pair
 from training.publishing.runtime import PublishedModel
@@ -30,7 +28,7 @@ from training.publishing.runtime import PublishedModel
 NAME = "mteb"
 USUAL = ("SICK-R", "STSBenchmark")
 STS_YEARS = {f"STS{year}": f"20{year}-test" for year in range(12, 17)}
-TASKS = ("SICK-R", "STSBenchmark", *STS_YEARS, "MSRP", "WikiQA")
+TASKS = ("SICK-R", "STSBenchmark", *STS_YEARS, "WikiQA")
 _BATCH = 256
 
 Array = npt.NDArray[np.floating]
@@ -62,22 +60,6 @@ def local_model(folder: Path) -> Model:
     embed = model.embed if model.manifest.dim is not None else None
     ranks_by = model.manifest.ranking_task
     return Model(folder.name, embed, lambda a, b: model.similarity(a, b, ranks_by).raw_score)
-
-
-def served_model(url: str, name: str) -> Model:
-    """A model of a service."""
-    client = Client(url)
-    served = {model.id: model for model in client.models().models}[name]
-    ranks_by: Literal["relevance", "similarity"] = "relevance" if "relevance" in served.tasks else "similarity"
-
-    def embed(texts: list[str]) -> Array:
-        return np.asarray(client.embed(texts, model=name).embeddings, np.float32)
-
-    def compare(a: list[str], b: list[str]) -> Array:
-        results = client.similarity(zip(a, b, strict=True), model=name, task=ranks_by).results
-        return np.array([result.raw_score for result in results])
-
-    return Model(name, None if served.dim is None else embed, compare)
 
 
 def _texts(batches: Iterable[Any]) -> list[list[str]]:
@@ -168,23 +150,11 @@ def ratings(name: str, split: str, pairs: Sequence[Pair]) -> Set:
     return Set(task, split, pairs, ours)
 
 
-def labels(name: str, pairs: Sequence[Pair]) -> Set:
-    """A pair classification over these pairs; `label` is "1" or "0"."""
-    from datasets import Dataset, DatasetDict
-    from mteb.abstasks.pair_classification import AbsTaskPairClassification
-    from sklearn.metrics import average_precision_score
-
-    gold = [int(pair.label == "1") for pair in pairs]
-    task = _own_task(name, AbsTaskPairClassification, "PairClassification", "max_ap")
-    columns = {"sentence1": [p.a for p in pairs], "sentence2": [p.b for p in pairs], "labels": gold}
-    task.dataset, task.data_loaded = DatasetDict({"test": Dataset.from_dict(columns)}), True
-    return Set(task, "test", pairs, lambda raw: {"cosine_ap": float(average_precision_score(gold, raw))})
-
-
 def ranking(name: str, pairs: Sequence[Pair]) -> Set:
     """A reranking over these pairs; `a` is the question, `group` its id, and `label` is "1" for an answer."""
     from datasets import Dataset
     from mteb.abstasks.retrieval import AbsTaskRetrieval
+    from mteb.abstasks.task_metadata import TaskMetadata
 
     groups = [str(pair.group) for pair in pairs]
     relevant = [pair.label == "1" for pair in pairs]
@@ -198,7 +168,17 @@ def ranking(name: str, pairs: Sequence[Pair]) -> Set:
         if right:
             judged.setdefault(group, {})[str(i)] = 1
     corpus = {"id": [str(i) for i in range(len(pairs))], "title": [""] * len(pairs), "text": [p.b for p in pairs]}
-    task = _own_task(name, AbsTaskRetrieval, "Reranking", "map_at_1000")
+    metadata = TaskMetadata(
+        name=name,
+        dataset={"path": f"local/{name}", "revision": "local"},
+        description=f"{name}, from a local copy",
+        type="Reranking",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score="map_at_1000",
+    )
+    task: Any = type(name, (AbsTaskRetrieval,), {"metadata": metadata})()
     task.dataset = {
         "default": {
             "test": {
@@ -218,23 +198,6 @@ def ranking(name: str, pairs: Sequence[Pair]) -> Set:
     return Set(task, "test", pairs, ours)
 
 
-def _own_task(name: str, base: Any, kind: str, main_score: str) -> Any:
-    """A task that mteb has not, of one of its kinds."""
-    from mteb.abstasks.task_metadata import TaskMetadata
-
-    metadata = TaskMetadata(
-        name=name,
-        dataset={"path": f"local/{name}", "revision": "local"},
-        description=f"{name}, from a local copy",
-        type=kind,
-        modalities=["text"],
-        eval_splits=["test"],
-        eval_langs=["eng-Latn"],
-        main_score=main_score,
-    )
-    return type(name, (base,), {"metadata": metadata})()
-
-
 def read(name: str) -> Set:
     """A task with the rows of its local corpus; raises `CorpusError`."""
     if name == "SICK-R":
@@ -244,8 +207,6 @@ def read(name: str) -> Set:
     if name in STS_YEARS:
         sets = sts.read_year(STS_YEARS[name]).values()
         return ratings(name, "test", [pair for pairs in sets for pair in pairs])
-    if name == "MSRP":
-        return labels(name, msrp.read("test"))
     return ranking(name, answers.wikiqa("test-filtered"))
 
 
@@ -282,15 +243,13 @@ def main() -> None:
     parser.add_argument("model", help="id of a published model")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=USUAL)
     parser.add_argument("--models", type=Path, default=Path("models"), help="folder of published models")
-    parser.add_argument("--url", help="ask a service instead of opening the model here")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    model = served_model(options.url, options.model) if options.url else local_model(options.models / options.model)
+    model = local_model(options.models / options.model)
     rows = [row for name in options.tasks for row in measure(model, read(name))]
-    where = f" --url {options.url}" if options.url else ""
     about = (
-        f"`python -m benchmarks.mteb_models {options.model} --tasks {' '.join(options.tasks)}{where}`: "
+        f"`python -m benchmarks.mteb_models {options.model} --tasks {' '.join(options.tasks)}`: "
         f"figures of mteb beside ours, of the same rows. {machine('mteb', 'onnxruntime')}."
     )
     lines = table(

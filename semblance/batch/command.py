@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from semblance.batch.job import PATIENCE, Progress, run_batch
-from semblance.batch.local import LocalModels
 from semblance.batch.rows import Say, Step
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.exits import SKIPPED
@@ -25,13 +24,6 @@ from semblance.options import (
     asks,
 )
 from semblance.progress import run_shown
-
-
-class Engine(StrEnum):
-    """Where models without a service run."""
-
-    here = "here"
-    ray = "ray"
 
 
 class BatchTask(StrEnum):
@@ -65,11 +57,6 @@ def batch(
     rerank_top: RerankTop = None,
     overwrite: Overwrite = False,
     concurrency: Concurrency = 4,
-    engine: Annotated[
-        Engine,
-        typer.Option(help="without a service: threads here, or workers of Ray (RAY_ADDRESS, else on this machine)"),
-    ] = Engine.here,
-    workers: Annotated[int, typer.Option(min=1, help="of an engine: processes, each with the model")] = 2,
     patience: Patience = PATIENCE,
     as_json: Json = False,
 ) -> None:
@@ -87,22 +74,19 @@ def batch(
         rerank_model=rerank_model,
         rerank_top=rerank_top,
     )
-    if engine is not Engine.here and not service.is_here:
-        raise typer.BadParameter("it runs models of a folder: give no --url, or --local", param_hint="--engine")
 
     async def run(step: Step, say: Say) -> Progress:
         def watch(done: Progress) -> None:
             step(f"{done.rows:,} rows", done.position / max(1, done.total))
 
-        asked = service.of_batch() if engine is Engine.here else _on_ray(service.models_dir, workers)
-        async with asked as client:
+        async with service.of_batch() as client:
             return await run_batch(
                 client,
                 source,
                 output,
                 options,
                 overwrite=overwrite,
-                concurrency=concurrency if engine is Engine.here else max(concurrency, 2 * workers),
+                concurrency=concurrency,
                 patience=patience,
                 watch=watch,
                 say=say,
@@ -118,10 +102,3 @@ def batch(
         typer.echo(f"{done.rows} rows{skipped}: {output}")
     if done.skipped:
         raise typer.Exit(SKIPPED)
-
-
-def _on_ray(models_dir: Path | None, workers: int) -> LocalModels:
-    from semblance.engines.ray import RayWorkers
-
-    pool = RayWorkers(workers)
-    return LocalModels(models_dir, pool.run, pool.close)

@@ -7,7 +7,7 @@ from tests import fakes
 from training.pairs import Pair
 
 pytest.importorskip("mteb", reason="no mteb: pip install '.[frameworks]'")
-from benchmarks.mteb_models import Model, labels, local_model, measure, ranking, ratings
+from benchmarks.mteb_models import Model, local_model, measure, ranking, ratings
 
 pytestmark = pytest.mark.filterwarnings("default")
 TEXTS = [
@@ -45,10 +45,9 @@ def test_its_own_tasks_of_ratings(model: Model, name: str, split: str) -> None:
     assert rows[0].ours != 0
 
 
-def test_pair_classification_and_reranking(model: Model) -> None:
-    (precision,) = measure(model, labels("MSRP", PAIRS))
+def test_reranking(model: Model) -> None:
     places = measure(model, ranking("WikiQA", PAIRS))
-    for row in (precision, *places):
+    for row in places:
         assert row.mteb == pytest.approx(row.ours, abs=1e-5)
         assert 0 < row.ours <= 1
     assert [row.measure for row in places] == ["map_at_1000", "mrr_at_1000"]

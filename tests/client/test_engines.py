@@ -1,14 +1,9 @@
 """The adapters of engines, each on local workers; skipped, with a line saying so, without its package."""
 
-import asyncio
 import contextlib
-import csv
-import json
 import os
-import random
 import re
 import shutil
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +12,6 @@ from typing import Any
 import pytest
 
 from semblance import scorer
-from semblance.batch.job import run_batch
-from semblance.batch.local import LocalModels
-from semblance.batch.tasks import DEFAULT_COLUMNS, Options
-from tests.client.conftest import Run
 
 ROOT = Path(__file__).parents[2]
 WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa".split()  # noqa: SIM905
@@ -32,78 +23,11 @@ PAGE = (ROOT / "docs/engines.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", PAGE, flags=re.DOTALL)
 
 
-@pytest.fixture
-def pairs(tmp_path: Path) -> Path:
-    """5,000 pairs, one of them bad."""
-    chosen = random.Random(0)
-    path = tmp_path / "pairs.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "a", "b"])
-        for i in range(5000):
-            texts = [" ".join(chosen.choices(WORDS, k=chosen.randint(1, 8))) for _ in "ab"]
-            writer.writerow([i, *(["", "a"] if i == 1234 else texts)])
-    return path
-
-
-@pytest.fixture
-def alone(pairs: Path, models: Path, semblance: Run) -> Path:
-    """What one machine makes of them."""
-    output = pairs.with_name("alone.jsonl")
-    assert semblance("batch", pairs, output, "--models-dir", models).code == 4
-    return output
-
-
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     module = pytest.importorskip("ray", reason="no ray: pip install '.[ray]'")
     yield module
     module.shutdown()
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_ray_with_a_killed_worker_writes_the_file_of_one_machine(
-    ray: Any, alone: Path, pairs: Path, models: Path
-) -> None:
-    from semblance.engines.ray import RayWorkers
-
-    workers = RayWorkers(2)
-    killed: list[int] = []
-    output = pairs.with_name("ray.jsonl")
-
-    def kill_one(progress: Any) -> None:
-        if progress.rows > 1000 and not killed:
-            killed.append(ray.get(workers.actors[0].process.remote()))
-            os.kill(killed[0], signal.SIGKILL)
-
-    async def run() -> Any:
-        async with LocalModels(models, workers.run, workers.close) as asked:
-            options = Options("similarity", DEFAULT_COLUMNS["similarity"])
-            return await run_batch(asked, pairs, output, options, concurrency=4, watch=kill_one)
-
-    done = asyncio.run(run())
-    assert killed
-    assert (done.rows, done.skipped) == (5000, 1)
-    assert output.read_bytes() == alone.read_bytes()
-    assert [json.loads(line)["id"] for line in output.open()] == [str(i) for i in range(5000) if i != 1234]
-    errors = [path.with_name(f"{path.name}.errors.jsonl").read_text() for path in (output, alone)]
-    assert errors[0] == errors[1]
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_ray_by_the_command_line(ray: Any, alone: Path, pairs: Path, models: Path, semblance: Run) -> None:
-    ray.shutdown()
-    output = pairs.with_name("out.jsonl")
-    found = semblance("batch", pairs, output, "--models-dir", models, "--engine", "ray", "--workers", 1)
-    assert (found.code, found.out.splitlines()[-1].partition(":")[0]) == (4, alone_says(output))
-    assert output.read_bytes() == alone.read_bytes()
-    refused = semblance("batch", pairs, output, "--engine", "ray", "--url", "http://127.0.0.1:1")
-    assert refused.code == 2
-    assert "runs models of a folder" in " ".join(refused.err.split())
-
-
-def alone_says(output: Path) -> str:
-    return f"5000 rows, 1 skipped (see {output}.errors.jsonl)"
 
 
 @pytest.mark.filterwarnings("ignore")
