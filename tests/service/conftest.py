@@ -2,6 +2,7 @@
 
 import os
 import pty
+import secrets
 import shutil
 import socket
 import subprocess
@@ -130,10 +131,12 @@ def serve_aside(serve: Serve) -> ServeAside:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """One that the system gives to nobody by itself: connections of other tests would take those it chooses."""
+    while True:
+        port = 11_000 + secrets.randbelow(20_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
 
 
 def open_terminal() -> tuple[int, int]:

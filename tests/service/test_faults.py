@@ -138,9 +138,14 @@ async def test_work_over_the_time_limit_is_given_up(serve: Serve) -> None:
 
 async def test_too_many_large_requests_are_refused_at_once(serve: Serve) -> None:
     async with serve(worker_threads=1, max_waiting=1) as client:
-        slow(client, 0.2)
+        release = threading.Event()
+        slow(client, release)
         bodies = [{"pairs": [{"a": word, "b": word}]} for word in fakes.WORDS[:4]]
-        responses = await asyncio.gather(*(client.post("/similarity", json=body) for body in bodies))
+        asked = [asyncio.create_task(client.post("/similarity", json=body)) for body in bodies]
+        while sum(each.done() for each in asked) < 2:
+            await asyncio.sleep(0.01)
+        release.set()
+        responses = await asyncio.gather(*asked)
         assert sorted(response.status_code for response in responses) == [200, 200, 429, 429]
         refused = next(response for response in responses if response.status_code == 429)
         error = error_of(refused)

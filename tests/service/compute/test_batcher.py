@@ -12,6 +12,7 @@ from service.compute.padding import Budget, Padding, padded
 from service.compute.pool import INLINE_SECONDS, Pool
 from service.errors import Overloaded
 from service.observe.timings import INFERENCE, QUEUE, TIMINGS, Timings
+from tests.service.conftest import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio
 LARGE = Cost(1.0, 0.0)  # any batch goes to a thread, and company is free
@@ -20,11 +21,11 @@ LARGE = Cost(1.0, 0.0)  # any batch goes to a thread, and company is free
 class Graph:
     """Doubles numbers; remembers what came together, and where it ran. A key is as long as it is large."""
 
-    def __init__(self, seconds: float = 0.0, budget: Budget | None = None) -> None:
+    def __init__(self, budget: Budget | None = None) -> None:
         self.budget = budget or Budget(1000, 100)
         self.batches: list[list[int]] = []
         self.threads: set[int] = set()
-        self.seconds = seconds
+        self.seconds = 0.0
         self.open = threading.Event()
         self.open.set()
 
@@ -32,7 +33,7 @@ class Graph:
         return (key,)
 
     def rows(self, keys):
-        assert self.open.wait(5)
+        assert self.open.wait(NEEDED_SECONDS)
         time.sleep(self.seconds)
         self.batches.append(list(keys))
         self.threads.add(threading.get_ident())
@@ -106,9 +107,15 @@ async def test_a_batch_stays_within_its_budget(batcher, graph) -> None:
     assert [len(batch) for batch in graph.batches] == [3, 3, 1]
 
 
-async def test_a_large_request_lets_others_come_in_between(batcher, graph) -> None:
+async def test_a_large_request_lets_others_come_in_between(batcher, graph, monkeypatch) -> None:
+    now = 0.0  # all come at once, however long this machine pauses between them
+    monkeypatch.setattr("service.compute.jobs.perf_counter", lambda: now)
+    graph.open.clear()
     large = asyncio.create_task(batcher.get(list(range(400, 410))))  # pieces of two
     small = [asyncio.create_task(batcher.get([900 + i])) for i in range(2)]
+    await turn()
+    now = 1.0
+    graph.open.set()
     await asyncio.gather(large, *small)
     assert {900, 901} < {key for batch in graph.batches[:3] for key in batch}
     assert len(graph.batches) == 7
@@ -180,13 +187,15 @@ async def test_one_admission_a_request_whatever_its_size() -> None:
 
 
 async def test_small_work_does_not_wait_behind_another_graphs_large_work(pool) -> None:
-    slow, quick = Graph(seconds=0.2), Graph()
+    slow, quick = Graph(), Graph()
+    slow.open.clear()
     large, small = (Batcher(pool, each) for each in (slow, quick))
     large.cost, small.cost = LARGE, Cost(INLINE_SECONDS, 0.0)
     running = asyncio.create_task(large.get([1]))
     await turn()
     assert (await small.get([2])).tolist() == [[4]]
     assert not running.done()
+    slow.open.set()
     await running
 
 
@@ -253,7 +262,7 @@ async def test_short_keys_do_not_wait_behind_long_ones_of_the_same_graph(pool, g
     batcher.cost = Cost(fixed=0.002, per_token=1e-4)
     graph.open.clear()
     long = [asyncio.create_task(batcher.get([900])) for _ in range(2)]
-    await asyncio.sleep(0.05)
+    await turn()
     assert batcher.take(0.01) is None
     batcher._jobs.clear()
     short = asyncio.create_task(batcher.get([20]))

@@ -71,10 +71,10 @@ async def test_short_work_does_not_wait_for_long_work() -> None:
     pool = Pool(threads=2, max_waiting=99)
     go_on = threading.Event()
     done: list[str] = []
-    long = [asyncio.create_task(pool.run(1.0, partial(go_on.wait, 20))) for _ in range(4)]
+    long = [asyncio.create_task(pool.run(1.0, partial(go_on.wait, 60))) for _ in range(4)]
     await asyncio.sleep(0.05)
     short = [asyncio.create_task(pool.run(SHORT_SECONDS, partial(done.append, str(i)))) for i in range(3)]
-    await asyncio.wait_for(asyncio.gather(*short), 20)
+    await asyncio.wait_for(asyncio.gather(*short), 60)
     assert sorted(done) == ["0", "1", "2"]
     assert not any(each.done() for each in long)
     assert pool._running == 2
@@ -133,16 +133,18 @@ async def test_who_was_let_in_is_not_turned_away_half_way(pool: Pool) -> None:
 
 async def test_a_request_given_up_is_rid_of_what_is_not_begun(pool: Pool) -> None:
     begun = []
+    given_up = threading.Event()
 
     def work(i: int) -> None:
         begun.append(i)
-        time.sleep(0.05)
+        given_up.wait(60)
 
     first = asyncio.create_task(pool.run(1, partial(work, 0)))
     await asyncio.sleep(0)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.02):
             await pool.run(1, partial(work, 1))
+    given_up.set()
     await first
     await pool.run(1, partial(work, 2))
     assert begun == [0, 2]

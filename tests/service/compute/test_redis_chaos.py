@@ -13,7 +13,7 @@ from benchmarks.faults.load import difference
 from benchmarks.faults.proxy import Faults, standing_before
 from service.compute import breaker
 from tests import fakes
-from tests.service.conftest import Client, RedisServer, Serve
+from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
 ONLY_REDIS = {"cache": "redis", "cache_bytes": 0}
@@ -142,7 +142,7 @@ async def test_faults_one_after_another_under_requests_change_no_answer(
         async with asyncio.TaskGroup() as group:  # one that fails ends all
             for _ in range(4):
                 group.create_task(ask(client, done))
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(4 * NEEDED_SECONDS):
                 await some_more()
                 with redis_server.client() as redis:
                     redis.flushall()

@@ -157,7 +157,7 @@ def test_who_asks_for_the_head_gets_no_body(models: Path) -> None:
 
 
 def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path) -> None:
-    with running(models, request_timeout=0.3, keep_alive_seconds=1) as (_, url):
+    with running(models, request_timeout=2, keep_alive_seconds=1) as (_, url):
         assert raw(url) == b""  # closed once it has waited for its first request long enough
         assert raw(url, b"POST /similarity HT").startswith(b"HTTP/1.1 408")
         answered = raw(url, question(close=False))

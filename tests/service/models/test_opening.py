@@ -21,7 +21,7 @@ from service.service import Service
 from service.settings import Settings
 from tests import fakes
 from tests.service.conftest import Client, Serve
-from tests.service.process.test_fleet import fleet
+from tests.service.process.test_fleet import fleet, until
 
 pytestmark = pytest.mark.anyio
 PAIR = {"pairs": [{"a": "a man plays the guitar", "b": "a woman sleeps"}]}
@@ -265,4 +265,5 @@ def test_every_worker_opens_what_it_is_asked_for(models: Path, tmp_path: Path) -
         answers = [httpx.post(f"{service.url}/similarity", json=OTHER) for _ in range(20)]
         assert {answer.status_code for answer in answers} == {200}
         assert len({answer.json()["results"][0]["raw_score"] for answer in answers}) == 1
-        assert 1 <= service.metric("semblance_model_openings_total", result="opened") <= 2
+        name, labels = "semblance_model_openings_total", frozenset({("result", "opened")})
+        until(lambda: service.metrics()[name, labels] in (1, 2), "they are counted")

@@ -411,7 +411,8 @@ async def test_no_request_fails_during_reloads(root: Path, serve: Serve) -> None
             if version == 3:
                 break_checksum(folder)
             await reloaded(client, 409 if version == 3 else 200)
-            await asyncio.sleep(0.05)
+            begun = asked
+            await until(lambda: asked > begun + 8 and (version == 3 or version in seen), "nobody is answered")  # noqa: B023
         stop.set()
         await asyncio.gather(*callers)
         assert seen == {1, 2, 4}
@@ -475,8 +476,7 @@ async def test_what_is_replaced_leaves_memory_without_a_collection(root: Path, s
         try:
             report = await reloaded(client)
             assert outcomes(report) == {ID: "reloaded", "avg-sick": "unchanged", "pair-sick": "reloaded"}
-            await asyncio.sleep(0.05)  # threads let go of what they opened
-            assert [scorer() for scorer in alive] == [None, None]
+            await until(lambda: [scorer() for scorer in alive] == [None, None], "threads hold what they opened")
         finally:
             gc.enable()
 
@@ -692,11 +692,11 @@ async def test_storage_that_hangs_is_given_up_and_told(root: Path, serve: Serve,
         add(root, 2)
         reader = client.app.service.reloader._opener
         reads = reader.read
-        monkeypatch.setattr(reader, "read", lambda release: (goes_on.wait(20), reads(release))[1])
-        monkeypatch.setattr(opener, "STEP_SECONDS", 0.2)
+        monkeypatch.setattr(reader, "read", lambda release: (goes_on.wait(60), reads(release))[1])
+        monkeypatch.setattr(opener, "STEP_SECONDS", 2.0)
         try:
             report = await reloaded(client, 409)
-            assert report[ID]["reason"] == "not read and opened within 0.2 seconds, and given up"
+            assert report[ID]["reason"] == "not read and opened within 2 seconds, and given up"
             assert "hangs" in str((await reloaded(client, 409))[ID]["reason"])
             ready = (await client.get("/health/ready")).json()
             assert ready["status"] == "degraded"
@@ -704,7 +704,7 @@ async def test_storage_that_hangs_is_given_up_and_told(root: Path, serve: Serve,
             assert (await scored(client))[1] == 1
         finally:
             goes_on.set()
-        monkeypatch.setattr(opener, "STEP_SECONDS", 20.0)
+        monkeypatch.setattr(opener, "STEP_SECONDS", 60.0)
         given_up = reader._given_up
         await until(given_up.done, "it hangs still")
         assert outcomes(await reloaded(client))[ID] == "reloaded"
@@ -725,13 +725,14 @@ async def test_who_asks_during_a_reload_gets_the_next_one(root: Path, serve: Ser
     async with serve(models_dir=root) as client:
         reloader = client.app.service.reloader
         at_once = most = looks = 0
+        all_wait = threading.Event()
         look = reloader._look
 
         def counted(*args):
             nonlocal at_once, most, looks
             at_once, looks = at_once + 1, looks + 1
             most = max(most, at_once)
-            time.sleep(0.05)
+            all_wait.wait(60)
             at_once -= 1
             return look(*args)
 
@@ -740,9 +741,13 @@ async def test_who_asks_during_a_reload_gets_the_next_one(root: Path, serve: Ser
         while not looks:
             await asyncio.sleep(0.005)
         add(root, 2)
-        others = await asyncio.gather(*(reloaded(client) for _ in range(5)))
+        others = [asyncio.create_task(reloaded(client)) for _ in range(5)]
+        await until(lambda: reloader._next is not None, "the next one is asked for")
+        for _ in range(50):  # turns, in which the other four come
+            await asyncio.sleep(0)
+        all_wait.set()
         assert outcomes(await first)[ID] in ("unchanged", "reloaded")
-        assert others[0][ID]["version"] == 2
+        assert {report[ID]["version"] for report in await asyncio.gather(*others)} == {2}
         assert (most, looks) == (1, 2)
 
 
@@ -909,7 +914,7 @@ def test_all_workers_reload_when_one_is_told_to(root: Path, tmp_path: Path) -> N
             add(root, 2)
             service.process.send_signal(signal.SIGHUP)
             fleet_until(lambda: versions(service) == {2}, "both have the second version")
-            assert len(service.events("model reloaded")) == 2
+            fleet_until(lambda: len(service.events("model reloaded")) == 2, "both say so")
             add(root, 3)
             assert httpx.post(f"{service.url}/models/reload").status_code == 200
             fleet_until(lambda: versions(service) == {3}, "both have the third version")
@@ -919,7 +924,7 @@ def test_all_workers_reload_when_one_is_told_to(root: Path, tmp_path: Path) -> N
             assert versions(service) == {3}
         assert load.failures == []
         assert set(load.statuses) == {200}
-        assert service.metric("semblance_model_reload_failures_total", model=ID) == 2
+        service.shows(2, "semblance_model_reload_failures_total", model=ID)
         assert service.pids() == before
 
 

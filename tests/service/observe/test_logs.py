@@ -80,11 +80,15 @@ def test_what_is_not_http_is_logged_seldom(models: Path) -> None:
     assert warnings[0]["reason"]
 
 
-def test_a_warning_that_anybody_may_cause_says_how_often(caplog: pytest.LogCaptureFixture) -> None:
-    seldom = logs.ThrottledWarning(logging.getLogger("x"), "it happens", seconds=0.2)
-    for _ in range(5):
+def test_a_warning_that_anybody_may_cause_says_how_often(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(logs, "monotonic", lambda: now)
+    seldom = logs.ThrottledWarning(logging.getLogger("x"), "it happens", seconds=10)
+    for now in (0.0, 1.0, 2.0, 3.0, 9.9):
         seldom.note()
-    time.sleep(0.3)
+    now = 10.0
     seldom.note(reason="y")
     assert [record.fields for record in caplog.records] == [{"times": 1}, {"times": 5, "reason": "y"}]  # type: ignore[attr-defined]
 

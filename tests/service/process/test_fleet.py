@@ -177,7 +177,6 @@ def test_workers_that_are_replaced_or_killed_lose_no_request_and_no_count(models
         assert len(list(service.temporary.glob("*/*.json"))) == 3  # two workers', and that of what is gone
 
         first, second = service.pids()
-        time.sleep(1.2)  # what a worker counts within its last second is lost with it
         os.kill(first, signal.SIGKILL)
         until(lambda: len(service.pids()) == 2 and first not in service.pids(), "it is replaced")
         assert second in service.pids()
