@@ -1,8 +1,10 @@
 """What holds for all tests."""
 
+import inspect
 import os
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from scripts.quick import SLOW
@@ -10,6 +12,10 @@ from service.compute import cache, vectors
 
 # Read once, when huggingface_hub is imported, by whichever test of the process comes first.
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+
+# httpx waits five seconds for an answer, which a machine that does much else may need for a small one.
+_patience = inspect.signature(httpx.get).parameters["timeout"].default
+_patience.connect = _patience.read = _patience.write = _patience.pool = 240.0
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

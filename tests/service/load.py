@@ -65,7 +65,7 @@ class Load:
             status, failure, opened = 0, "", connection is None
             try:
                 if connection is None:
-                    connection = http.client.HTTPConnection(self._address.netloc, timeout=30)
+                    connection = http.client.HTTPConnection(self._address.netloc, timeout=240)
                 connection.request("POST", self._path, self._body, {"content-type": "application/json"})
                 response = connection.getresponse()
                 response.read()

@@ -46,11 +46,8 @@ async def serving(models: Path, **settings: object) -> AsyncIterator[tuple[Appli
         await server.shutdown()
 
 
-SHORT = 20.0
-
-
 async def until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + SHORT
+    deadline = time.monotonic() + NEEDED_SECONDS
     while not true():
         assert time.monotonic() < deadline, what
         await asyncio.sleep(0.01)
@@ -82,7 +79,7 @@ class Gate:
             graph.run = partial(self._let_go, graph.run)
 
     def _let_go(self, run: Run, feeds: Mapping[str, Array]) -> Embeddings:
-        assert self.open.wait(SHORT)
+        assert self.open.wait(NEEDED_SECONDS)
         self.ran.append(len(feeds["lengths_a"]))
         return run(feeds)
 
@@ -172,7 +169,7 @@ def test_requests_that_nobody_reads_the_answers_of_cost_little(models: Path) -> 
             connection.settimeout(0.2)
             with suppress(OSError):  # it is not read to the end, or closed
                 connection.sendall(flood)
-        assert httpx.post(f"{url}/similarity", json=BODY, timeout=SHORT).status_code == 200
+        assert httpx.post(f"{url}/similarity", json=BODY, timeout=NEEDED_SECONDS).status_code == 200
         assert peak() - before < 20 * MB  # found: 3; without a limit of those that wait: 35 to 600
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from service.http.connection import MAX_GAP_BYTES, MAX_HEADERS
-from tests.service.conftest import let_in
+from tests.service.conftest import NEEDED_SECONDS, let_in
 from tests.service.http.test_connection import question, raw
 from tests.service.process.test_process import BODY, running
 
@@ -31,7 +31,7 @@ def chunks(body: bytes) -> bytes:
 def sent_until_closed(url: str, *parts: bytes) -> bytes:
     """As `raw`, for a service that stops listening: what it said first, if that arrived."""
     host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
         try:
             for part in parts:
                 connection.sendall(part)
@@ -79,7 +79,7 @@ def test_short_headers_are_counted(url: str) -> None:
 def test_a_body_may_come_after_a_large_head(url: str) -> None:
     host, port = url.removeprefix("http://").split(":")
     head, _, body = question(f"x-large: {'a' * 2 * MAX_GAP_BYTES}").partition(b"\r\n\r\n")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
         connection.sendall(head + b"\r\n\r\n")
         time.sleep(0.1)
         connection.sendall(body)
@@ -99,7 +99,7 @@ def test_what_follows_a_refused_body_is_no_request(url: str, expect: bytes) -> N
 
 def test_an_answer_that_does_not_say_close_leaves_the_connection_open(url: str) -> None:
     host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
         connection.sendall(b"POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n")
         answer = connection.recv(65536)
         assert answer.startswith(b"HTTP/1.1 404")

@@ -94,7 +94,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], threading.Eve
     goes_on, opens = threading.Event(), Opener.open
 
     def begin() -> threading.Event:
-        monkeypatch.setattr(Opener, "open", lambda self, model: (goes_on.wait(20), opens(self, model))[1])
+        monkeypatch.setattr(Opener, "open", lambda self, model: (goes_on.wait(60), opens(self, model))[1])
         return goes_on
 
     yield begin
@@ -102,10 +102,10 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], threading.Eve
 
 
 async def test_opening_does_not_count_against_the_time_limit_and_others_do_not_wait(serve: Serve, slow) -> None:
-    async with serve(preload=(), request_timeout=0.3) as client:
+    async with serve(preload=(), request_timeout=1) as client:
         goes_on = slow()
         waits = asyncio.create_task(client.post("/similarity", json=OTHER))
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(1.5)
         assert (await client.post("/similarity", json=PAIR)).status_code == 200
         assert not waits.done()
         goes_on.set()
@@ -114,10 +114,10 @@ async def test_opening_does_not_count_against_the_time_limit_and_others_do_not_w
 
 
 async def test_what_comes_after_the_opening_has_its_time_limit(serve: Serve, slow, monkeypatch) -> None:
-    async with serve(preload=(), request_timeout=0.3) as client:
+    async with serve(preload=(), request_timeout=1) as client:
         goes_on = slow()
         waits = asyncio.create_task(client.post("/similarity", json=OTHER))
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(1.5)
         monkeypatch.setattr(InteractionScorer, "_features", lambda self, *args, **options: asyncio.sleep(60))
         goes_on.set()
         answer = await waits

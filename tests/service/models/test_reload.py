@@ -631,7 +631,7 @@ async def test_a_pipe_or_a_huge_file_is_refused_without_being_read(
 ) -> None:
     async with serve(models_dir=root) as client:
         break_it(add(root, 2), name)
-        with fail_after(20):
+        with fail_after(NEEDED_SECONDS):
             report = await reloaded(client, 409)
         assert re.search(reason, str(report[ID]["reason"]))
         assert (await scored(client))[1] == 1
@@ -646,7 +646,7 @@ async def test_a_model_over_the_limit_is_refused_by_its_sizes(root: Path, serve:
         files = manifest.files | {"golden.json": manifest.files["golden.json"].model_copy(update={"bytes": 10 << 30})}
         manifest.model_copy(update={"files": files}).save(folder)
         os.truncate(folder / "golden.json", 10 << 30)  # as the manifest says; to hash it would take a minute
-        with fail_after(20):
+        with fail_after(NEEDED_SECONDS):
             report = await reloaded(client, 409)
         assert "bytes, the limit is 1,073,741,824" in str(report[ID]["reason"])
 

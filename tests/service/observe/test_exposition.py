@@ -37,7 +37,7 @@ class Scraped:
         found = list(self._registry.collect())
 
         def one_by_one():
-            self.let_go.wait(10)
+            self.let_go.wait(60)
             yield from found
 
         return one_by_one()

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 # Exact shares, labels and ratings, matches one to one, attention.
 MODELS = ("avg-paraphrase", "avg-sick", "pwim-sick", "mgim-sick")
 PUBLIC = re.compile(r"/(?:playground/[\w./-]+|models|similarity|rank|entailment|explain)?")
-PATIENCE_MS = 20_000  # of a busy machine
+PATIENCE_MS = 120_000  # of a busy machine
 
 
 class Watched:

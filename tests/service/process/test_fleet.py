@@ -21,7 +21,7 @@ from tests.service.conftest import free_port
 from tests.service.load import Load
 from tests.service.process.test_process import BODY, NEEDED_SECONDS, command, failed
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(4 * NEEDED_SECONDS)
 IMPATIENT = (
     "import sys, service.process.supervisor as fleet\n"
     "fleet.HUNG_SECONDS = 4.0\n"
