@@ -5,13 +5,11 @@ import re
 from pathlib import Path
 
 import jsonschema
-import pytest
 import yaml
 
 from scripts.guide import pages_of_code, pages_of_service
-from scripts.guide.figures import beside_the_paper
-from scripts.guide.imported import imported_files, rewrite
-from scripts.guide.results import result_pages, with_plots
+from scripts.guide.imported import rewrite
+from scripts.guide.results import result_pages
 from service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,51 +73,6 @@ def test_results_become_a_page_for_each_paper() -> None:
         assert sum(f"## {heading}\n" in page for page in pages.values()) == 1, heading
     assert pages["wieting-2016.md"].count("<svg") >= 2
     assert all(f"({name})" in pages["index.md"] for name in pages if name != "index.md")
-
-
-def test_a_plot_has_a_mark_for_each_figure() -> None:
-    row = {"mean": {"r": 0.8}, "paper": {"r": {"value": 0.7}}}
-    table = {
-        "title": "A & B",
-        "columns": [{"name": "r"}],
-        "rows": [
-            {**row, "label": "one"},
-            {**row, "label": "<two>"},
-            {"label": "three", "mean": {"r": 0.75}, "paper": {}},
-        ],
-    }
-    svg = beside_the_paper(table)
-    assert svg is not None
-    assert (svg.count("<title>"), svg.count('class="gap"')) == (5, 2)
-    assert "&lt;two&gt;" in svg
-    assert "<two>" not in svg
-    assert beside_the_paper({**table, "rows": table["rows"][2:]}) is None
-
-
-def test_a_plot_of_a_table_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match="no plot of nowhere"):
-        with_plots("<!-- plot: nowhere -->", TABLES)
-
-
-def test_the_menu_names_pages_and_the_site_fetches_nothing() -> None:
-    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
-    assert config["theme"]["font"] is False
-    assert config["validation"]["anchors"] == "warn"
-
-    def pages(entry):
-        if isinstance(entry, str):
-            return [entry]
-        return [page for value in (entry if isinstance(entry, list) else entry.values()) for page in pages(value)]
-
-    listed = pages(config["nav"])
-    generated = set(imported_files(ROOT).values()) | {
-        f"reference/{name}.md" for name in ("routes", "settings", "errors", "metrics", "commands", "manifest", "models")
-    }
-    generated |= {page for page in listed if page.startswith("results/")} | {"measurements/index.md"}
-    assert {page for page in listed if not (ROOT / "docs" / page).is_file()} <= generated
-    # Every page of docs/ is in the menu.
-    written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    assert written <= set(listed)
 
 
 def test_the_kubernetes_examples_are_values_of_the_chart() -> None:

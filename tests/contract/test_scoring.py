@@ -10,9 +10,6 @@ from contract.manifest import ClassificationTask, EntailmentTask, SimilarityTask
 from contract.scoring import (
     Array,
     classification,
-    classify,
-    compare,
-    encode,
     entailment,
     most_likely,
     raw_scores,
@@ -98,23 +95,6 @@ def test_a_task_with_a_graph_needs_its_session() -> None:
         similarity(graph_task(None), None, A, B)
 
 
-def test_encode_pads_what_it_is_given() -> None:
-    def encoder(feeds: Mapping[str, Array]) -> np.ndarray:
-        assert list(feeds) == ["input_ids", "lengths"]
-        assert feeds["input_ids"].tolist() == [[3, 4], [5, 0]]
-        return feeds["lengths"].astype(np.float32)[:, None]
-
-    assert encode(encoder, [(3, 4), (5,)]).tolist() == [[2.0], [1.0]]
-
-
-def test_compare_hands_over_both_embeddings() -> None:
-    assert compare(lambda feeds: np.asarray(feeds["embedding_a"] - feeds["embedding_b"]), A, B).tolist() == [
-        [-1.0, 0.0],
-        [-1.0, 2.0],
-        [2.0, 2.0],
-    ]
-
-
 def test_entailment_names_each_probability_in_the_order_of_the_task() -> None:
     task = EntailmentTask(graph="head.onnx", labels=("neutral", "contradiction", "entailment"))
     found = entailment(task, np.log(np.array([[0.5, 0.2, 0.3], [0.25, 0.25, 0.5]], dtype=np.float32)))
@@ -122,10 +102,6 @@ def test_entailment_names_each_probability_in_the_order_of_the_task() -> None:
     assert found[0] == pytest.approx({"neutral": 0.5, "contradiction": 0.2, "entailment": 0.3}, abs=1e-6)
     assert [most_likely(row) for row in found] == ["neutral", "entailment"]
     assert [sum(row.values()) for row in found] == pytest.approx([1.0, 1.0], abs=1e-12)
-
-
-def test_a_classifier_reads_each_embedding_by_itself() -> None:
-    assert classify(lambda feeds: np.asarray(-feeds["sentence_embedding"]), A).tolist() == (-A).tolist()
 
 
 def test_labels_of_sentences_are_in_the_order_of_the_task_and_tempered() -> None:

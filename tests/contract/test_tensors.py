@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from contract.errors import ArtifactError
-from contract.graph import SPECS, GraphKind
 from contract.manifest import SHARED_NAME, FileEntry, Manifest, describe_file
-from contract.tensors import load_tensors, tensors_of
+from contract.tensors import load_tensors
 
 WORDS = np.arange(24, dtype=np.int8).reshape(6, 4)
 
@@ -91,13 +90,3 @@ def test_what_is_no_array_of_numbers_is_refused(
     path = manifest.path_of(tmp_path / "a", "words.npy")
     with pytest.raises(ArtifactError, match=f"^{path}: {message}"):
         load_tensors(tmp_path / "a", manifest)
-
-
-@pytest.mark.parametrize("kind", [kind for kind in SPECS if kind not in ("head", "classifier")])
-def test_every_graph_of_tokens_is_given_all_tensors(kind: GraphKind) -> None:
-    assert tensors_of(kind, {"words": WORDS}) == {"words": WORDS}
-
-
-@pytest.mark.parametrize("kind", ["head", "classifier"])
-def test_a_graph_that_reads_embeddings_is_given_none(kind: GraphKind) -> None:
-    assert tensors_of(kind, {"words": WORDS}) == {}

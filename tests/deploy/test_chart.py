@@ -14,7 +14,6 @@ from tests.deploy.charts import (
     ROOT,
     VALUES,
     chart,
-    container,
     environment,
     kinds,
     made,
@@ -47,14 +46,6 @@ def test_the_schema_refuses_settings_that_have_values_of_their_own() -> None:
     assert set(re.findall(r"SEMBLANCE_([A-Z_]+)[,\s]", template)) <= refused
 
 
-def test_the_chart_and_the_image_have_one_version() -> None:
-    meta = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    image = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["api"]["image"]
-    assert f"{VALUES['image']['repository']}:{meta['appVersion']}" == image
-    runtimes = [each["spec"] for each in chart.kserve() if each["kind"] == "ClusterServingRuntime"]
-    assert [each["image"] for spec in runtimes for each in spec["containers"]] == [image]
-
-
 def test_examples_name_settings_and_models_of_the_service() -> None:
     settings = {name for values in chart.examples().values() for name in values.get("settings", {})}
     assert len(settings) > 5
@@ -65,24 +56,6 @@ def test_examples_name_settings_and_models_of_the_service() -> None:
             assert {name.removeprefix(PREFIX).lower() for name in variables} <= set(Settings.model_fields)
             for model in variables.get("SEMBLANCE_MODELS", "minilm").split(","):
                 assert (ROOT / "models" / model).is_dir()
-
-
-def test_kserve_finds_the_container_and_asks_protocol_v2() -> None:
-    runtime, *services = sorted(chart.kserve(), key=lambda each: each["kind"])
-    (only,) = runtime["spec"]["containers"]
-    assert only["name"] == "kserve-container"
-    (port,) = only["ports"]
-    assert {"name": "SEMBLANCE_PORT", "value": str(port["containerPort"])} in only["env"]
-    assert {only[probe]["httpGet"]["path"] for probe in ("startupProbe", "readinessProbe", "livenessProbe")} == {
-        "/v2/health/ready",
-        "/v2/health/live",
-    }
-    formats = {each["name"] for each in runtime["spec"]["supportedModelFormats"]}
-    for service in services:
-        model = service["spec"]["predictor"]["model"]
-        assert model["runtime"] == runtime["metadata"]["name"]
-        assert model["modelFormat"]["name"] in formats
-        assert model["protocolVersion"] in runtime["spec"]["protocolVersions"]
 
 
 # With Helm.
@@ -152,15 +125,6 @@ def test_values_that_are_wrong_are_refused(values: dict[str, Any], said: str) ->
 
 
 @needs_helm
-def test_what_is_made_without_being_asked() -> None:
-    assert kinds({}) == ["Deployment", "NetworkPolicy", "Pod", "PodDisruptionBudget", "Service"]
-    assert kinds(chart.examples()["guarded-values.yaml"]) == [
-        *["ConfigMap", "Deployment", "NetworkPolicy", "Pod", "PodDisruptionBudget"],
-        *["PrometheusRule", "Service", "ServiceMonitor"],
-    ]
-
-
-@needs_helm
 @pytest.mark.parametrize("name", chart.examples())
 def test_every_container_is_confined(name: str) -> None:
     resources = made(chart.examples()[name])
@@ -225,77 +189,12 @@ def test_a_pod_has_the_time_that_ending_takes() -> None:
 
 
 @needs_helm
-def test_probes_ask_health_and_starting_may_take_long() -> None:
-    values = {"probes": {"startSeconds": 301}}
-    probes = {name: container(values)[f"{name}Probe"] for name in ("startup", "readiness", "liveness")}
-    assert {name: probe["httpGet"]["path"] for name, probe in probes.items()} == {
-        "startup": "/health/ready",
-        "readiness": "/health/ready",
-        "liveness": "/health/live",
-    }
-    assert probes["startup"]["failureThreshold"] * probes["startup"]["periodSeconds"] >= 301
-
-
-@needs_helm
-def test_models_of_the_image_a_volume_or_an_init_container() -> None:
-    assert "SEMBLANCE_MODELS_DIR" not in environment()
-    assert [each["name"] for each in pod()["volumes"]] == ["tmp"]
-    volume = chart.examples()["keda-values.yaml"]
-    mount = {"name": "models", "mountPath": "/models", "readOnly": True}
-    assert environment(volume)["SEMBLANCE_MODELS_DIR"] == "/models"
-    assert container(volume)["volumeMounts"][1] == {**mount, "subPath": "published"}
-    assert pod(volume)["volumes"][1]["persistentVolumeClaim"]["claimName"] == "models"
-    brought = chart.examples()["gpu-values.yaml"]
-    assert container(brought)["volumeMounts"][1] == mount
-    (first,) = pod(brought)["initContainers"]
-    assert {"name": "models", "mountPath": "/models"} in first["volumeMounts"]
-    assert pod(brought)["volumes"][1] == {"name": "models", "emptyDir": {"sizeLimit": "2Gi"}}
-
-
-@needs_helm
-def test_a_gpu_is_reserved_and_required() -> None:
-    values = {"gpu": {"enabled": True, "count": 2}}
-    assert container(values)["resources"]["limits"] == {**VALUES["resources"]["limits"], "nvidia.com/gpu": 2}
-    assert environment(values)["SEMBLANCE_PROVIDERS"] == "cuda"
-    assert container(values)["image"].endswith("-gpu")
-    assert "SEMBLANCE_PROVIDERS" not in environment()
-
-
-@needs_helm
-def test_an_image_by_digest() -> None:
-    digest = f"sha256:{'0a' * 32}"
-    assert container({"image": {"repository": "r.example/s", "digest": digest}})["image"] == f"r.example/s@{digest}"
-
-
-@needs_helm
 def test_secrets_come_from_secrets() -> None:
     values = chart.examples()["guarded-values.yaml"]
     assert environment(values)["SEMBLANCE_API_KEYS"] == {"secretKeyRef": {"name": "semblance-keys", "key": "api-keys"}}
     assert environment(values)["SEMBLANCE_REDIS_URL"]["secretKeyRef"] == {"name": "semblance-redis", "key": "url"}
     assert environment(values)["SEMBLANCE_REDIS_SECRET"]["secretKeyRef"]["key"] == "signing"
     assert "Secret" not in kinds(values)
-
-
-@needs_helm
-def test_the_queue_scales_the_pods() -> None:
-    values = chart.examples()["hpa-values.yaml"]
-    scaler = of_kind("HorizontalPodAutoscaler", values)["spec"]
-    assert (scaler["minReplicas"], scaler["maxReplicas"]) == (2, 10)
-    queue, cpu = scaler["metrics"]
-    assert queue["pods"] == {
-        "metric": {"name": "semblance_queue_seconds"},
-        "target": {"type": "AverageValue", "averageValue": "250m"},
-    }
-    assert cpu["resource"]["target"]["averageUtilization"] == 80
-    keda = of_kind("ScaledObject", chart.examples()["keda-values.yaml"])["spec"]
-    (trigger,) = keda["triggers"]
-    assert trigger["metadata"]["query"] == 'sum(semblance_queue_seconds{namespace="prod", service="demo-semblance"})'
-    assert trigger["metadata"]["threshold"] == "0.25"
-    for name in ("hpa-values.yaml", "keda-values.yaml"):
-        deployment = of_kind("Deployment", chart.examples()[name])
-        assert "replicas" not in deployment["spec"], "Helm and the scaler would change it in turns"
-        target = of_kind("HorizontalPodAutoscaler" if "hpa" in name else "ScaledObject", chart.examples()[name])
-        assert target["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
 
 
 @needs_helm
@@ -306,22 +205,3 @@ def test_rules_and_dashboards_are_those_of_compose() -> None:
     assert of_kind("PrometheusRule", values)["spec"]["groups"] == groups
     dashboards = {f"semblance-{path.name}": path.read_text() for path in DEPLOY.glob("grafana/dashboards/*.json")}
     assert of_kind("ConfigMap", values)["data"] == dashboards
-
-
-@needs_helm
-def test_the_network_lets_in_whom_the_values_name_and_out_to_redis() -> None:
-    policy = of_kind("NetworkPolicy")["spec"]
-    assert policy["ingress"][0]["from"] == [{"podSelector": {}}]
-    assert policy["egress"] == []
-    guarded = of_kind("NetworkPolicy", chart.examples()["guarded-values.yaml"])["spec"]
-    peers = [peer["namespaceSelector"]["matchLabels"] for peer in guarded["ingress"][0]["from"]]
-    assert [peer["kubernetes.io/metadata.name"] for peer in peers] == ["web", "monitoring"]
-    ports = [port["port"] for rule in guarded["egress"] for port in rule["ports"]]
-    assert ports == [53, 53, 6379, 4318]
-
-
-@needs_helm
-def test_names_fit_kubernetes_and_the_release() -> None:
-    assert of_kind("Service", name="semblance")["metadata"]["name"] == "semblance"
-    long = of_kind("Service", name="a" * 53)["metadata"]["name"]
-    assert len(long) <= 63

@@ -4,7 +4,6 @@ import json
 import re
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -36,8 +35,6 @@ TESTS = [
 ]
 DASHBOARDS = {path.name: json.loads(path.read_text()) for path in sorted(DEPLOY.glob("grafana/dashboards/*.json"))}
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-PROMETHEUS = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
-SOURCES = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"]
 OF_EACH_TARGET = {"job", "instance", "namespace"}  # the last where Kubernetes is
 
 
@@ -132,13 +129,6 @@ def test_every_record_is_used() -> None:
     assert set(RECORDS) - used == set()
 
 
-def test_names_are_given_once() -> None:
-    names = Counter(rule.get("alert") or rule["record"] for rule in ALL)
-    assert names.most_common(1)[0][1] == 1
-    groups = Counter(group["name"] for groups in RULES.values() for group in groups)
-    assert groups.most_common(1)[0][1] == 1
-
-
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_says_whom_it_wakes_and_what_to_do(name: str) -> None:
     alert = ALERTS[name]
@@ -187,46 +177,6 @@ def test_a_dashboard_can_be_narrowed_to_a_job_a_namespace_and_an_instance(name: 
                 assert found["namespace"] == "$namespace", plain
                 if not selector.name.startswith(("job:", "job_route:", "model:")):
                     assert found["instance"] == "$instance", plain
-
-
-def test_dashboards_use_the_data_source_of_the_file() -> None:
-    source, traces = SOURCES
-    assert source["url"] == "http://prometheus:9090"
-    sources = [panel["datasource"] for d in DASHBOARDS.values() for panel in d["panels"] if panel["type"] != "row"]
-    assert all(of == {"type": source["type"], "uid": source["uid"]} for of in sources)
-    assert len({d["uid"] for d in DASHBOARDS.values()}) == len(DASHBOARDS) == 2
-    assert traces["url"] == "http://traces:16686"
-
-
-def test_a_point_of_a_latency_leads_to_its_trace() -> None:
-    source, traces = SOURCES
-    (destination,) = source["jsonData"]["exemplarTraceIdDestinations"]
-    assert destination == {"name": "trace_id", "datasourceUid": traces["uid"]}
-    assert "--enable-feature=exemplar-storage" in COMPOSE["prometheus"]["command"]
-    targets = [t for d in DASHBOARDS.values() for panel in d["panels"] for t in panel.get("targets", [])]
-    asked = [target["expr"] for target in targets if target.get("exemplar")]
-    assert asked  # of buckets themselves: a record has no exemplars
-    assert all(watched.LATENCY in expression for expression in asked)
-
-
-def test_compose_mounts_what_the_files_name() -> None:
-    (rules,) = PROMETHEUS["rule_files"]
-    assert f"./deploy/prometheus/rules:{Path(rules).parent}:ro" in COMPOSE["prometheus"]["volumes"]
-    (manager,) = PROMETHEUS["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"]
-    assert manager == "alertmanager:9093"
-    (provider,) = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/files.yml").read_text())["providers"]
-    assert f"./deploy/grafana/dashboards:{provider['options']['path']}:ro" in COMPOSE["grafana"]["volumes"]
-    home = COMPOSE["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
-    assert Path(home).name in DASHBOARDS
-
-
-def test_only_the_profile_starts_what_watches() -> None:
-    assert {name for name, service in COMPOSE.items() if service.get("profiles") == ["watch"]} == {
-        "alertmanager",
-        "grafana",
-        "traces",
-    }
-    assert "profiles" not in COMPOSE["prometheus"]
 
 
 def test_grafana_lets_nobody_change_anything() -> None:

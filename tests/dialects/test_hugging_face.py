@@ -108,11 +108,6 @@ def test_what_does_not_fit_is_told_as_tei_does(server: Server, path, body, statu
     assert words in response.json()["error"]
 
 
-def test_a_body_of_ours_keeps_our_errors(server: Server) -> None:
-    response = httpx.post(f"{server.url}/classify", json={"text": TEXT, "labels": []})
-    assert response.json()["error"]["field"] == "labels"
-
-
 def test_huggingface_hub_labels_texts(server: Server, hub: ModuleType) -> None:
     client = hub.InferenceClient(server.url)
     found = client.zero_shot_classification(TEXT, LABELS, multi_label=True, hypothesis_template="the {} .")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve, let_in
+from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
 
@@ -72,14 +72,3 @@ async def test_errors(lasting: Client, method: str, path: str, status: int, word
     assert set(response.json()) == {"error"}
     assert words in response.json()["error"]
     assert response.headers["x-request-id"]
-
-
-async def test_health_needs_no_key_and_models_do(serve: Serve) -> None:
-    async with serve(api_keys=let_in("correct horse")) as client:
-        assert (await client.get("/v2/health/live")).status_code == 200
-        assert (await client.get("/v2/health/ready")).status_code == 200
-        for path in ("/v2", "/v2/models/avg-sick", "/v2/models/avg-sick/ready"):
-            refused = await client.get(path)
-            assert refused.status_code == 401
-            assert set(refused.json()) == {"error"}
-            assert (await client.get(path, headers={"x-api-key": "correct horse"})).status_code == 200

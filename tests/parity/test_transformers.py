@@ -211,55 +211,6 @@ async def test_the_service_answers_as_published(root: Path) -> None:
                 assert result["probabilities"] == pytest.approx(labels, abs=1e-6)
 
 
-@pytest.mark.anyio
-async def test_candidates_are_ordered_by_relevance_where_the_model_has_it(root: Path) -> None:
-    model = PublishedModel(root / "cross")
-    body = {"query": A[0], "candidates": B}
-    expected = model.similarity([A[0]] * 4, B, "relevance").score
-    async with serve(root) as client:
-        answer = (await client.post("/rank", json=body | {"model": "cross"})).json()
-        assert answer["scale"] == "relevance_probability"
-        assert [r["index"] for r in answer["results"]] == np.argsort(-expected).tolist()
-        assert [r["score"] for r in answer["results"]] == pytest.approx(np.sort(expected)[::-1], abs=1e-6)
-        answer = (await client.post("/rank", json=body | {"rerank_model": "cross", "rerank_top": 2})).json()
-        assert (answer["scale"], answer["rerank_scale"]) == ("similarity", "relevance_probability")
-        for result in answer["results"][:2]:
-            assert result["score"] == pytest.approx(expected[result["index"]], abs=1e-6)
-        # Another family's route orders by the same.
-        reranked = (await client.post("/rerank", json={"query": A[0], "texts": B, "model": "cross"})).json()
-        best = max(reranked, key=lambda each: each["score"])
-        assert best["index"] in range(4)
-
-
-@pytest.mark.anyio
-async def test_a_task_that_a_model_lacks_is_refused(root: Path) -> None:
-    body = {"pairs": [{"a": "cat", "b": "dog"}], "task": "paraphrase"}
-    async with serve(root) as client:
-        answer = await client.post("/similarity", json=body)
-        assert answer.status_code == 422
-        error = answer.json()["error"]
-        assert (error["code"], error["field"]) == ("unsupported_task", "model")
-        assert "model bi has no paraphrase; models that have it: cross, blend" in error["message"]
-        answer = await client.post("/similarity", json=body | {"task": "irony"})
-        assert answer.status_code == 422
-        assert answer.json()["error"]["field"] == "task"
-        tasks = {model["id"]: model["tasks"] for model in (await client.get("/models")).json()["models"]}
-        assert tasks["bi"] == ["similarity", "embedding", "explanation"]
-        assert tasks["cross"] == ["similarity", "entailment", "paraphrase", "relevance", "explanation"]
-
-
-@pytest.mark.anyio
-async def test_a_score_is_explained_by_each_words_absence(root: Path) -> None:
-    async with serve(root) as client:
-        answer = (await client.post("/explain", json={"a": A[0], "b": B[0], "model": "cross"})).json()
-    assert answer["a"]["tokens"] == ["the", "cat", "sat", "on", "the", "sofa"]
-    (deletion,) = answer["vectors"]
-    assert deletion["name"] == "deletion"
-    model = PublishedModel(root / "cross")
-    whole, without = model.similarity([A[0], "the sat on the sofa"], [B[0]] * 2).raw_score
-    assert deletion["a"][1] == pytest.approx(whole - without, abs=1e-6)
-
-
 def test_a_large_weight_makes_the_steps_of_its_block_coarse_and_no_others() -> None:
     torch.manual_seed(0)
     linear = torch.nn.Linear(2 * BLOCK, 3)

@@ -22,7 +22,7 @@ import httptools
 import httpx
 import pytest
 
-from service.http.connection import MAX_HEAD_BYTES, MAX_HEADERS, MAX_PIPELINED
+from service.http.connection import MAX_HEAD_BYTES, MAX_HEADERS
 from tests.effort import EFFORT
 from tests.service.api.test_bad_input import GOOD
 from tests.service.conftest import NEEDED_SECONDS
@@ -418,19 +418,6 @@ def test_any_bytes_are_answered_or_refused_in_shape(watched: Served) -> None:
     with ThreadPoolExecutor(16) as pool:
         seen = set().union(*pool.map(ask, range(len(messages))))
     assert seen >= {200, 400, 404, 405, 415}  # the messages do reach all of them
-
-
-def test_pipelined_requests_are_answered_in_turn_up_to_the_first_that_is_none(watched: Served) -> None:
-    other = json.dumps({"sentences": ["a dog"]}).encode()
-    valid = [WHOLE, sized(other, path=b"/embed"), sized(b"{", path=b"/rank"), post(first=b"GET /nowhere HTTP/1.1")]
-    statuses = [200, 200, 400, 404]
-    most = MAX_PIPELINED // len(valid)  # and one that they wait for
-    answers = say(watched.address, b"".join(valid * most) + LAST)
-    assert [answer.status for answer in answers] == statuses * most + [200]
-    answers = say(watched.address, b"".join(valid * most) + b"no request\r\n\r\n" + b"".join(valid))
-    assert [answer.status for answer in answers] == statuses * most
-    (answer,) = say(watched.address, b"no request\r\n\r\n" + WHOLE)
-    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (400, "not_http")
 
 
 @pytest.mark.parametrize(

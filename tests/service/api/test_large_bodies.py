@@ -8,13 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from pydantic import BaseModel
 
 from service.api import body
-from service.api.body import SMALL_BYTES, Most, check, counts
-from service.api.dialects.fields import ForeignRequest
-from service.errors import TooLarge
-from service.schemas import OwnRequest
+from service.api.body import SMALL_BYTES, Most, check
 from tests.service.api.test_bad_input import refused
 from tests.service.conftest import Client, Serve, let_in
 from tests.service.process.test_process import running
@@ -122,62 +118,6 @@ async def test_others_are_answered_while_a_large_body_is_read(serve: Serve, monk
         assert (await waiting).status_code == 200
 
 
-MANY = Most(10, 10)
-
-
-@pytest.mark.parametrize(
-    ("content", "values", "keys"),
-    [
-        (b'["' + b"," * 50 + b'"]', 1, 0),
-        (b'["' + b":" * 50 + b'","b"]', 2, 0),
-        (rb'["' + rb"\"," * 50 + b'"]', 1, 0),
-        (rb'["' + rb"," * 50 + rb"\\" + b'","' + b"," * 50 + b'"]', 2, 0),
-        (rb'["' + b"," * 50 + rb"\\\"" + b'","b"]', 2, 0),
-        (b"[" * 50, 50, 0),
-        (b'{"a":1,' * 50, 100, 50),
-    ],
-)
-def test_separators_inside_of_texts_are_not_counted_where_it_matters(content: bytes, values: int, keys: int) -> None:
-    assert counts(content, MANY) == (values, keys)
-
-
-def test_what_is_counted_is_what_json_has() -> None:
-    texts = ["a, b: c", 'he said "no, [never]: {not}"', "back\\slash, ", '\\"', ""]
-    content = json.dumps({"query": texts[0], "candidates": texts * 9, "more": [{"a": text} for text in texts]}).encode()
-    assert counts(content, MANY) == (1 + 2 + (1 + 44) + (1 + 4 + 5), 3 + 5)
-    check(content, Most(60, 8))
-    with pytest.raises(TooLarge, match="more than 7 fields"):
-        check(content, Most(600, 7))
-
-
-def lists_that_collect_every_error(schema: object, path: str = "") -> Iterator[str]:
-    """The lists in a schema of pydantic that go on after the first bad item."""
-    if isinstance(schema, dict):
-        if schema.get("type") == "list" and not schema.get("fail_fast"):
-            yield path
-        for key, value in schema.items():
-            if key in ("json_schema_input_schema", "serialization"):  # not what validates
-                continue
-            yield from lists_that_collect_every_error(value, f"{path}.{key}" if isinstance(value, dict) else path)
-    elif isinstance(schema, list | tuple):
-        for value in schema:
-            yield from lists_that_collect_every_error(value, path)
-
-
-def requests_of(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    for request in base.__subclasses__():
-        yield request
-        yield from requests_of(request)
-
-
-@pytest.mark.parametrize(
-    "request_type", [*requests_of(OwnRequest), *requests_of(ForeignRequest)], ids=lambda each: each.__name__
-)
-def test_every_list_of_a_request_ends_at_its_first_bad_item(request_type: type[BaseModel]) -> None:
-    """65,000 bad labels in a body that is read at once took a quarter of a second."""
-    assert list(lists_that_collect_every_error(request_type.__pydantic_core_schema__)) == []
-
-
 @pytest.mark.anyio
 async def test_a_lone_surrogate_is_looked_for_in_short_bodies_only(serve: Serve) -> None:
     def body(padding: int) -> bytes:
@@ -233,28 +173,6 @@ async def test_a_large_answer_is_the_small_ones_together(serve: Serve) -> None:
             assert len(answer.get("embeddings") or answer["data"]) == 256
         bare = (await client.post("/embed", json={"inputs": texts[:256]})).json()
         assert len(bare) == 256
-
-
-@pytest.mark.anyio
-async def test_a_second_stage_that_cannot_end_in_time_is_refused_at_once(serve: Serve) -> None:
-    texts = [f"a man {i}" for i in range(400)]
-    async with serve(request_timeout=2, worker_threads=1) as client:
-        body = {"query": "a man", "candidates": texts, "rerank_model": "pair-sick"}
-        assert (await client.post("/rank", json=body | {"rerank_top": 20})).status_code == 200
-        client.app.service.registry["pair-sick"].scorer.seconds_per_new_pair = 0.01
-        status, error = await refused(client, "/rank", json=body | {"rerank_top": 400})
-        assert (status, error["code"], error["field"], error["limit"]) == (413, "too_slow", "rerank_top", 180)
-        assert "180 at most" in str(error["message"])
-        assert (await client.post("/rank", json=body | {"rerank_top": 200})).status_code == 200
-        few = body | {"candidates": texts[:100], "rerank_top": 9999}  # no more than there are
-        assert (await client.post("/rank", json=few)).status_code == 200
-
-
-@pytest.mark.anyio
-async def test_what_a_model_needs_for_a_pair_is_measured(serve: Serve) -> None:
-    async with serve() as client:
-        for model in client.app.service.registry.values():
-            assert model.scorer.seconds_per_new_pair > 0
 
 
 @pytest.mark.anyio

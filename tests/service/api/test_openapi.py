@@ -5,7 +5,6 @@ longer: see `tests/effort.py`.
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from schemathesis.openapi.loaders import from_asgi
 from schemathesis.schemas import BaseSchema
 
 from service.app import create_app
-from service.errors import HttpError, RequestError
 from service.settings import Settings
 from tests.effort import EFFORT
 from tests.service.api.test_bad_input import GOOD
@@ -85,40 +83,3 @@ def test_every_refusal_is_as_described_whatever_was_asked(
             operation.validate_response(response)
             asked += 1
     assert asked > len(GOOD)
-
-
-def test_every_error_of_ours_is_described(to_everybody: BaseSchema) -> None:
-    def kinds(error: type[RequestError]) -> Iterator[type[RequestError]]:
-        yield error
-        for kind in error.__subclasses__():
-            yield from kinds(kind)
-
-    possible = {str(error.status) for error in kinds(RequestError) if error is not HttpError}
-    for path in GOOD:
-        assert set(to_everybody[path]["POST"].definition.raw["responses"]) >= possible
-
-
-def test_every_text_and_list_of_a_request_has_its_least_length(to_everybody: BaseSchema) -> None:
-    schemas = to_everybody.raw_schema["components"]["schemas"]  # type: ignore[attr-defined]
-    texts = {"a", "b", "premise", "hypothesis", "query", "source_sentence"}
-    lists = {"pairs", "candidates", "sentences", "documents", "texts"}
-    seen = set()
-    for name, schema in schemas.items():
-        if not name.endswith(("Request", "Pair", "Hypothesis", "SentencesToCompare")):
-            continue
-        for field, found in schema["properties"].items():
-            for one in found.get("anyOf", [found]):
-                if one.get("type") == "null":
-                    continue
-                if one.get("type") == "array" and field == "premise":  # a document
-                    assert one["minItems"] >= 1
-                elif field in texts or (
-                    field in ("input", "inputs", "text_1", "text_2") and one.get("type") == "string"
-                ):
-                    assert one["minLength"] == 1, (name, field)
-                elif field in lists or (field in ("input", "inputs", "text_1") and one.get("type") == "array"):
-                    assert one["minItems"] >= 1, (name, field)
-                else:
-                    continue
-                seen.add(field)
-    assert seen > texts | lists

@@ -70,20 +70,6 @@ async def test_rank_tells_raw_scores(serve: Serve) -> None:
             assert result["raw_score"] == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize(("top_k", "count"), [(1, 1), (2, 2), (99, 5), (None, 5)])
-async def test_rank_returns_the_best_top_k(lasting: Client, top_k: int | None, count: int) -> None:
-    body = {"query": QUERY, "candidates": CANDIDATES, "top_k": top_k}
-    assert len((await lasting.post("/rank", json=body)).json()["results"]) == count
-
-
-async def test_rank_says_what_was_cut(lasting: Client) -> None:
-    long = "man " * (fakes.MAX_TOKENS + 1)
-    body = {"query": QUERY, "candidates": ["man", long, "dog", long], "top_k": 1}
-    assert (await lasting.post("/rank", json=body)).json()["truncated"] == {"query": False, "candidates": [1, 3]}
-    body = {"query": long, "candidates": ["man"]}
-    assert (await lasting.post("/rank", json=body)).json()["truncated"] == {"query": True, "candidates": []}
-
-
 @pytest.mark.parametrize("model", ["avg-sick", "pair-sick"])
 async def test_entailment_gives_each_label_its_probability(lasting: Client, models, model: str) -> None:
     manifest = Manifest.load(models / model)
@@ -100,13 +86,6 @@ async def test_entailment_gives_each_label_its_probability(lasting: Client, mode
         assert result["truncated"] == [False, False]
 
 
-async def test_entailment_is_not_symmetric_about_what_was_cut(serve: Serve) -> None:
-    async with serve() as client:
-        body = {"pairs": [{"premise": "man " * 50, "hypothesis": "man"}]}
-        result = (await client.post("/entailment", json=body)).json()["results"][0]
-    assert result["truncated"] == [True, False]
-
-
 async def test_embed_gives_the_mean_of_the_words(serve: Serve) -> None:
     rows = fakes.table(seed=0)
     tokenizer = fakes.tokenizer()
@@ -119,9 +98,3 @@ async def test_embed_gives_the_mean_of_the_words(serve: Serve) -> None:
     for sentence, embedding in zip(sentences, answer["embeddings"], strict=True):
         ids = tokenizer.encode(sentence, 10).ids
         np.testing.assert_allclose(embedding, rows[list(ids)].mean(axis=0), atol=1e-6)
-
-
-async def test_embed_says_what_was_cut(serve: Serve) -> None:
-    async with serve() as client:
-        answer = (await client.post("/embed", json={"sentences": ["man", "man " * 50]})).json()
-    assert answer["truncated"] == [False, True]

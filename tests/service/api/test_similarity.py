@@ -78,16 +78,6 @@ async def test_a_large_request_goes_to_the_workers_and_comes_back_in_order(serve
     assert [r["tokens"] for r in large] == [[1 + i % 7, 1] for i in range(40)]
 
 
-async def test_ten_thousand_words_are_cut_and_said_to_be(serve: Serve) -> None:
-    async with serve() as client:
-        pair = {"a": "man " * 10_000, "b": "man"}
-        result = (await client.post("/similarity", json={"pairs": [pair]})).json()["results"][0]
-        assert await client.metric("semblance_sentences_truncated_total", model="avg-paraphrase") == 1
-    assert result["tokens"] == [fakes.MAX_TOKENS, 1]
-    assert result["truncated"] == [True, False]
-    assert result["score"] == pytest.approx(1.0)
-
-
 async def test_a_model_without_a_cache_says_so_and_answers_the_same(serve: Serve) -> None:
     body = {"pairs": PAIRS}
     async with serve(cache="off") as client, serve(cache="memory") as other:

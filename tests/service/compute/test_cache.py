@@ -6,13 +6,10 @@ from service.compute.cache import (
     FINDING_SECONDS,
     REMOTE_MOST,
     REMOTE_PAYS_SECONDS,
-    Score,
-    ScoreCache,
     Space,
     Tiers,
     VectorCache,
 )
-from service.compute.lru import MemoryBudget
 from service.observe.telemetry import Telemetry
 from tests.service.conftest import Serve
 
@@ -120,28 +117,6 @@ async def test_very_many_at_once_stay_in_memory(count: int, remotely: bool) -> N
     cache.keep(ONE, new, BOTH)
     assert (bool(remote.asked), bool(remote.kept)) == (remotely, remotely)
     assert cache.find(ONE, new).keys() == new.keys()
-
-
-def test_scores_are_counted_as_they_were_found() -> None:
-    telemetry = Telemetry()
-    cache = ScoreCache(MemoryBudget(1400), telemetry)
-    a, b, c = (((1,), (i,)) for i in range(3))
-    one, other = Score(0.1, None, 0.2), Score(0.3, 4.0, 0.5)
-    cache.keep([(a, one), (b, other)])
-    assert cache.find([b, a, b]) == [other, one, other]
-    assert counted(telemetry) == (3, 0)
-    assert cache.find([a, c, c, a]) == [one, None, None, one]
-    assert counted(telemetry) == (5, 2)
-    cache.keep([(c, one)])  # and the one unused for longest goes
-    assert cache.find([a, b, c]) == [one, None, one]
-    assert counted(telemetry) == (7, 3)
-
-
-def counted(telemetry: Telemetry) -> tuple[float | None, ...]:
-    return tuple(
-        telemetry.registry.get_sample_value(f"semblance_cache_{what}_total", {"tier": "scores"})
-        for what in ("hits", "misses")
-    )
 
 
 async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serve) -> None:

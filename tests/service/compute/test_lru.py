@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from contract import text as text_of_contract
 from contract.tokenizer import Tokenizer
 from service.compute.cache import Score, ScoreCache, Space, Tiers, VectorCache
-from service.compute.lru import _MOST_SEEN, LARGEST_ENTRY_BYTES, MemoryBudget, Seen
+from service.compute.lru import LARGEST_ENTRY_BYTES, MemoryBudget
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import _encoded_bytes
 from tests.service.conftest import Serve
@@ -66,15 +66,6 @@ def test_a_cache_that_is_gone_takes_nothing() -> None:
     assert memory.held == 0
     other.keep([(i, i) for i in range(10)])
     assert len(other) == 10
-
-
-def test_what_comes_again_is_known_by_its_second_time() -> None:
-    seen = Seen()
-    assert seen.again(["a", "b"]) == [0, 0]
-    assert seen.again(["b", "a"]) == [1, 1]
-    new = [seen.again([f"new {i}"])[0] for i in range(_MOST_SEEN - 4)]
-    assert sum(new) < 0.1 * len(new)
-    assert seen.again(["a"]) == [0]  # all were forgotten, so that flags do not fill up
 
 
 @pytest.mark.parametrize("words", [3, 60, 490])

@@ -3,14 +3,12 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 
-from service.compute.jobs import highest_ratio
 from service.compute.pool import INLINE_SECONDS, SHORT_SECONDS, Pool
 from service.errors import Overloaded, TooSlow
-from service.observe.timings import INFERENCE, NO_REQUEST, QUEUE, TIMINGS, TOKENISE, Timings
+from service.observe.timings import NO_REQUEST, TIMINGS, Timings
 
 pytestmark = pytest.mark.anyio
 
@@ -151,16 +149,6 @@ async def test_a_request_given_up_is_rid_of_what_is_not_begun(pool: Pool) -> Non
     assert pool.busy == 0
 
 
-async def test_the_time_of_a_piece_is_noted_as_that_of_its_phase(pool: Pool) -> None:
-    timings = Timings()
-    TIMINGS.set(timings)
-    works = [(1, lambda: time.sleep(0.02))]
-    await asyncio.gather(*(pool.run_all(works, phase=TOKENISE) for _ in range(2)))
-    assert timings.seconds[TOKENISE] >= 0.04
-    assert timings.seconds[QUEUE] >= 0.02
-    assert timings.seconds[INFERENCE] == 0
-
-
 async def test_a_request_keeps_its_place_until_it_ends(pool: Pool) -> None:
     TIMINGS.set(timings := Timings())
     await pool.run_all([(1, int)], in_all=5)
@@ -199,16 +187,6 @@ async def test_a_small_request_comes_between_the_pieces_of_a_large_one(pool: Poo
     assert await large == ["large0", "large1", "large2", "large3"]
     assert await small == ["small0"]
     assert began == ["large", "small", "large", "large", "large"]
-
-
-def test_whose_turn_it_is(monkeypatch) -> None:
-    monkeypatch.setattr("service.compute.jobs.perf_counter", lambda: 10.0)
-    first, second = SimpleNamespace(came=8.0, needs=1.0), SimpleNamespace(came=9.0, needs=1.0)
-    small, large = SimpleNamespace(came=9.9, needs=0.01), SimpleNamespace(came=0.0, needs=3.0)
-    assert highest_ratio([second, first]) is first
-    assert highest_ratio([first, second, small, large]) is small
-    assert highest_ratio([first, second, large]) is large
-    assert highest_ratio([SimpleNamespace(came=10.0, needs=0.0)])
 
 
 async def test_what_failed_fails_its_own_request_and_ends_it(pool: Pool) -> None:

@@ -3,32 +3,16 @@
 import logging
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import onnxruntime as ort
 import pytest
 
-from contract.golden import tolerance_on
 from contract.graph import ENCODER
 from service.app import create_app
-from service.compute.session import CPU, CUDA, cuda_options, open_session, placement_of
+from service.compute.session import CPU, CUDA, cuda_options, open_session
 from service.service import Service
 from service.settings import Settings
-
-
-def parts(*found: tuple[str, list[str]]) -> SimpleNamespace:
-    """A session whose nodes ONNX Runtime assigned like this."""
-    subgraphs = [
-        SimpleNamespace(ep_name=name, get_nodes=lambda ops=ops: [SimpleNamespace(op_type=each) for each in ops])
-        for name, ops in found
-    ]
-    return SimpleNamespace(get_provider_graph_assignment_info=lambda: subgraphs)
-
-
-def test_nodes_are_counted_where_they_run() -> None:
-    session = parts((CPU, ["Shape"]), (CUDA, ["MatMul", "Gather"]), (CPU, ["Gather"]), (CUDA, ["MatMul"]))
-    assert placement_of(session) == {"cpu": {"Shape": 1, "Gather": 1}, "cuda": {"MatMul": 2, "Gather": 1}}
 
 
 def test_onnx_runtime_tells_where_nodes_run(models: Path) -> None:
@@ -36,14 +20,6 @@ def test_onnx_runtime_tells_where_nodes_run(models: Path) -> None:
     assert list(session.placement) == ["cpu"]
     assert session.placement["cpu"]["Gather"] >= 1
     assert not session.has_cuda
-
-
-def test_tf32_is_off_and_a_limit_is_passed_on() -> None:
-    assert cuda_options(0, 0) == {"device_id": "0", "use_tf32": "0"}
-    limited = cuda_options(2, 1 << 30)
-    assert limited["device_id"] == "2"
-    assert limited["gpu_mem_limit"] == "1073741824"
-    assert limited["use_tf32"] == "0"
 
 
 class Cuda:
@@ -119,7 +95,3 @@ def test_a_model_of_which_cuda_took_nothing_is_warned_of(
     told = {record.__dict__["fields"]["model"] for record in caplog.records if record.message.startswith("all of the")}
     assert told == {"avg-paraphrase", "avg-sick"}
     assert service.registry["avg-sick"].opened.provider == "cpu"
-
-
-def test_answers_may_move_on_cuda_by_rounding_alone() -> None:
-    assert tolerance_on("cpu") <= tolerance_on("cuda") < 1e-3

@@ -1,7 +1,6 @@
 """The playground as the service sends it: to whom, with which policy, and whether at all."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -81,11 +80,3 @@ async def test_it_can_be_switched_off(serve: Serve) -> None:
         assert (await client.get("/", headers=key)).status_code == 405
         assert (await client.get("/playground/app.js", headers=key)).status_code == 404
         assert (await client.post("/", json={"inputs": "a man"}, headers=key)).status_code == 200
-
-
-def test_the_files_are_in_the_wheel() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    patterns = project["tool"]["setuptools"]["package-data"]["service"]
-    packed = {path for pattern in patterns for path in (ROOT / "service").glob(pattern) if path.is_file()}
-    assert packed == {path for path in FOLDER.rglob("*") if path.is_file()}
-    assert {FOLDER / "page.html", FOLDER / "files" / "app.js"} <= packed

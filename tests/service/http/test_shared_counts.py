@@ -17,13 +17,6 @@ def settings(url: str | None = URL, **others: object) -> Settings:
     return Settings(**{"redis_url": url, "rate_limit": "3/hour", "redis_timeout_ms": 5000} | others)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("url", "shared"), [(None, False), (URL, True)])
-async def test_where_requests_are_counted(url: str | None, shared: bool) -> None:
-    limit = open_rate_limit(settings(url), Telemetry())
-    assert limit is not None
-    assert (limit.shared is not None) is shared
-
-
 async def test_two_processes_have_one_count(redis_server: RedisServer) -> None:
     several = settings(redis_server.url, workers=2)
     one, two = (open_rate_limit(several, Telemetry()) for _ in range(2))

@@ -1,10 +1,8 @@
 """A model that is not whole, or not what it says, stops start-up with one line that names it."""
 
-import gc
 import hashlib
 import json
 import shutil
-import weakref
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,7 @@ import pytest
 
 from contract.errors import ArtifactError
 from contract.golden import GoldenPair
-from contract.graph import ENCODER, PAIR
+from contract.graph import ENCODER
 from contract.manifest import SHARED_NAME, Manifest, SimilarityTask
 from contract.subwords import load_tokenizer
 from contract.tensors import _load as load
@@ -74,13 +72,6 @@ def test_a_corrupted_file_is_named_with_its_checksums(own, name: str) -> None:
     assert str(path) in message
     assert hashlib.sha256(content).hexdigest() in message
     assert Manifest.load(own / "avg-sick").files[name].sha256 in message
-
-
-def test_a_missing_file_is_named_with_its_checksum(own) -> None:
-    (own / "avg-sick" / "entailment.onnx").unlink()
-    message = refusal(own)
-    assert str(own / "avg-sick" / "entailment.onnx") in message
-    assert Manifest.load(own / "avg-sick").files["entailment.onnx"].sha256 in message
 
 
 def test_a_changed_manifest(own) -> None:
@@ -229,15 +220,6 @@ def test_cuda_that_does_not_start_is_not_passed_over_in_silence(models) -> None:
         open_session(models / "avg-paraphrase" / "encoder.onnx", ENCODER, [CPU], threads=1, must_use_cuda=True)
 
 
-def test_the_session_answers_as_plain_onnxruntime(models) -> None:
-    path = models / "avg-paraphrase" / "encoder.onnx"
-    feeds = {"input_ids": np.array([[1, 2, 3], [4, 0, 0]]), "lengths": np.array([3, 1])}
-    session = open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False)
-    np.testing.assert_array_equal(session(feeds), fakes.session(path)(feeds))
-    assert list(session.placement) == ["cpu"]
-    assert session.sizes == {"dim": fakes.DIM}
-
-
 def test_sessions_compute_in_the_memory_of_all_of_them(models) -> None:
     """An arena keeps what was once needed: one for each session would keep it as often as there are sessions."""
     path = models / "avg-paraphrase" / "encoder.onnx"
@@ -256,11 +238,6 @@ def resident_mb() -> float:
     """What this process holds of the machine's memory."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-
-def table_of(models) -> Path:
-    """The file of the interaction model's table, among the shared ones."""
-    return Manifest.load(models / "pair-sick").path_of(models / "pair-sick", fakes.OUTSIDE)
 
 
 def test_the_folder_of_shared_files_is_no_model(models, tmp_path) -> None:
@@ -286,16 +263,6 @@ def test_what_several_models_share_is_read_once(own, monkeypatch) -> None:
         for name in ("pair-sick", "pair-again")
     ]
     assert scores[0].raw_score != scores[1].raw_score  # two models all the same
-
-
-def test_a_corrupted_table_is_named_with_its_checksums(own) -> None:
-    path = table_of(own)
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    message = refusal(own)
-    assert f"{path}: corrupted or replaced" in message
-    assert hashlib.sha256(content).hexdigest() in message
 
 
 def test_a_table_of_another_shape_is_named(own) -> None:
@@ -331,36 +298,6 @@ def test_a_tensor_outside_that_no_node_uses_is_refused(tmp_path) -> None:
     path.write_bytes(graph.SerializeToString())
     with pytest.raises(ArtifactError, match="it names 1 tensors outside of the file, the manifest 0"):
         open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False)
-
-
-def test_sessions_read_a_table_where_it_lies(tmp_path) -> None:
-    """Not in copies of their own: what is written into the array is what the next run reads."""
-    for name in ("one.onnx", "two.onnx"):
-        fakes.pair_graph(tmp_path / name, outputs=3)
-    rows = fakes.table()
-    sessions = [
-        open_session(tmp_path / name, PAIR, [CPU], threads=1, must_use_cuda=False, tensors={"table": rows})
-        for name in ("one.onnx", "two.onnx")
-    ]
-    feeds = {"input_ids_a": np.array([[1]]), "lengths_a": np.array([1])}
-    feeds |= {"input_ids_b": np.array([[2]]), "lengths_b": np.array([1])}
-    before = [session(feeds) for session in sessions]
-    rows[1] += 1
-    for session, output in zip(sessions, before, strict=True):
-        assert not np.allclose(session(feeds), output)
-
-
-def test_a_session_keeps_the_tables_it_reads(tmp_path) -> None:
-    fakes.pair_graph(tmp_path / "pair.onnx", outputs=3)
-    rows = fakes.table()
-    alive = weakref.ref(rows)
-    session = open_session(tmp_path / "pair.onnx", PAIR, [CPU], threads=1, must_use_cuda=False, tensors={"table": rows})
-    del rows
-    gc.collect()
-    assert alive() is not None
-    del session
-    gc.collect()
-    assert alive() is None
 
 
 @pytest.mark.parametrize("what", ["avg-sick", "avg-sick/manifest.json", "avg-sick/encoder.onnx", "shared"])

@@ -26,7 +26,7 @@ from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 from contract.tokenizer import Tokenizer
 from service.models import opener, reload
 from tests import fakes
-from tests.service.conftest import NEEDED_SECONDS, Client, Serve, let_in, open_terminal
+from tests.service.conftest import NEEDED_SECONDS, Client, Serve, open_terminal
 from tests.service.load import Load
 from tests.service.process.test_fleet import Service, fleet
 from tests.service.process.test_fleet import until as fleet_until
@@ -254,14 +254,6 @@ async def test_a_model_without_versions_is_replaced_in_its_place(root: Path, ser
         fakes.graded_model(folder, seed=5)
         assert outcomes(await reloaded(client))["avg-sick"] == "reloaded"
         assert (await client.post("/similarity", json=body)).json() != before
-
-
-async def test_what_the_fingerprint_leaves_out_is_reloaded_too(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root) as client:
-        Manifest.load(root / "avg-sick").model_copy(update={"title": "Anew"}).save(root / "avg-sick")
-        assert outcomes(await reloaded(client))["avg-sick"] == "reloaded"
-        titles = {model["id"]: model["title"] for model in (await client.get("/models")).json()["models"]}
-        assert titles["avg-sick"] == "Anew"
 
 
 async def test_a_pinned_version_stays(root: Path, serve: Serve) -> None:
@@ -528,18 +520,6 @@ async def test_a_default_that_is_gone_is_served_still(root: Path, serve: Serve, 
         assert (await client.get("/health/ready")).json()["status"] == "ready"
 
 
-async def test_the_usual_second_stage_may_come_and_go(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root) as client:
-        body = {"query": "a man", "candidates": ["a dog", "a man"], "rerank_top": 1}
-        assert (await client.post("/rank", json=body)).status_code == 422
-        fakes.interaction_model(root / "minilm", "minilm")
-        await reloaded(client)
-        assert (await client.post("/rank", json=body)).json()["rerank_model"] == "minilm"
-        shutil.rmtree(root / "minilm")
-        await reloaded(client)
-        assert (await client.post("/rank", json=body)).status_code == 422
-
-
 async def test_a_new_model_may_not_have_the_name_of_an_alias(root: Path, serve: Serve) -> None:
     async with serve(models_dir=root, model_aliases={"another": "avg-sick"}) as client:
         fakes.cosine_model(root / "another", "another")
@@ -567,16 +547,6 @@ async def test_a_folder_whose_name_is_not_utf8_is_refused_and_the_rest_answers(r
         assert (await client.get("/health/ready")).status_code == 200
         assert (await client.get("/metrics")).status_code == 200
         assert (await scored(client))[1] == 1
-
-
-async def test_a_model_may_begin_to_have_versions(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root) as client:
-        (root / "avg-sick").rename(root / ".1")
-        (root / "avg-sick").mkdir()
-        (root / ".1").rename(root / "avg-sick" / "1")
-        assert outcomes(await reloaded(client))["avg-sick"] == "reloaded"
-        pair = {"premise": "a man", "hypothesis": "a man"}
-        assert (await client.post("/entailment", json={"pairs": [pair]})).json()["model_version"] == 1
 
 
 async def test_versions_find_what_they_share(root: Path, serve: Serve) -> None:
@@ -749,13 +719,6 @@ async def test_who_asks_during_a_reload_gets_the_next_one(root: Path, serve: Ser
         assert outcomes(await first)[ID] in ("unchanged", "reloaded")
         assert {report[ID]["version"] for report in await asyncio.gather(*others)} == {2}
         assert (most, looks) == (1, 2)
-
-
-async def test_reloading_needs_a_key_where_there_are_keys(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root, api_keys=let_in("correct horse")) as client:
-        assert (await client.post("/models/reload")).status_code == 401
-        assert (await client.post("/models/reload", headers={"x-api-key": "correct horse"})).status_code == 200
-        assert (await client.get("/models/reload", headers={"x-api-key": "correct horse"})).status_code == 405
 
 
 async def until(condition: Callable[[], bool], what: str) -> None:

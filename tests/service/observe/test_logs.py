@@ -60,14 +60,6 @@ def test_dropped_lines_are_counted_and_told_and_the_others_arrive() -> None:
     assert lines == sorted(lines)
 
 
-def test_a_process_that_nobody_listens_to_ends_in_time() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", CHATTY], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.wait(NEEDED_SECONDS) == 0  # not aborted, and not waiting for ever
-    process.communicate()
-
-
 def test_what_is_not_http_is_logged_seldom(models: Path) -> None:
     with running(models) as (process, url):
         for _ in range(50):
@@ -121,14 +113,6 @@ def test_at_a_terminal_lines_are_for_people_and_name_the_documentation(models: P
         process.kill()
         process.wait()
         os.close(ours)
-
-
-def test_elsewhere_lines_are_json(models: Path) -> None:
-    with running(models) as (process, url):
-        process.terminate()
-        _, errors = process.communicate(timeout=NEEDED_SECONDS)
-    [serving] = [event for event in map(json.loads, errors.splitlines()) if event["message"] == "serving"]
-    assert (serving["address"], serving["docs"]) == (url, f"{url}/docs")
 
 
 def test_a_log_that_is_closed_stops_nothing(models: Path) -> None:

@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from service.observe.exposition import Collected
-from service.observe.snapshots import Ended, Snapshots, add, load, read_families, save
+from service.observe.snapshots import Ended, Snapshots
 from service.observe.tallies import CounterFamily, HistogramFamily, LockedHistogram, Registry
 from service.observe.telemetry import NO_MODEL, ModelTelemetry, Telemetry
 
@@ -113,36 +113,11 @@ def test_what_ended_is_counted_once_and_its_gauges_are_gone(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.json", "2.json", "gone.json"]
 
 
-def test_who_ended_before_it_began_leaves_nothing(tmp_path: Path) -> None:
-    worker = Worker(tmp_path, 1)
-    Ended(tmp_path).add(2, None)
-    assert told(worker, "semblance_worker_restarts_total", reason="killed") == 0
-
-
 def test_who_is_scraped_tells_the_others_first(tmp_path: Path) -> None:
     one, two = Worker(tmp_path, 1), Worker(tmp_path, 2)
     one.counts.labels("x").inc(5)
     assert told(one, "counts_total", a="x") == 5
     assert told(two, "counts_total", a="x") == 5  # no tick in between
-
-
-def test_series_that_only_others_have_come_along(tmp_path: Path) -> None:
-    one, two = Worker(tmp_path, 1), Worker(tmp_path, 2)
-    two.distributions.labels("new").observe(0.3)
-    two.snapshots.write()
-    buckets = [told(one, "distributions_bucket", a="new", le=le) for le in ("0.1", "0.5", "1.0", "+Inf")]
-    assert buckets == [0, 1, 1, 1]
-
-
-def test_a_snapshot_is_read_as_it_was_written(tmp_path: Path) -> None:
-    worker = Worker(tmp_path, 1)
-    worker.counts.labels('a "quoted"\nname').inc()
-    found = read_families(worker.registry.collect())
-    save(tmp_path / "x.json", found, ["7.json"])
-    assert load(tmp_path / "x.json") == (found, ["7.json"])
-    twice = read_families(worker.registry.collect())
-    add(twice, found)
-    assert twice["counts"][1]["counts_total", (("a", 'a "quoted"\nname'),)] == 2
 
 
 def test_a_folder_that_is_gone_is_told_once_and_answered_without(tmp_path: Path, caplog) -> None:

@@ -100,11 +100,6 @@ async def test_without_an_endpoint_no_stretch_of_time_is_remembered(serve: Serve
     assert open_tracing({"OTEL_EXPORTER_OTLP_ENDPOINT": ""}) is None
 
 
-def test_importing_the_service_imports_no_exporter() -> None:
-    program = "import sys, service.__main__, service.app; assert 'opentelemetry.exporter' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
 def test_an_endpoint_without_the_extra_is_refused(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     with pytest.raises(

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -293,24 +292,6 @@ def test_what_is_wrong_at_start_up_is_said_once(models: Path, tmp_path: Path) ->
     assert len(critical) == 1
     assert str(path) in critical[0]["message"]
     assert not [event for event in map(json.loads, lines) if event["level"] in ("critical", "error")][2:]
-
-
-def test_what_only_a_worker_finds_out_is_said_once(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-    code, lines = failed(models_dir=models, workers=2)
-    assert code == 2
-    assert len([line for line in lines if line.startswith("OTEL_EXPORTER_OTLP_PROTOCOL: ")]) == 1
-
-
-def test_a_port_in_use_ends_it_before_any_worker(models: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        code, lines = failed(models_dir=models, workers=2, port=taken.getsockname()[1])
-    assert code == 3
-    assert [json.loads(line)["level"] for line in lines] == ["critical"]
-    assert "address already in use" in lines[0]
 
 
 def test_models_that_went_bad_keep_the_workers_that_serve(models: Path, tmp_path: Path) -> None:

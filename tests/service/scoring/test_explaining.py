@@ -1,7 +1,5 @@
 """What made a score: shares that sum to it, a model's own matrices, and the score without each word."""
 
-import json
-import logging
 import shutil
 from pathlib import Path
 
@@ -99,15 +97,6 @@ async def test_an_interaction_model_shows_its_own_matrices(serve: Serve) -> None
     assert [vector["name"] for vector in answer["vectors"]] == ["deletion"]
 
 
-async def test_the_limit_of_tokens_is_one_the_service_can_bear(serve: Serve) -> None:
-    async with serve(max_explained_tokens=5) as client:
-        assert (await client.post("/explain", json={"a": "a " * 5, "b": "a"})).status_code == 200
-        response = await client.post("/explain", json={"a": "a " * 6, "b": "a"})
-        assert (await client.get("/models")).json()["limits"]["max_explained_tokens"] == 5
-    assert response.status_code == 413
-    assert error_of(response)["message"] == "6 tokens to explain, the limit is 5"
-
-
 async def test_nothing_of_it_enters_or_asks_the_cache(serve: Serve) -> None:
     async with serve(cache="memory") as client:
         await explained(client, **PAIR)
@@ -135,22 +124,6 @@ async def test_a_model_without_a_similarity_is_told_which_can_explain(serve: Ser
         "avg-paraphrase": ["contributions", "deletion"],
         "labels": [],
     }
-
-
-async def test_a_failing_explanation_is_an_error_in_shape(serve: Serve) -> None:
-    async with serve() as client:
-        scorer = client.app.service.registry["pair-sick"].scorer
-        scorer.graphs["explanation.onnx"].run = lambda feeds: np.full((1, 2, 5, 6), np.nan)
-        response = await client.post("/explain", json={**PAIR, "model": "pair-sick"})
-    assert response.status_code == 500
-    assert error_of(response)["code"] == "inference_failed"
-
-
-async def test_the_log_has_no_word_of_it(serve: Serve, caplog) -> None:
-    caplog.set_level(logging.DEBUG)
-    async with serve(access_log=True) as client:
-        await client.post("/explain", json={"a": "zanzibar", "b": "man"})
-    assert "zanzibar" not in "".join(json.dumps(record.__dict__, default=str) for record in caplog.records)
 
 
 def opened(models: Path) -> Service:

@@ -5,8 +5,7 @@ import pytest
 
 from contract.manifest import Manifest
 from contract.tokenizer import Tokenizer
-from service.compute.batcher import UNKNOWN
-from service.compute.cache import Tiers, VectorCache
+from service.compute.cache import VectorCache
 from service.compute.graph import graphs_of
 from service.compute.pool import Pool
 from service.observe.telemetry import ModelTelemetry, Telemetry
@@ -68,15 +67,6 @@ async def test_what_is_kept_does_not_hold_its_batch_in_memory(scorer) -> None:
     for each in kept:
         assert each.base is None
         assert each.shape == (1, fakes.DIM)
-
-
-@pytest.mark.anyio
-async def test_measuring_learns_what_work_costs_here(scorer) -> None:
-    assert scorer.embeddings.batcher.cost is UNKNOWN
-    texts = ["man", "a dog runs"]
-    assert scorer.measure(texts, texts, "auto") == Tiers(memory=True, redis=False)
-    assert scorer.embeddings.batcher.expected_seconds([scorer.tokenise(texts)[0].ids]) > 0
-    assert scorer.seconds_per_pair > 0
 
 
 @pytest.mark.anyio

@@ -8,7 +8,6 @@ import pytest
 from tests import fakes
 from tests.service.api.test_bad_input import error_of
 from tests.service.conftest import Client, Serve
-from tests.service.models.test_registry import refusal
 
 pytestmark = pytest.mark.anyio
 QUERY = "a man plays the guitar"
@@ -72,19 +71,6 @@ async def test_without_the_second_stage_an_answer_has_the_shape_it_had(serve: Se
         assert all(set(result) == {"index", "score", "raw_score"} for result in answer["results"])
 
 
-async def test_equal_ones_stay_in_the_order_of_the_first_stage(lasting: Client) -> None:
-    answer = await ranked(lasting, candidates=["a dog", "a man plays", "a dog", "a dog"], rerank_model="pair-sick")
-    assert [i for i in order(answer) if i != 1] == [0, 2, 3]
-
-
-@pytest.mark.parametrize(("top_k", "stages"), [(1, [2]), (2, [2, 2]), (4, [2, 2, 2, 1]), (99, [2, 2, 2, 1, 1, 1, 1])])
-async def test_top_k_cuts_the_whole_list(lasting: Client, top_k: int, stages: list[int]) -> None:
-    whole = await ranked(lasting, rerank_model="pair-sick", rerank_top=3)
-    cut = await ranked(lasting, rerank_model="pair-sick", rerank_top=3, top_k=top_k)
-    assert cut["results"] == whole["results"][:top_k]
-    assert [result["stage"] for result in cut["results"]] == stages
-
-
 async def test_fifteen_are_ordered_again_when_nobody_says_how_many(serve: Serve) -> None:
     candidates = [f"{fakes.WORDS[i % 20]} {fakes.WORDS[i // 20]}" for i in range(60)]
     async with serve() as client:
@@ -113,10 +99,6 @@ async def test_without_a_default_second_model_one_must_be_named(serve: Serve) ->
     assert str(error["message"]).endswith("name one of: avg-paraphrase, avg-sick, pair-sick")
 
 
-def test_a_default_second_model_must_be_there_and_able(models) -> None:
-    assert "SEMBLANCE_DEFAULT_RERANK is 'nope', which is not among the models" in refusal(models, default_rerank="nope")
-
-
 async def test_each_stage_says_what_it_cut(serve: Serve, tmp_path) -> None:
     """The second model has its own limit, and its own reading of the best ones only."""
     fakes.cosine_model(tmp_path / "wide", "avg-paraphrase")
@@ -130,15 +112,6 @@ async def test_each_stage_says_what_it_cut(serve: Serve, tmp_path) -> None:
     reread = [result["index"] for result in answer["results"] if result["stage"] == 2]
     assert answer["rerank_truncated"] == {"query": True, "candidates": sorted(set(reread) & {0, 2, 3})}
     assert 1 < len(answer["rerank_truncated"]["candidates"]) < 4
-
-
-async def test_a_graph_that_fails_in_the_second_stage_fails_the_request(serve: Serve) -> None:
-    async with serve() as client:
-        client.app.service.registry["pair-sick"].scorer.graphs["relatedness.onnx"].run = None  # type: ignore[assignment]
-        response = await client.post(
-            "/rank", json={"query": QUERY, "candidates": CANDIDATES, "rerank_model": "pair-sick"}
-        )
-    assert response.status_code == 500
 
 
 async def test_ten_thousand_candidates_are_taken(serve: Serve) -> None:
