@@ -1,12 +1,11 @@
-"""Bodies of requests and answers, with the examples in /docs.
+"""Bodies of requests and answers; those of requests with the examples in /docs.
 
 Requests are pydantic models: an unknown or mistyped field is an error. Answers are typed dicts, which are fast to
 build. `semblance/types.py` repeats them as dataclasses, because the client does not import the service; a test compares
 both. Lengths of lists and texts are checked in `service/api/limits.py`.
 """
 
-from collections.abc import Callable
-from typing import Annotated, Literal, NotRequired, TypeVar
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, with_config
 from pydantic_core import PydanticCustomError
@@ -14,7 +13,6 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from contract.manifest import EntailmentLabel, Role, ScoreTask
 
-T = TypeVar("T")
 ModelName = Annotated[
     str | None,
     Field(description="which model answers, ID or ID@VERSION; without it, the default one (see GET /models)"),
@@ -56,11 +54,6 @@ def one_or_many(value: object) -> str | list[str]:
 
 TextList = Annotated[list[Text], Field(min_length=1, fail_fast=True)]
 OneOrMany = Annotated[str | list[str], PlainValidator(one_or_many, json_schema_input_type=Text | TextList)]
-
-
-def _shown(*examples: JsonValue) -> Callable[[type[T]], type[T]]:
-    """Show these examples of an answer in /docs."""
-    return with_config(ConfigDict(json_schema_extra={"examples": list(examples)}))
 
 
 class OwnRequest(BaseModel):
@@ -241,21 +234,6 @@ class SimilarityResult(Scored):
     ]
 
 
-@_shown(
-    {
-        "model": "avg-paraphrase",
-        "scale": "similarity",
-        "results": [
-            {
-                "score": 0.78,
-                "raw_score": 0.71,
-                "tokens": [7, 5],
-                "truncated": [False, False],
-                "unknown": [0.0, 0.0],
-            }
-        ],
-    }
-)
 class SimilarityResponse(Named):
     """One result for each pair, in the order of the request."""
 
@@ -281,27 +259,6 @@ class RankTruncated(TypedDict):
     candidates: Annotated[list[int], Field(description="positions in the request")]
 
 
-@_shown(
-    {
-        "model": "avg-paraphrase",
-        "scale": "similarity",
-        "results": [{"index": 1, "score": 0.63, "raw_score": 0.57}],
-        "truncated": {"query": False, "candidates": []},
-    },
-    {
-        "model": "avg-paraphrase",
-        "scale": "similarity",
-        "results": [
-            {"index": 1, "score": 0.7, "raw_score": 4.2, "stage": 2},
-            {"index": 2, "score": 0.41, "raw_score": 2.7, "stage": 2},
-            {"index": 0, "score": 0.08, "raw_score": 0.11, "stage": 1},
-        ],
-        "truncated": {"query": False, "candidates": []},
-        "rerank_model": "avg-sick",
-        "rerank_scale": "similarity",
-        "rerank_truncated": {"query": False, "candidates": []},
-    },
-)
 class RankResponse(Named):
     """The candidates by their raw score, best first; of equal ones the earlier first.
 
@@ -341,18 +298,6 @@ class EntailmentResult(TypedDict):
     sentence: NotRequired[Annotated[str, Field(description="that sentence; the label is what it says of the claim")]]
 
 
-@_shown(
-    {
-        "model": "avg-sick",
-        "results": [
-            {
-                "label": "entailment",
-                "probabilities": {"entailment": 0.81, "neutral": 0.17, "contradiction": 0.02},
-                "truncated": [False, False],
-            }
-        ],
-    }
-)
 class EntailmentResponse(Named):
     """One result for each pair, or each claim, in the order of the request."""
 
@@ -369,28 +314,12 @@ class ClassifyResult(TypedDict):
     truncated: Annotated[bool, Field(description="whether the text, or a label in its template, was cut")]
 
 
-@_shown(
-    {
-        "model": "sentiment",
-        "results": [
-            {"label": "positive", "probabilities": {"negative": 0.04, "positive": 0.96}, "truncated": False},
-        ],
-    }
-)
 class ClassifyResponse(Named):
     """One result for each text, in the order of the request."""
 
     results: list[ClassifyResult]
 
 
-@_shown(
-    {
-        "model": "avg-paraphrase",
-        "dim": 3,
-        "embeddings": [[0.12, -0.4, 0.08], [0.1, -0.2, 0.31]],
-        "truncated": [False, False],
-    }
-)
 class EmbedResponse(Named):
     """One embedding for each sentence, in the order of the request."""
 
@@ -430,29 +359,6 @@ class VectorsOfTokens(Explained):
     b: list[float | None]
 
 
-@_shown(
-    {
-        "model": "avg-paraphrase",
-        "model_version": 2,
-        "score": 0.43,
-        "raw_score": 0.64,
-        "rating": 2.15,
-        "rating_scale": [0.0, 5.0],
-        "a": {"tokens": ["guitars"], "truncated": False},
-        "b": {"tokens": ["some", "instruments"], "truncated": False},
-        "matrices": [{"name": "contributions", "description": "...", "values": [[0.02, 0.62]]}],
-        "vectors": [
-            {"name": "contributions", "description": "...", "a": [0.64], "b": [0.02, 0.62]},
-            {
-                "name": "deletion",
-                "description": "...",
-                "range": [-2.0, 2.0],
-                "a": [None],
-                "b": [-0.03, 0.5],
-            },
-        ],
-    }
-)
 class ExplainResponse(Named, Scored):
     """The explanation of a score; docs/explaining.md says what each model shows."""
 
@@ -595,17 +501,6 @@ class ErrorDetail(TypedDict):
     request_id: str
 
 
-@_shown(
-    {
-        "error": {
-            "code": "empty_text",
-            "message": "the text has no visible character",
-            "field": "pairs.3.a",
-            "limit": None,
-            "request_id": "5f0c6a52d1f14a0b9a4bd2aa",
-        }
-    }
-)
 class ErrorResponse(TypedDict):
     """The body of every error."""
 
