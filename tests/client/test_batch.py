@@ -159,12 +159,6 @@ def test_labelled_pairs_keep_their_columns(batch: Batch, tmp_path: Path) -> None
     assert list(read(again)[0])[-4:] == [f"semblance2_{name}" for name in names]
 
 
-def test_a_rating_where_the_model_has_one(batch: Batch, tmp_path: Path) -> None:
-    source, output = write(tmp_path / "in.csv", rows(3)), tmp_path / "out.jsonl"
-    assert batch(source, output, "--model", "avg-sick").code == 0
-    assert all(1 <= row["rating"] <= 5 for row in read(output))
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_rank(batch: Batch, client: Client, tmp_path: Path, suffix: str) -> None:
     candidates = sentences(5)

@@ -121,12 +121,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def test_no_more_at_once_than_the_service_takes_is_a_matter_of_waiting(url: str, tmp_path: Path, clock: Clock) -> None:
-    client, said = answered_by(url, tmp_path, clock, patience=1e9, at_once=1)
-    assert client.refused
-    assert said == ["the service is busy: waiting as it asks"]
-
-
 def test_a_service_that_is_busy_for_a_while_is_waited_for(url: str, tmp_path: Path, clock: Clock) -> None:
     client, _ = answered_by(url, tmp_path, clock, first=30, error=lambda: refusal(retry_after=2.0))
     assert client.refused > 20
@@ -143,32 +137,6 @@ def test_requests_shrink_to_what_a_slow_model_answers_in_seconds(url: str, tmp_p
     client, _ = answered_by(url, tmp_path, clock, 100, concurrency=1, moves=clock, seconds_of_a_row=0.5)
     assert client.sizes[:3] == [16, 8, 4]
     assert set(client.sizes[2:]) == {4}
-
-
-def test_interrupted_with_a_slow_model_it_has_kept_rows(url: str, tmp_path: Path, clock: Clock) -> None:
-    """Of a model that takes half a second for a row, after 25 seconds."""
-
-    class Interrupted(Busy):
-        async def similarity(self, pairs: Any, **options: Any) -> Similarities:
-            if clock.now > 125:
-                raise KeyboardInterrupt
-            return await super().similarity(pairs, **options)
-
-    async def ask() -> None:
-        async with AsyncClient(url) as inner:
-            client = Interrupted(inner, moves=clock, seconds_of_a_row=0.5)
-            source = write(tmp_path / "in.jsonl", rows(600))
-            await run_batch(client, source, tmp_path / "out.jsonl", OPTIONS, concurrency=1, sleep=clock.sleep)
-
-    with pytest.raises(KeyboardInterrupt):
-        asyncio.run(ask())
-    assert json.loads((tmp_path / "out.jsonl.checkpoint.json").read_text())["rows"] >= 40
-
-
-def test_a_limit_on_the_rate_is_no_reason_for_smaller_requests(url: str, tmp_path: Path, clock: Clock) -> None:
-    client, _ = answered_by(url, tmp_path, clock, first=6, error=lambda: refusal("rate_limited", retry_after=30.0))
-    assert max(client.sizes) >= 64
-    assert clock.now >= 130
 
 
 def test_a_service_that_never_answers_is_given_up_with_a_clear_message(url: str, tmp_path: Path, clock: Clock) -> None:

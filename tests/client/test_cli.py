@@ -34,18 +34,6 @@ def here(url: str, semblance: Run) -> Run:
     return run
 
 
-def test_a_score_for_people(here: Run) -> None:
-    code, out, err = here("score", *PAIR)
-    assert (code, err) == (0, "")
-    assert [line.split()[:2] for line in out.splitlines()] == [
-        ["score", "0.7510"],
-        ["raw", "score"],
-        ["model", "avg-paraphrase"],
-        ["a", "5"],
-        ["b", "7"],
-    ]
-
-
 def test_every_command_prints_the_services_answer_as_json(here: Run, url: str) -> None:
     def said(path: str, **body: object) -> object:
         return httpx.post(f"{url}{path}", json=body).json()
@@ -124,13 +112,6 @@ def test_a_task_is_marked_where_it_is_unmeasured_or_at_chance(url: str) -> None:
     assert "similarity!, entailment?, embedding, explanation" in shown.getvalue()
 
 
-def test_explain_for_people_shows_every_token_and_matrix(here: Run) -> None:
-    code, out, _ = here("explain", *PAIR, "--model", "pair-sick")
-    assert code == 0
-    for word in ("guitar", "playing", "deletion", "cosine: of the two words' rows", "alike: "):
-        assert word in out
-
-
 def test_candidates_from_a_file_and_from_standard_input(
     here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,12 +143,6 @@ def test_a_terminal_without_bars(here: Run, monkeypatch: pytest.MonkeyPatch) -> 
     assert here("score", *PAIR).code == 0
     out.flush()
     assert b"score      0.7510  ???" in out.buffer.getvalue()
-
-
-def test_two_stages(here: Run) -> None:
-    code, out, _ = here("rank", "a man", "a dog", "the man", "--rerank-model", "pair-sick", "--rerank-top", 1)
-    assert code == 0
-    assert "avg-paraphrase, then pair-sick" in out
 
 
 @pytest.mark.parametrize(
@@ -272,13 +247,6 @@ def test_a_terminal_is_not_read_for_candidates(semblance: Run, monkeypatch: pyte
 
     monkeypatch.setattr(sys, "stdin", Terminal())
     assert semblance("rank", "q").code == 2
-
-
-def test_help_names_every_command(semblance: Run) -> None:
-    code, out, _ = semblance("--help")
-    assert code == 0
-    for command in ("score", "rank", "entail", "explain", "embed", "models", "serve", "batch"):
-        assert f" {command} " in out
 
 
 def test_serve_runs_the_service(models: Path) -> None:

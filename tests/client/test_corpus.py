@@ -70,12 +70,6 @@ def test_the_best_come_in_order(exact: bool) -> None:
         assert rows.tolist() == np.argsort(-every, axis=1)[:, :5].tolist()
 
 
-def test_fewer_vectors_than_wanted() -> None:
-    values = unit(3)
-    [(rows, _)] = Neighbours(values).best(values, 10)
-    assert [sorted(row) for row in rows.tolist()] == [[0, 1, 2]] * 3
-
-
 def test_a_search_of_likely_cells_tells_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "SAMPLE", 10**6)  # all
     monkeypatch.setattr(neighbours, "PROBES", 1)

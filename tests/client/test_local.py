@@ -79,32 +79,6 @@ def test_closing_twice_and_without_a_request(models: Path) -> None:
     asyncio.run(never_asked())
 
 
-def test_the_application_starts_before_the_first_request_and_ends_with_the_client(
-    models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    events: list[str] = []
-    opened = local.open_service(models)
-    service = opened.service
-    start, close = service.start, service.close
-
-    async def starting() -> None:
-        events.append("start")
-        await start()
-
-    async def closing() -> None:
-        events.append("close")
-        await close()
-
-    service.start, service.close = starting, closing
-    monkeypatch.setattr(local, "open_service", lambda _: opened)
-    with Client.local() as client:
-        assert events == []
-        client.health()
-        client.health()
-        assert events == ["start"]
-    assert events == ["start", "close"]
-
-
 def test_many_first_requests_start_it_once(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = local.open_service(models)
     events: list[str] = []

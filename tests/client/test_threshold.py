@@ -63,15 +63,6 @@ def test_pairs_are_read(tmp_path: Path, suffix: str) -> None:
     assert found.labels.tolist() == [True] * 4 + [False] * 4
 
 
-def test_other_names_of_columns(tmp_path: Path) -> None:
-    path = write(tmp_path / "pairs.csv", rows(), ("one", "two", "same"))
-    assert read_pairs(path, ("two", "one", "same")).a == [b for _, b in ALIKE + UNLIKE]
-    with pytest.raises(ThresholdError, match=r"no column 'a'; there are 'one', 'two', 'same'"):
-        read_pairs(path)
-    with pytest.raises(ThresholdError, match="expected three columns"):
-        read_pairs(path, ("one", "two"))
-
-
 @pytest.mark.parametrize(
     ("row", "fault"),
     [
@@ -88,12 +79,6 @@ def test_a_fault_names_line_and_column(tmp_path: Path, row: tuple[object, ...], 
     with pytest.raises(ThresholdError) as error:
         read_pairs(path)
     assert str(error.value) == f"{path}: {fault}"
-
-
-def test_faults_of_many_rows_are_counted(tmp_path: Path) -> None:
-    path = write(tmp_path / "pairs.csv", [("a dog", "a cat", "no")] * 8)
-    with pytest.raises(ThresholdError, match=r"line 2: .*; and 7 more rows$"):
-        read_pairs(path)
 
 
 def test_both_labels_are_needed(tmp_path: Path) -> None:
