@@ -84,12 +84,12 @@ def test_every_example_is_run() -> None:
         *["docs/integrations.md"] * 7, "docs/own-model.md",
     ]  # fmt: skip
     ours = [page for page, _, block in BLOCKS if re.search(r"^(?:\$ )?semblance ", block, flags=re.MULTILINE)]
-    # README's are those of client.md and engines.md; the others: test_engines.py, tests/workbench/imports,
-    # tests/test_packages.py, and test_threshold.py and test_choose.py (the tutorial's is the same command).
+    # README's are those of client.md; the others: tests/workbench/imports, tests/test_packages.py, and
+    # test_threshold.py and test_choose.py (the tutorial's is the same command).
     assert ours == [
         "README.md",
         *["docs/client.md"] * 2,
-        *(f"docs/{page}.md" for page in ("engines", "own-model", "packages", "threshold", "threshold")),
+        *(f"docs/{page}.md" for page in ("own-model", "packages", "threshold", "threshold")),
     ]
 
 
