@@ -172,10 +172,13 @@ class Folder:
         self._settings = settings = local_settings(models_dir)
         with needs("opening models here", extra="service"):
             from service.columns import listed
-            from service.models.defaults import ROUTES, chosen, usual_reranker
+            from service.models.defaults import ROUTES, chosen, main_models, usual_reranker
             from service.scoring.ranking import RERANK_TOP
         self._listed = starting(lambda: listed(settings))
-        infos = [_described(name, each) for name, each in self._listed.items()]
+        main = {each.manifest.id for each in self._listed.values()} & set(main_models(settings))
+        infos = [
+            _described(name, each, main=not main or each.manifest.id in main) for name, each in self._listed.items()
+        ]
         defaults: dict[str, str] = {}
         for route, (setting, capability) in ROUTES.items():
             able = [info.id for info in infos if capability in info.tasks]
@@ -204,7 +207,7 @@ class Folder:
         return Source(root, folder, release.id, release.version, model.fingerprint)
 
 
-def _described(name: str, each: Any) -> ModelInfo:
+def _described(name: str, each: Any, *, main: bool) -> ModelInfo:
     manifest = each.manifest
     return ModelInfo(
         id=manifest.id,
@@ -224,6 +227,7 @@ def _described(name: str, each: Any) -> ModelInfo:
         provider="cpu",
         cache=[],
         fingerprint=manifest.fingerprint,
+        main=main,
     )
 
 

@@ -112,7 +112,10 @@ def threshold(
 def choose(
     service: Service,
     pairs: Pairs,
-    model: Annotated[list[str] | None, typer.Option(help="once for each to compare [default: all]")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="once for each to compare [default: the main ones]")] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="compare every model that is served, which takes longer")
+    ] = False,
     task: Annotated[
         list[ThresholdTask] | None,
         typer.Option(help="once for each to compare [default: similarity, paraphrase and relevance]"),
@@ -132,11 +135,13 @@ def choose(
 
     read = read_pairs(pairs, tuple(column) if column else COLUMNS)
 
-    async def ask() -> list[Candidate]:
+    async def ask() -> tuple[list[Candidate], int]:
         async with service.of_batch() as client:
-            return await candidates(client, read, model, [each.value for each in task or ()] or OF_A_PAIR)
+            tasks = [each.value for each in task or ()] or OF_A_PAIR
+            return await candidates(client, read, model, tasks, every=every)
 
-    compared = compare(asyncio.run(ask()), read.labels, resamples=resamples, seed=seed)
+    found, others = asyncio.run(ask())
+    compared = compare(found, read.labels, resamples=resamples, seed=seed)
     taken = recommended(compared)
     sure = resampled(taken.candidate.scores, read.labels, resamples=resamples, seed=seed)
     if as_json:
@@ -180,5 +185,6 @@ def choose(
         f"F1 on other pairs: {sure.f1.mean:.3f} ({sure.f1.low:.3f} to {sure.f1.high:.3f}); 95 % of {sure.resamples:,} "
         f"resamples choose {sure.threshold.low:.4f} to {sure.threshold.high:.4f}",
         *([f"{best.truncated:,} pairs have a text that it cuts at its limit"] if best.truncated else []),
+        *([f"not compared: {others:,} other models; --all compares them too"] if others and not model else []),
     ):
         console.print(line, soft_wrap=True, highlight=False)

@@ -49,9 +49,21 @@ class Compared:
 
 
 async def candidates(
-    client: Asked, pairs: LabelledPairs, models: Sequence[str] | None, tasks: Sequence[Scored] = OF_A_PAIR
-) -> list[Candidate]:
-    """The scores of every model that is served, or of those named, for each of the tasks that it has.
+    client: Asked,
+    pairs: LabelledPairs,
+    models: Sequence[str] | None,
+    tasks: Sequence[Scored] = OF_A_PAIR,
+    *,
+    every: bool = False,
+) -> tuple[list[Candidate], int]:
+    """The scores of models for each of the tasks that they have, and how many models with such a task were not asked.
+
+    Args:
+        client: a service's, or the models of a folder.
+        pairs: n pairs.
+        models: ids or names; None: those that the service lists first.
+        tasks: whose scores.
+        every: without names, all that are served.
 
     Raises:
         ThresholdError: none of them has one of the tasks, or a model named is not served.
@@ -62,9 +74,12 @@ async def candidates(
         if not any(name in (model.id, model.name) for model in served):
             raise ThresholdError(f"model {name!r} is not served; there are {', '.join(model.name for model in served)}")
     found = []
-    for model in served:
-        if models and model.id not in models and model.name not in models:
-            continue
+    able = [model for model in served if set(tasks) & set(model.tasks)]
+    if models:
+        asked = [model for model in able if model.id in models or model.name in models]
+    else:  # an older service lists none first
+        asked = able if every else [model for model in able if model.main is not False]
+    for model in asked:
         for task in (task for task in tasks if task in model.tasks):
             name, scores, cut = await scores_of(client, pairs, model.name, task)  # which opens the model
             fresh = _never_asked(pairs)
@@ -73,7 +88,7 @@ async def candidates(
             found.append(Candidate(name, task, scores, (perf_counter() - began) / len(fresh.a), cut))
     if not found:
         raise ThresholdError(f"no model has {' or '.join(tasks)}")
-    return found
+    return found, len(able) - len(asked)
 
 
 def _never_asked(pairs: LabelledPairs) -> LabelledPairs:

@@ -43,14 +43,19 @@ def test_the_cheapest_of_those_that_are_as_good_is_recommended() -> None:
     assert compare(given, LABELS) == found
 
 
-def test_the_command_compares_every_model(models: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command_compares_the_main_models_and_every_one_where_asked(models: Path, tmp_path: Path) -> None:  # noqa: F811
     path = write(tmp_path / "pairs.csv", rows() * 3)
     asked = ["choose", str(path), "--models-dir", str(models), "--resamples", "50"]
-    ran = CliRunner().invoke(app, asked, env={"COLUMNS": "80"})
-    assert ran.exit_code == 0, ran.output
-    assert "24 pairs, 12 with the label 1" in ran.output
-    assert "both, paraphrase" in ran.output
+    first = CliRunner().invoke(app, asked, env={"COLUMNS": "80"})
+    assert first.exit_code == 0, first.output
+    assert "24 pairs, 12 with the label 1" in first.output
+    assert "not compared: 2 other models; --all compares them too" in first.output
     said = json.loads(CliRunner().invoke(app, [*asked, "--json"]).output)
+    assert [row["model"] for row in said["models"]] == ["avg-paraphrase"]
+    ran = CliRunner().invoke(app, [*asked, "--all"], env={"COLUMNS": "80"})
+    assert "both, paraphrase" in ran.output
+    assert "not compared" not in ran.output
+    said = json.loads(CliRunner().invoke(app, [*asked, "--all", "--json"]).output)
     read = read_pairs(path)
     assert {(row["model"], row["task"]) for row in said["models"]} == {
         ("avg-paraphrase", "similarity"), ("avg-sick", "similarity"),
