@@ -73,6 +73,7 @@ class Call:
 Answer = bytes | RequestFailed  # the latter where the service says how many items it would answer in time
 Steps = Generator[list[Call], list[Answer], T]
 Asked = Literal["similarity", "paraphrase", "relevance"] | None  # of pairs; None: the service's default, similarity
+Role = Literal["query", "passage"] | None  # of texts to embed, for models with prompts; None: neither
 
 
 def read(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -170,10 +171,10 @@ class Questions:
         results = [result for part in parts for result in part.results]
         return Labels(parts[0].model, results, model_version=_version(parts))
 
-    def embed(self, sentences: Iterable[str], *, model: str | None = None) -> Steps[Embeddings]:
-        """Embed sentences; any number of them."""
+    def embed(self, sentences: Iterable[str], *, model: str | None = None, role: Role = None) -> Steps[Embeddings]:
+        """Embed sentences, any number of them; `role`: as queries or passages, with the model's prompt for it."""
         given = _texts("sentences", sentences)
-        parts = yield from self._ask_in_parts("/embed", "sentences", given, model, _Embeddings)
+        parts = yield from self._ask_in_parts("/embed", "sentences", given, model, _Embeddings, {"role": role})
         return Embeddings(
             parts[0].model,
             parts[0].dim,

@@ -108,7 +108,11 @@ def test_limits_are_asked_once() -> None:
 
 def test_a_caller_may_ask_for_smaller_requests() -> None:
     _, sent = run(
+<<<<<<< HEAD
         Questions(max_items=3).embed(["x"] * 7),
+=======
+        Questions(max_items=3).embed(["x"] * 7, None, role="query"),
+>>>>>>> f13beeb (embed takes a role, Jina's task too; pages say each thing once)
         lambda _, body: {
             "model": "m",
             "dim": 1,
@@ -117,6 +121,7 @@ def test_a_caller_may_ask_for_smaller_requests() -> None:
         },
     )
     assert [len(call.places) for call in sent[1:]] == [3, 3, 1]
+    assert [json.loads(call.body or b"")["role"] for call in sent[1:]] == ["query"] * 3
 
 
 @pytest.mark.parametrize(("labels", "size"), [(None, 4), (["a"], 6), (["a", "b", "c"], 2), (list("abcdefgh"), 1)])

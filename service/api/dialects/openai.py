@@ -11,6 +11,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from contract.manifest import Role
 from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
 from service.api.dialects.scoring import Scoring, Texts, rows_of
 from service.api.family import Family, full_message
@@ -27,6 +28,7 @@ from service.errors import (
 )
 from service.models.model import Model
 
+_ROLES: dict[str, Role] = {"retrieval.query": "query", "retrieval.passage": "passage"}
 _CODES: dict[type[RequestError], str] = {
     Unauthorized: "invalid_api_key",
     UnknownModel: "model_not_found",
@@ -69,6 +71,9 @@ class EmbeddingsRequest(ForeignRequest):
     model: ModelName = None
     encoding_format: Literal["float", "base64"] | None = Field("float", description="null, as LiteLLM sends it: float")
     dimensions: int | None = Field(None, ge=1, description="how many numbers to keep, the first ones")
+    task: str | None = Field(
+        None, description="Jina's retrieval.query, retrieval.passage: with the model's prompt for it"
+    )
 
 
 class EmbeddingItem(TypedDict):
@@ -146,9 +151,8 @@ async def embeddings_of(scoring: Scoring, request: EmbeddingsRequest) -> tuple[s
     """
     if isinstance(request.input, list):
         scoring.limits.check_count("input", len(request.input), "max_sentences")
-    found = await scoring.embed(
-        request.model, Texts.of("input", request.input), unit=True, dimensions=request.dimensions
-    )
+    texts, role = Texts.of("input", request.input), _ROLES.get(request.task or "", "text")
+    found = await scoring.embed(request.model, texts, unit=True, dimensions=request.dimensions, role=role)
     rows: Sequence[list[float] | str] = (
         [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
         if request.encoding_format == "base64"

@@ -142,6 +142,11 @@ def test_queries_and_candidates_get_their_own_prompts(tmp_path: Path) -> None:
         body = {"texts": texts, "model": "taken", "embedding_types": ["float"], "input_type": "search_query"}
         cohere = client.post("/v2/embed", json=body).json()
         assert np.array(cohere["embeddings"]["float"]) == pytest.approx(query, abs=1e-4)
+        tasks = {"retrieval.query": query, "retrieval.passage": passages, "text-matching": plain}
+        for task, wanted in tasks.items():
+            rows = client.post("/v1/embeddings", json={"input": list(texts), "task": task}).json()["data"]
+            unit = wanted / np.linalg.norm(wanted, axis=1, keepdims=True)
+            assert np.array([row["embedding"] for row in rows]) == pytest.approx(unit, abs=1e-4)
         tei = client.post("/embed", json={"inputs": list(texts), "prompt_name": "document"}).json()
         assert np.array(tei) == pytest.approx(passages, abs=1e-4)
         short = client.post("/v1/embeddings", json={"input": list(texts), "model": "taken", "dimensions": 8}).json()
