@@ -108,11 +108,7 @@ def test_limits_are_asked_once() -> None:
 
 def test_a_caller_may_ask_for_smaller_requests() -> None:
     _, sent = run(
-<<<<<<< HEAD
-        Questions(max_items=3).embed(["x"] * 7),
-=======
-        Questions(max_items=3).embed(["x"] * 7, None, role="query"),
->>>>>>> f13beeb (embed takes a role, Jina's task too; pages say each thing once)
+        Questions(max_items=3).embed(["x"] * 7, role="query"),
         lambda _, body: {
             "model": "m",
             "dim": 1,

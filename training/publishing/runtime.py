@@ -1,6 +1,6 @@
 """Published graphs opened with ONNX Runtime, as in the service; used by evaluation and parity checks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,8 @@ from contract.scoring import (
 from contract.subwords import fit_together, load_tokenizer
 from contract.tensors import load_tensors, tensors_of
 
-BATCH, PAIR_BATCH = 256, 32  # sentences and pairs per session call; no score depends on it
+BATCH, PAIR_BATCH = 256, 32  # most sentences and pairs per session call; no score depends on it
+BATCH_TOKENS = 2048  # padded, of a call with several sentences: a long one is not what all others are padded to
 
 
 def open_graph(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None = None) -> Run:
@@ -72,6 +73,16 @@ def open_graph(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None 
     return run
 
 
+def _batches(ids: Sequence[tuple[int, ...]]) -> Iterator[Sequence[tuple[int, ...]]]:
+    """Runs of sentences, which come with the shortest first."""
+    start = 0
+    for end, each in enumerate(ids):
+        if end > start and (end - start == BATCH or (end - start + 1) * len(each) > BATCH_TOKENS):
+            yield ids[start:end]
+            start = end
+    yield ids[start:]
+
+
 _DTYPES = {"tensor(int64)": "int64", "tensor(float)": "float32"}
 
 
@@ -99,7 +110,7 @@ class PublishedModel:
         assert self.manifest.encoder is not None
         encoder = self._graphs[self.manifest.encoder]
         distinct = sorted(dict.fromkeys(ids), key=len)  # each once, and texts of like length together
-        rows = np.concatenate([encode(encoder, distinct[s : s + BATCH]) for s in range(0, len(distinct), BATCH)])
+        rows = np.concatenate([encode(encoder, batch) for batch in _batches(distinct)])
         place = {each: i for i, each in enumerate(distinct)}
         return np.asarray(rows[[place[each] for each in ids]])
 

@@ -27,8 +27,8 @@ def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = 
     entries = [e for e in entries if not (len(e) > 2 and (e[0], e[-1]) in (("[", "]"), ("<", ">")))]
     # Words and pieces without the marks of how they join: ## of WordPiece, \u2581 of SentencePiece, </w>, spaces.
     plainly = [(e, e.removeprefix("##").replace("\u2581", "").removesuffix("</w>").strip()) for e in entries]
-    whole = [plain for entry, plain in plainly if plain and not entry.startswith("##")]
-    anything = [plain for _, plain in plainly if plain]
+    whole = np.array([plain for entry, plain in plainly if plain and not entry.startswith("##")])
+    anything = np.array([plain for _, plain in plainly if plain])
     found: list[str] = []
     for tried in itertools.count():
         if len(found) == count:

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from workbench.imports.graph import Pooling
+from workbench.imports.model import Storage
 from workbench.imports.transformer import Head
 
 
@@ -20,6 +21,7 @@ def import_model(
         int | None, typer.Option(min=1, max=999_999_999, help="write models/ID/VERSION/: docs/models.md")
     ] = None,
     int8: Annotated[bool, typer.Option("--int8", help="weights in int8: a quarter of the size")] = False,
+    float16: Annotated[bool, typer.Option("--float16", help="weights in float16: half of the size")] = False,
     pairs: Annotated[
         Path | None, typer.Option(help="to calibrate on: columns a, b and score (or label: docs/own-model.md)")
     ] = None,
@@ -45,7 +47,11 @@ def import_model(
     options: dict[str, object] = {"--pairs": pairs and pairs.name, "--max-tokens": max_tokens, "--graph": graph}
     options |= {"--head": head if head != "relevance" else None, "--labels": labels, "--pooling": pooling}
     options |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
-    words = ["semblance", "import", folder.resolve().name, "--id", model_id, *(["--int8"] if int8 else [])]
+    if int8 and float16:
+        raise typer.BadParameter("give one of --int8 and --float16")
+    storage: Storage = "int8" if int8 else "float16" if float16 else "float32"
+    words = ["semblance", "import", folder.resolve().name, "--id", model_id]
+    words += [f"--{storage}"] if storage != "float32" else []
     for option, value in options.items():
         words += [option, str(value)] if value is not None else []
     if scale is not None:
@@ -64,7 +70,7 @@ def import_model(
         model_id,
         models,
         version=version,
-        storage="int8" if int8 else "float32",
+        storage=storage,
         read=read,
         labelled=(lambda model: read_labelled(pairs, model.label, scale)) if pairs is not None else None,
         command=shlex.join(words),

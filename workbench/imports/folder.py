@@ -134,7 +134,9 @@ def import_model(
         ) from error
     target = place_for(models / model_id, version)
     with tempfile.TemporaryDirectory(prefix="import-") as temporary:
-        folders = {name: Path(temporary) / name / model_id for name in ("drafts", "float32", "int8", "tempered")}
+        folders = {
+            name: Path(temporary) / name / model_id for name in ("drafts", "float32", "float16", "int8", "tempered")
+        }
         for folder in folders.values():
             folder.mkdir(parents=True)
         model = read(source, folders["drafts"])
@@ -156,8 +158,8 @@ def import_model(
         if theirs is not None:
             _check(whole, theirs, found, model.library)
         _check_alone(opened, whole, found)
-        if storage == "int8":
-            folder, manifest = written("int8", "int8")
+        if storage != "float32":
+            folder, manifest = written(storage, storage)
         kept = whole if storage == "float32" else answers(PublishedModel(folder, manifest), *found)
         parity = None if theirs is None else _parity(model.library, whole, kept, theirs, manifest)
         if pairs is not None:

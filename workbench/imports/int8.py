@@ -1,4 +1,6 @@
-"""Weight-only int8 in a graph: matrices with a scale for every 32 weights of an output, tables with one for each row.
+"""Weights of a graph in int8 or float16.
+
+Of int8, matrices have a scale for every 32 weights of an output, tables one for each row.
 
 The runtime makes matrices float32 again once, when it opens the graph; activations stay float32
 (docs/decisions/0005-int8-weights-float32-activations.md).
@@ -6,7 +8,7 @@ The runtime makes matrices float32 again once, when it opens the graph; activati
 
 import math
 from collections import defaultdict
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +18,8 @@ BLOCK = 32  # weights that share a scale; fewer where the inputs are no multiple
 _LEAST = 1024  # weights of what is worth it
 
 
-def quantise(model: ModelProto) -> int:
-    """Give a graph int8 weights, in place; returns how many weights."""
+def quantise(model: ModelProto, storage: Literal["int8", "float16"] = "int8") -> int:
+    """Give a graph weights in int8 or float16, in place; returns how many weights."""
     graph = model.graph
     uses: dict[str, list[tuple[NodeProto, int]]] = defaultdict(list)
     for node in graph.node:
@@ -35,11 +37,15 @@ def quantise(model: ModelProto) -> int:
         values = numpy_helper.to_array(tensor)
         count += values.size
         if axis == "rows":
-            constants, replaced = _table(tensor.name, values, [node for node, _ in uses[tensor.name]])
+            readers = [node for node, _ in uses[tensor.name]]
+            constants, replaced = (_table if storage == "int8" else _half_table)(tensor.name, values, readers)
             instead |= replaced
-        else:
+        elif storage == "int8":
             constants, before = _matrix(tensor.name, values, axis)
             nodes += before
+        else:
+            constants = [_half(tensor.name, values)]
+            nodes.append(helper.make_node("Cast", [constants[0].name], [tensor.name], to=TensorProto.FLOAT))
         kept += constants
     for node in graph.node:
         nodes += instead.get(node.output[0], [node])
@@ -112,3 +118,23 @@ def _table(
         ]
     parts = [numpy_helper.from_array(codes, f"{name}/codes"), numpy_helper.from_array(scale, f"{name}/scale")]
     return parts, instead
+
+
+def _half(name: str, values: npt.NDArray[Any]) -> TensorProto:
+    largest = np.finfo(np.float16).max
+    return numpy_helper.from_array(np.clip(values, -largest, largest).astype(np.float16), f"{name}/half")
+
+
+def _half_table(
+    name: str, values: npt.NDArray[Any], readers: list[NodeProto]
+) -> tuple[list[TensorProto], dict[str, list[NodeProto]]]:
+    """As `_table`."""
+    half = _half(name, values)
+    instead = {
+        reader.output[0]: [
+            helper.make_node("Gather", [half.name, reader.input[1]], [f"{name}/{i}/half"]),
+            helper.make_node("Cast", [f"{name}/{i}/half"], [reader.output[0]], to=TensorProto.FLOAT),
+        ]
+        for i, reader in enumerate(readers)
+    }
+    return [half], instead

@@ -12,7 +12,7 @@ from contract.manifest import EntailmentLabel, Prompts, SimilarityTask
 from training.pairs import Pair
 
 Floats = npt.NDArray[np.float64]
-Storage = Literal["float32", "int8"]  # of the weights
+Storage = Literal["float32", "float16", "int8"]  # of the weights
 COSINE = SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)  # without a calibration
 LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = get_args(EntailmentLabel)
 NO_PROMPTS = Prompts()

@@ -414,13 +414,13 @@ def _open(path: Path) -> onnxruntime.InferenceSession:
 
 
 def save_graph(model: ModelProto, path: Path, storage: Storage) -> None:
-    """Write a graph, its weights as they are or in int8.
+    """Write a graph, its weights as they are, in float16 or in int8.
 
     Raises:
         ImportRefused: it is too large for one file, or has no weights in float32.
     """
-    if storage == "int8" and not quantise(model):
-        raise ImportRefused(f"--int8: {path.name} has no weights in float32: its graph is quantised already")
+    if storage != "float32" and not quantise(model, storage):
+        raise ImportRefused(f"--{storage}: {path.name} has no weights in float32: its graph is quantised already")
     try:
         onnx.checker.check_model(model)
         path.write_bytes(model.SerializeToString(deterministic=True))

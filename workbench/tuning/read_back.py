@@ -54,12 +54,18 @@ _TRANSFORMERS = ("minilm", "sentence_bert")
 _REASONS = {
     "cross_encoder": "it has a head for each of several tasks, and tuning one would move the others",
     "pwim_tasks": "it has a head for each of several tasks, and tuning one would move the others",
-    "bert_pair": "it was imported, and its pooler is not read back",
-    "transformer_encoder": "it was imported as a graph, whose layers are not known here",
-    "transformer_pair": "it was imported as a graph, whose layers are not known here",
-    "transformer_classifier": "it was imported as a graph, whose layers are not known here",
-    "static_mean": "it was imported, and its table is not read back",
-    "onnx_encoder": "it was imported as a graph, whose layers are not known here",
+    **dict.fromkeys(
+        (
+            "bert_pair",
+            "transformer_encoder",
+            "transformer_pair",
+            "transformer_classifier",
+            "static_mean",
+            "onnx_encoder",
+        ),
+        "it was imported, and imported models cannot be tuned here: tune it with the library that it comes from, and "
+        "import it anew, or start from minilm-small",
+    ),
 }
 _STEP = 2.0**-23  # between two float32 numbers from 1 to 2
 _PROBE_WORDS = 16
