@@ -149,7 +149,9 @@ def _similarity() -> str:
             cost.get(name, _NONE),
         ]
         for name, model in _models().items()
-        if _figure(model, "SICK", "pearson", task="similarity") is not None
+        if name in MAIN
+        or name in _USES
+        or (_transfer(model) is None and _figure(model, "SICK", "pearson", task="similarity") is not None)
     ]
     return _table(["model", "STS 2012", "2013", "2014", "2015", "SICK", "the 20 sets", "ms"], rows)
 
@@ -170,17 +172,11 @@ def _tasks() -> str:
     return _table(head, [row for row in rows if set(row[1:]) != {_NONE}])
 
 
-def _calibration() -> str:
-    sets = ("SNLI", "MultiNLI", "SciTail")
-    rows = [[f"`{name}`", *(_three(_figure(model, each, "ece")) for each in sets)] for name, model in _models().items()]
-    return _table(["model", *sets], [row for row in rows if set(row[1:]) != {_NONE}])
-
-
 def _faq() -> str:
     rows = [
         [_stages(row), f"{row['first']:.0f}", _three(row["mrr"])]
         for row in sorted(general_text("faq"), key=lambda row: (-row["first"], -row["mrr"]))
-        if row.get("second", "minilm") in MAIN
+        if row.get("second", "minilm") in MAIN and row.get("top", 15) == 15
     ]
     return _table(["ranking", "right answer first, of 30", "MRR"], rows)
 
@@ -271,7 +267,6 @@ _TABLES: dict[str, Callable[[], str]] = {
     "main": _main,
     "similarity": _similarity,
     "tasks": _tasks,
-    "calibration": _calibration,
     "kept-aside": _kept_aside,
     "faq": _faq,
     "contrast": _contrast,

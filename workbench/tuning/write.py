@@ -25,6 +25,7 @@ from training.publishing.families.transformer import write_encoder
 from training.publishing.parity import check_head
 from training.publishing.runtime import PublishedModel
 from training.words.storage import stored
+from workbench.imports.calibration import sample
 from workbench.imports.folder import assemble
 from workbench.tuning.networks import InteractionPair, ScaledHead, SiamesePair
 from workbench.tuning.objective import TuneObjective
@@ -154,14 +155,28 @@ def _temperature(objective: TuneObjective) -> float:
 
 
 def _calibration(model: PublishedModel, kind: Kind, pairs: Sequence[Pair], scale: tuple[float, float]) -> Calibration:
-    """Raw score -> rating on the scale, or -> the probability of the label 1."""
+    """Raw score -> rating on the scale, or -> the probability of the label 1.
+
+    For labels, each rated pair of `sample` counts as one more, its rating as a probability: a few easy pairs alone give a
+    curve that is sure of what it has not seen. Of many pairs these few change little.
+    """
     task = model.manifest.similarity
     assert task is not None
-    raw = model.similarity([pair.a for pair in pairs], [pair.b for pair in pairs]).raw_score
-    gold = np.array([pair.target for pair in pairs], dtype=np.float64)
+    more = [] if kind != "label" else [pair for pair in sample().pairs if _has_tokens(model, pair)]
+    every = [*pairs, *more]
+    raw = model.similarity([pair.a for pair in every], [pair.b for pair in every]).raw_score
+    gold = np.array([pair.target for pair in every], dtype=np.float64)
     if kind == "score":
         return fit_centred_isotonic(raw, gold, raw_range=task.raw_range, target_range=scale)
+    # A rated pair is right as often as its rating says, and wrong otherwise.
+    rated = gold[len(pairs) :]
+    right = np.concatenate([gold[: len(pairs)] > 0, np.ones(len(rated), bool), np.zeros(len(rated), bool)])
+    weight = np.concatenate([np.ones(len(pairs)), rated, 1 - rated])
     try:
-        return fit_platt(raw, gold > 0)
+        return fit_platt(np.concatenate([raw, raw[len(pairs) :]]), right, weight)
     except ValueError as error:
         raise TuneRefused(f"the score cannot be calibrated on the {len(pairs)} pairs to choose on: {error}") from None
+
+
+def _has_tokens(model: PublishedModel, pair: Pair) -> bool:
+    return all(model.tokenizer.encode(text, 1).ids for text in (pair.a, pair.b))
