@@ -157,8 +157,8 @@ def _temperature(objective: TuneObjective) -> float:
 def _calibration(model: PublishedModel, kind: Kind, pairs: Sequence[Pair], scale: tuple[float, float]) -> Calibration:
     """Raw score -> rating on the scale, or -> the probability of the label 1.
 
-    For labels, each rated pair of `sample` counts as one more, its rating as a probability: a few easy pairs alone give a
-    curve that is sure of what it has not seen. Of many pairs these few change little.
+    For labels, each rated pair of `sample` counts as one more, its rating as a probability: a few easy pairs alone give
+    a curve that is sure of what it has not seen. Beside many pairs these few change little.
     """
     task = model.manifest.similarity
     assert task is not None

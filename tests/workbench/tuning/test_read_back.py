@@ -54,7 +54,7 @@ def test_what_cannot_be_read_back_is_refused_with_the_reason(tmp_path: Path) -> 
     bare = json.loads(manifest.provenance.model_dump_json()) | {"recipe": {}}
     with pytest.raises(TuneRefused, match="'cross_encoder' cannot be tuned: it has a head for each of several tasks"):
         config_of(told(architecture="cross_encoder", provenance=bare))
-    with pytest.raises(TuneRefused, match="'onnx_encoder' cannot be tuned: it was imported, and imported models cannot"):
+    with pytest.raises(TuneRefused, match="'onnx_encoder' cannot be tuned: it was imported, and imported"):
         config_of(told(architecture="onnx_encoder", provenance=bare))
     other = bare | {"recipe": {"architecture": {"kind": "WordAveragingConfig", "sharpness": 3}}}
     with pytest.raises(TuneRefused, match="it is not known here"):
