@@ -5,7 +5,6 @@ SemblanceError
 ├── InvalidArgument          a method of a client cannot send what it was given; also a ValueError
 ├── CannotStart              the service in this process: a setting or a model is invalid
 ├── BatchError               a batch cannot start or continue: its files, columns or settings
-├── StillBusy                a batch gave up: the service refused a request for too long
 ├── NoAnswer                 no connection, or it broke
 │   └── TimedOut             no answer in time
 ├── UnexpectedAnswer         the answer is not of this service: a proxy's page, another program
@@ -46,17 +45,6 @@ class CannotStart(SemblanceError):
 
 class BatchError(SemblanceError):
     """A batch cannot start or continue."""
-
-
-class StillBusy(SemblanceError):
-    """The service refused a request of a batch for longer than `patience` seconds."""
-
-    def __init__(self, last: "RequestFailed", patience: float) -> None:
-        asked = f", and asks to wait {last.retry_after:g} seconds more" if last.retry_after else ""
-        super().__init__(
-            f"the service is too busy: no request was answered within {patience:g} seconds (the last answer was: {last}"
-            f"{asked}); the same command goes on from here, and --patience waits longer"
-        )
 
 
 class NoAnswer(SemblanceError):

@@ -30,6 +30,7 @@ ModelName = Annotated[str | None, typer.Option(help="who answers; see `semblance
 RerankModel = Annotated[str | None, typer.Option(help="a second model, which orders the best again")]
 RerankTop = Annotated[int | None, typer.Option(min=1, help="how many the second model orders")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="begin again, and replace OUTPUT")]
+PATIENCE = 600.0  # seconds
 Concurrency = Annotated[int, typer.Option(min=1, help="requests under way at once")]
 Patience = Annotated[
     float, typer.Option(min=0, help="seconds to go on asking a service that refuses everything because it is busy")
@@ -84,10 +85,10 @@ class Service:
             except RequestFailed as error:
                 raise error.about(in_words(error, {**_OPTIONS, **(words or {})})) from None
 
-    def of_batch(self) -> Asked:
+    def of_batch(self, patience: float = PATIENCE) -> Asked:
         """Whom a batch asks: models here, of which only those asked are opened, or a service.
 
-        The client of a service does not retry refusals, because the batch does.
+        A service that refuses a request because it is busy is asked again for `patience` seconds.
 
         Raises:
             InvalidArgument: the URL or the key is invalid.
@@ -96,7 +97,7 @@ class Service:
         if self.is_here:
             return LocalModels(self.models_dir)
         assert self.url is not None, "without one the models are opened here"
-        return AsyncClient(self.url, api_key=self.api_key, timeout=self.timeout, retries=Retries(statuses=frozenset()))
+        return AsyncClient(self.url, api_key=self.api_key, timeout=self.timeout, retries=Retries.of_batch(patience))
 
 
 def asks(command: Callable[..., None]) -> Callable[..., None]:

@@ -5,24 +5,24 @@ added, so that clients that were refused together do not retry together.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TypedDict
+from typing import Self, TypedDict
 
-from tenacity import RetryCallState, retry_base, retry_if_exception, stop_after_attempt, wait_random
-from tenacity.stop import stop_base
+from tenacity import RetryCallState, retry_base, retry_if_exception, stop_before_delay, wait_random
 from tenacity.wait import wait_base, wait_combine, wait_exponential
 
 from semblance.errors import NoAnswer, RequestFailed
 
 AGAIN = frozenset({408, 429, 502, 503, 504})
+TIMEOUT = "timeout"  # the code of a request that exceeds the service's time limit
 
 
 class Plan(TypedDict):
     """Arguments of `tenacity.Retrying` and `tenacity.AsyncRetrying`."""
 
-    stop: stop_base
+    stop: Callable[[RetryCallState], bool]
     wait: wait_base
     retry: retry_base
     reraise: bool
@@ -38,12 +38,19 @@ class Retries:
     patience: float = 60.0  # no retry where the service asks for a longer wait
     jitter: float = 0.25
     statuses: frozenset[int] = AGAIN  # statuses to retry; a request without an answer is always retried
+    within: float | None = None  # for how long refusals are retried; None: `retries` times
+    final: frozenset[str] = frozenset()  # codes of refusals that are not retried
+
+    @classmethod
+    def of_batch(cls, patience: float) -> Self:
+        """Those of a batch, which goes on asking a busy service, and divides what takes too long."""
+        return cls(patience=patience, within=patience, final=frozenset({TIMEOUT}))
 
     def plan(self) -> Plan:
         """The arguments for tenacity."""
         growing = wait_exponential(multiplier=self.first_wait, max=self.longest_wait)
         return {
-            "stop": stop_after_attempt(self.retries + 1),
+            "stop": self.enough,
             "wait": wait_combine(AskedOr(growing), wait_random(0, self.jitter)),
             "retry": retry_if_exception(self.worth_it),
             "reraise": True,
@@ -52,8 +59,16 @@ class Retries:
     def worth_it(self, error: BaseException) -> bool:
         """Whether to retry after this error."""
         if isinstance(error, RequestFailed):
-            return error.status in self.statuses and (error.retry_after or 0) <= self.patience
+            asked = error.status in self.statuses and error.code not in self.final
+            return asked and (error.retry_after or 0) <= self.patience
         return isinstance(error, NoAnswer)
+
+    def enough(self, state: RetryCallState) -> bool:
+        """Whether to give up after this try."""
+        error = state.outcome.exception() if state.outcome else None
+        if self.within is not None and isinstance(error, RequestFailed):
+            return bool(stop_before_delay(self.within)(state))
+        return state.attempt_number > self.retries
 
 
 class AskedOr(wait_base):

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from semblance.batch.job import PATIENCE, Progress, run_batch
+from semblance.batch.job import Progress, run_batch
 from semblance.batch.rows import Say, Step
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.exits import SKIPPED
 from semblance.options import (
+    PATIENCE,
     Concurrency,
     Json,
     ModelName,
@@ -79,7 +80,7 @@ def batch(
         def watch(done: Progress) -> None:
             step(f"{done.rows:,} rows", done.position / max(1, done.total))
 
-        async with service.of_batch() as client:
+        async with service.of_batch(patience) as client:
             return await run_batch(
                 client,
                 source,
@@ -87,7 +88,6 @@ def batch(
                 options,
                 overwrite=overwrite,
                 concurrency=concurrency,
-                patience=patience,
                 watch=watch,
                 say=say,
             )

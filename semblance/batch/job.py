@@ -1,23 +1,19 @@
 """Runs a batch: reads chunks, requests answers a few chunks ahead, writes them in order, resumes at the checkpoint.
 
-A fixed number of chunks is under way. A chunk begins with few rows and grows while answers are quick, so that with a
-slow model too some rows are answered, and kept, every few seconds.
+A fixed number of chunks is under way. Chunks are small, so that with a slow model too some rows are answered, and kept,
+every few seconds.
 """
 
 import asyncio
 import hashlib
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
-from time import monotonic
-from typing import Any, TypeVar
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_before_delay, wait_exponential, wait_random
-from tenacity.wait import wait_combine
+from typing import Any
 
 from semblance.batch.checkpoint import Checkpoint, Files, load
 from semblance.batch.formats import PARQUET, open_source, open_store
@@ -26,17 +22,11 @@ from semblance.batch.rows import Chunk, Row, Say, Source, Unreadable
 from semblance.batch.tasks import BadRow, Options, Task, make_task
 from semblance.batch.writer import Answered, Writer
 from semblance.client import AsyncClient
-from semblance.errors import BatchError, RequestFailed, StillBusy
-from semblance.retries import AGAIN, AskedOr
+from semblance.errors import BatchError, RequestFailed
+from semblance.retries import TIMEOUT
 
-T = TypeVar("T")
-ROWS_AT_ONCE = 256  # of a chunk, at most
-FIRST_ROWS = 16  # of a chunk; also the most where each row is a request
-GROW_BELOW, SHRINK_ABOVE = 1.0, 3.0  # seconds in which a chunk was answered
-PATIENCE = 600.0  # seconds
-FIRST_WAIT, LONGEST_WAIT = 0.25, 8.0  # seconds, where a busy service names no time; doubled with each refusal
-JITTER = 0.25  # seconds at most, so that requests refused together do not come back together
-TIMEOUT = "timeout"  # the code of a request that exceeds the service's time limit
+ROWS_AT_ONCE = 64  # of a chunk, at most
+ROWS_OF_REQUESTS = 16  # of a chunk in which each row is a request
 TRIES = 3  # of a single row that exceeds the service's time limit
 OWN_PREFIX = "semblance"  # of new columns, if the input has a column with one of their names
 
@@ -63,40 +53,33 @@ async def run_batch(
     *,
     overwrite: bool = False,
     concurrency: int = 4,
-    patience: float = PATIENCE,
     every: float = 1.0,
     watch: Watch = lambda _: None,
     say: Say = lambda _: None,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Progress:
     """Request an answer for every row of a file and write the output; resumes after an interruption.
 
     Args:
-        client: sends the requests, or opens the models here. The batch retries what a busy service refuses, so the
-            client's `Retries` need no `statuses`.
+        client: sends the requests, or opens the models here; `Retries` of a batch say how long a busy service is asked.
         source_path: .jsonl, .ndjson, .csv, .tsv or .parquet.
         output: the same suffixes; may differ from the input's.
         options: task, columns, model.
         overwrite: start again, and replace an existing output.
         concurrency: chunks in flight at once.
-        patience: seconds after which to give up on a service that goes on refusing a request.
         every: seconds between checkpoints; the most work that a killed batch repeats.
         watch: called after every chunk.
         say: called with messages for the user, one line each.
-        sleep: waits for a busy service; takes seconds.
 
     Returns:
         The final progress.
 
     Raises:
         BatchError: files, columns, model or checkpoint do not fit.
-        StillBusy: the service refused a request for longer than `patience`.
-        SemblanceError: the service does not answer; progress is kept.
+        SemblanceError: the service does not answer, or is too busy; progress is kept.
     """
     files = Files(output)
     source = open_source(source_path, list(options.columns) if output.suffix.lower() in PARQUET else None)
-    patient = Patient(patience, say, sleep)
-    task = make_task(options, await patient(client.models))
+    task = make_task(options, await client.models())
     options = task.options = replace(options, prefix=_prefix(source, task, say))
     adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
     store = open_store(output, source.columns, getattr(source, "schema", None), adds)
@@ -104,7 +87,7 @@ async def run_batch(
     if not checkpoint.complete:
         with closing(Writer(files, checkpoint, store, options.prefix or "", every)) as writer:
             try:
-                await _ask_all(client, source, task, writer, concurrency, patient, watch)
+                await _ask_all(client, source, task, writer, concurrency, watch)
             except BaseException:
                 writer.save()
                 raise
@@ -129,76 +112,20 @@ def _begin(files: Files, identity: dict[str, Any], overwrite: bool) -> Checkpoin
     return found or Checkpoint(identity)
 
 
-class Patient:
-    """Asks again what a busy service refused, after the time that it asks for."""
-
-    def __init__(self, patience: float, say: Say, sleep: Callable[[float], Awaitable[None]]) -> None:
-        """Take the most seconds of one request, and who is told, once, that the service is busy."""
-        self._patience, self._say, self.sleep = patience, say, sleep
-        self._said = False
-
-    async def __call__(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """The answer of `ask`.
-
-        Raises:
-            StillBusy: it was refused for longer than `patience`, or would be.
-            RequestFailed: refused for another reason.
-        """
-        return await AsyncRetrying(
-            sleep=self.sleep,
-            wait=wait_combine(
-                AskedOr(wait_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT)), wait_random(0, JITTER)
-            ),
-            retry=retry_if_exception(_is_busy),
-            stop=stop_before_delay(self._patience),
-            before_sleep=self._tell,
-            retry_error_callback=self._give_up,
-        )(ask)
-
-    def _tell(self, _: RetryCallState) -> None:
-        if not self._said:
-            self._said = True
-            self._say("the service is busy: waiting as it asks")
-
-    def _give_up(self, state: RetryCallState) -> Any:
-        last = state.outcome.exception() if state.outcome else None
-        assert isinstance(last, RequestFailed), "nothing else is asked again"
-        raise StillBusy(last, self._patience) from last
-
-
-def _is_busy(error: BaseException) -> bool:
-    return isinstance(error, RequestFailed) and error.status in AGAIN and error.code != TIMEOUT
-
-
-async def _ask_all(
-    client: Asked, source: Source, task: Task, writer: Writer, concurrency: int, patient: Patient, watch: Watch
-) -> None:
-    most = min(ROWS_AT_ONCE, task.rows_at_once) if task.rows_at_once > 1 else FIRST_ROWS
-    size = min(FIRST_ROWS, most)
+async def _ask_all(client: Asked, source: Source, task: Task, writer: Writer, concurrency: int, watch: Watch) -> None:
+    size = min(ROWS_AT_ONCE, task.rows_at_once) if task.rows_at_once > 1 else ROWS_OF_REQUESTS
     asking: deque[asyncio.Task[Answered]] = deque()
 
     async def write_one() -> None:
-        nonlocal size
         answered = await asking.popleft()
         writer.write(answered)
         watch(Progress(answered.chunk.position, source.total, writer.done.rows, writer.done.skipped))
-        if len(answered.chunk.rows) == size:  # not one that was sent before the last change
-            if answered.seconds < GROW_BELOW:
-                size = min(2 * size, most)
-            elif answered.seconds > SHRINK_ABOVE:
-                size = max(size // 2, 1)
 
     try:
-        since = 0
-        for read in source.chunks(writer.done.rows, most):
-            start = 0
-            while start < len(read.rows):
-                chunk = read.part(start, size, since)
-                start += len(chunk.rows)
-                asking.append(asyncio.ensure_future(_answer(client, task, chunk, patient)))
-                if len(asking) >= concurrency:
-                    await write_one()
-            since = read.position
+        for chunk in source.chunks(writer.done.rows, size):
+            asking.append(asyncio.ensure_future(_answer(client, task, chunk)))
+            if len(asking) >= concurrency:
+                await write_one()
         while asking:
             await write_one()
     finally:
@@ -207,7 +134,7 @@ async def _ask_all(
         await asyncio.gather(*asking, return_exceptions=True)
 
 
-async def _answer(client: Asked, task: Task, chunk: Chunk, patient: Patient) -> Answered:
+async def _answer(client: Asked, task: Task, chunk: Chunk) -> Answered:
     """The answers to a chunk's rows, with a reason for each row without one."""
     answered = Answered(chunk, {}, {})
     items: list[tuple[int, Any]] = []
@@ -219,7 +146,7 @@ async def _answer(client: Asked, task: Task, chunk: Chunk, patient: Patient) -> 
                 items.append((place, task.item(_free(row, task))))
             except BadRow as bad:
                 answered.bad[place] = bad
-    await _ask(client, task, items, answered, patient)
+    await _ask(client, task, items, answered)
     return answered
 
 
@@ -231,29 +158,24 @@ def _free(row: Row, task: Task) -> Row:
     return row
 
 
-async def _ask(client: Asked, task: Task, items: list[tuple[int, Any]], answered: Answered, patient: Patient) -> None:
+async def _ask(client: Asked, task: Task, items: list[tuple[int, Any]], answered: Answered) -> None:
     """Send the rows, as many in a request as it may have; bisect a failed request to find the bad rows."""
     most = task.rows_at_once
     waiting = [items[start : start + most] for start in range(0, len(items), most)][::-1]
     slow = 0  # times that a row alone took longer than the service's time limit
 
-    async def ask() -> list[Row]:
-        rows, began = [item for _, item in part], monotonic()
-        cells = await (client.ask(task, rows) if isinstance(client, LocalModels) else task.ask(client, rows))
-        answered.seconds += monotonic() - began  # without the waits for a busy service
-        return cells
-
     while waiting:
         part = waiting.pop()
         alone = len(part) == 1
         try:
-            cells = await patient(ask)
+            rows = [item for _, item in part]
+            cells = await (client.ask(task, rows) if isinstance(client, LocalModels) else task.ask(client, rows))
         except RequestFailed as error:
             if (bad := task.blamed(error)) is None:
                 raise
             if error.code == TIMEOUT and alone and (slow := slow + 1) < TRIES:
                 waiting.append(part)
-                await patient.sleep(error.retry_after or 0.0)
+                await asyncio.sleep(error.retry_after or 0.0)
                 continue
             guilty = 0 if alone else error.index
             if guilty is None:

@@ -35,13 +35,6 @@ class Chunk:
     table: Any = None
     lines: Sequence[int] = ()
 
-    def part(self, start: int, size: int, since: int) -> "Chunk":
-        """At most `size` of its rows, from `start` on; `since` is the position where the chunk begins."""
-        rows = self.rows[start : start + size]
-        position = since + (self.position - since) * (start + len(rows)) // len(self.rows)
-        table = None if self.table is None else self.table.slice(start, size)
-        return Chunk(self.before + start, rows, position, table, self.lines[start : start + size])
-
 
 class Source(Protocol):
     """An input file.

@@ -15,12 +15,11 @@ from semblance.batch.tasks import BadRow
 
 @dataclass(slots=True)
 class Answered:
-    """A chunk's answers by position, the reason for every row without one, and how long its requests took."""
+    """A chunk's answers by position, and the reason for every row without one."""
 
     chunk: Chunk
     cells: dict[int, Row]
     bad: dict[int, BadRow]
-    seconds: float = 0.0
 
 
 class Writer:

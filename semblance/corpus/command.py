@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from semblance.batch.job import PATIENCE
 from semblance.batch.rows import Say, Step
 from semblance.exits import SKIPPED
-from semblance.options import Concurrency, Json, ModelName, Overwrite, Patience, Service, asks
+from semblance.options import PATIENCE, Concurrency, Json, ModelName, Overwrite, Patience, Service, asks
 from semblance.progress import run_shown
 
 
@@ -74,10 +73,10 @@ def dedupe(
     from semblance.corpus.second import Second
     from semblance.corpus.work import Asking
 
-    asking = Asking(model, concurrency, patience, overwrite, keep)
+    asking = Asking(model, concurrency, overwrite, keep)
 
     async def ask(step: Step, say: Say) -> Any:
-        async with service.of_batch() as client:
+        async with service.of_batch(patience) as client:
             return await run(
                 client,
                 source,
@@ -136,10 +135,10 @@ def search(
     from semblance.corpus.second import Second
     from semblance.corpus.work import Asking
 
-    asking = Asking(model, concurrency, patience, overwrite, keep)
+    asking = Asking(model, concurrency, overwrite, keep)
 
     async def ask(step: Step, say: Say) -> Any:
-        async with service.of_batch() as client:
+        async with service.of_batch(patience) as client:
             return await run(
                 client,
                 corpus,

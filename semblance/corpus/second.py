@@ -73,7 +73,6 @@ async def scores(
         second.options(),
         overwrite=asking.overwrite or scored.exists(),
         concurrency=asking.concurrency,
-        patience=asking.patience,
         watch=watch,
         say=say,
     )

@@ -49,7 +49,6 @@ async def embed(
     model: str | None,
     overwrite: bool,
     concurrency: int,
-    patience: float,
     watch: Callable[[Progress], None],
     say: Callable[[str], None],
 ) -> Vectors:
@@ -82,7 +81,6 @@ async def embed(
             Options("embed", (TEXT,), model=found.name, prefix=""),
             overwrite=overwrite,
             concurrency=concurrency,
-            patience=patience,
             watch=watch,
             say=say,
         )

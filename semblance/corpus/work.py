@@ -7,7 +7,7 @@ from pathlib import Path
 
 from semblance.batch.checkpoint import Checkpoint, Files
 from semblance.batch.formats import JSON_LINES, KNOWN, PARQUET, SEPARATORS, open_store
-from semblance.batch.job import PATIENCE, Asked, Progress
+from semblance.batch.job import Asked, Progress
 from semblance.batch.rows import Chunk, Kind, Say, Source, Step
 from semblance.batch.tasks import BadRow
 from semblance.batch.writer import Answered, Writer
@@ -24,14 +24,12 @@ class Asking:
     Attributes:
         model: None: the default of `/embed`.
         concurrency: requests in flight.
-        patience: seconds after which to give up on a busy service.
         overwrite: begin again, and replace the output.
         keep: folder in which vectors stay for the next time; None: they are removed at the end.
     """
 
     model: str | None = None
     concurrency: int = 4
-    patience: float = PATIENCE
     overwrite: bool = False
     keep: Path | None = None
 
@@ -82,7 +80,6 @@ async def read(client: Asked, of: Input, beside: Path, asking: Asking, step: Ste
         model=asking.model,
         overwrite=asking.overwrite,
         concurrency=asking.concurrency,
-        patience=asking.patience,
         watch=watch,
         say=say,
     )

@@ -76,7 +76,6 @@ def test_an_error_is_one_line() -> None:
         (errors.UnexpectedAnswer("x"), 1),
         (errors.BatchError("x"), 2),
         (errors.MissingExtra("x", "y", "z", "pip install z"), 2),
-        (errors.StillBusy(request_failed(429, body(), None, None), 600), 1),
         (errors.TimedOut("x"), 3),
         (errors.CannotStart("x"), 3),
     ],
