@@ -6,26 +6,27 @@ and explanations count the words of a text only. A text that spells a special to
 The library is no part of the base install; the extras `service` and `training` bring it.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from contract.errors import TokenizerError
-from contract.tokenizer import Encoded, Tokenizer, read_json
+from contract.tokenizer import Encoded, Tokenizer, parsed, read_bounded
 
 # A long text is read in beginnings, each twice as long as the last, until they have more tokens than the limit.
 _FEWEST_CHARS, _CHARS_OF_A_TOKEN = 1000, 8
 _UNSURE = 128  # last tokens of a beginning that does not end at white space: the word it cuts may be read otherwise
 _INVISIBLE = re.compile("[\\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Keys of the file: in a string their quotes would be escaped. No second parsing, in which no other thread runs.
+_MODEL, _UNKNOWN_ID = re.compile(rb'(?<!\\)"model"\s*:'), re.compile(rb'(?<!\\)"unk_id"\s*:\s*(\d{1,9})')
 
 
 class Subwords:
     """The interface of `Tokenizer`; words are what the tokenizer's own rules separate."""
 
-    def __init__(self, content: str) -> None:
+    def __init__(self, content: str | bytes) -> None:
         """Read the content of a `tokenizer.json`; its truncation, padding and special tokens are dropped.
 
         Raises:
@@ -35,25 +36,26 @@ class Subwords:
             import tokenizers
         except ModuleNotFoundError as error:
             raise TokenizerError("a transformer's tokenizer needs the extra: pip install -e '.[service]'") from error
+        raw = content.encode() if isinstance(content, str) else content
         try:
-            fields = json.loads(content)
-            unknown = _unknown(fields["model"])
-            fields |= {"truncation": None, "padding": None, "post_processor": None}
-            self._tokenizer = tokenizers.Tokenizer.from_str(json.dumps(fields))
-        except Exception as error:  # the library raises plain ones; a field that is missing or mistyped comes here too
+            tokenizer = tokenizers.Tokenizer.from_buffer(raw)
+        except Exception as error:  # the library raises plain ones
             raise TokenizerError(f"cannot be read as a tokenizer.json: {error!r}") from error
-        self._tokenizer.encode_special_tokens = True  # "[SEP]" in a text is no separator
-        vocabulary = self._tokenizer.get_vocab(with_added_tokens=True).values()
-        if not vocabulary:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        tokenizer.post_processor = None
+        tokenizer.encode_special_tokens = True  # "[SEP]" in a text is no separator
+        if not tokenizer.get_vocab_size(with_added_tokens=True):
             raise TokenizerError("there is no entry in its vocabulary")
-        self.unknown: int | None = self._tokenizer.token_to_id(unknown) if isinstance(unknown, str) else unknown
+        self._tokenizer = tokenizer
+        self.unknown = _unknown(tokenizer, raw)
         # One object for each id: a cache of many texts then holds references only.
-        self._ids = tuple(range(max(vocabulary) + 1))
-        self._readable = self._tokenizer.decoder is not None and "ByteLevel" in str(fields.get("decoder"))
+        self._ids: dict[int, int] = {}
+        self._readable = "ByteLevel" in str(tokenizer.decoder)
 
     def __len__(self) -> int:
         """Number of ids, special tokens included: the least number of rows of the embedding table."""
-        return len(self._ids)
+        return int(max(self._tokenizer.get_vocab(with_added_tokens=True).values())) + 1
 
     def encode(self, text: str, max_tokens: int) -> Encoded:
         """Token ids of a text, cut at `max_tokens`; no ids at all when it has no visible character.
@@ -71,7 +73,7 @@ class Subwords:
             if len(part) == len(text) or len(found) > max_tokens + unsure:
                 break
             chars *= 2
-        read = tuple(map(self._ids.__getitem__, found))
+        read = tuple(map(self._ids.setdefault, found, found))
         unknown = 0 if self.unknown is None else found.count(self.unknown)
         words = max((i for i in encoding.word_ids if i is not None), default=-1) + 1
         return Encoded(read[:max_tokens], max(words, unknown), unknown, len(read) > max_tokens)
@@ -97,12 +99,12 @@ class Subwords:
         Raises:
             TokenizerError: unreadable, or not a file of that library, or the library is not installed.
         """
-        return cls._of(path, read_json(path))
+        return cls._of(path, read_bounded(path))
 
     @classmethod
-    def _of(cls, path: Path, content: object) -> "Subwords":
+    def _of(cls, path: Path, content: bytes) -> "Subwords":
         try:
-            return cls(json.dumps(content))
+            return cls(content)
         except TokenizerError as error:
             raise TokenizerError(f"{path}: {error}") from error
 
@@ -116,10 +118,8 @@ def load_tokenizer(path: Path) -> AnyTokenizer:
     Raises:
         TokenizerError: of neither kind, or malformed.
     """
-    content = read_json(path)
-    if isinstance(content, dict) and "model" in content:
-        return Subwords._of(path, content)
-    return Tokenizer.of(content, path)
+    content = read_bounded(path)
+    return Subwords._of(path, content) if _MODEL.search(content) else Tokenizer.of(parsed(content, path), path)
 
 
 def has_text(text: str) -> bool:
@@ -140,10 +140,14 @@ def fit_together(a: int, b: int, most: int) -> tuple[int, int]:
     return (less, more) if a <= b else (more, less)
 
 
-def _unknown(model: dict[str, Any]) -> str | int | None:
-    """The token, or the id, that stands for what has none."""
-    found = model.get("unk_token", model.get("unk_id"))
-    return found if isinstance(found, str | int) else None
+def _unknown(tokenizer: Any, content: bytes) -> int | None:
+    """The id that stands for what has none."""
+    name = getattr(tokenizer.model, "unk_token", None)
+    if name is not None:
+        found: int | None = tokenizer.token_to_id(name)
+        return found
+    of_unigram = _UNKNOWN_ID.search(content)  # the library does not tell
+    return int(of_unigram[1]) if of_unigram else None
 
 
 def _beginning(text: str, chars: int) -> tuple[str, int]:

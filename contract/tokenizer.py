@@ -20,8 +20,10 @@ from contract.padding import PADDING_ID
 from contract.text import END, chunks_and_ends, words_in_parts, words_of_chunk
 
 FORMAT = 1
-MOST_BYTES = 64 << 20  # of the file; published ones have 0.6 MB
-MOST_BUCKETS = 1_000_000  # of a file; each takes memory and time when it is opened
+# Of a file: each takes memory, and time in which no other thread runs.
+MOST_BYTES = 24 << 20  # published ones have 0.6 MB, multilingual ones 17
+MOST_COMMAS = 1_500_000  # an entry has one to three
+MOST_BUCKETS = 200_000
 CONTINUATION = "##"
 _UNKNOWN = PADDING_ID  # not the id of a word
 _END = -1  # stands for the end of a text where several are read in one go
@@ -216,7 +218,7 @@ class Tokenizer:
         Raises:
             TokenizerError: not JSON, another format, a missing, unknown or mistyped field, an empty or repeated entry.
         """
-        return cls.of(read_json(path), path)
+        return cls.of(parsed(read_bounded(path), path), path)
 
     @classmethod
     def of(cls, content: object, path: Path) -> "Tokenizer":
@@ -240,15 +242,30 @@ class Tokenizer:
             raise TokenizerError(f"{path}: {error}") from error
 
 
-def read_json(path: Path) -> object:
-    """What a tokenizer file holds.
+def read_bounded(path: Path) -> bytes:
+    """The content of a tokenizer file.
 
     Raises:
-        TokenizerError: unreadable, too large, or not JSON.
+        TokenizerError: unreadable, too large, or with more entries than are parsed in reasonable time.
     """
     try:
-        return json.loads(read_regular(path, MOST_BYTES).decode())
-    except (OSError, ValueError, RecursionError) as error:
+        content = read_regular(path, MOST_BYTES)
+    except OSError as error:
+        raise TokenizerError(f"{path}: cannot be read as a tokenizer file: {error}") from error
+    if (commas := content.count(b",")) > MOST_COMMAS:
+        raise TokenizerError(f"{path}: {commas:,} commas, expected {MOST_COMMAS:,} at most")
+    return content
+
+
+def parsed(content: bytes, path: Path) -> object:
+    """The JSON of a tokenizer file.
+
+    Raises:
+        TokenizerError: it is none.
+    """
+    try:
+        return json.loads(content.decode())
+    except (ValueError, RecursionError) as error:
         raise TokenizerError(f"{path}: cannot be read as a tokenizer file: {error}") from error
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from service.errors import RequestError, TooLarge
+from service.errors import RequestError, TooLarge, TooSlow
 
 Responses = Mapping[int | str, dict[str, Any]]  # as FastAPI documents them
 
@@ -45,7 +45,7 @@ class Family:
 
     def status(self, error: RequestError) -> int:
         """The family's status for an error."""
-        if isinstance(error, TooLarge) and error.field is None:  # the whole body: always 413
+        if isinstance(error, TooSlow) or (isinstance(error, TooLarge) and error.field is None):  # the whole: always 413
             return error.status
         return next((self.statuses[kind] for kind in type(error).__mro__ if kind in self.statuses), error.status)
 

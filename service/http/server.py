@@ -15,6 +15,7 @@ import asyncio
 import logging
 import signal
 import socket
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -26,7 +27,7 @@ import uvicorn
 
 from service.http.address import address_of
 from service.http.connection import CLOSE, Connection
-from service.http.crowd import Crowd, most_connections
+from service.http.crowd import Crowd, client_of, most_connections
 from service.observe.logs import fields
 from service.observe.loop_lag import LoopLag
 from service.settings import Settings
@@ -39,7 +40,8 @@ log = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.05
 # Connections accepted in one iteration of the event loop, beside uvloop's own. Fewer if other workers accept too, so
 # that the first worker to wake does not take all of them.
-_MOST_AT_ONCE, _MOST_OF_SHARED = 64, 4
+_MOST_AT_ONCE, _MOST_OF_SHARED = 256, 4
+_MOST_OF_ADDRESS = 3  # that begin in one iteration: a newcomer does not wait until all heads of one address are read
 _BACKLOG = 65_536  # more than the backlog of a listening socket
 _PATIENCE_SECONDS = 5.0  # for idle connections, in step 2
 
@@ -82,7 +84,8 @@ class Server(uvicorn.Server):
         self._listening: list[socket.socket] = []
         self._most_at_once = _MOST_AT_ONCE
         self._accepting = False  # in this turn of the event loop
-        self._accepted: set[asyncio.Task[object]] = set()
+        self._accepted: dict[str, deque[socket.socket]] = {}  # by address: those that have not begun
+        self._beginning: set[asyncio.Task[object]] = set()
         self._signals: list[int] = []
         self._lag = LoopLag(app.service.telemetry.loop_lag)
 
@@ -103,8 +106,11 @@ class Server(uvicorn.Server):
         uvloop accepts one in each iteration, so with long iterations many clients would wait long.
         """
         if not self._accepting and self._listening:
-            self._accepting = True
-            asyncio.get_running_loop().call_soon(self._accept_more)
+            self._accept_soon()
+
+    def _accept_soon(self) -> None:
+        self._accepting = True
+        asyncio.get_running_loop().call_soon(self._accept_more)
 
     def _log_started_message(self, listeners: Sequence[socket.SocketType]) -> None:
         address = address_of(self.config.host, listeners[0].getsockname()[1])
@@ -113,17 +119,29 @@ class Server(uvicorn.Server):
     def _accept_more(self) -> None:
         self._accepting = False
         self._accept(self._most_at_once)
+        self._begin(_MOST_OF_ADDRESS)
+        if self._accepted:
+            self._accept_soon()
 
     def _accept(self, most: int) -> None:
-        loop = asyncio.get_running_loop()
-        most = min(most, self._crowd.most - len(self._crowd) - len(self._accepted))  # beyond that, uvloop one by one
+        taken = len(self._crowd) + len(self._beginning) + sum(map(len, self._accepted.values()))
+        most = min(most, self._crowd.most - taken)  # beyond that, uvloop one by one
         for listening in self._listening:
             with suppress(OSError):  # there is none, it is closed, or there are too many: left to uvloop
                 for _ in range(most):
-                    connected, _ = listening.accept()
-                    task = loop.create_task(loop.connect_accepted_socket(self._new_connection, connected))
-                    self._accepted.add(task)
-                    task.add_done_callback(self._accepted.discard)
+                    connected, address = listening.accept()
+                    self._accepted.setdefault(client_of(address[0]), deque()).append(connected)
+
+    def _begin(self, most: int) -> None:
+        """Begin `most` accepted connections of each address."""
+        loop = asyncio.get_running_loop()
+        for address, waiting in list(self._accepted.items()):
+            for _ in range(min(most, len(waiting))):
+                task = loop.create_task(loop.connect_accepted_socket(self._new_connection, waiting.popleft()))
+                self._beginning.add(task)
+                task.add_done_callback(self._beginning.discard)
+            if not waiting:
+                del self._accepted[address]
 
     def _new_connection(self) -> Connection:
         make = cast(Callable[..., Connection], self.config.http_protocol_class)
@@ -177,11 +195,12 @@ class Server(uvicorn.Server):
             listening.close()
         await asyncio.sleep(0)  # uvloop closes its sockets in the next iteration
         self._accept(_BACKLOG)
+        self._begin(_BACKLOG)
         for listening in self._listening:
             listening.close()
         self._listening.clear()
-        if self._accepted:
-            await asyncio.wait(self._accepted)
+        if self._beginning:
+            await asyncio.wait(self._beginning)
         patience = min(self._grace_seconds, _PATIENCE_SECONDS, self.config.timeout_keep_alive)
         while self.server_state.connections and not self._hurried and monotonic() - began < patience:
             await asyncio.sleep(_LOOK_SECONDS)

@@ -1,6 +1,7 @@
 """Subwords: equal to the library's own answers, without special tokens; bounded; bad files refused."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,20 @@ def test_two_texts_are_cut_as_the_library_cuts_them(a: int, b: int, most: int) -
     library.enable_truncation(most, strategy="longest_first")
     places = library.encode("the " * a, "cat " * b, add_special_tokens=False).sequence_ids
     assert fit_together(a, b, most) == (places.count(0), places.count(1))
+
+
+def test_a_large_id_takes_no_room(tmp_path: Path) -> None:
+    """A file of some bytes may name any."""
+    model = {"type": "WordPiece", "unk_token": "a", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(changed(model=model | {"vocab": {"a": 0, "the": 400_000_000}}, added_tokens=[]))
+    tracemalloc.start()
+    found = load_tokenizer(path)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.encode("the", 9).ids == (400_000_000,)
+    assert len(found) == 400_000_001
+    assert taken < 64 << 20
 
 
 def theirs() -> "tokenizers.Tokenizer":

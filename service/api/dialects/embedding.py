@@ -155,7 +155,7 @@ async def embed_v2(scoring: Scoring, request: CohereEmbedV2Request) -> tuple[str
 
 
 async def _embed(scoring: Scoring, request: CohereEmbedV1Request, texts: Texts) -> Embedded:
-    scoring.limits.check_count(texts.where(0).partition(".")[0], len(texts.texts), "max_sentences")
+    scoring.limits.check_count(texts.field, len(texts.texts), "max_sentences")
     role = _ROLES.get(request.input_type or "", "text")
     return await scoring.embed(request.model, texts, unit=True, dimensions=request.output_dimension, role=role)
 

@@ -15,7 +15,7 @@ from contract.manifest import Manifest, Role
 from contract.scoring import Embeddings, best_first
 from contract.tokenizer import Encoded
 from service.api.labelling import Fields, own_labels, with_labels
-from service.api.limits import Limits
+from service.api.limits import Limits, counted
 from service.errors import InvalidRequest, ModelError, TooLarge
 from service.models.model import Model
 from service.names import COMMON_NAMES
@@ -63,6 +63,11 @@ class Texts:
         if isinstance(value, str):
             return cls([value], lambda _: field, cutting)
         return cls(value, lambda i: f"{field}.{i}", cutting)
+
+    @property
+    def field(self) -> str:
+        """The field that has them."""
+        return self.where(0).partition(".0")[0]
 
     def cut(self, sentence: Encoded, i: int) -> Encoded:
         """The i-th text, cut as the client wants.
@@ -193,7 +198,8 @@ class Scoring:
         if len(left) == 1:
             left = left * len(right)
         task = scorer.manifest.ranking_task if ranks else "similarity"
-        answer = await scorer.similarity(left, right, task)
+        with counted((b if len(b.texts) > 1 else a).field, len(left)):
+            answer = await scorer.similarity(left, right, task)
         scores = answer.raw if raw else answer.score
         return Comparison(
             scorer.id,
@@ -216,7 +222,8 @@ class Scoring:
         """
         scorer = await self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
         reading = await self._read(scorer, premises, hypotheses)
-        answers = await scorer.entailment(*reading.groups)
+        with counted(premises.field, len(premises.texts)):
+            answers = await scorer.entailment(*reading.groups)
         return scorer.name, answers, reading.warnings
 
     async def label(self, model: str | None, field: str, text: str | Sequence[str]) -> Labelled:
@@ -270,7 +277,8 @@ class Scoring:
         if dimensions is not None:
             _check_dimensions(scorer.manifest, dimensions)
         reading = await self._read(scorer, texts, roles=(role,))
-        embeddings = await scorer.embed(reading.groups[0])
+        with counted(texts.field, len(texts.texts)):
+            embeddings = await scorer.embed(reading.groups[0])
         embeddings = embeddings[:, :dimensions]
         if unit:
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
@@ -283,7 +291,7 @@ class Scoring:
         registry = self.service.registry
         found = registry.find(self.resolve(model, "/similarity"), "similarity")
         scorer = (found.opened or await registry.open(found)).scorer
-        self.limits.check_count(texts.where(0).partition(".")[0], len(texts.texts), "max_sentences")
+        self.limits.check_count(texts.field, len(texts.texts), "max_sentences")
         reading = await self._read(scorer, texts)
         return scorer, reading.groups[0]
 

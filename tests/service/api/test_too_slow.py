@@ -1,7 +1,7 @@
 """Requests that cannot end within the time limit are refused at once, with the number of items that can."""
 
+import re
 from itertools import islice, product
-from pathlib import Path
 
 import pytest
 
@@ -82,9 +82,27 @@ async def test_an_explanation_is_refused_too(serve: Serve) -> None:
         assert ran == []
 
 
-async def test_other_families_say_so_too(serve: Serve, models: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/v1/embeddings", {"input": WORDS[:100]}, "input"),
+        ("/embed", {"inputs": WORDS[:100]}, "inputs"),
+        ("/predict", {"inputs": [["a man", text] for text in WORDS[:100]]}, "inputs"),
+        ("/rerank", {"query": "a man", "texts": WORDS[:100]}, "texts"),
+        ("/similarity", {"inputs": {"source_sentence": "a man", "sentences": WORDS[:100]}}, "inputs.sentences"),
+        ("/v2/rerank", {"query": "a man", "documents": WORDS[:100]}, "documents"),
+        ("/v2/embed", {"texts": WORDS[:100], "input_type": "classification"}, "texts"),
+        ("/score", {"text_1": "a man", "text_2": WORDS[:100]}, "text_2"),
+        ("/score", {"text_1": WORDS[:100], "text_2": WORDS[100:200]}, "text_2"),
+    ],
+)
+async def test_other_families_say_which_field_and_how_many_fit(serve: Serve, path, body, field) -> None:
     async with serve(request_timeout=2, worker_threads=1) as client:
-        costs(client, "avg-sick", 0.05)
-        answer = await client.post("/v1/embeddings", json={"model": "avg-sick", "input": WORDS[:100]})
+        ran = costs(client, "avg-sick", 0.05)
+        answer = await client.post(path, json={"model": "avg-sick", **body})
         assert answer.status_code == 413
-        assert "seconds of work" in answer.text
+        found = re.search(r"seconds of work, .*, for (\d+) ([\w.]+); (\d+) at most", answer.text)
+        assert found is not None, answer.text
+        assert found[2] == field
+        assert int(found[3]) < 100 <= int(found[1])
+        assert ran == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+import select
 import socket
 from contextlib import ExitStack
 from pathlib import Path
@@ -92,6 +93,28 @@ def test_one_address_with_idle_connections_leaves_room_for_others(
     uvloop.run(trial())
     warned = [record.fields for record in caplog.records if record.name == crowd.__name__]  # type: ignore[attr-defined]
     assert warned[0]["address"] == "127.0.0.2"
+
+
+def test_a_newcomer_does_not_wait_for_the_heads_of_all_who_came_from_another_address(models: Path) -> None:
+    """Reading and refusing a head costs time: of each address, a few begin in a turn of the event loop."""
+    theirs, bad = 60, b"GET / HTTP/1.1\r\n\r\n"
+
+    async def answered_before() -> int:
+        async with serving(models) as (_, address):
+            with ExitStack() as stack:
+                crowd = []
+                for _ in range(theirs):
+                    crowd.append(socket.create_connection(address, source_address=("127.0.0.2", 0)))
+                    stack.enter_context(crowd[-1]).sendall(bad)
+                mine = stack.enter_context(socket.create_connection(address, source_address=("127.0.0.3", 0)))
+                mine.sendall(bad)
+                mine.setblocking(False)
+                while not select.select([mine], [], [], 0)[0]:
+                    await asyncio.sleep(0)
+                assert mine.recv(12) == b"HTTP/1.1 400"
+                return len(select.select(crowd, [], [], 0)[0])
+
+    assert uvloop.run(answered_before()) < theirs / 2
 
 
 def test_three_hundred_idle_connections_and_few_files(models: Path) -> None:

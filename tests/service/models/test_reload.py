@@ -169,6 +169,17 @@ def break_tokenizer(folder: Path) -> str:
     return "does not answer as published"
 
 
+def break_buckets(folder: Path) -> str:
+    """Some bytes, which would take seconds in which nobody is answered."""
+    manifest = Manifest.load(folder)
+    content = {"format": 1, "words": ["a"], "pieces": [], "buckets": 400_000_000}
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    files = manifest.files | {"tokenizer.json": fakes.describe_file(folder / "tokenizer.json")}
+    new = manifest.model_copy(update={"files": files})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    return "400,000,000 buckets"
+
+
 def break_fingerprint(folder: Path) -> str:
     path = folder / MANIFEST_NAME
     content = json.loads(path.read_text())
@@ -198,6 +209,7 @@ BREAKS = [
     break_golden,
     break_missing,
     break_tokenizer,
+    break_buckets,
     break_fingerprint,
     break_id,
     break_task,
