@@ -118,17 +118,6 @@ def test_both_packages_hold_the_code_and_the_usual_models_alone(packages: tuple[
     assert max(path.stat().st_size for path in packages) < MOST_BYTES
 
 
-def test_what_pip_reads_offers_the_service(packages: tuple[Path, Path]) -> None:
-    with zipfile.ZipFile(packages[1]) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
-        metadata = archive.read(name).decode()
-        (scripts,) = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
-        assert "semblance = semblance.__main__:main" in archive.read(scripts).decode()
-    assert f"Name: {DISTRIBUTION}\n" in metadata
-    of_service = re.findall(r"^Requires-Dist: (\S+?); extra == .service.$", metadata, flags=re.MULTILINE)
-    assert of_service == [f"{DISTRIBUTION}[cli,server]"]
-
-
 def test_an_empty_environment_answers(url: str, installed: Installed) -> None:
     pairs = [{"a": "A man is playing a guitar.", "b": "Someone plays an instrument."}]
     found = httpx.post(f"{url}/similarity", json={"pairs": pairs}, timeout=WIDE).json()

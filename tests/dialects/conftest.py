@@ -22,7 +22,6 @@ from tests.service.conftest import (  # noqa: F401  # fixtures
     free_port,
     lasting,
     models,
-    models_and_labels,
     no_settings_from_outside,
     serve,
 )

@@ -6,21 +6,20 @@ import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.service.conftest import Client
 
 pytestmark = pytest.mark.anyio
 TEXTS = ["a man", "a dog sleeps"]
 
 
-async def test_the_embeddings_are_ours_divided_by_their_lengths(serve: Serve) -> None:
-    async with serve() as client:
-        rows = np.array((await client.post("/embed", json={"sentences": TEXTS})).json()["embeddings"])
-        expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        first = (await client.post("/v1/embed", json={"texts": TEXTS})).json()
-        typed = (await client.post("/v1/embed", json={"texts": TEXTS, "embedding_types": ["base64", "float"]})).json()
-        second = (await client.post("/v2/embed", json={"texts": TEXTS, "input_type": "search_query"})).json()
-        inputs = [{"content": [{"type": "text", "text": text}]} for text in TEXTS]
-        parts = (await client.post("/v2/embed", json={"inputs": inputs})).json()
+async def test_the_embeddings_are_ours_divided_by_their_lengths(lasting: Client) -> None:
+    rows = np.array((await lasting.post("/embed", json={"sentences": TEXTS})).json()["embeddings"])
+    expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    first = (await lasting.post("/v1/embed", json={"texts": TEXTS})).json()
+    typed = (await lasting.post("/v1/embed", json={"texts": TEXTS, "embedding_types": ["base64", "float"]})).json()
+    second = (await lasting.post("/v2/embed", json={"texts": TEXTS, "input_type": "search_query"})).json()
+    inputs = [{"content": [{"type": "text", "text": text}]} for text in TEXTS]
+    parts = (await lasting.post("/v2/embed", json={"inputs": inputs})).json()
     assert (first["response_type"], second["response_type"]) == ("embeddings_floats", "embeddings_by_type")
     decoded = [np.frombuffer(base64.b64decode(one), "<f4") for one in typed["embeddings"]["base64"]]
     for found in (first["embeddings"], typed["embeddings"]["float"], decoded, second["embeddings"]["float"]):
@@ -32,11 +31,10 @@ async def test_the_embeddings_are_ours_divided_by_their_lengths(serve: Serve) ->
     assert second["meta"]["billed_units"] == {"input_tokens": 5}
 
 
-async def test_int8_points_where_the_embedding_points_and_fewer_dimensions_are_the_first(serve: Serve) -> None:
-    async with serve() as client:
-        whole = (await client.post("/v2/embed", json={"texts": TEXTS})).json()["embeddings"]["float"]
-        asked = {"texts": TEXTS, "embedding_types": ["int8", "float"], "output_dimension": 3}
-        found = (await client.post("/v2/embed", json=asked)).json()["embeddings"]
+async def test_int8_points_where_the_embedding_points_and_fewer_dimensions_are_the_first(lasting: Client) -> None:
+    whole = (await lasting.post("/v2/embed", json={"texts": TEXTS})).json()["embeddings"]["float"]
+    asked = {"texts": TEXTS, "embedding_types": ["int8", "float"], "output_dimension": 3}
+    found = (await lasting.post("/v2/embed", json=asked)).json()["embeddings"]
     first = np.array(whole)[:, :3]
     expected = first / np.linalg.norm(first, axis=1, keepdims=True)
     np.testing.assert_allclose(found["float"], expected, atol=1e-6)
@@ -46,18 +44,16 @@ async def test_int8_points_where_the_embedding_points_and_fewer_dimensions_are_t
     np.testing.assert_allclose(small / np.linalg.norm(small, axis=1, keepdims=True), expected, atol=0.01)
 
 
-async def test_embeddings_that_are_not_compared_by_their_cosine_are_not_cut(serve: Serve) -> None:
-    async with serve() as client:
-        response = await client.post("/v2/embed", json={"texts": TEXTS, "output_dimension": 3, "model": "avg-sick"})
+async def test_embeddings_that_are_not_compared_by_their_cosine_are_not_cut(lasting: Client) -> None:
+    response = await lasting.post("/v2/embed", json={"texts": TEXTS, "output_dimension": 3, "model": "avg-sick"})
     assert response.status_code == 400
     assert "avg-sick are not" in response.json()["message"]
 
 
-async def test_tokens_are_those_that_the_model_reads(serve: Serve) -> None:
-    async with serve() as client:
-        found = (await client.post("/v1/tokenize", json={"text": "a dog sleeps", "model": "avg-sick"})).json()
-        (tei,) = (await client.post("/tokenize", json={"inputs": "a dog sleeps", "model": "avg-sick"})).json()
-        refused = await client.post("/v1/tokenize", json={"text": " "})
+async def test_tokens_are_those_that_the_model_reads(lasting: Client) -> None:
+    found = (await lasting.post("/v1/tokenize", json={"text": "a dog sleeps", "model": "avg-sick"})).json()
+    (tei,) = (await lasting.post("/tokenize", json={"inputs": "a dog sleeps", "model": "avg-sick"})).json()
+    refused = await lasting.post("/v1/tokenize", json={"text": " "})
     assert found["token_strings"] == ["a", "dog", "sleeps"]
     assert [(token["id"], token["text"]) for token in tei] == list(
         zip(found["tokens"], found["token_strings"], strict=True)
@@ -66,19 +62,17 @@ async def test_tokens_are_those_that_the_model_reads(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/classify", "/v1/detokenize"])
-async def test_what_is_not_offered_says_so(serve: Serve, path: str) -> None:
-    async with serve() as client:
-        response = await client.post(path, json={"inputs": ["x"]})
+async def test_what_is_not_offered_says_so(lasting: Client, path: str) -> None:
+    response = await lasting.post(path, json={"inputs": ["x"]})
     assert response.status_code == 501
     assert set(response.json()) == {"id", "message"}
 
 
-async def test_long_texts_are_cut_or_refused_as_truncate_says(serve: Serve) -> None:
+async def test_long_texts_are_cut_or_refused_as_truncate_says(lasting: Client) -> None:
     body = {"texts": ["a man", "dog " * (fakes.MAX_TOKENS + 1)]}
-    async with serve() as client:
-        cut = await client.post("/v2/embed", json=body | {"truncate": None})
-        few = await client.post("/v2/embed", json={"texts": ["a dog sleeps"], "max_tokens": 2})
-        refused = [await client.post("/v1/embed", json=body | {"truncate": how}) for how in ("NONE", "START")]
+    cut = await lasting.post("/v2/embed", json=body | {"truncate": None})
+    few = await lasting.post("/v2/embed", json={"texts": ["a dog sleeps"], "max_tokens": 2})
+    refused = [await lasting.post("/v1/embed", json=body | {"truncate": how}) for how in ("NONE", "START")]
     (warning,) = cut.json()["meta"]["warnings"]
     assert warning == f"texts.1: only its first {fakes.MAX_TOKENS} tokens were read"
     assert few.json()["meta"]["billed_units"] == {"input_tokens": 2}

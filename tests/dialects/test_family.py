@@ -267,11 +267,10 @@ async def test_paths_that_are_nowhere(serve: Serve) -> None:
     assert open_inference == "Not Found"
 
 
-async def test_a_lone_surrogate_is_refused_where_it_stands(serve: Serve) -> None:
-    async with serve() as client:
-        await _refuses(client, "/v1/rerank", rb'{"query":"a","documents":["man","\ud800"]}', 400, "documents.1")
-        await _refuses(client, "/predict", rb'{"inputs":["man","\ud800"]}', 422, "inputs.1")
-        await _refuses(client, "/v1/embeddings", rb'{"input":"\udfff"}', 400, "input")
+async def test_a_lone_surrogate_is_refused_where_it_stands(lasting: Client) -> None:
+    await _refuses(lasting, "/v1/rerank", rb'{"query":"a","documents":["man","\ud800"]}', 400, "documents.1")
+    await _refuses(lasting, "/predict", rb'{"inputs":["man","\ud800"]}', 422, "inputs.1")
+    await _refuses(lasting, "/v1/embeddings", rb'{"input":"\udfff"}', 400, "input")
 
 
 async def _refuses(client: Client, path: str, body: bytes, status: int, place: str) -> None:

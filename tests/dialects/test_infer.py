@@ -47,12 +47,11 @@ async def send(client: Client, body: dict[str, Any], rest: bytes = b"", **header
     return await client.post(PATH, content=head + rest, headers=lengths | headers)
 
 
-async def test_pairs(serve: Serve) -> None:
-    async with serve() as client:
-        pairs = [{"a": "a man", "b": b} for b in ("a dog", "a man", "the cat")]
-        own = (await client.post("/similarity", json={"model": "avg-sick", "pairs": pairs})).json()["results"]
-        one = await client.post(PATH, json=asked(a=["a man"], b=["a dog", "a man", "the cat"]))
-        many = await client.post(PATH, json=asked(b=["a dog", "a man", "the cat"], a=["a man"] * 3))
+async def test_pairs(lasting: Client) -> None:
+    pairs = [{"a": "a man", "b": b} for b in ("a dog", "a man", "the cat")]
+    own = (await lasting.post("/similarity", json={"model": "avg-sick", "pairs": pairs})).json()["results"]
+    one = await lasting.post(PATH, json=asked(a=["a man"], b=["a dog", "a man", "the cat"]))
+    many = await lasting.post(PATH, json=asked(b=["a dog", "a man", "the cat"], a=["a man"] * 3))
     for response in (one, many):
         assert response.json()["model_name"] == "avg-sick"
         found = arrays(response.json())
@@ -72,13 +71,12 @@ async def test_candidates_keep_their_places_and_are_ordered(serve: Serve) -> Non
         assert found["raw_score"][result["index"]] == pytest.approx(result["raw_score"], abs=1e-6)
 
 
-async def test_entailment_and_embeddings(serve: Serve) -> None:
-    async with serve() as client:
-        pairs = [{"premise": "a man", "hypothesis": "a dog"}, {"premise": "the cat", "hypothesis": "the cat"}]
-        own = (await client.post("/entailment", json={"model": "avg-sick", "pairs": pairs})).json()["results"]
-        labels = await client.post(PATH, json=asked(premise=["a man", "the cat"], hypothesis=["a dog", "the cat"]))
-        vectors = (await client.post("/embed", json={"model": "avg-sick", "sentences": ["a man", "a dog"]})).json()
-        embedded = await client.post(PATH, json=asked(text=["a man", "a dog"]) | {"id": "mine"})
+async def test_entailment_and_embeddings(lasting: Client) -> None:
+    pairs = [{"premise": "a man", "hypothesis": "a dog"}, {"premise": "the cat", "hypothesis": "the cat"}]
+    own = (await lasting.post("/entailment", json={"model": "avg-sick", "pairs": pairs})).json()["results"]
+    labels = await lasting.post(PATH, json=asked(premise=["a man", "the cat"], hypothesis=["a dog", "the cat"]))
+    vectors = (await lasting.post("/embed", json={"model": "avg-sick", "sentences": ["a man", "a dog"]})).json()
+    embedded = await lasting.post(PATH, json=asked(text=["a man", "a dog"]) | {"id": "mine"})
     expected = [list(result["probabilities"].values()) for result in own]
     np.testing.assert_allclose(arrays(labels.json())["probabilities"], expected, atol=1e-6)
     assert embedded.json()["id"] == "mine"
@@ -122,13 +120,12 @@ async def test_bytes_in_and_bytes_out_are_the_same_numbers(serve: Serve) -> None
     assert len(after) == 2 * 8
 
 
-async def test_what_is_cut_is_said(serve: Serve) -> None:
-    async with serve() as client:
-        long = "man " * (fakes.MAX_TOKENS + 1)
-        for inputs in ({"a": ["a man"], "b": [long]}, {"premise": ["a man"], "hypothesis": [long]}):
-            answer = (await client.post(PATH, json=asked(**inputs))).json()
-            field = list(inputs)[1]
-            assert answer["parameters"]["warnings"].startswith(f"{field}.0: only its first {fakes.MAX_TOKENS} tokens")
+async def test_what_is_cut_is_said(lasting: Client) -> None:
+    long = "man " * (fakes.MAX_TOKENS + 1)
+    for inputs in ({"a": ["a man"], "b": [long]}, {"premise": ["a man"], "hypothesis": [long]}):
+        answer = (await lasting.post(PATH, json=asked(**inputs))).json()
+        field = list(inputs)[1]
+        assert answer["parameters"]["warnings"].startswith(f"{field}.0: only its first {fakes.MAX_TOKENS} tokens")
 
 
 BYTES = {"name": "text", "datatype": "BYTES", "shape": [1], "parameters": {"binary_data_size": 6}}

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Serve
+from tests.service.conftest import Client
 
 pytestmark = pytest.mark.anyio
 A = ["a man plays the guitar", "a dog runs in the park"]
@@ -17,43 +17,40 @@ async def own(client, pairs, what="score") -> list[float]:
 
 
 @pytest.mark.parametrize("path", ["/score", "/v1/score"])
-async def test_one_and_one_one_and_many_as_many_as_many(serve: Serve, path: str) -> None:
-    async with serve() as client:
-        for a, b, pairs in (
-            (A[0], B[0], [(A[0], B[0])]),
-            (A[0], B, [(A[0], B[0]), (A[0], B[1])]),
-            (A[:1], B, [(A[0], B[0]), (A[0], B[1])]),
-            (A, B, [(A[0], B[0]), (A[1], B[1])]),
-            (A[:1], B[0], [(A[0], B[0])]),
-        ):
-            body = {"text_1": a, "text_2": b}
-            answer = (await client.post(path, json=body, headers={"x-request-id": "abc"})).json()
-            expected = await own(client, pairs)
-            texts = [text for side in (a, b) for text in ([side] if isinstance(side, str) else side)]
-            count = sum(len(fakes.tokenizer().encode(text, 12).ids) for text in texts)
-            assert answer.pop("created") > 1_700_000_000
-            assert answer == {
-                "id": "score-abc",
-                "object": "list",
-                "model": "avg-paraphrase",
-                "data": [{"index": i, "object": "score", "score": score} for i, score in enumerate(expected)],
-                "usage": {"prompt_tokens": count, "total_tokens": count},
-            }
+async def test_one_and_one_one_and_many_as_many_as_many(lasting: Client, path: str) -> None:
+    for a, b, pairs in (
+        (A[0], B[0], [(A[0], B[0])]),
+        (A[0], B, [(A[0], B[0]), (A[0], B[1])]),
+        (A[:1], B, [(A[0], B[0]), (A[0], B[1])]),
+        (A, B, [(A[0], B[0]), (A[1], B[1])]),
+        (A[:1], B[0], [(A[0], B[0])]),
+    ):
+        body = {"text_1": a, "text_2": b}
+        answer = (await lasting.post(path, json=body, headers={"x-request-id": "abc"})).json()
+        expected = await own(lasting, pairs)
+        texts = [text for side in (a, b) for text in ([side] if isinstance(side, str) else side)]
+        count = sum(len(fakes.tokenizer().encode(text, 12).ids) for text in texts)
+        assert answer.pop("created") > 1_700_000_000
+        assert answer == {
+            "id": "score-abc",
+            "object": "list",
+            "model": "avg-paraphrase",
+            "data": [{"index": i, "object": "score", "score": score} for i, score in enumerate(expected)],
+            "usage": {"prompt_tokens": count, "total_tokens": count},
+        }
 
 
 @pytest.mark.parametrize("names", [("data_1", "data_2"), ("queries", "documents"), ("queries", "items")])
-async def test_other_names_of_the_two_sides(serve: Serve, names: tuple[str, str]) -> None:
-    async with serve() as client:
-        answer = (await client.post("/score", json=dict(zip(names, (A, B), strict=True)))).json()
-        assert [item["score"] for item in answer["data"]] == await own(client, zip(A, B, strict=True))
+async def test_other_names_of_the_two_sides(lasting: Client, names: tuple[str, str]) -> None:
+    answer = (await lasting.post("/score", json=dict(zip(names, (A, B), strict=True)))).json()
+    assert [item["score"] for item in answer["data"]] == await own(lasting, zip(A, B, strict=True))
 
 
-async def test_raw_scores_and_texts_cut(serve: Serve) -> None:
-    async with serve() as client:
-        body = {"text_1": A[0], "text_2": B, "use_activation": False, "model": "avg-paraphrase"}
-        raw = (await client.post("/score", json=body)).json()
-        cut = (await client.post("/score", json={**body, "truncate_prompt_tokens": 3})).json()
-        assert [item["score"] for item in raw["data"]] == await own(client, [(A[0], b) for b in B], "raw_score")
+async def test_raw_scores_and_texts_cut(lasting: Client) -> None:
+    body = {"text_1": A[0], "text_2": B, "use_activation": False, "model": "avg-paraphrase"}
+    raw = (await lasting.post("/score", json=body)).json()
+    cut = (await lasting.post("/score", json={**body, "truncate_prompt_tokens": 3})).json()
+    assert [item["score"] for item in raw["data"]] == await own(lasting, [(A[0], b) for b in B], "raw_score")
     assert "warnings" not in raw
     assert cut["usage"]["total_tokens"] == 9
     assert cut["warnings"][0] == "text_1: only its first 3 tokens were read"
@@ -84,12 +81,11 @@ def test_what_does_not_fit_is_told(limited: httpx.Client, body, status, param, w
     assert words in found["message"] == found["detail"] == found["error"]["message"]
 
 
-async def test_pooling_and_infinitys_embeddings_are_openais(serve: Serve) -> None:
-    async with serve() as client:
-        for body in ({"input": A}, {"input": A[0], "encoding_format": "base64", "dimensions": 3}):
-            expected = [each["embedding"] for each in (await client.post("/v1/embeddings", json=body)).json()["data"]]
-            pooled = (await client.post("/pooling", json=body)).json()
-            infinity = (await client.post("/embeddings", json=body)).json()
-            assert [each["data"] for each in pooled["data"]] == expected
-            assert {each["object"] for each in pooled["data"]} == {"pooling"}
-            assert [each["embedding"] for each in infinity["data"]] == expected
+async def test_pooling_and_infinitys_embeddings_are_openais(lasting: Client) -> None:
+    for body in ({"input": A}, {"input": A[0], "encoding_format": "base64", "dimensions": 3}):
+        expected = [each["embedding"] for each in (await lasting.post("/v1/embeddings", json=body)).json()["data"]]
+        pooled = (await lasting.post("/pooling", json=body)).json()
+        infinity = (await lasting.post("/embeddings", json=body)).json()
+        assert [each["data"] for each in pooled["data"]] == expected
+        assert {each["object"] for each in pooled["data"]} == {"pooling"}
+        assert [each["embedding"] for each in infinity["data"]] == expected

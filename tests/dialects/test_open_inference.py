@@ -8,11 +8,10 @@ from tests.service.conftest import Client, Serve
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_server(serve: Serve) -> None:
-    async with serve() as client:
-        server = (await client.get("/v2")).json()
-        assert (await client.get("/v2/health/live")).json() == {"live": True}
-        ready = await client.get("/v2/health/ready")
+async def test_the_server(lasting: Client) -> None:
+    server = (await lasting.get("/v2")).json()
+    assert (await lasting.get("/v2/health/live")).json() == {"live": True}
+    ready = await lasting.get("/v2/health/ready")
     assert server.pop("version")
     assert server == {"name": "semblance", "extensions": ["binary_tensor_data"]}
     assert (ready.status_code, ready.json()) == (200, {"ready": True})

@@ -1,11 +1,9 @@
 """Paths that several families share: who answers, and what /docs says of it."""
 
-from pathlib import Path
-
 import httpx
 import pytest
 
-from tests.service.conftest import Serve
+from tests.service.conftest import Client
 
 pytestmark = pytest.mark.anyio
 RERANKED = {"id", "object", "created", "model", "results", "usage", "meta"}
@@ -36,30 +34,16 @@ def test_the_body_says_who_is_meant(limited: httpx.Client, path: str, body: obje
         assert set(response.json()) == keys
 
 
-async def test_what_nobody_meant_is_told_by_the_first(serve: Serve) -> None:
-    async with serve() as client:
-        rerank = await client.post("/rerank", json={"query": "a"})
-        bare = await client.post("/", json={"query": "a"})
+async def test_what_nobody_meant_is_told_by_the_first(lasting: Client) -> None:
+    rerank = await lasting.post("/rerank", json={"query": "a"})
+    bare = await lasting.post("/", json={"query": "a"})
     assert rerank.json()["detail"] == "documents: Field required"
     assert bare.json() == {"error": "inputs: Field required", "error_type": "Validation"}
 
 
-async def test_the_documentation_shows_every_body_of_a_path(serve: Serve, models_and_labels: Path) -> None:
-    async with serve(models_dir=models_and_labels) as client:
-        api = (await client.get("/openapi.json")).json()
-        again = (await client.get("/openapi.json")).json()
-        schemas = api["components"]["schemas"]
-        asked = 0
-        for path, methods in api["paths"].items():
-            for request in bodies(methods.get("post"), schemas):
-                for example in request["examples"]:
-                    if "{version}" in path:
-                        continue  # these models have none; the examples are those of the path without
-                    response = await client.post(path.format(model="avg-paraphrase"), json=example)
-                    assert response.status_code == 200, (path, example, response.text)
-                    asked += 1
-    assert again == api
-    assert asked >= 20
+async def test_the_documentation_shows_every_body_of_a_path(lasting: Client) -> None:
+    api = (await lasting.get("/openapi.json")).json()
+    schemas = api["components"]["schemas"]
     counts = {path: len(bodies(methods.get("post"), schemas)) for path, methods in api["paths"].items()}
     assert {path for path, count in counts.items() if count > 1} == {
         "/similarity",

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Serve
+from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
 PATHS = ["/rerank", "/v1/rerank", "/v2/rerank"]
@@ -22,10 +22,9 @@ async def own(client, candidates, model=None) -> list[dict[str, float]]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_the_answer_is_our_rank_with_every_familys_fields(serve: Serve, path: str) -> None:
-    async with serve() as client:
-        response = await client.post(path, json=ASK, headers={"x-request-id": "abc"})
-        expected = await own(client, DOCUMENTS)
+async def test_the_answer_is_our_rank_with_every_familys_fields(lasting: Client, path: str) -> None:
+    response = await lasting.post(path, json=ASK, headers={"x-request-id": "abc"})
+    expected = await own(lasting, DOCUMENTS)
     answer = response.json()
     count = sum(len(fakes.tokenizer().encode(text, 12).ids) for text in (QUERY, *DOCUMENTS))  # the query once
     assert answer.pop("created") > 1_700_000_000
@@ -44,18 +43,16 @@ async def test_the_answer_is_our_rank_with_every_familys_fields(serve: Serve, pa
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_top_n(serve: Serve, path: str) -> None:
-    async with serve() as client:
-        for top_n, count in ((None, 4), (0, 4), (1, 1), (3, 3), (99, 4)):
-            answer = (await client.post(path, json={**ASK, "top_n": top_n})).json()
-            assert answer["results"] == (await own(client, DOCUMENTS))[:count]
+async def test_top_n(lasting: Client, path: str) -> None:
+    for top_n, count in ((None, 4), (0, 4), (1, 1), (3, 3), (99, 4)):
+        answer = (await lasting.post(path, json={**ASK, "top_n": top_n})).json()
+        assert answer["results"] == (await own(lasting, DOCUMENTS))[:count]
 
 
-async def test_documents_come_back_as_objects_when_asked(serve: Serve) -> None:
-    async with serve() as client:
-        body = {**ASK, "documents": ["a dog", {"text": "a cat", "id": "7"}], "return_documents": True}
-        results = (await client.post("/v1/rerank", json=body)).json()["results"]
-        silent = (await client.post("/v1/rerank", json={**body, "return_documents": False})).json()["results"]
+async def test_documents_come_back_as_objects_when_asked(lasting: Client) -> None:
+    body = {**ASK, "documents": ["a dog", {"text": "a cat", "id": "7"}], "return_documents": True}
+    results = (await lasting.post("/v1/rerank", json=body)).json()["results"]
+    silent = (await lasting.post("/v1/rerank", json={**body, "return_documents": False})).json()["results"]
     assert {result["index"]: result["document"] for result in results} == {
         0: {"text": "a dog"},
         1: {"text": "a cat", "id": "7"},
@@ -63,26 +60,24 @@ async def test_documents_come_back_as_objects_when_asked(serve: Serve) -> None:
     assert all("document" not in result for result in silent)
 
 
-async def test_rank_fields_make_the_text(serve: Serve) -> None:
-    async with serve() as client:
-        documents = [{"title": "a man", "body": "plays the guitar"}, {"title": "a dog"}]
-        fields = {"rank_fields": ["title", "body"]}
-        answer = (await client.post("/v1/rerank", json={**ASK, "documents": documents, **fields})).json()
-        assert answer["results"] == await own(client, ["a man plays the guitar", "a dog"])
-        refused = await client.post("/v1/rerank", json={**ASK, "documents": documents})
+async def test_rank_fields_make_the_text(lasting: Client) -> None:
+    documents = [{"title": "a man", "body": "plays the guitar"}, {"title": "a dog"}]
+    fields = {"rank_fields": ["title", "body"]}
+    answer = (await lasting.post("/v1/rerank", json={**ASK, "documents": documents, **fields})).json()
+    assert answer["results"] == await own(lasting, ["a man plays the guitar", "a dog"])
+    refused = await lasting.post("/v1/rerank", json={**ASK, "documents": documents})
     assert refused.status_code == 400
     assert refused.json()["message"] == "documents.0: a document without text"
 
 
-async def test_a_client_may_cut_earlier_and_is_told(serve: Serve) -> None:
-    async with serve() as client:
-        long = {"query": "man " * 20, "documents": ["man " * 20, "a dog sleeps on the sofa", "a dog"]}
-        cuts = {"max_tokens_per_doc": 4, "max_tokens_per_query": 5}
-        answer = (await client.post("/rerank", json={**long, **cuts})).json()
-        prompt = (await client.post("/rerank", json={**long, "truncate_prompt_tokens": 3})).json()
-        whole = (await client.post("/rerank", json={**long, "truncate_prompt_tokens": -1})).json()
-        body = {"query": "man " * 5, "candidates": ["man " * 4, "a dog sleeps on", "a dog"]}
-        expected = (await client.post("/rank", json=body)).json()["results"]
+async def test_a_client_may_cut_earlier_and_is_told(lasting: Client) -> None:
+    long = {"query": "man " * 20, "documents": ["man " * 20, "a dog sleeps on the sofa", "a dog"]}
+    cuts = {"max_tokens_per_doc": 4, "max_tokens_per_query": 5}
+    answer = (await lasting.post("/rerank", json={**long, **cuts})).json()
+    prompt = (await lasting.post("/rerank", json={**long, "truncate_prompt_tokens": 3})).json()
+    whole = (await lasting.post("/rerank", json={**long, "truncate_prompt_tokens": -1})).json()
+    body = {"query": "man " * 5, "candidates": ["man " * 4, "a dog sleeps on", "a dog"]}
+    expected = (await lasting.post("/rank", json=body)).json()["results"]
     assert [result["relevance_score"] for result in answer["results"]] == [result["score"] for result in expected]
     assert answer["usage"]["total_tokens"] == 5 + 4 + 4 + 2
     assert answer["meta"]["warnings"] == [
@@ -107,11 +102,10 @@ async def test_the_models_own_scores_when_asked(serve: Serve) -> None:
         assert result["relevance_score"] == pytest.approx(raw[result["index"]], abs=1e-6)
 
 
-async def test_search_units_are_hundreds_of_documents(serve: Serve) -> None:
-    async with serve() as client:
-        for count, units in ((100, 1), (101, 2), (201, 3)):
-            answer = (await client.post("/v2/rerank", json={**ASK, "documents": ["a dog"] * count})).json()
-            assert answer["meta"]["billed_units"]["search_units"] == units
+async def test_search_units_are_hundreds_of_documents(lasting: Client) -> None:
+    for count, units in ((100, 1), (101, 2), (201, 3)):
+        answer = (await lasting.post("/v2/rerank", json={**ASK, "documents": ["a dog"] * count})).json()
+        assert answer["meta"]["billed_units"]["search_units"] == units
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -158,12 +152,11 @@ def test_fields_of_other_services_are_ignored(limited: httpx.Client, path: str) 
     assert limited.post(path, json={**ASK, **more}).status_code == 200
 
 
-async def test_infinity_returns_documents_as_texts(serve: Serve) -> None:
+async def test_infinity_returns_documents_as_texts(lasting: Client) -> None:
     """LiteLLM's `infinity/` makes the object of Cohere's answer itself."""
-    async with serve() as client:
-        body = {**ASK, "documents": ["a dog", {"text": "a cat"}], "return_documents": True}
-        answer = (await client.post("/infinity/rerank", json=body)).json()
-        expected = await own(client, ["a dog", "a cat"])
+    body = {**ASK, "documents": ["a dog", {"text": "a cat"}], "return_documents": True}
+    answer = (await lasting.post("/infinity/rerank", json=body)).json()
+    expected = await own(lasting, ["a dog", "a cat"])
     assert [{k: r[k] for k in ("index", "relevance_score")} for r in answer["results"]] == expected
     assert {result["index"]: result["document"] for result in answer["results"]} == {0: "a dog", 1: "a cat"}
 

@@ -2,10 +2,8 @@
 
 import pytest
 
-from contract.tokenizer import Encoded
-from service.api.dialects.scoring import Cutting, Texts
 from service.app import create_app
-from service.errors import InvalidRequest, ModelError, SettingsError, TooLarge
+from service.errors import ModelError, SettingsError
 from service.settings import Settings
 from tests.service.conftest import Serve
 
@@ -101,43 +99,3 @@ def test_aliases_in_the_environment(monkeypatch, value: str, aliases: dict[str, 
             Settings.from_environment()
     else:
         assert Settings.from_environment().model_aliases == aliases
-
-
-SHORT = Encoded((1, 2, 3), words=3, unknown=0, truncated=False)
-LONG = Encoded((1, 2, 3), words=9, unknown=0, truncated=True)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "cutting", "ids"),
-    [
-        (SHORT, Cutting(), (1, 2, 3)),
-        (SHORT, Cutting(allowed=False, keep_end=True), (1, 2, 3)),
-        (SHORT, Cutting(tokens=3), (1, 2, 3)),
-        (SHORT, Cutting(tokens=2), (1, 2)),
-        (LONG, Cutting(), (1, 2, 3)),
-        (LONG, Cutting(tokens=1), (1,)),
-    ],
-)
-def test_texts_are_cut_as_the_client_wants(sentence: Encoded, cutting: Cutting, ids: tuple[int, ...]) -> None:
-    cut = Texts.of("texts", ["x"], cutting).cut(sentence, 0)
-    assert cut.ids == ids
-    assert cut.truncated == (sentence.truncated or len(ids) < 3)
-
-
-@pytest.mark.parametrize(
-    ("cutting", "error"),
-    [
-        (Cutting(allowed=False), TooLarge),
-        (Cutting(keep_end=True), InvalidRequest),
-        (Cutting(allowed=False, tokens=2), TooLarge),
-    ],
-)
-def test_or_not_at_all(cutting: Cutting, error: type[Exception]) -> None:
-    with pytest.raises(error) as refused:
-        Texts.of("texts", ["x", "y"], cutting).cut(LONG, 1)
-    assert (refused.value.field, refused.value.limit) == ("texts.1", cutting.tokens or 3)
-
-
-def test_the_least_of_a_clients_limits_counts() -> None:
-    assert Cutting.to(None, 7, 5, keep_end=False).tokens == 5
-    assert Cutting.to(None, -1, 0, keep_end=True) == Cutting(keep_end=True)

@@ -28,10 +28,9 @@ async def ranked(client: Client, model: str | None = None) -> list[dict[str, flo
 
 
 @pytest.mark.parametrize("model", [None, "avg-sick", "pair-sick"])
-async def test_rerank_is_our_rank(serve: Serve, model: str | None) -> None:
-    async with serve() as client:
-        found = await answer(client, "/rerank", {"query": QUERY, "texts": TEXTS, "model": model})
-        expected = await ranked(client, model)
+async def test_rerank_is_our_rank(lasting: Client, model: str | None) -> None:
+    found = await answer(lasting, "/rerank", {"query": QUERY, "texts": TEXTS, "model": model})
+    expected = await ranked(lasting, model)
     assert found == [{"index": result["index"], "score": result["score"]} for result in expected]
     equal = [rank["index"] for rank in found if rank["index"] in (0, 2)]
     assert equal == [0, 2]  # of equal ones the earlier first
@@ -47,16 +46,15 @@ async def test_rerank_gives_texts_and_raw_scores_when_asked(serve: Serve) -> Non
     assert [rank["score"] for rank in found] == [pytest.approx(raw[rank["index"]], abs=1e-6) for rank in found]
 
 
-async def test_similarity_is_our_similarity(serve: Serve) -> None:
-    async with serve() as client:
-        inputs = {"source_sentence": QUERY, "sentences": TEXTS}
-        for model in (None, "avg-sick"):
-            body = {"inputs": inputs, "parameters": {}, "model": model}
-            pairs = {"pairs": [{"a": QUERY, "b": text} for text in TEXTS], "model": model}
-            expected = [result["score"] for result in (await answer(client, "/similarity", pairs))["results"]]
-            assert await answer(client, "/similarity", body) == expected
-            inside = {"inputs": inputs, "parameters": {"model": model, "truncate": True, "prompt_name": None}}
-            assert await answer(client, "/similarity", inside) == expected
+async def test_similarity_is_our_similarity(lasting: Client) -> None:
+    inputs = {"source_sentence": QUERY, "sentences": TEXTS}
+    for model in (None, "avg-sick"):
+        body = {"inputs": inputs, "parameters": {}, "model": model}
+        pairs = {"pairs": [{"a": QUERY, "b": text} for text in TEXTS], "model": model}
+        expected = [result["score"] for result in (await answer(lasting, "/similarity", pairs))["results"]]
+        assert await answer(lasting, "/similarity", body) == expected
+        inside = {"inputs": inputs, "parameters": {"model": model, "truncate": True, "prompt_name": None}}
+        assert await answer(lasting, "/similarity", inside) == expected
 
 
 async def test_embed_gives_unit_embeddings_unless_told_otherwise(serve: Serve) -> None:
@@ -102,15 +100,14 @@ async def test_predict_is_our_entailment_sorted(serve: Serve) -> None:
     assert [math.exp(p["score"]) for p in raw] == pytest.approx([p["score"] for p in one])
 
 
-async def test_the_bare_url_answers_by_the_body(serve: Serve) -> None:
-    async with serve() as client:
-        for path, body in (
-            ("/similarity", {"inputs": {"source_sentence": QUERY, "sentences": TEXTS}}),
-            ("/embed", {"inputs": TEXTS}),
-            ("/embed", {"inputs": QUERY}),
-            ("/rerank", {"query": QUERY, "texts": TEXTS}),
-        ):
-            assert await answer(client, "/", body) == await answer(client, path, body)
+async def test_the_bare_url_answers_by_the_body(lasting: Client) -> None:
+    for path, body in (
+        ("/similarity", {"inputs": {"source_sentence": QUERY, "sentences": TEXTS}}),
+        ("/embed", {"inputs": TEXTS}),
+        ("/embed", {"inputs": QUERY}),
+        ("/rerank", {"query": QUERY, "texts": TEXTS}),
+    ):
+        assert await answer(lasting, "/", body) == await answer(lasting, path, body)
 
 
 @pytest.mark.parametrize(
@@ -196,12 +193,11 @@ def test_what_does_not_fit_is_told_as_tei_does(limited: httpx.Client, path, body
 
 
 @pytest.mark.parametrize("text", ["man " * 13, "man"])
-async def test_long_texts_are_cut_unless_that_is_refused(serve: Serve, text: str) -> None:
-    async with serve() as client:
-        for more in ({}, {"truncate": True}, {"truncate": None}, {"truncation_direction": "Right"}):
-            assert await answer(client, "/embed", {"inputs": text, **more})
-        left = await client.post("/embed", json={"inputs": text, "truncation_direction": "left"})
-        whole = await client.post("/embed", json={"inputs": text, "truncate": False})
+async def test_long_texts_are_cut_unless_that_is_refused(lasting: Client, text: str) -> None:
+    for more in ({}, {"truncate": True}, {"truncate": None}, {"truncation_direction": "Right"}):
+        assert await answer(lasting, "/embed", {"inputs": text, **more})
+    left = await lasting.post("/embed", json={"inputs": text, "truncation_direction": "left"})
+    whole = await lasting.post("/embed", json={"inputs": text, "truncate": False})
     assert left.status_code == whole.status_code == (200 if text == "man" else 422)
 
 
@@ -238,14 +234,13 @@ async def test_info_describes_the_default_or_the_named_model(serve: Serve, model
     assert set(unknown.json()) == {"error", "error_type"}
 
 
-async def test_text_classification_labels_a_pair(serve: Serve) -> None:
+async def test_text_classification_labels_a_pair(lasting: Client) -> None:
     """As `huggingface_hub` sends it: with `parameters`, which its feature_extraction does not send."""
-    async with serve() as client:
-        found = await answer(client, "/", {"inputs": PAIRS[0], "parameters": {}})
-        assert found == [await answer(client, "/predict", {"inputs": PAIRS[0]})]
-        best = await answer(client, "/", {"inputs": PAIRS[0], "parameters": {"top_k": 1}})
-        assert best == [found[0][:1]]  # type: ignore[index]
-        assert isinstance((await answer(client, "/", {"inputs": QUERY}))[0], list)  # type: ignore[index]
+    found = await answer(lasting, "/", {"inputs": PAIRS[0], "parameters": {}})
+    assert found == [await answer(lasting, "/predict", {"inputs": PAIRS[0]})]
+    best = await answer(lasting, "/", {"inputs": PAIRS[0], "parameters": {"top_k": 1}})
+    assert best == [found[0][:1]]  # type: ignore[index]
+    assert isinstance((await answer(lasting, "/", {"inputs": QUERY}))[0], list)  # type: ignore[index]
 
 
 async def test_a_name_on_the_hub_is_ignored_as_tei_does_unless_it_is_an_alias(serve: Serve) -> None:

@@ -90,15 +90,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def models_and_labels(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, and a model with labels of its own: every example of /docs has a model."""
-    root = tmp_path_factory.mktemp("labelling")
-    shutil.copytree(models, root, dirs_exist_ok=True)
-    fakes.labelling_model(root / "sentiment")
-    return root
-
-
-@pytest.fixture(scope="session")
 def serve(models: Path) -> Serve:
     """`async with serve(max_pairs=2) as client:` runs the service with these settings, and all models open."""
 

@@ -113,11 +113,10 @@ async def test_given_labels_are_judged_by_entailment(serve: Serve, model: str | 
         assert alone["results"][i]["probabilities"]["guitar"] == pytest.approx(expected[0], abs=1e-6)
 
 
-async def test_the_template_has_a_default(serve: Serve) -> None:
-    async with serve() as client:
-        default = await answer(client, "/classify", text=TEXTS[0], labels=LABELS)
-        same = await answer(client, "/classify", text=TEXTS[0], labels=LABELS, template="This text is about {}.")
-        other = await answer(client, "/classify", text=TEXTS[0], labels=LABELS, template="{} {}")
+async def test_the_template_has_a_default(lasting: Client) -> None:
+    default = await answer(lasting, "/classify", text=TEXTS[0], labels=LABELS)
+    same = await answer(lasting, "/classify", text=TEXTS[0], labels=LABELS, template="This text is about {}.")
+    other = await answer(lasting, "/classify", text=TEXTS[0], labels=LABELS, template="{} {}")
     assert default == same != other
 
 
@@ -128,14 +127,13 @@ def test_probabilities_beyond_the_range_of_floats_say_nothing() -> None:
 
 
 @pytest.mark.parametrize("model", [None, "pair-sick"])
-async def test_claims_get_their_best_sentence(serve: Serve, model: str | None) -> None:
+async def test_claims_get_their_best_sentence(lasting: Client, model: str | None) -> None:
     sentences = ["A man plays the guitar.", "A dog runs in the park.", "The cat sleeps."]
     claims = ["a man is playing", "the dog is in the park", "a cat"]
-    async with serve() as client:
-        pairs = [{"premise": sentence, "hypothesis": claim} for claim in claims for sentence in sentences]
-        said = (await answer(client, "/entailment", pairs=pairs, model=model))["results"]
-        of_list = await answer(client, "/entailment", premise=sentences, hypotheses=claims, model=model)
-        of_text = await answer(client, "/entailment", premise=" ".join(sentences), hypotheses=claims, model=model)
+    pairs = [{"premise": sentence, "hypothesis": claim} for claim in claims for sentence in sentences]
+    said = (await answer(lasting, "/entailment", pairs=pairs, model=model))["results"]
+    of_list = await answer(lasting, "/entailment", premise=sentences, hypotheses=claims, model=model)
+    of_text = await answer(lasting, "/entailment", premise=" ".join(sentences), hypotheses=claims, model=model)
     assert of_list == of_text
     assert len(of_list["results"]) == 3
     for i, result in enumerate(of_list["results"]):
@@ -145,10 +143,9 @@ async def test_claims_get_their_best_sentence(serve: Serve, model: str | None) -
         assert {name: result[name] for name in of_claim[best]} == of_claim[best]
 
 
-async def test_claims_say_what_was_cut(serve: Serve) -> None:
+async def test_claims_say_what_was_cut(lasting: Client) -> None:
     body = {"premise": ["a dog", "man " * 13], "hypotheses": ["a dog", "man " * 14]}
-    async with serve() as client:
-        found = await answer(client, "/entailment", **body)
+    found = await answer(lasting, "/entailment", **body)
     for result, claim_cut in zip(found["results"], (False, True), strict=True):
         assert result["truncated"] == [result["index"] == 1, claim_cut]
 

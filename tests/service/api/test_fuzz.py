@@ -29,8 +29,8 @@ from tests.service.conftest import NEEDED_SECONDS
 from tests.service.process.test_process import running
 
 SEED = 20_261_122 if EFFORT == 1 else time.time_ns()
-BODIES = 1500 * EFFORT
-MESSAGES = 300 * EFFORT
+BODIES = 600 * EFFORT
+MESSAGES = 120 * EFFORT
 SECONDS = 0.5  # that a request may take to arrive
 MB = 1_000_000
 MAY_GROW = 64 * MB  # of resident memory: arenas of the allocator, nothing that grows with what is sent

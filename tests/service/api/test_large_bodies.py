@@ -119,60 +119,55 @@ async def test_others_are_answered_while_a_large_body_is_read(serve: Serve, monk
 
 
 @pytest.mark.anyio
-async def test_a_lone_surrogate_is_looked_for_in_short_bodies_only(serve: Serve) -> None:
+async def test_a_lone_surrogate_is_looked_for_in_short_bodies_only(lasting: Client) -> None:
     def body(padding: int) -> bytes:
         return b'{"query":"a","candidates":["' + b"x" * padding + rb'","\ud800"]}'
 
-    async with serve() as client:
-        for padding, field in ((1000, "candidates.1"), (20_000, None), (60_000, None)):
-            status, error = await refused(client, "/rank", content=body(padding), headers=JSON)
-            assert (status, error["code"], error["field"]) == (422, "invalid_request", field)
-            assert "a lone surrogate is not a character" in str(error["message"])
-        for second in (rb"\udc00", rb"\ud800\u0041", rb"\ud800x"):
-            status, error = await refused(
-                client, "/rank", content=body(20_000).replace(rb"\ud800", second), headers=JSON
-            )
-            assert (status, error["message"]) == (422, "the body: a lone surrogate is not a character"), second
+    for padding, field in ((1000, "candidates.1"), (20_000, None), (60_000, None)):
+        status, error = await refused(lasting, "/rank", content=body(padding), headers=JSON)
+        assert (status, error["code"], error["field"]) == (422, "invalid_request", field)
+        assert "a lone surrogate is not a character" in str(error["message"])
+    for second in (rb"\udc00", rb"\ud800\u0041", rb"\ud800x"):
+        status, error = await refused(lasting, "/rank", content=body(20_000).replace(rb"\ud800", second), headers=JSON)
+        assert (status, error["message"]) == (422, "the body: a lone surrogate is not a character"), second
 
 
 @pytest.mark.anyio
-async def test_large_bodies_are_told_what_small_ones_are(serve: Serve) -> None:
+async def test_large_bodies_are_told_what_small_ones_are(lasting: Client) -> None:
     long = "x" * 9000
     good = {"query": "a", "candidates": [long, "b"]}
     changes: list[dict[str, object]] = [
         {"candidates": [long, 1, 2, 3]}, {"candidates": {"a": long}}, {"candidates": []}, {"query": None}, {"top_k": 0},
         {"top_k": "1"}, {"top_k": 1.5}, {"top_k": True}, {"other": 1}, {"model": 3}, {"rerank_top": 0},
     ]  # fmt: skip
-    async with serve() as client:
-        for change in changes:
-            large = json.dumps(good | change | ({"other": long} if "candidates" in change else {}))
-            small = large.replace(long, "x")
-            assert await refused(client, "/rank", content=large, headers=JSON | {"x-request-id": "a"}) == await refused(
-                client, "/rank", content=small, headers=JSON | {"x-request-id": "a"}
-            ), change
-        pairs = {"pairs": [{"a": long, "b": "x"}, 7]}
-        _, error = await refused(client, "/similarity", json=pairs)
-        assert error["message"] == "pairs.1: Input should be an object"
-        for whole in (json.dumps(good)[:-1], json.dumps(good).replace('"b"]', '"b",]')):
-            status, error = await refused(client, "/rank", content=whole, headers=JSON)
-            assert (status, error["code"]) == (400, "not_json")
+    for change in changes:
+        large = json.dumps(good | change | ({"other": long} if "candidates" in change else {}))
+        small = large.replace(long, "x")
+        assert await refused(lasting, "/rank", content=large, headers=JSON | {"x-request-id": "a"}) == await refused(
+            lasting, "/rank", content=small, headers=JSON | {"x-request-id": "a"}
+        ), change
+    pairs = {"pairs": [{"a": long, "b": "x"}, 7]}
+    _, error = await refused(lasting, "/similarity", json=pairs)
+    assert error["message"] == "pairs.1: Input should be an object"
+    for whole in (json.dumps(good)[:-1], json.dumps(good).replace('"b"]', '"b",]')):
+        status, error = await refused(lasting, "/rank", content=whole, headers=JSON)
+        assert (status, error["code"]) == (400, "not_json")
 
 
 @pytest.mark.anyio
-async def test_a_large_answer_is_the_small_ones_together(serve: Serve) -> None:
+async def test_a_large_answer_is_the_small_ones_together(lasting: Client) -> None:
     texts = [f"a man {i}" for i in range(3000)]
-    async with serve() as client:
-        response = await client.post("/rank", json={"query": "a man", "candidates": texts})
-        found = response.json()
-        few = (await client.post("/rank", json={"query": "a man", "candidates": texts[:2]})).json()
-        assert list(found) == list(few)
-        assert response.content == json.dumps(found, separators=(",", ":")).encode()
-        assert sorted(result["index"] for result in found["results"]) == list(range(3000))
-        for path, body in (("/embed", {"sentences": texts[:256]}), ("/v1/embeddings", {"input": texts[:256]})):
-            answer = (await client.post(path, json=body)).json()
-            assert len(answer.get("embeddings") or answer["data"]) == 256
-        bare = (await client.post("/embed", json={"inputs": texts[:256]})).json()
-        assert len(bare) == 256
+    response = await lasting.post("/rank", json={"query": "a man", "candidates": texts})
+    found = response.json()
+    few = (await lasting.post("/rank", json={"query": "a man", "candidates": texts[:2]})).json()
+    assert list(found) == list(few)
+    assert response.content == json.dumps(found, separators=(",", ":")).encode()
+    assert sorted(result["index"] for result in found["results"]) == list(range(3000))
+    for path, asked in (("/embed", {"sentences": texts[:256]}), ("/v1/embeddings", {"input": texts[:256]})):
+        answer = (await lasting.post(path, json=asked)).json()
+        assert len(answer.get("embeddings") or answer["data"]) == 256
+    bare = (await lasting.post("/embed", json={"inputs": texts[:256]})).json()
+    assert len(bare) == 256
 
 
 @pytest.mark.anyio

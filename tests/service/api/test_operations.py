@@ -58,10 +58,9 @@ async def test_models_says_what_is_served(serve: Serve, models) -> None:
     assert answer["limits"]["max_pairs"] == 7
 
 
-async def test_alive_and_ready(serve: Serve) -> None:
-    async with serve() as client:
-        assert (await client.get("/health/live")).json() == {"status": "alive"}
-        response = await client.get("/health/ready")
+async def test_alive_and_ready(lasting: Client) -> None:
+    assert (await lasting.get("/health/live")).json() == {"status": "alive"}
+    response = await lasting.get("/health/ready")
     assert response.status_code == 200
     assert response.json() == {
         "status": "ready",
@@ -191,15 +190,14 @@ async def test_labels_come_from_closed_sets(serve: Serve) -> None:
     assert text.count("\n") == before
 
 
-async def test_the_documentation_needs_no_internet(serve: Serve) -> None:
-    async with serve() as client:
-        page = (await client.get("/docs")).text
-        assets = re.findall(r'(?:src|href)="([^"]+)"', page)
-        assert assets
-        for asset in assets:
-            assert asset.startswith("/")
-            assert (await client.get(asset)).status_code == 200
-        assert "https://" not in page
+async def test_the_documentation_needs_no_internet(lasting: Client) -> None:
+    page = (await lasting.get("/docs")).text
+    assets = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert assets
+    for asset in assets:
+        assert asset.startswith("/")
+        assert (await lasting.get(asset)).status_code == 200
+    assert "https://" not in page
 
 
 @pytest.mark.parametrize(

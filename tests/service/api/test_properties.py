@@ -1,11 +1,10 @@
-"""What holds of every answer, whatever the texts: for the fakes, and, marked `artifacts`, for published models.
+"""What holds of every answer of published models, whatever the texts.
 
 By itself for one of each kind; with `TEST_EFFORT` (see `tests/effort.py`) for all of them, and longer.
 """
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +25,8 @@ from tests.service.conftest import Ask, ServeAside
 # What a failure shows of long texts is cut, which is no failure itself.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 PUBLISHED = Path(__file__).parents[3] / "models"
-KINDS = ("avg-sick", "pwim-sick", "minilm")  # averaged words with heads, an interaction model, a transformer
+# Averaged words by their cosine and with heads, an interaction model, a transformer.
+KINDS = ("avg-paraphrase", "avg-sick", "pwim-sick", "minilm")
 CHOSEN = KINDS if EFFORT == 1 else tuple(sorted(path.parent.name for path in PUBLISHED.glob("*/manifest.json")))
 
 
@@ -38,18 +38,11 @@ def _abilities(manifest: Manifest) -> set[str]:
 
 def able(*tasks: str) -> list[Any]:
     """The models that can do all of these, as parameters: who cannot is not collected."""
-    of_fakes = {"avg-paraphrase": {"embedding"}, "avg-sick": {"embedding", "entailment"}, "pair-sick": {"entailment"}}
-    found = [
-        pytest.param(("fakes", name), id=name)
-        for name, more in of_fakes.items()
-        if {"similarity", "symmetry"} | more >= set(tasks)
-    ]
-    found += [
-        pytest.param(("published", name), marks=pytest.mark.artifacts, id=f"published-{name}")
+    return [
+        pytest.param(name, marks=pytest.mark.artifacts, id=name)
         for name in CHOSEN
         if _abilities(Manifest.load(PUBLISHED / name)) >= set(tasks)
     ]
-    return found
 
 
 SAME = 1e-6  # how far two answers to the same question may lie apart
@@ -126,71 +119,45 @@ def _not_json(constant: str) -> None:
     raise AssertionError(f"{constant} is not JSON")
 
 
+# Nothing is refused because the machine is busy.
+PATIENT = {"request_timeout": 100, "max_queue_seconds": 100}
+SETTINGS = {"max_text_chars": MAX_CHARS, "max_explained_tokens": MAX_EXPLAINED, **PATIENT}
+
+
 @pytest.fixture(scope="module")
-def worlds(models: Path, serve_aside: ServeAside) -> Iterator[Any]:
-    """Models by the folder they lie in, each folder served when it is first asked for."""
-    opened: dict[str, dict[str, Model]] = {}
-    # Nothing is refused because the machine is busy.
-    patient = {"request_timeout": 100, "max_queue_seconds": 100}
-    settings = {"max_text_chars": MAX_CHARS, "max_explained_tokens": MAX_EXPLAINED, **patient}
-    with ExitStack() as stack:
-
-        def world(name: str) -> dict[str, Model]:
-            if name not in opened:
-                root = models if name == "fakes" else PUBLISHED
-                chosen = tuple(path.parent.name for path in models.glob("*/manifest.json"))
-                chosen = chosen if name == "fakes" else CHOSEN
-                asks = [
-                    stack.enter_context(serve_aside(models_dir=root, models=chosen, cache_bytes=size, **settings))
-                    for size in (500_000, 0)
-                ]
-                manifests = [Manifest.load(root / each) for each in sorted(chosen)]
-                scoring: list[Model] = []
-                opened[name] = {
-                    manifest.id: Model(
-                        manifest,
-                        load_tokenizer(manifest.path_of(root / manifest.id, manifest.tokenizer)),
-                        scoring,
-                        *asks,
-                    )
-                    for manifest in manifests
-                }
-                scoring += [model for model in opened[name].values() if model.manifest.similarity is not None]
-            return opened[name]
-
-        yield world
-
-
-def _found(request: pytest.FixtureRequest, worlds: Any) -> Model:
-    world, name = request.param
-    found: Model = worlds(world)[name]
-    return found
+def published(serve_aside: ServeAside) -> Iterator[dict[str, Model]]:
+    """The chosen models by their names."""
+    settings = SETTINGS | {"models_dir": PUBLISHED, "models": CHOSEN}
+    with serve_aside(cache_bytes=500_000, **settings) as cached, serve_aside(cache_bytes=0, **settings) as uncached:
+        found: dict[str, Model] = {}
+        scoring: list[Model] = []
+        for name in CHOSEN:
+            manifest = Manifest.load(PUBLISHED / name)
+            tokenizer = load_tokenizer(manifest.path_of(PUBLISHED / name, manifest.tokenizer))
+            found[name] = Model(manifest, tokenizer, scoring, cached, uncached)
+        scoring += [model for model in found.values() if model.manifest.similarity is not None]
+        yield found
 
 
 @pytest.fixture(scope="module", params=able())
-def model(request: pytest.FixtureRequest, worlds: Any) -> Model:
+def model(request: pytest.FixtureRequest, published: dict[str, Model]) -> Model:
     """Each model in turn; below, each that can do something."""
-    return _found(request, worlds)
+    return published[request.param]
 
 
 @pytest.fixture(scope="module", params=able("similarity"))
-def scoring(request: pytest.FixtureRequest, worlds: Any) -> Model:
-    return _found(request, worlds)
+def scoring(request: pytest.FixtureRequest, published: dict[str, Model]) -> Model:
+    return published[request.param]
 
 
 @pytest.fixture(scope="module", params=able("symmetry"))
-def symmetric(request: pytest.FixtureRequest, worlds: Any) -> Model:
-    return _found(request, worlds)
+def symmetric(request: pytest.FixtureRequest, published: dict[str, Model]) -> Model:
+    return published[request.param]
 
 
 @pytest.fixture(scope="module", params=able("entailment"))
-def labelling(request: pytest.FixtureRequest, worlds: Any) -> Model:
-    return _found(request, worlds)
-
-
-@pytest.fixture(scope="module", params=able("embedding"))
-def embedding(request: pytest.FixtureRequest, worlds: Any) -> Model:
-    return _found(request, worlds)
+def labelling(request: pytest.FixtureRequest, published: dict[str, Model]) -> Model:
+    return published[request.param]
 
 
 def whole(text: str) -> bool:
@@ -243,55 +210,27 @@ def test_the_order_of_a_pair_moves_no_score_that_is_symmetric(symmetric: Model, 
 
 @looking(12)
 @given(pair=pairs, others=companies, data=st.data())
-def test_a_pair_scores_the_same_in_any_company(
-    scoring: Model, pair: tuple[str, str], others: list[tuple[str, str]], data: st.DataObject
+def test_an_answer_is_the_same_in_any_company(
+    model: Model, pair: tuple[str, str], others: list[tuple[str, str]], data: st.DataObject
 ) -> None:
-    (alone,) = scoring.similarity([pair])
     place = data.draw(st.integers(0, len(others)))
-    together = scoring.similarity([*others[:place], pair, *others[place:], pair])
-    for result in (together[place], together[-1]):
-        assert result["raw_score"] == pytest.approx(alone["raw_score"], abs=SAME)
-        assert result["score"] == pytest.approx(alone["score"], abs=SAME)
-        for field in ("tokens", "truncated", "unknown"):
-            assert result[field] == alone[field]
-
-
-@looking(12)
-@given(pair=pairs, others=companies, data=st.data())
-def test_a_pair_is_labelled_the_same_in_any_company(
-    labelling: Model, pair: tuple[str, str], others: list[tuple[str, str]], data: st.DataObject
-) -> None:
-    (alone,) = labelling.entailment([pair])
-    place = data.draw(st.integers(0, len(others)))
-    together = labelling.entailment([*others[:place], pair, *others[place:], pair])
-    for result in (together[place], together[-1]):
-        assert result["probabilities"] == pytest.approx(alone["probabilities"], abs=SAME)
-
-
-@looking(12)
-@given(sentence=sentences, others=companies, data=st.data())
-def test_a_sentence_is_embedded_the_same_in_any_company(
-    embedding: Model, sentence: str, others: list[tuple[str, str]], data: st.DataObject
-) -> None:
-    (alone,) = embedding.embed([sentence])["embeddings"]
-    others = [text for pair in others for text in pair]
-    place = data.draw(st.integers(0, len(others)))
-    together = embedding.embed([*others[:place], sentence, *others[place:], sentence])["embeddings"]
-    for result in (together[place], together[-1]):
-        np.testing.assert_allclose(result, alone, rtol=0, atol=SAME)
-
-
-@looking(12)
-@given(query=sentences, candidate=sentences, others=companies, data=st.data())
-def test_a_candidate_scores_the_same_in_any_company(
-    scoring: Model, query: str, candidate: str, others: list[tuple[str, str]], data: st.DataObject
-) -> None:
-    texts = [text for pair in others for text in pair]
-    (alone,) = scoring.rank(query, [candidate])["results"]
-    place = data.draw(st.integers(0, len(texts)))
-    together = scoring.rank(query, [*texts[:place], candidate, *texts[place:], candidate])["results"]
-    scores = {result["index"]: result["score"] for result in together}
-    assert [scores[place], scores[len(texts) + 1]] == pytest.approx([alone["score"]] * 2, abs=SAME)
+    many = [*others[:place], pair, *others[place:], pair]
+    if model.manifest.similarity is not None:
+        (alone,), together = model.similarity([pair]), model.similarity(many)
+        for result in (together[place], together[-1]):
+            assert result["raw_score"] == pytest.approx(alone["raw_score"], abs=SAME)
+            alike(result, alone)
+        (ranked,) = model.rank(pair[0], [pair[1]])["results"]
+        scores = {r["index"]: r["score"] for r in model.rank(pair[0], [b for _, b in many])["results"]}
+        assert [scores[place], scores[len(others) + 1]] == pytest.approx([ranked["score"]] * 2, abs=SAME)
+    if model.manifest.entailment is not None:
+        (alone,), together = model.entailment([pair]), model.entailment(many)
+        for result in (together[place], together[-1]):
+            assert result["probabilities"] == pytest.approx(alone["probabilities"], abs=SAME)
+    if model.manifest.dim is not None:
+        rows = model.embed([text for each in many for text in each])["embeddings"]
+        for found in (rows[2 * place : 2 * place + 2], rows[-2:]):
+            np.testing.assert_allclose(found, model.embed(pair)["embeddings"], rtol=0, atol=SAME)
 
 
 @looking(12)
@@ -577,16 +516,21 @@ DIALECTS: dict[str, list[tuple[Any, list[str]]]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def of_fakes(serve_aside: ServeAside) -> Iterator[Ask]:
+    with serve_aside(**SETTINGS) as ask:
+        yield ask
+
+
 @looking(60)
 @given(texts=st.lists(anything, min_size=4, max_size=4))
-def test_any_text_of_another_services_client_too(worlds: Any, texts: list[str]) -> None:
-    ask = worlds("fakes")["avg-paraphrase"].ask_cached
+def test_any_text_of_another_services_client_too(of_fakes: Ask, texts: list[str]) -> None:
     for path, bodies in DIALECTS.items():
         for body_of, fields in bodies:
             read = dict(zip(fields, texts, strict=False))
             wrong = [field for field, text in read.items() if len(text) > MAX_CHARS]
             wrong += [field for field, text in read.items() if not whole(text)]
-            response = ask(path, body_of(texts))
+            response = of_fakes(path, body_of(texts))
             if wrong:
                 assert 400 <= response.status_code < 500
                 assert any(f"{field}: " in response.text for field in wrong), (path, response.text)

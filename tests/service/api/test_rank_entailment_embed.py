@@ -10,9 +10,8 @@ QUERY = "a man plays the guitar"
 CANDIDATES = ["a cat sleeps", "a man plays", "a dog", "a man plays the guitar", "a man plays"]
 
 
-async def test_rank_is_best_first_and_ties_go_by_index(serve: Serve) -> None:
-    async with serve() as client:
-        answer = (await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES})).json()
+async def test_rank_is_best_first_and_ties_go_by_index(lasting: Client) -> None:
+    answer = (await lasting.post("/rank", json={"query": QUERY, "candidates": CANDIDATES})).json()
     order = [result["index"] for result in answer["results"]]
     assert order == [3, 0, 1, 4, 2]
     assert sorted(order) == [0, 1, 2, 3, 4]
@@ -21,16 +20,15 @@ async def test_rank_is_best_first_and_ties_go_by_index(serve: Serve) -> None:
     assert set(answer["results"][0]) == {"index", "score", "raw_score"}
 
 
-async def test_parts_of_a_ranking_merge_by_their_raw_scores_into_the_whole(serve: Serve) -> None:
-    """What a client does with more candidates than one request may hold: calibrated scores may tie, these do not."""
+async def test_parts_of_a_ranking_merge_by_their_raw_scores_into_the_whole(lasting: Client) -> None:
+    """What a lasting does with more candidates than one request may hold: calibrated scores may tie, these do not."""
     texts = [f"{a} {b}" for a in fakes.WORDS for b in fakes.WORDS[:8]]
-    async with serve() as client:
-        whole = (await client.post("/rank", json={"query": QUERY, "candidates": texts})).json()["results"]
-        parts = []
-        for start in range(0, len(texts), 50):
-            body = {"query": QUERY, "candidates": texts[start : start + 50]}
-            part = (await client.post("/rank", json=body)).json()["results"]
-            parts += [{**result, "index": start + result["index"]} for result in part]
+    whole = (await lasting.post("/rank", json={"query": QUERY, "candidates": texts})).json()["results"]
+    parts = []
+    for start in range(0, len(texts), 50):
+        body = {"query": QUERY, "candidates": texts[start : start + 50]}
+        part = (await lasting.post("/rank", json=body)).json()["results"]
+        parts += [{**result, "index": start + result["index"]} for result in part]
     assert sorted(parts, key=lambda result: (-result["raw_score"], result["index"])) == whole
 
 
@@ -86,12 +84,11 @@ async def test_entailment_gives_each_label_its_probability(lasting: Client, mode
         assert result["truncated"] == [False, False]
 
 
-async def test_embed_gives_the_mean_of_the_words(serve: Serve) -> None:
+async def test_embed_gives_the_mean_of_the_words(lasting: Client) -> None:
     rows = fakes.table(seed=0)
     tokenizer = fakes.tokenizer()
     sentences = ["a man", "dog", "a man"]
-    async with serve() as client:
-        answer = (await client.post("/embed", json={"sentences": sentences})).json()
+    answer = (await lasting.post("/embed", json={"sentences": sentences})).json()
     assert answer["model"] == "avg-paraphrase"
     assert answer["dim"] == fakes.DIM
     assert answer["truncated"] == [False, False, False]

@@ -3,7 +3,7 @@ import pytest
 from contract.manifest import Manifest
 from service.compute.padding import Budget
 from tests import fakes
-from tests.service.conftest import Serve, expect
+from tests.service.conftest import Client, Serve, expect
 
 pytestmark = pytest.mark.anyio
 PAIRS = [
@@ -46,9 +46,8 @@ async def test_a_rating_is_given_on_the_scale_of_the_corpus(serve: Serve) -> Non
     assert result["score"] == pytest.approx((result["rating"] - 1) / 4)
 
 
-async def test_a_model_without_ratings_gives_none(serve: Serve) -> None:
-    async with serve() as client:
-        result = (await client.post("/similarity", json={"pairs": PAIRS[:1]})).json()["results"][0]
+async def test_a_model_without_ratings_gives_none(lasting: Client) -> None:
+    result = (await lasting.post("/similarity", json={"pairs": PAIRS[:1]})).json()["results"][0]
     assert set(result) == {"score", "raw_score", "tokens", "truncated", "unknown"}
 
 

@@ -83,14 +83,6 @@ def finding(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("finding")
-def test_auto_keeps_vectors_that_cost_more_than_finding_them() -> None:
-    cache = VectorCache(MUCH, Telemetry(), Remote())
-    assert cache.tiers("auto", FINDING_SECONDS, FINDING_SECONDS * 0.9) == Tiers(False, False)
-    assert cache.tiers("memory", FINDING_SECONDS, FINDING_SECONDS * 0.9) == MEMORY
-    assert cache.tiers("redis", FINDING_SECONDS, FINDING_SECONDS * 0.9) == BOTH
-
-
-@pytest.mark.usefixtures("finding")
 @pytest.mark.parametrize(
     ("policy", "cheap", "dear"),
     [

@@ -39,7 +39,7 @@ async def failures(client: Client) -> dict[str, float]:
     return {kind: await client.metric("semblance_redis_failures_total", kind=kind) for kind in kinds}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def plain(serve: Serve) -> list[object]:
     """The answers without any cache."""
     async with serve(cache="off") as client:

@@ -141,14 +141,13 @@ def test_work_shared_with_a_caller_who_stays_goes_on(models: Path) -> None:
     uvloop.run(trial())
 
 
-def test_a_few_pipelined_requests_are_answered_and_too_many_close_the_connection(models: Path) -> None:
-    with running(models) as (_, url):
-        few = raw(url, *[question(close=False)] * 10, question())
-        assert few.count(b"HTTP/1.1 200") == 11
-        many = raw(url, question(close=False) * 1000)
-        assert 1 <= many.count(b"HTTP/1.1 200") <= MAX_PIPELINED + 10  # some are answered while others arrive
-        assert many.count(b"connection: close") == 1
-        assert httpx.post(f"{url}/similarity", json=BODY).status_code == 200
+def test_a_few_pipelined_requests_are_answered_and_too_many_close_the_connection(url: str) -> None:
+    few = raw(url, *[question(close=False)] * 10, question())
+    assert few.count(b"HTTP/1.1 200") == 11
+    many = raw(url, question(close=False) * 1000)
+    assert 1 <= many.count(b"HTTP/1.1 200") <= MAX_PIPELINED + 10  # some are answered while others arrive
+    assert many.count(b"connection: close") == 1
+    assert httpx.post(f"{url}/similarity", json=BODY).status_code == 200
 
 
 def test_requests_that_nobody_reads_the_answers_of_cost_little(models: Path) -> None:
@@ -242,14 +241,13 @@ def test_an_upgrade_is_answered_as_if_not_asked_for_and_logs_nothing(models: Pat
     assert {json.loads(line)["level"] for line in errors.splitlines()} == {"info"}
 
 
-def test_a_request_has_one_host(models: Path) -> None:
-    with running(models) as (_, url):
-        for version, hosts, status in (("1.1", 0, 400), ("1.1", 1, 200), ("1.1", 2, 400), ("1.0", 0, 200)):
-            lines = ["host: a"] * hosts + ["connection: close", "", ""]
-            answer = raw(url, "\r\n".join([f"GET /health/live HTTP/{version}", *lines]).encode())
-            assert answer.startswith(b"HTTP/1.1 %d" % status)
-            if status == 400:
-                assert json.loads(answer.split(b"\r\n\r\n")[1])["error"]["code"] == "not_http"
+def test_a_request_has_one_host(url: str) -> None:
+    for version, hosts, status in (("1.1", 0, 400), ("1.1", 1, 200), ("1.1", 2, 400), ("1.0", 0, 200)):
+        lines = ["host: a"] * hosts + ["connection: close", "", ""]
+        answer = raw(url, "\r\n".join([f"GET /health/live HTTP/{version}", *lines]).encode())
+        assert answer.startswith(b"HTTP/1.1 %d" % status)
+        if status == 400:
+            assert json.loads(answer.split(b"\r\n\r\n")[1])["error"]["code"] == "not_http"
 
 
 def test_bodies_that_do_not_arrive_take_nobodys_place(models: Path) -> None:

@@ -52,11 +52,10 @@ def test_who_has_connected_is_answered_though_the_service_stops(models: Path) ->
     assert [answer[:12] for answer in uvloop.run(answers())] == [b"HTTP/1.1 200"] * CROWD
 
 
-def test_an_answer_is_whole(models: Path) -> None:
-    with running(models, cors_origins=ORIGIN) as (_, url):
-        answer = raw(url, question(f"origin: {ORIGIN}", close=False), question())
-    with running(models) as (_, url):
-        plain = raw(url, question(close=False), question(f"origin: {ORIGIN}"))
+def test_an_answer_is_whole(models: Path, url: str) -> None:
+    plain = raw(url, question(close=False), question(f"origin: {ORIGIN}"))
+    with running(models, cors_origins=ORIGIN) as (_, named):
+        answer = raw(named, question(f"origin: {ORIGIN}", close=False), question())
     for found in (answer, plain):
         first, second = [b"HTTP/1.1 200 OK" + part for part in found.split(b"HTTP/1.1 200 OK")[1:]]
         heads = []
@@ -85,13 +84,12 @@ def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path) -> None
         assert answered.count(b"HTTP/1.1") == 1
 
 
-def test_a_body_that_comes_again_is_answered_the_same_whole_or_in_parts(models: Path) -> None:
+def test_a_body_that_comes_again_is_answered_the_same_whole_or_in_parts(url: str) -> None:
     asked = question()
-    with running(models) as (_, url):
-        answers = [raw(url, asked) for _ in range(4)]
-        answers.append(raw(url, asked[:-20], asked[-20:]))
-        answers.append(raw(url, question("x-request-id: mine")))
-        several = raw(url, question(close=False) * 3 + asked)
+    answers = [raw(url, asked) for _ in range(4)]
+    answers.append(raw(url, asked[:-20], asked[-20:]))
+    answers.append(raw(url, question("x-request-id: mine")))
+    several = raw(url, question(close=False) * 3 + asked)
     bodies = [answer.partition(b"\r\n\r\n")[2] for answer in answers]
     assert bodies == [bodies[0]] * 6
     assert all(answer.startswith(b"HTTP/1.1 200 ") and b"server-timing: " in answer for answer in answers)

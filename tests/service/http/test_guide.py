@@ -8,7 +8,7 @@ import pytest
 
 from service.errors import SettingsError
 from service.settings import Settings
-from tests.service.conftest import Serve, let_in
+from tests.service.conftest import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 SCRIPT = "document.title = 'a'"
@@ -53,10 +53,9 @@ async def test_what_is_not_in_the_folder_is_not_found(serve: Serve, site: Path, 
     assert answer.json()["error"]["code"] == "not_found"
 
 
-async def test_without_a_folder_there_is_no_guide(serve: Serve) -> None:
-    async with serve() as client:
-        assert (await client.get("/guide")).status_code == 404
-        assert (await client.get("/guide/")).status_code == 404
+async def test_without_a_folder_there_is_no_guide(lasting: Client) -> None:
+    assert (await lasting.get("/guide")).status_code == 404
+    assert (await lasting.get("/guide/")).status_code == 404
 
 
 async def test_a_browser_needs_no_key_for_the_guide_and_one_for_all_else(serve: Serve, site: Path) -> None:

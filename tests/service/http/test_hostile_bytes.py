@@ -3,7 +3,6 @@
 import json
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,6 @@ from tests.service.process.test_process import BODY, running
 KEY = "a key that nobody guesses"
 HEAD = b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: %s\r\n%s\r\n\r\n"
 CHUNKED = HEAD % (b"application/json", b"transfer-encoding: chunked")
-
-
-@pytest.fixture(scope="module")
-def url(models: Path) -> Iterator[str]:
-    with running(models) as (_, address):
-        yield address
 
 
 def chunks(body: bytes) -> bytes:

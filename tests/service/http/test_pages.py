@@ -7,26 +7,25 @@ import re
 import pytest
 
 from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Serve, let_in
+from tests.service.conftest import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 ORIGIN = "https://app.example"
 
 
-async def test_a_page_runs_its_own_scripts_and_no_others(serve: Serve) -> None:
-    async with serve() as client:
-        for path in ("/docs", "/docs/oauth2-redirect"):
-            response = await client.get(path)
-            scripts = re.findall(r"<script>(.*?)</script>", response.text, re.DOTALL)
-            assert len(scripts) == 1
-            policy = response.headers["content-security-policy"]
-            digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
-            assert f"script-src 'self' 'sha256-{digest}';" in policy
-            assert "default-src 'none';" in policy
-            assert policy.endswith("frame-ancestors 'none'")
-            assert "unsafe" not in policy.replace("style-src 'self' 'unsafe-inline'", "")
-            assert response.headers["x-frame-options"] == "DENY"
-            assert response.headers["referrer-policy"] == "no-referrer"
+async def test_a_page_runs_its_own_scripts_and_no_others(lasting: Client) -> None:
+    for path in ("/docs", "/docs/oauth2-redirect"):
+        response = await lasting.get(path)
+        scripts = re.findall(r"<script>(.*?)</script>", response.text, re.DOTALL)
+        assert len(scripts) == 1
+        policy = response.headers["content-security-policy"]
+        digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+        assert f"script-src 'self' 'sha256-{digest}';" in policy
+        assert "default-src 'none';" in policy
+        assert policy.endswith("frame-ancestors 'none'")
+        assert "unsafe" not in policy.replace("style-src 'self' 'unsafe-inline'", "")
+        assert response.headers["x-frame-options"] == "DENY"
+        assert response.headers["referrer-policy"] == "no-referrer"
 
 
 async def test_no_answer_is_taken_for_something_else(serve: Serve) -> None:
@@ -44,11 +43,10 @@ async def test_no_answer_is_taken_for_something_else(serve: Serve) -> None:
     assert ["content-security-policy" in answer.headers for answer in answers] == [True] + [False] * 5
 
 
-async def test_other_sites_may_not_ask_unless_told(serve: Serve) -> None:
+async def test_other_sites_may_not_ask_unless_told(lasting: Client) -> None:
     asking = {"origin": ORIGIN, "access-control-request-method": "POST"}
-    async with serve() as client:
-        answer = await client.post("/similarity", json=GOOD["/similarity"], headers={"origin": ORIGIN})
-        preflight = await client.options("/similarity", headers=asking)
+    answer = await lasting.post("/similarity", json=GOOD["/similarity"], headers={"origin": ORIGIN})
+    preflight = await lasting.options("/similarity", headers=asking)
     assert (answer.status_code, preflight.status_code) == (200, 405)
     assert not [name for name in (*answer.headers, *preflight.headers) if name.startswith("access-control")]
 

@@ -1,5 +1,4 @@
 import asyncio
-import time
 
 import pytest
 
@@ -19,12 +18,6 @@ async def test_what_is_in_time_is_left_alone() -> None:
         await asyncio.sleep(0)
     with TimeLimit(0.02):
         pass
-    await asyncio.sleep(0.04)
-
-
-async def test_an_error_passes_as_it_is() -> None:
-    with pytest.raises(KeyError), TimeLimit(0.02):
-        raise KeyError
     await asyncio.sleep(0.04)
 
 
@@ -68,27 +61,3 @@ async def test_a_client_that_leaves_ends_the_block() -> None:
     with pytest.raises(ClientLeft):
         await work()
     await asyncio.sleep(0)
-
-
-async def test_a_client_that_leaves_afterwards_ends_nothing() -> None:
-    with TimeLimit(60) as limit:
-        pass
-    limit.end(ClientLeft)
-    await asyncio.sleep(0)
-
-
-async def test_each_task_has_its_own_limit() -> None:
-    ended: dict[str, float] = {}
-
-    async def work(name: str, begins: float, limit: float) -> None:
-        await asyncio.sleep(begins)
-        started = time.perf_counter()
-        try:
-            with TimeLimit(limit):
-                await asyncio.sleep(0.3)
-        except TimeoutError:
-            ended[name] = time.perf_counter() - started
-
-    await asyncio.gather(work("first", 0, 0.05), work("long", 0, 600), work("second", 0.03, 0.05))
-    assert set(ended) == {"first", "second"}
-    assert min(ended.values()) > 0.045

@@ -9,11 +9,11 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from scripts.guide.pages_of_service import metric_rows
-from service.observe.tallies import CounterFamily, HistogramFamily
+from service.observe.tallies import HistogramFamily
 from service.observe.timings import PHASES
 from tests.dialects.test_family import REQUESTS, slow
 from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Serve
+from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
 PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
@@ -80,17 +80,16 @@ async def test_only_an_answer_of_a_model_adds_series(serve: Serve) -> None:
     assert "semblance_phase_seconds_sum" in {name for name, _ in new}
 
 
-async def test_a_request_says_where_its_time_went(serve: Serve) -> None:
-    async with serve() as client:
-        for path, body in [*GOOD.items(), *((path, body) for path, body, _ in REQUESTS.values())]:
-            response = await client.post(path, json=body)
-            found = timings(response.headers["server-timing"])
-            assert list(found) == [*PHASES, "total"]
-            assert found["tokenise"] > 0
-            assert sum(found[phase] for phase in PHASES) <= found["total"] + 0.005  # each is rounded
-        refused = await client.post("/similarity", json={})
-        assert timings(refused.headers["server-timing"])["inference"] == 0
-        assert "server-timing" not in (await client.get("/models")).headers
+async def test_a_request_says_where_its_time_went(lasting: Client) -> None:
+    for path, body in [*GOOD.items(), *((path, body) for path, body, _ in REQUESTS.values())]:
+        response = await lasting.post(path, json=body)
+        found = timings(response.headers["server-timing"])
+        assert list(found) == [*PHASES, "total"]
+        assert found["tokenise"] > 0
+        assert sum(found[phase] for phase in PHASES) <= found["total"] + 0.005  # each is rounded
+    refused = await lasting.post("/similarity", json={})
+    assert timings(refused.headers["server-timing"])["inference"] == 0
+    assert "server-timing" not in (await lasting.get("/models")).headers
 
 
 async def test_the_phases_are_told_apart(serve: Serve) -> None:
@@ -140,23 +139,6 @@ def test_a_histogram_is_as_prometheus_own(n: int) -> None:
         assert ours.get_sample_value(name, {"a": "b"}) == pytest.approx(theirs.get_sample_value(name, {"a": "b"}))
     text = [line for line in generate_latest(theirs).decode().splitlines() if "bucket" in line]
     assert [line for line in generate_latest(ours).decode().splitlines() if "bucket" in line] == text
-
-
-def test_a_series_that_is_removed_begins_anew() -> None:
-    registry = CollectorRegistry()
-    counts = CounterFamily("x", "what", ["model"], registry)
-    scores = HistogramFamily("y", "what", ["model"], (0.5, 1.0), registry)
-    for model in ("a", "b"):
-        counts.labels(model).inc(2)
-        scores.labels(model).observe(0.7)
-    counts.forget("model", "a")
-    scores.forget("model", "a")
-    counts.forget("model", "nobody")
-    assert registry.get_sample_value("x_total", {"model": "a"}) is None
-    assert registry.get_sample_value("y_count", {"model": "a"}) is None
-    assert registry.get_sample_value("x_total", {"model": "b"}) == 2
-    counts.labels("a").inc()
-    assert registry.get_sample_value("x_total", {"model": "a"}) == 1
 
 
 async def test_readiness_is_a_metric_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

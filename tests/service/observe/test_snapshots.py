@@ -78,18 +78,6 @@ def test_counters_and_histograms_are_added_up_and_all_series_are_there(tmp_path:
             assert told(worker, f"{name}_sum", a="x") == pytest.approx(3 * 0.05 + 2 * 0.7 + 5)
 
 
-def test_gauges_follow_their_rule(tmp_path: Path) -> None:
-    one, two = Worker(tmp_path, 1), Worker(tmp_path, 2)
-    one.gauge.set(2)
-    two.gauge.set(3)
-    one.up.set(1)
-    two.up.set(0)
-    two.snapshots.write()
-    assert told(one, "gauge") == 5
-    assert told(one, "semblance_redis_up") == 0
-    assert told(one, "served_info", model="m", fingerprint="f") == 1
-
-
 def test_what_ended_is_counted_once_and_its_gauges_are_gone(tmp_path: Path) -> None:
     one, two = Worker(tmp_path, 1), Worker(tmp_path, 2)
     ended = Ended(tmp_path)

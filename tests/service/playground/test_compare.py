@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import re
 import shlex
 from typing import Any
 from urllib.parse import urlencode
@@ -119,32 +118,6 @@ def test_what_was_cut_and_unknown_is_said(open_page: Open) -> None:
     row = page.locator("#models-table tr", has_text="pwim-sick")
     assert "second cut after 32 tokens" in row.inner_text()
     assert "cut" not in page.locator("#models-table tr", has_text="avg-paraphrase").inner_text()
-
-
-def test_examples_say_what_a_number_means(open_page: Open, service: str) -> None:
-    page = open_page().open(link(a=A, b=B))
-    page.wait_for_selector(DONE)
-    page.click("summary")
-    page.wait_for_selector(".meaning details tbody tr:nth-child(3)")
-    for row, level in zip(page.locator(".meaning details tbody tr").all(), (0.2, 0.5, 0.8), strict=True):
-        first, second = row.locator("td").inner_text().split("\n")
-        (expected,) = ask(service, "similarity", {"pairs": [{"a": first, "b": second}]})["results"]
-        assert row.locator("th").inner_text() == f"{expected['score']:.2f}"
-        assert expected["score"] == pytest.approx(level, abs=0.1)
-
-
-def test_a_hard_example_counts_the_models_that_fail(open_page: Open) -> None:
-    page = open_page().open()
-    page.click("text=Roles")
-    page.wait_for_selector("#honest")
-    scores = numbers(page.locator("#models-table .bar b").all_inner_texts())
-    assert len(scores) == len(MODELS)
-    failing = sum(score >= 0.6 for score in scores)
-    assert failing > 0
-    assert re.search(rf"\b{failing}\b", page.inner_text("#honest"))
-    page.click("text=Music")
-    page.wait_for_selector(DONE)
-    assert page.locator("#honest").count() == 0
 
 
 @pytest.mark.parametrize(

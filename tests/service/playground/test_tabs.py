@@ -57,20 +57,6 @@ def test_the_threshold_says_what_it_keeps(open_page: Open, service: str) -> None
     assert "threshold=0.05" in page.url
 
 
-def test_a_ranking_without_candidates_has_the_services_message(open_page: Open) -> None:
-    watched = open_page()
-    watched.refusals_expected = True
-    page = watched.open(f"?{urlencode({'tab': 'rank', 'query': QUERY, 'candidates': ''})}")
-    page.wait_for_selector("#panel-rank .alert")
-    assert "field candidates" in page.inner_text(".alert")
-    assert page.locator("[aria-invalid=true]").get_attribute("id") == "rank-candidates"
-    page.fill("#rank-candidates", "Jane wrote it.\n\n")
-    page.select_option("#rank-second", "pwim-sick")
-    page.fill("#rank-top", "0")
-    page.click("#rank-form .main")
-    page.wait_for_selector("#rank-top[aria-invalid=true]")
-
-
 def test_entailment_goes_both_ways(open_page: Open, service: str) -> None:
     premise, hypothesis = "A woman is slicing an onion.", "A woman is cutting a vegetable."
     page = open_page().open(f"?{urlencode({'tab': 'entailment', 'premise': premise, 'hypothesis': hypothesis})}")

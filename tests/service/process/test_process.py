@@ -266,12 +266,6 @@ def test_of_a_burst_as_many_are_answered_as_are_let_in(models: Path) -> None:
             assert client.post("/similarity", json=BODY).status_code == 200
 
 
-def test_settings_that_do_not_fit_end_it_with_a_line_each() -> None:
-    code, lines = failed(port="http", providers="tpu")
-    assert code == 2
-    assert [line.partition(":")[0] for line in lines] == ["SEMBLANCE_PORT", "SEMBLANCE_PROVIDERS"]
-
-
 def test_a_missing_models_folder_ends_it_with_one_line(tmp_path: Path) -> None:
     code, lines = failed(models_dir=tmp_path / "nowhere")
     assert code == 3

@@ -70,10 +70,9 @@ async def test_deletion_is_what_the_score_loses_without_the_word(serve: Serve, m
 
 
 @pytest.mark.parametrize("model", MODELS)
-async def test_a_sentence_of_one_token_has_none_to_lose(serve: Serve, model: str) -> None:
-    async with serve() as client:
-        answer = await explained(client, a="man", b="a dog", model=model)
-        alone = await explained(client, a="man", b="dog", model=model)
+async def test_a_sentence_of_one_token_has_none_to_lose(lasting: Client, model: str) -> None:
+    answer = await explained(lasting, a="man", b="a dog", model=model)
+    alone = await explained(lasting, a="man", b="dog", model=model)
     vector = named(answer["vectors"], "deletion")
     assert vector["a"] == [None]
     assert all(isinstance(value, float) for value in vector["b"])
@@ -81,13 +80,12 @@ async def test_a_sentence_of_one_token_has_none_to_lose(serve: Serve, model: str
     assert (vector["a"], vector["b"]) == ([None], [None])
 
 
-async def test_an_interaction_model_shows_its_own_matrices(serve: Serve) -> None:
+async def test_an_interaction_model_shows_its_own_matrices(lasting: Client) -> None:
     rows = fakes.table().astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     ids = [list(fakes.tokenizer().encode(PAIR[side], 99).ids) for side in "ab"]
-    async with serve() as client:
-        answer = await explained(client, **PAIR, model="pair-sick")
-        turned = await explained(client, a=PAIR["b"], b=PAIR["a"], model="pair-sick")
+    answer = await explained(lasting, **PAIR, model="pair-sick")
+    turned = await explained(lasting, a=PAIR["b"], b=PAIR["a"], model="pair-sick")
     assert [matrix["name"] for matrix in answer["matrices"]] == ["cosine", "alike"]
     cosine, alike = answer["matrices"]
     assert (cosine["description"], cosine["range"]) == ("of the two words' rows", [-1.0, 1.0])

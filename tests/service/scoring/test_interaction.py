@@ -8,7 +8,7 @@ import pytest
 from contract.manifest import Manifest
 from contract.tokenizer import Encoded, Tokenizer
 from service.compute.cache import VectorCache
-from service.compute.graph import PairGraph, graphs_of
+from service.compute.graph import graphs_of
 from service.compute.pool import Pool
 from service.observe.telemetry import ModelTelemetry, Telemetry
 from service.scoring.interaction import InteractionScorer
@@ -57,11 +57,6 @@ def scorer(models: Path, recorder: Recorder) -> InteractionScorer:
     return InteractionScorer(Parts(manifest, tokenizer, graphs, series, Pool(1, 1), VectorCache(1_000_000, telemetry)))
 
 
-def asymmetric(scorer: InteractionScorer) -> InteractionScorer:
-    scorer._symmetric = frozenset()
-    return scorer
-
-
 @pytest.mark.anyio
 async def test_a_pair_that_stands_there_twice_is_scored_once(scorer, recorder) -> None:
     a = [encoded(1, 2), encoded(3), encoded(1, 2), encoded(1, 2)]
@@ -82,28 +77,6 @@ async def test_a_pair_turned_round_is_the_same_where_order_does_not_matter(score
 
 
 @pytest.mark.anyio
-async def test_where_the_order_matters_both_are_scored(scorer, recorder) -> None:
-    raw = (await asymmetric(scorer).similarity([encoded(1, 2), encoded(4)], [encoded(4), encoded(1, 2)])).raw
-    assert sorted(recorder.pairs) == [((1, 2), (4,)), ((4,), (1, 2))]
-    assert raw[0] != raw[1]
-    recorder.pairs.clear()
-    labels = await scorer.entailment([encoded(1, 2), encoded(4)], [encoded(4), encoded(1, 2)])
-    assert sorted(recorder.pairs) == [((1, 2), (4,)), ((4,), (1, 2))]
-    assert labels[0] != labels[1]
-
-
-@pytest.mark.anyio
-async def test_many_pairs_go_in_small_batches_and_come_back_in_order(scorer, recorder) -> None:
-    rng = np.random.default_rng(1)
-    a = [encoded(*rng.integers(1, 9, rng.integers(1, 40)).tolist()) for _ in range(300)]
-    b = [encoded(*rng.integers(1, 9, rng.integers(1, 40)).tolist()) for _ in range(300)]
-    raw = (await scorer.similarity(a, b)).raw
-    assert all(n <= PairGraph.budget.most((rows, columns)) for n, rows, columns in recorder.shapes)
-    alone = [scorer.similarity_at_once([x], [y]).raw_score[0] for x, y in zip(a, b, strict=True)]
-    assert raw == pytest.approx(alone)
-
-
-@pytest.mark.anyio
 async def test_a_pair_is_kept_and_found_turned_round_where_order_does_not_matter(scorer, recorder) -> None:
     a, b = encoded(1, 2, 3), encoded(4)
     scorer.measure(["a man runs"], ["dog"], "memory")
@@ -115,13 +88,3 @@ async def test_a_pair_is_kept_and_found_turned_round_where_order_does_not_matter
     assert len(recorder.pairs) == 300
     await scorer.entailment([a], [b])  # another graph's answer is another thing
     assert len(recorder.pairs) == 301
-
-
-@pytest.mark.anyio
-async def test_what_is_not_to_be_kept_is_not(scorer, recorder) -> None:
-    a, b = encoded(1, 2, 3), encoded(4)
-    scorer.measure(["a man runs"], ["dog"], "memory")
-    recorder.pairs.clear()
-    for _ in range(2):
-        await scorer.similarity([a], [b], cached=False)
-    assert len(recorder.pairs) == 2

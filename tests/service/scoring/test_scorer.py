@@ -9,8 +9,7 @@ from service.compute.cache import VectorCache
 from service.compute.graph import graphs_of
 from service.compute.pool import Pool
 from service.observe.telemetry import ModelTelemetry, Telemetry
-from service.observe.timings import TIMINGS, TOKENISE, Timings
-from service.scoring.scorer import Parts, _SecondsPerChar
+from service.scoring.scorer import Parts
 from service.scoring.siamese import SiameseScorer
 from tests import fakes
 from tests.service.conftest import expect
@@ -44,29 +43,6 @@ def scorer(models, recorder):
     tokenizer = Tokenizer.load(models / "avg-paraphrase" / manifest.tokenizer)
     graphs = graphs_of(manifest, {"encoder.onnx": recorder}, series)
     return SiameseScorer(Parts(manifest, tokenizer, graphs, series, Pool(1, 1), VectorCache(1_000_000, Telemetry())))
-
-
-@pytest.mark.anyio
-async def test_one_long_text_does_not_pad_the_short_ones(scorer, recorder) -> None:
-    texts = ["man " * 4000, *[" ".join(fakes.WORDS[:n]) for n in range(1, 21)]]
-    sentences = await scorer.read(texts, str)
-    matrix = await scorer.embed(sentences)
-    assert matrix[:, 0].tolist() == [4000, *range(1, 21)]
-    assert sorted(recorder.shapes) == [(1, 4000), (20, 20)]
-
-
-@pytest.mark.anyio
-async def test_what_is_kept_does_not_hold_its_batch_in_memory(scorer) -> None:
-    texts = ["man", "dog", "cat"]
-    scorer.measure(texts, texts, "memory")
-    sentences = await scorer.read(texts, str)
-    await scorer.embed(sentences)
-    store = scorer.embeddings
-    kept = store._cache.find(store._space, [sentence.ids for sentence in sentences]).values()
-    assert len(kept) == 3
-    for each in kept:
-        assert each.base is None
-        assert each.shape == (1, fakes.DIM)
 
 
 @pytest.mark.anyio
@@ -113,17 +89,3 @@ async def test_a_text_that_came_twice_is_read_no_more(scorer, monkeypatch) -> No
     assert read == [long]
     assert await scorer.read(texts[:1], str) == first[:1]
     assert read == [long]
-
-
-@pytest.mark.anyio
-async def test_a_large_request_is_read_in_turns(scorer) -> None:
-    texts = [f"{word} {i}" for i in range(50) for word in fakes.WORDS]
-    scorer._per_char = _SecondsPerChar(reading=1e-5, scoring=3e-5)  # a turn is 400 characters
-    timings = Timings()
-    TIMINGS.set(timings)
-    assert await scorer.read(texts, str) == scorer.tokenise(texts)
-    assert timings.seconds[TOKENISE] > 0
-    admission = scorer._pool._admitted[timings]
-    chars = sum(map(len, texts))
-    assert admission.declared == pytest.approx(chars * 1e-5)
-    assert admission.expected_seconds == pytest.approx(chars * 4e-5)

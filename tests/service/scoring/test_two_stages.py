@@ -90,9 +90,8 @@ async def test_the_default_second_model_serves_those_who_only_say_how_many(serve
     assert answer["rerank_model"] == "pair-sick"
 
 
-async def test_without_a_default_second_model_one_must_be_named(serve: Serve) -> None:
-    async with serve() as client:
-        response = await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES, "rerank_top": 2})
+async def test_without_a_default_second_model_one_must_be_named(lasting: Client) -> None:
+    response = await lasting.post("/rank", json={"query": QUERY, "candidates": CANDIDATES, "rerank_top": 2})
     assert response.status_code == 422
     error = error_of(response)
     assert error["field"] == "rerank_model"
@@ -114,12 +113,11 @@ async def test_each_stage_says_what_it_cut(serve: Serve, tmp_path) -> None:
     assert 1 < len(answer["rerank_truncated"]["candidates"]) < 4
 
 
-async def test_ten_thousand_candidates_are_taken(serve: Serve) -> None:
+async def test_ten_thousand_candidates_are_taken(lasting: Client) -> None:
     words = fakes.WORDS
     candidates = [
         f"{words[i % 20]} {words[i // 20 % 20]} {words[i // 400 % 20]} {words[i // 8000]}" for i in range(10_000)
     ]
-    async with serve() as client:
-        answer = await ranked(client, candidates=candidates, rerank_model="pair-sick", top_k=60)
-        assert (await client.post("/rank", json={"query": "a", "candidates": ["a"] * 10_001})).status_code == 413
+    answer = await ranked(lasting, candidates=candidates, rerank_model="pair-sick", top_k=60)
+    assert (await lasting.post("/rank", json={"query": "a", "candidates": ["a"] * 10_001})).status_code == 413
     assert [result["stage"] for result in answer["results"]] == [2] * 15 + [1] * 45

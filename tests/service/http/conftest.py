@@ -1,0 +1,14 @@
+"""A process of the service for all tests here that ask nothing special of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.service.process.test_process import running
+
+
+@pytest.fixture(scope="session")
+def url(models: Path) -> Iterator[str]:
+    with running(models) as (_, address):
+        yield address
