@@ -67,7 +67,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     runner = Runner(tmp_path_factory.mktemp("worker") / "errors.txt")
     try:
         yield runner
-        runner.process.communicate(timeout=30)
+        runner.process.communicate(timeout=240)
         assert runner.process.returncode == 0
     finally:
         with contextlib.suppress(ProcessLookupError):
