@@ -9,7 +9,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
-from urllib.request import Request, urlopen
 
 import promql_parser
 import pytest
@@ -17,7 +16,6 @@ import yaml
 
 from service.observe.telemetry import ModelTelemetry, Telemetry
 from service.observe.timings import Timings
-from tests.service.conftest import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -225,48 +223,3 @@ def test_a_panel_without_data_is_told(prometheus: str) -> None:
         f"On call: Ready: no data: {ready}",
         f"On call: Workers replaced in 15 minutes: 1 series without a number: {workers}",
     ]
-
-
-def test_the_receiver_keeps_what_it_is_sent(tmp_path: Path) -> None:
-    port, file = free_port(), tmp_path / "alerts"
-    threading.Thread(target=watched.receiver, args=(str(port), str(file)), daemon=True).start()
-    watched.soon(file.exists, True, "the receiver")
-    annotations = {"summary": "a is down", "runbook_url": "http://127.0.0.1:8000/guide/operating.html#a"}
-    alert = {"status": "resolved", "labels": {"alertname": "A"}, "annotations": annotations}
-
-    def post() -> None:
-        body = json.dumps({"alerts": [alert]}).encode()
-        urlopen(Request(f"http://127.0.0.1:{port}/", body), timeout=5).close()
-
-    watched.soon(lambda: not _refuses(post), True, "the receiver")
-    with pytest.raises(watched.WrongAnswer):
-        watched.caught(str(file), "A", "0")  # it was resolved, and did not fire
-    alert["status"] = "firing"
-    post()
-    assert watched.caught(str(file), "A", "5") == "A came: a is down"
-
-
-def test_the_collector_shows_the_traces_that_the_service_sends() -> None:
-    exporters = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")
-    sdk = pytest.importorskip("opentelemetry.sdk.trace")
-    export = pytest.importorskip("opentelemetry.sdk.trace.export")
-    addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
-    threading.Thread(target=watched.collector, args=addresses, daemon=True).start()
-    inbox, traces = (f"http://{address}" for address in addresses)
-    for url in (inbox, traces):
-        watched.soon(lambda url=url: not _refuses(lambda: watched.ask(f"{url}/")), True, "the collector")
-    provider = sdk.TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(export.SimpleSpanProcessor(exporters.OTLPSpanExporter(f"{inbox}/v1/traces")))
-    with provider.get_tracer("t").start_as_current_span("POST /embed") as outer:
-        provider.get_tracer("t").start_span("tokenise", attributes={"long": "x" * 300}).end()
-    provider.shutdown()
-    assert watched._spans(traces, f"{outer.get_span_context().trace_id:032x}") == "POST /embed, tokenise"
-    assert watched._spans(traces, "0" * 32) == ""
-
-
-def _refuses(post: Any) -> bool:
-    try:
-        post()
-    except OSError:
-        return True
-    return False

@@ -191,11 +191,6 @@ def test_authorities_that_cannot_be_used(monkeypatch, tmp_path: Path, url: str, 
         Settings.from_environment()
 
 
-def test_misspelt_variables_are_found() -> None:
-    names = ["SEMBLANCE_PORT", "SEMBLANCE_APIKEY", "SEMBLANCE_DATA", "semblance_host", "OTHER"]
-    assert Settings.unknown(names) == ["SEMBLANCE_APIKEY"]
-
-
 def test_importing_reads_no_environment_and_no_torch() -> None:
     """The whole application in a process of its own: half the service image would be torch."""
     program = (

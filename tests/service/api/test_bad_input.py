@@ -274,20 +274,3 @@ async def test_only_plain_json_is_read(limited: Client, headers: dict[str, str],
     assert response.status_code == status
     if status == 415:
         assert error_of(response)["code"] == "unsupported_media_type"
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "status", "code"),
-    [
-        ("GET", "/nowhere", 404, "not_found"),
-        ("POST", "/similarity/", 404, "not_found"),
-        ("GET", "/similarity", 405, "method_not_allowed"),
-        ("DELETE", "/rank", 405, "method_not_allowed"),
-        ("POST", "/models", 405, "method_not_allowed"),
-    ],
-)
-async def test_the_frameworks_own_errors_have_the_shape_too(limited: Client, method, path, status, code) -> None:
-    response = await limited.request(method, path)
-    assert response.status_code == status
-    assert error_of(response)["code"] == code
-    assert ("allow" in response.headers) == (status == 405)

@@ -880,7 +880,7 @@ def test_a_hangup_during_start_up_is_remembered() -> None:
 def test_all_workers_reload_when_one_is_told_to(root: Path, tmp_path: Path) -> None:
     def versions(service: Service) -> set[int]:
         """Of both workers: each request has a connection of its own, which either may take."""
-        return {ask(service.url)[0] for _ in range(40)}
+        return {ask(service.url)[0] for _ in range(20)}
 
     with fleet(root, tmp_path) as service:
         before = service.pids()

@@ -221,27 +221,6 @@ def test_a_body_over_the_limit_is_answered_and_the_service_goes_on(models: Path)
             assert client.post("/similarity", json=BODY).status_code == 200
 
 
-def test_many_callers_at_once_get_their_own_answers(models: Path) -> None:
-    words = ["man", "woman", "dog", "cat"]
-    wrong: list[object] = []
-
-    def call(url: str, word: str) -> None:
-        with httpx.Client(base_url=url) as client:
-            for other in words * 5:
-                body = {"pairs": [{"a": word, "b": other}]}
-                score = client.post("/similarity", json=body).json()["results"][0]["score"]
-                if (score > 0.999) != (word == other):
-                    wrong.append((word, other, score))
-
-    with running(models) as (_, url):
-        threads = [threading.Thread(target=call, args=(url, word)) for word in words * 2]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert wrong == []
-
-
 def test_of_a_burst_as_many_are_answered_as_are_let_in(models: Path) -> None:
     """Those that are refused must make room for the others of the same turn of the event loop."""
     let_in, asked = 10, 60
