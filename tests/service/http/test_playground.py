@@ -60,7 +60,6 @@ def test_no_file_needs_another_host_or_runs_text(name: str) -> None:
     content = content.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert re.findall(r"https?://|\beval\(|new Function|innerHTML|insertAdjacentHTML|document\.write", content) == []
     assert re.findall(r"localStorage|sessionStorage|document\.cookie", content) == []
-    assert len(content.splitlines()) <= 350
 
 
 async def test_the_page_needs_no_key_and_its_questions_do(serve: Serve) -> None:
