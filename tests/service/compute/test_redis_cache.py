@@ -59,7 +59,7 @@ async def plain(serve: Serve) -> bytes:
 async def test_a_refusing_redis_slows_nothing_and_changes_nothing(serve: Serve, plain: bytes, caplog) -> None:
     caplog.set_level(logging.INFO, "service.compute.breaker")
     url = f"redis://user:hush@127.0.0.1:{free_port()}/0"
-    async with serve(cache="redis", redis_url=url, redis_timeout_ms=5000, cache_bytes=0) as client:
+    async with serve(cache="redis", redis_url=url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         for _ in range(50):
             assert await ask(client) == plain
         assert await client.metric("semblance_redis_up") == 0
@@ -86,7 +86,7 @@ async def test_what_was_kept_under_other_settings_is_a_miss_and_overwritten(
     serve: Serve, redis_server, plain: bytes, before, after, tail: int
 ) -> None:
     """Among them what anybody could have forged: it has a checksum, where a secret asks for a signature."""
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 5000, "cache_bytes": 0}
+    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 60_000, "cache_bytes": 0}
     async with serve(**settings, **before) as client:
         await ask(client)
     async with serve(**settings, **after) as client:
@@ -204,7 +204,7 @@ async def test_embeddings_are_shared_between_processes(serve: Serve, models, red
         "redis_url": redis_server.url,
         "redis_ttl_seconds": 100,
         "cache_bytes": 0,
-        "redis_timeout_ms": 5000,
+        "redis_timeout_ms": 60_000,
     }
     async with serve(**settings) as client:
         assert await ask(client) == plain
@@ -234,7 +234,7 @@ async def test_embeddings_are_shared_between_processes(serve: Serve, models, red
 @pytest.mark.redis
 async def test_a_request_asks_and_tells_redis_once(serve: Serve, redis_server, monkeypatch) -> None:
     monkeypatch.setattr(breaker, "PROBE_SECONDS", 60)
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000) as client:
         with redis_server.client() as redis:
             redis.config_resetstat()
             await ask(client)
@@ -248,9 +248,9 @@ async def test_a_request_asks_and_tells_redis_once(serve: Serve, redis_server, m
 
 @pytest.mark.redis
 async def test_memory_keeps_what_redis_gave(serve: Serve, redis_server, plain: bytes) -> None:
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000) as client:
         await ask(client)
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000) as client:
         assert await ask(client) == plain
         assert (await client.post("/embed", json={"sentences": ["a man plays", "xylophone"]})).status_code == 200
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
@@ -275,7 +275,7 @@ BROKEN: list[Callable[[bytes], bytes]] = [
 async def test_a_value_that_is_not_whole_is_a_miss_and_overwritten(
     serve: Serve, redis_server, plain, secret: str | None
 ) -> None:
-    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 5000, "cache_bytes": 0}
+    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 60_000, "cache_bytes": 0}
     async with serve(**settings, redis_secret=secret) as client:
         await ask(client)
         with redis_server.client() as redis:
@@ -293,27 +293,27 @@ async def test_a_value_that_is_not_whole_is_a_miss_and_overwritten(
 
 @pytest.mark.redis
 async def test_a_key_of_another_type_is_a_miss_and_overwritten(serve: Serve, redis_server, plain: bytes) -> None:
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         await ask(client)
     with redis_server.client() as redis:
         keys = redis.keys()
         for key in keys:
             redis.delete(key)
             redis.hset(key, "a", "b")
-        async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+        async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
             assert await ask(client) == plain
             await until(lambda: {redis.type(key) for key in keys} == {b"string"})
 
 
 @pytest.mark.redis
 async def test_another_sentences_embedding_is_not_taken(serve: Serve, redis_server, plain: bytes) -> None:
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         await ask(client)
     with redis_server.client() as redis:
         keys = redis.keys()
         values = redis.mget(keys)
         redis.mset(dict(zip(keys, values[1:] + values[:1], strict=True)))
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         assert await ask(client) == plain
         assert await failures(client, "garbage") == DISTINCT
 
@@ -357,7 +357,7 @@ async def test_a_redis_that_dies_and_comes_back_is_used_again(
 ) -> None:
     caplog.set_level(logging.INFO, "service.compute.breaker")
     monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.05)
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         assert await ask(client) == plain
         # Requests under way while it is killed.
         asking = [asyncio.create_task(ask(client)) for _ in range(20)]
@@ -383,7 +383,7 @@ async def test_a_full_redis_still_answers_what_it_has(
     serve: Serve, redis_server, plain: bytes, caplog, monkeypatch
 ) -> None:
     monkeypatch.setattr(breaker, "PROBE_SECONDS", 60)
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=5000, cache_bytes=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
         await ask(client)
         with redis_server.client() as redis:
             await until(lambda: redis.dbsize() == DISTINCT)

@@ -56,7 +56,7 @@ async def behind_a_proxy(redis_server: RedisServer) -> AsyncIterator[tuple[str, 
 async def test_what_comes_late_but_in_time_is_used(serve: Serve, redis_server, plain) -> None:
     async with (
         behind_a_proxy(redis_server) as (url, whims),
-        serve(redis_url=url, redis_timeout_ms=5000, **ONLY_REDIS) as client,
+        serve(redis_url=url, redis_timeout_ms=60_000, **ONLY_REDIS) as client,
     ):
         assert difference(await answers(client), plain) is None
         whims.delay = 0.02
@@ -85,7 +85,7 @@ async def test_an_answer_cut_short_by_a_reset_is_a_miss(
     monkeypatch.setattr(breaker, "PROBE_SECONDS", 0.002)
     async with (
         behind_a_proxy(redis_server) as (url, whims),
-        serve(redis_url=url, redis_timeout_ms=5000, **ONLY_REDIS) as client,
+        serve(redis_url=url, redis_timeout_ms=60_000, **ONLY_REDIS) as client,
     ):
         assert difference(await answers(client), plain) is None
         whims.cut = most
@@ -100,7 +100,7 @@ async def test_an_answer_cut_short_by_a_reset_is_a_miss(
 
 async def test_vectors_of_another_model_are_not_taken(serve: Serve, redis_server, plain) -> None:
     """Of the same sentence, the same size, and with a checksum of their own."""
-    async with serve(redis_url=redis_server.url, redis_timeout_ms=5000, **ONLY_REDIS) as client:
+    async with serve(redis_url=redis_server.url, redis_timeout_ms=60_000, **ONLY_REDIS) as client:
         for model in ("avg-paraphrase", "avg-sick"):
             assert (await client.post("/embed", json={"sentences": TEXTS, "model": model})).status_code == 200
     with redis_server.client() as redis:
@@ -110,7 +110,7 @@ async def test_vectors_of_another_model_are_not_taken(serve: Serve, redis_server
         assert {len(value) for value in values} == {1 + 4 * fakes.DIM + 4}
         half = len(TEXTS)
         redis.mset(dict(zip(keys, values[half:] + values[:half], strict=True)))
-    async with serve(redis_url=redis_server.url, redis_timeout_ms=5000, **ONLY_REDIS) as client:
+    async with serve(redis_url=redis_server.url, redis_timeout_ms=60_000, **ONLY_REDIS) as client:
         assert difference(await answers(client), plain) is None
         assert (await failures(client))["garbage"] >= len(TEXTS)
 

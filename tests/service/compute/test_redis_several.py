@@ -248,7 +248,7 @@ async def test_a_cluster_shares_vectors_over_all_its_nodes(cluster: list[RedisSe
 
 
 async def test_a_service_with_a_cluster(serve: Serve, cluster: list[RedisServer]) -> None:
-    shared = {"redis_timeout_ms": 5000, "cache": "redis", "cache_bytes": 0, "redis_url": url_of(cluster)}
+    shared = {"redis_timeout_ms": 60_000, "cache": "redis", "cache_bytes": 0, "redis_url": url_of(cluster)}
     bodies = []
     for tier, count in (("misses", len(SENTENCES)), ("hits", len(SENTENCES))):
         async with serve(**shared, rate_limit="1000/hour") as client:

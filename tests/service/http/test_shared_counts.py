@@ -14,7 +14,7 @@ URL = "redis://127.0.0.1:1/0"
 
 
 def settings(url: str | None = URL, **others: object) -> Settings:
-    return Settings(**{"redis_url": url, "rate_limit": "3/hour", "redis_timeout_ms": 5000} | others)  # type: ignore[arg-type]
+    return Settings(**{"redis_url": url, "rate_limit": "3/hour", "redis_timeout_ms": 60_000} | others)  # type: ignore[arg-type]
 
 
 async def test_two_processes_have_one_count(redis_server: RedisServer) -> None:
@@ -43,7 +43,7 @@ async def test_two_processes_have_one_count(redis_server: RedisServer) -> None:
 async def test_without_redis_each_counts_for_itself_until_it_is_back(redis_server: RedisServer, caplog) -> None:
     caplog.set_level("INFO")
     telemetry = Telemetry()
-    shared = SharedCounts("2/hour", telemetry, url=redis_server.url, address="here", timeout_seconds=5)
+    shared = SharedCounts("2/hour", telemetry, url=redis_server.url, address="here", timeout_seconds=60)
     limit = RateLimit("2/hour", telemetry, shared)
     await limit.take("alice")
     redis_server.kill()
@@ -83,7 +83,7 @@ async def test_the_service_refuses_by_the_shared_count(serve: Serve, redis_serve
     shared = {
         "rate_limit": "2/hour",
         "redis_url": redis_server.url,
-        "redis_timeout_ms": 5000,
+        "redis_timeout_ms": 60_000,
     }
     async with serve(**shared) as one, serve(**shared) as two:
         statuses = [
