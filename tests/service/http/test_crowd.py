@@ -51,6 +51,18 @@ def test_the_longest_idle_of_who_has_most_leaves_first() -> None:
     assert len(many) == many.most
 
 
+def test_who_is_busy_stays_and_a_newcomer_leaves_if_all_are() -> None:
+    left: list[str] = []
+    first, second = Somebody("first", left), Somebody("second", left)
+    many: Crowd[Somebody] = Crowd()
+    many.most = 1
+    many.add(first, "a")
+    many.busy(first)
+    many.add(second, "b")
+    assert left == ["second"]
+    assert (len(many), many.waiting) == (1, 1)
+
+
 def test_there_may_be_as_many_as_files_and_as_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (10_000, 20_000))
     assert 8000 < most_connections(1 << 40) < 10_000
