@@ -5,18 +5,21 @@
 set -eu
 folder=$1
 shift
+if [ $# = 0 ]; then
+    echo "installing the service into $folder: $(grep -c == requirements.txt) packages, some 240 MB, a minute"
+else
+    echo "installing [$1] into $folder"
+fi
 if ! "$folder/bin/python" -m pip --version >/dev/null 2>&1; then
     python=$(sh "$(dirname "$0")/find-python.sh")
     "$python" -m venv --clear "$folder"
 fi
 install() { "$folder/bin/python" -m pip install --disable-pip-version-check -qq "$@"; }
 if [ $# = 0 ]; then
-    echo "installing the service into $folder: $(grep -c == requirements.txt) packages, some 240 MB, a minute"
     install --require-hashes --no-deps -r requirements.txt -r requirements-build.txt
     install -c constraints.txt --no-build-isolation -e ".[cli]"  # the command line's few packages, which the image has not
 else
     extras=$1
     shift
-    echo "installing [$extras] into $folder"
     install -c constraints.txt -e ".[$extras]" "$@"
 fi
