@@ -176,7 +176,7 @@ def _faq() -> str:
     rows = [
         [_stages(row), f"{row['first']:.0f}", _three(row["mrr"])]
         for row in sorted(general_text("faq"), key=lambda row: (-row["first"], -row["mrr"]))
-        if row.get("second", "minilm") in MAIN and row.get("top", 15) == 15
+        if row.get("second", "minilm") in MAIN and row.get("top", 15) == 15 and row["model"] in (*_USES, BASELINE)
     ]
     return _table(["ranking", "right answer first, of 30", "MRR"], rows)
 
@@ -200,6 +200,7 @@ def _contrast() -> str:
             f"{_three(row['paws_auc'])}{'*' if 'paws-wiki' in row['trained_on'] else ''}",
         ]
         for row in general_text("contrast")
+        if row["model"] in _USES
     ]
     head = ["model, task", "written", "negation", "number", "roles", "opposite", "captions", "antonyms", "PAWS, AUC"]
     return _table(head, rows)
@@ -208,7 +209,9 @@ def _contrast() -> str:
 def _same() -> str:
     kinds = ("itself", "no capitals, no marks", "a typing error")
     rows = [
-        [f"`{row['model']}`, {row['task']}", *(str(row[kind]["yes"]) for kind in kinds)] for row in general_text("same")
+        [f"`{row['model']}`, {row['task']}", *(str(row[kind]["yes"]) for kind in kinds)]
+        for row in general_text("same")
+        if row["model"] in _USES
     ]
     return _table(["model, task", *kinds], rows)
 

@@ -52,6 +52,18 @@ def test_what_the_readme_points_at_is_there() -> None:
     assert {target for target in found if not (ROOT / target).exists()} <= pending
 
 
+def test_pages_can_be_read_in_an_editor() -> None:
+    assert len(README.splitlines()) <= 120
+    wide = []
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
+        is_code = False
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            is_code ^= line.lstrip().startswith("```")
+            if len(line) > 160 and not is_code and not line.lstrip().startswith("|"):  # a row of a table is one line
+                wide.append(f"{path.relative_to(ROOT)}:{number}")
+    assert wide == []
+
+
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
     """The published models that the examples name, and the defaults."""
