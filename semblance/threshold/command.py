@@ -136,9 +136,10 @@ def choose(
     read = read_pairs(pairs, tuple(column) if column else COLUMNS)
 
     async def ask() -> tuple[list[Candidate], int]:
-        async with service.of_batch() as client:
-            tasks = [each.value for each in task or ()] or OF_A_PAIR
-            return await candidates(client, read, model, tasks, every=every)
+        tasks = [each.value for each in task or ()] or OF_A_PAIR
+        with Console(stderr=True).status("opening the models") as shown:  # at a terminal alone
+            async with service.of_batch() as client:
+                return await candidates(client, read, model, tasks, every=every, told=shown.update)
 
     found, others = asyncio.run(ask())
     compared = compare(found, read.labels, resamples=resamples, seed=seed)

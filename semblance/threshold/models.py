@@ -1,6 +1,6 @@
 """Which model parts labelled pairs best, how sure that is, and what each costs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter, time_ns
 
@@ -55,6 +55,7 @@ async def candidates(
     tasks: Sequence[Scored] = OF_A_PAIR,
     *,
     every: bool = False,
+    told: Callable[[str], object] | None = None,
 ) -> tuple[list[Candidate], int]:
     """The scores of models for each of the tasks that they have, and how many models with such a task were not asked.
 
@@ -64,6 +65,7 @@ async def candidates(
         models: ids or names; None: those that the service lists first.
         tasks: whose scores.
         every: without names, all that are served.
+        told: called with a line about each model before it is asked.
 
     Raises:
         ThresholdError: none of them has one of the tasks, or a model named is not served.
@@ -80,6 +82,8 @@ async def candidates(
     else:  # an older service lists none first
         asked = able if every else [model for model in able if model.main is not False]
     for model in asked:
+        if told is not None:
+            told(f"asking {model.name} about {len(pairs.a):,} pairs")
         for task in (task for task in tasks if task in model.tasks):
             name, scores, cut = await scores_of(client, pairs, model.name, task)  # which opens the model
             fresh = _never_asked(pairs)
