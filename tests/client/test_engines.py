@@ -75,26 +75,6 @@ def test_duckdb(models: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_daft(models: Path) -> None:
-    daft = pytest.importorskip("daft", reason="no daft: pip install '.[daft]'")
-    from semblance.engines.daft import as_expression
-
-    given = {"a": ["a man plays guitar"] * 8 + ["a man"], "b": [*WORDS[:8], None]}
-    ask = scorer(models_dir=models, nulls=True)
-    frame = daft.from_pydict(given)
-    found = frame.select(as_expression(ask)(daft.col("a"), daft.col("b"))["score"].alias("score")).to_pydict()["score"]
-    assert found[:8] == pytest.approx(ask(given["a"][:8], given["b"][:8])["score"].tolist(), abs=1e-6)
-    assert found[8] is None
-    embed = scorer(None, "embed", models_dir=models)
-    vectors = frame.select(as_expression(embed)(daft.col("a"))["embedding"].alias("e")).to_pydict()["e"]
-    assert {len(vector) for vector in vectors} == {embed(["a man"])["embedding"].shape[1]}
-    label = as_expression(scorer("pair-sick", "entailment", models_dir=models))(daft.col("a"), daft.lit("a dog"))[
-        "label"
-    ]
-    assert set(frame.select(label.alias("label")).to_pydict()["label"]) <= {"entailment", "neutral", "contradiction"}
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_spark(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sql = pytest.importorskip("pyspark.sql", reason="no pyspark: pip install '.[spark]'")
     if shutil.which("java") is None:
@@ -131,7 +111,7 @@ EXTRAS = {"pyspark": "spark"}  # where they have another name than the package
 
 @pytest.mark.artifacts
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("code", "printed"), EXAMPLES, ids=["scorer", "ray", "spark", "duckdb", "daft"])
+@pytest.mark.parametrize(("code", "printed"), EXAMPLES, ids=["scorer", "ray", "spark", "duckdb"])
 def test_an_example_of_the_page_runs(
     code: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,4 +133,4 @@ def test_an_example_of_the_page_runs(
         if "spark" in left:
             left["spark"].stop()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == {"ray": "2", "pyspark": "2", "duckdb": "True", "daft": "2"}.get(package, printed.strip())
+    assert lines[-1] == {"ray": "2", "pyspark": "2", "duckdb": "True"}.get(package, printed.strip())
