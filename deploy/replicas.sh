@@ -1,15 +1,14 @@
 #!/bin/bash
 # HAProxy as this machine has it (Debian's package), with the project's configuration, before two services as the compose
 # file's profile `replicas` has them: one is killed under load, no request may fail, and it answers again within 15 s.
-# Before that it is measured against one service with two workers. Leaves nothing running.
+# Leaves nothing running.
 #
-#   deploy/replicas.sh   starts `python -m service` with PYTHON; SECONDS_OF_LOAD=0 leaves the measurement out
+#   deploy/replicas.sh   starts `python -m service` with PYTHON
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/soon.sh
 
 SOON=15  # seconds until a replica that was killed answers again
-measured=${SECONDS_OF_LOAD:-6}
 work=$(mktemp -d)
 started=()
 finish() {
@@ -33,9 +32,9 @@ answers() {  # answers API: within three minutes
     echo "no answer: $1" >&2
     return 1
 }
-service() {  # service NAME PORT WORKERS: as with Docker's restart policy, begun again whenever it ends
-    while [ ! -e "$work/end" ] && [ ! -e "$work/$1.end" ]; do
-        SEMBLANCE_PORT=$2 SEMBLANCE_WORKERS=$3 SEMBLANCE_MODELS=avg-sick,pwim-sick SEMBLANCE_DEFAULT_SIMILARITY=avg-sick \
+service() {  # service NAME PORT: as with Docker's restart policy, begun again whenever it ends
+    while [ ! -e "$work/end" ]; do
+        SEMBLANCE_PORT=$2 SEMBLANCE_MODELS=avg-sick,pwim-sick SEMBLANCE_DEFAULT_SIMILARITY=avg-sick \
             SEMBLANCE_DEFAULT_RANK=avg-sick SEMBLANCE_LOG_LEVEL=warning "${PYTHON:-.venv/bin/python}" -m service >>"$work/$1.log" 2>&1 &
         echo $! >"$work/$1.pid"
         wait $! 2>/dev/null || true
@@ -44,17 +43,13 @@ service() {  # service NAME PORT WORKERS: as with Docker's restart policy, begun
 
 sh scripts/ensure.sh haproxy haproxy "two replicas behind a proxy" || { echo "NOT RUN: two replicas behind a proxy" && exit 0; }
 
-step "two services, one with two workers, and the proxy"
-ports=("$(free_port)" "$(free_port)") several_port=$(free_port) proxy_port=$(free_port)
+step "two services and the proxy"
+ports=("$(free_port)" "$(free_port)") proxy_port=$(free_port)
 for number in 0 1; do
-    service "replica-$number" "${ports[number]}" 1 &
+    service "replica-$number" "${ports[number]}" &
     started+=($!)
 done
-proxy=http://127.0.0.1:$proxy_port killed=http://127.0.0.1:${ports[1]} several=http://127.0.0.1:$several_port
-if [ "$measured" != 0 ]; then
-    service several "$several_port" 2 &
-    started+=($!)
-fi
+proxy=http://127.0.0.1:$proxy_port killed=http://127.0.0.1:${ports[1]}
 # The project's own file, but for addresses.
 sed -e "s|bind :8000|bind 127.0.0.1:$proxy_port|" -e '/^resolvers/,/^$/d' \
     -e "s|server-template .*|server a 127.0.0.1:${ports[0]}\n    server b 127.0.0.1:${ports[1]}|" deploy/haproxy.cfg >"$work/haproxy.cfg"
@@ -62,14 +57,6 @@ haproxy -db -f "$work/haproxy.cfg" >"$work/haproxy.log" 2>&1 &
 started+=($!)
 for number in 0 1; do answers "http://127.0.0.1:${ports[number]}"; done
 answers "$proxy"
-
-if [ "$measured" != 0 ]; then
-    step "two replicas of one worker behind the proxy, and one service with two workers"
-    answers "$several"
-    python3 -B deploy/pace.py "$measured" 8 "$proxy" "$several"
-    touch "$work/several.end"
-    kill "$(cat "$work/several.pid")"
-fi
 
 step "one replica is killed under load"
 python3 -B deploy/balance.py "$work/stop" "$proxy" &
