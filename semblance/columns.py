@@ -9,16 +9,17 @@ A scorer is a few names: it can be pickled, and opens its model on its first cal
 that model there. The copy in another process refuses a model with another fingerprint.
 """
 
+import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from semblance.batch.rows import Kind
+from semblance.batch.rows import Kind, Row
 from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options, Task, make_task
 from semblance.errors import InvalidRequest, ServiceFailed
 from semblance.extras import needs
@@ -160,24 +161,24 @@ def scorer(
         MissingExtra: the extra `service` is not installed.
     """
     options = Options(task, DEFAULT_COLUMNS[task], model, top_k=top_k, rerank_model=rerank_model, rerank_top=rerank_top)
-    found = Folder(models_dir)
-    return found.scorer(make_task(options, found.models), nulls=nulls)
+    found = LocalModels(models_dir)
+    return found.scorer(make_task(options, found.listed), nulls=nulls)
 
 
-class Folder:
-    """A models folder, of which only the manifests are read."""
+class LocalModels:
+    """The models of a folder: what a batch asks instead of a client. Only manifests are read until a task is asked."""
 
     def __init__(self, models_dir: str | Path | None = None) -> None:
         """List the models; raises as `scorer`."""
-        self._settings = settings = local_settings(models_dir)
+        settings = local_settings(models_dir)
         with needs("opening models here", extra="service"):
             from service.columns import listed
             from service.models.defaults import ROUTES, chosen, main_models, usual_reranker
             from service.scoring.ranking import RERANK_TOP
-        self._listed = starting(lambda: listed(settings))
-        main = {each.manifest.id for each in self._listed.values()} & set(main_models(settings))
+        self._folders = starting(lambda: listed(settings))
+        main = {each.manifest.id for each in self._folders.values()} & set(main_models(settings))
         infos = [
-            _described(name, each, main=not main or each.manifest.id in main) for name, each in self._listed.items()
+            _described(name, each, main=not main or each.manifest.id in main) for name, each in self._folders.items()
         ]
         defaults: dict[str, str] = {}
         for route, (setting, capability) in ROUTES.items():
@@ -185,8 +186,30 @@ class Folder:
             if name := getattr(settings, setting) or chosen(capability, list(dict.fromkeys(able))):
                 defaults[route] = name
         limits = {name: getattr(settings, name, settings.request_timeout) for name in LimitsInfo.__dataclass_fields__}
-        rerank = RerankInfo(usual_reranker(settings, self._listed), RERANK_TOP)
-        self.models = Models(infos, defaults, rerank, LimitsInfo(**limits))
+        rerank = RerankInfo(usual_reranker(settings, self._folders), RERANK_TOP)
+        self.listed = Models(infos, defaults, rerank, LimitsInfo(**limits))
+
+    async def models(self) -> Models:
+        """The models of the folder, the defaults and the limits."""
+        return self.listed
+
+    async def ask(self, task: Task, items: Sequence[Any]) -> list[Row]:
+        """The new cells for each item, as `Task.ask` gives them; each request has a thread.
+
+        Raises:
+            RequestFailed: an item is refused, or a graph failed.
+            CannotStart: a model cannot be opened.
+        """
+        columns = await asyncio.to_thread(self.scorer(task), *zip(*items, strict=True))
+        return [
+            dict(zip(columns, row, strict=True)) for row in zip(*(c.tolist() for c in columns.values()), strict=True)
+        ]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is to be closed: opened models stay for the next batch of this process."""
 
     def scorer(self, task: Task, *, nulls: bool = False) -> Scorer:
         """The scorer of a task of `semblance batch`."""
@@ -197,12 +220,12 @@ class Folder:
             None if task.second is None else self._source(task.second),
             dict(task.adds),
             options.top_k,
-            options.rerank_top or self.models.rerank.default_top,
+            options.rerank_top or self.listed.rerank.default_top,
             nulls,
         )
 
     def _source(self, model: ModelInfo) -> Source:
-        release = self._listed[model.name].release
+        release = self._folders[model.name].release
         root, folder = (str(Path(path).absolute()) for path in (release.root, release.folder))
         return Source(root, folder, release.id, release.version, model.fingerprint)
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and whom they select to ask."""
+"""Options that several commands share, and the client that they select."""
 
 import inspect
 import logging
@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from semblance.batch.job import Asked
-from semblance.batch.local import LocalModels
 from semblance.client import AsyncClient, Client
+from semblance.columns import LocalModels
 from semblance.errors import RequestFailed
 from semblance.retries import Retries
 
@@ -40,7 +40,7 @@ TopK = Annotated[int | None, typer.Option(min=1, help="how many of the best to g
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Whom a command asks: a service, or models that are opened here. Its fields are the options of such commands."""
+    """The options that select a service, or models that are opened in this process."""
 
     url: Annotated[
         str | None, typer.Option(envvar="SEMBLANCE_URL", help="service to ask, such as http://127.0.0.1:8000")
@@ -86,7 +86,7 @@ class Service:
                 raise error.about(in_words(error, {**_OPTIONS, **(words or {})})) from None
 
     def of_batch(self, patience: float = PATIENCE) -> Asked:
-        """Whom a batch asks: models here, of which only those asked are opened, or a service.
+        """What a batch asks: a service, or local models, of which only the task's own are opened.
 
         A service that refuses a request because it is busy is asked again for `patience` seconds.
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from semblance.batch.checkpoint import Checkpoint, Files, load
 from semblance.batch.formats import PARQUET, open_source, open_store
-from semblance.batch.local import LocalModels
 from semblance.batch.rows import Chunk, Row, Say, Source, Unreadable
 from semblance.batch.tasks import BadRow, Options, Task, make_task
 from semblance.batch.writer import Answered, Writer
 from semblance.client import AsyncClient
+from semblance.columns import LocalModels
 from semblance.errors import BatchError, RequestFailed
 from semblance.retries import TIMEOUT
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from semblance.batch.job import ROWS_AT_ONCE, Asked
-from semblance.batch.local import LocalModels
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
+from semblance.columns import LocalModels
 from semblance.errors import BatchError
 from semblance.threshold.own_pairs import PairsError, read_own
 

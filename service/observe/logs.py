@@ -57,7 +57,7 @@ class TextFormatter(_Formatter):
 
 
 class TerminalFormatter(TextFormatter):
-    """For whoever starts the service by hand: its start and end in a sentence each, all else as text."""
+    """For a terminal: start and end of the service in a sentence each, all else as text."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Render a record."""
@@ -69,7 +69,7 @@ _SENTENCES = {
     "model opened": "opened {model} in {seconds:.1f} s",
     "starting": "all models are there after {seconds:.1f} s",
     "serving": "Semblance answers at {address} (a page to try it; every route: {docs}). Ctrl-C ends it.",
-    "draining": "ending: whoever waits for an answer still gets it, for {seconds:g} s at most",
+    "draining": "ending: requests in flight are still answered, for {seconds:g} s at most",
 }
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from contract.manifest import Limits, Manifest
 from semblance import Client, columns, scorer
-from semblance.batch.local import LocalModels
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
+from semblance.columns import LocalModels
 from semblance.errors import BatchError, CannotStart, InvalidRequest
 
 A = ["a man plays guitar", "the dog runs", "a cat sleeps", "a man plays guitar"]

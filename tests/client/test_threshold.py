@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from semblance.batch.local import LocalModels
 from semblance.cli import app
+from semblance.columns import LocalModels
 from semblance.errors import BatchError
 from semblance.threshold.choice import choose, quality, resampled
 from semblance.threshold.labelled import LabelledPairs, Scored, ThresholdError, read_pairs, scores_of
