@@ -24,6 +24,7 @@ from training.publishing.folders import environment, finish, place_for
 from training.publishing.runtime import PublishedModel
 from training.runs.folder import RecipeChangedError
 from training.runs.loop import Result, train
+from workbench.imports.calibration import sample
 from workbench.tuning.material import Material, from_pairs, from_texts
 from workbench.tuning.measure import MAIN, figures
 from workbench.tuning.objective import TuneObjective
@@ -321,7 +322,16 @@ def _training_data(wish: Wish, start: Start, material: Material) -> tuple[Traini
     taught: tuple[TrainingData, ...] = ()
     if material.teacher is not None:
         taught = Manifest.load(wish.folder_of("--teacher", wish.teacher)).training_data
-    return tuple(dict.fromkeys([*start.manifest.training_data, *taught, own]))
+    rated = sample()
+    beside = TrainingData(
+        name=rated.name,
+        use="calibration of the score",
+        rows=len(rated.pairs),
+        licence=rated.licence,
+        source=rated.source,
+    )
+    calibrating = (beside,) if material.kind == "label" else ()
+    return tuple(dict.fromkeys([*start.manifest.training_data, *taught, own, *calibrating]))
 
 
 def _provenance(wish: Wish, start: Start, material: Material, plan: Plan) -> Provenance:
