@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -38,6 +39,9 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No reports to the makers of these libraries, and nothing from the hub."""
     for name in ("HAYSTACK_TELEMETRY_ENABLED", "LITELLM_TELEMETRY"):
         monkeypatch.setenv(name, "False")
+    # Read at its import, which may be here: other tests of the process would be offline too.
+    with suppress(ImportError):
+        monkeypatch.setattr(importlib.import_module("huggingface_hub.constants"), "HF_HUB_OFFLINE", True)
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "LITELLM_LOCAL_MODEL_COST_MAP"):
         monkeypatch.setenv(name, "True")
 
