@@ -12,9 +12,13 @@ from semblance.batch.formats import KNOWN
 
 def tune_model(
     pairs: Annotated[Path | None, typer.Argument(help=f"labelled pairs, columns as in docs/tune.md: {KNOWN}")] = None,
-    start: Annotated[str, typer.Option("--from", help="id of the published model to start from, or ID/VERSION")] = (
-        "avg-paraphrase"
-    ),
+    start: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="id of the published model to start from, or ID/VERSION; minilm-small takes longer and ends better",
+        ),
+    ] = "avg-paraphrase",
     model_id: Annotated[str, typer.Option("--id", help="id of the new model")] = ...,  # type: ignore[assignment]
     models: Annotated[Path, typer.Option(help="where the new model goes; starts are also in models/")] = (
         Path("own-models")
