@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import multiprocessing
 import socket
 import threading
 import time
@@ -32,7 +33,9 @@ def _new(words: int, number: int) -> str:
 HEADERS = b"".join(b"X-%d: %s\r\n" % (i, b"a" * 600) for i in range(95))
 CHUNKED = b"POST /similarity HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
 HEAD = b"POST /similarity HTTP/1.1\r\nHost: a\r\n"
+EXPECTING = HEAD + b"Content-Type: text/plain\r\nExpect: 100-continue\r\nContent-Length: 100000\r\n\r\n"
 CROSS = {"query": _new(60, 0), "candidates": [_new(100, i) for i in range(30)], "model": "minilm-cross"}
+FOREIGN = {"input_type": "classification", "embedding_types": ["float"]}
 EXPLAINED = {"a": _new(60, 1), "b": _new(60, 2), "model": "minilm"}
 # Name -> connections, and what each sends again and again.
 ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
@@ -56,6 +59,10 @@ ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
     "256 labels of 4,500 characters": (
         2, lambda i: _post("/classify", {"text": "a", "labels": [f"{i} {j} " + "ab " * 1500 for j in range(250)]}),
     ),
+    "texts not in ASCII, asked twice": (
+        2, lambda i: 2 * _post("/v2/embed", FOREIGN | {"texts": [f"caf\u00e9 {i} {j}" for j in range(90)]}),
+    ),
+    "a refused body that waits for 100": (4, lambda _: EXPECTING + b" " * 100_000 + HEAD + b"\r\n"),
     "bodies of 4 MB without their ends": (100, lambda _: HEAD + b"Content-Length: 4000000\r\n\r\n" + b" " * 3_900_000),
 }  # fmt: skip
 
@@ -74,10 +81,10 @@ async def run(options: argparse.Namespace) -> Findings:
         probe = Probe(served.port, options.probe)
         control, worst, _ = await asyncio.to_thread(probe.for_seconds, options.seconds)
         findings.row("control", len(control), median(control), worst, 0, round(served.resources().resident_mb))
-        for name, (connections, request) in ATTACKS.items():
+        for name in ATTACKS:
             if options.only and not any(each in name for each in options.only):
                 continue
-            with _attacking(served.port, connections, request):
+            with _attacking(served.port, name):
                 took, worst, failed = await asyncio.to_thread(probe.for_seconds, options.seconds)
             memory = served.resources()
             findings.row(name, len(took), median(took), worst, failed, round(memory.resident_mb))
@@ -116,39 +123,38 @@ class Probe:
 
 
 @contextmanager
-def _attacking(port: int, connections: int, request: Callable[[int], bytes]) -> Iterator[None]:
-    """Send a request on each of so many connections, again when it is answered or refused; in a few threads."""
-    ended = threading.Event()
+def _attacking(port: int, name: str) -> Iterator[None]:
+    """Attack from another process, which does not keep the probe's interpreter busy."""
+    attacking = multiprocessing.get_context("spawn").Process(target=_attack, args=(port, name), daemon=True)
+    attacking.start()
+    time.sleep(1)  # until it has begun
+    try:
+        yield
+        if not attacking.is_alive():
+            raise RuntimeError(f"{name}: nothing attacked")
+    finally:
+        attacking.kill()
+        attacking.join()
 
-    def attack(first: int, each: int) -> None:
-        number = first
-        while not ended.is_set():
+
+def _attack(port: int, name: str) -> None:
+    """Send a request on each connection, again when it is answered or refused; in a few threads, until killed."""
+    connections, request = ATTACKS[name]
+    threads = min(4, connections)
+
+    def attack(first: int) -> None:
+        for round_ in range(first, first + 10**6, connections):
             with ExitStack() as stack:
                 opened = []
-                for _ in range(each):
-                    number += 1
+                for number in range(round_, round_ + connections // threads):
                     with suppress(OSError):
                         connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), 5, (THEIRS, 0)))
                         opened.append(connection)
-                        connection.settimeout(1)
+                        connection.settimeout(60)
                         connection.sendall(request(number))
                 for connection in opened:
-                    while not ended.is_set():
-                        try:
-                            connection.recv(65536)
-                            break
-                        except TimeoutError:
-                            continue
-                        except OSError:
-                            break
+                    with suppress(OSError):
+                        connection.recv(65536)
 
-    threads = min(4, connections)
-    running = [threading.Thread(target=attack, args=(i * 10**6, connections // threads)) for i in range(threads)]
-    for thread in running:
-        thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        for thread in running:
-            thread.join()
+    for i in range(threads):
+        threading.Thread(target=attack, args=(i * 10**6,)).start()

@@ -10,9 +10,11 @@ import hashlib
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 from throttled.asyncio import MemoryStore, RateLimitResult, RedisStore, Throttled, per_duration
+from throttled.store import ConnectionFactory
 
 from service.api.exchange import exchange_of
 from service.compute.breaker import Breaker
@@ -74,6 +76,14 @@ class Rate:
         await self._app(scope, receive, send)
 
 
+class Given(ConnectionFactory):
+    """Gives a store of the library the client in its options, where it would make its own."""
+
+    def connect(self, url: str | None = None) -> Any:
+        """The client."""
+        return self.options["GIVEN"]()
+
+
 class SharedCounts:
     """Counts of all processes, in a Redis that may fail at any time."""
 
@@ -89,8 +99,8 @@ class SharedCounts:
     ) -> None:
         """Prepare the client; arguments as for `RateLimit` and `RedisCache`."""
         self._client = RedisClient(url, timeout_seconds=timeout_seconds, authority=authority)
-        store = RedisStore()
-        store._backend._client = self._client.redis  # type: ignore[assignment]  # the library makes its own otherwise
+        factory = f"{__name__}.{Given.__name__}"
+        store = RedisStore(options={"CONNECTION_FACTORY_CLASS": factory, "GIVEN": lambda: self._client.redis})
         self._callers = _counting(rate, store, _PREFIX)
         self._telemetry = telemetry
         self._timeout = timeout_seconds

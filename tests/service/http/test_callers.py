@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 import uvloop
 
 from contract.scoring import Array, Embeddings, Run
+from contract.tokenizer import Encoded
 from service.app import create_app
 from service.http.application import Application
 from service.http.connection import MAX_PIPELINED
@@ -272,5 +273,29 @@ def test_bodies_that_do_not_arrive_take_nobodys_place(models: Path) -> None:
             for _, each in [*slow, (incoming, out)]:
                 each.close()
                 await each.wait_closed()
+
+    uvloop.run(trial())
+
+
+def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
+    labels = [f"a man {i}" + " dog" * 1000 for i in range(100)]
+
+    async def trial() -> None:
+        async with serving(models) as (app, address):
+            scorer = app.service.registry["avg-sick"].scorer
+            read: list[tuple[bool, int]] = []  # whether in the event loop, and how many characters
+            tokenise = scorer.tokenise
+
+            def noted(texts: Sequence[str]) -> list[Encoded]:
+                read.append((threading.current_thread() is threading.main_thread(), sum(map(len, texts))))
+                return tokenise(texts)
+
+            scorer.tokenise = noted  # type: ignore[method-assign]
+            incoming, out = await asyncio.open_connection(*address)
+            out.write(post({"text": "a dog", "labels": labels, "model": "avg-sick"}, "/classify"))
+            assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+            out.close()
+            assert sum(chars for _, chars in read) > 2 * sum(map(len, labels))
+            assert max((chars for in_loop, chars in read if in_loop), default=0) < 10_000
 
     uvloop.run(trial())
