@@ -30,14 +30,14 @@ def main() -> int:
     trial.add_argument("--only", action="append", help="attacks with this in their name")
     trial.set_defaults(run=callers.run)
 
-    trial = trials.add_parser("overload", parents=[shared], help="five times what the service can take")
+    trial = trials.add_parser("overload", parents=[shared], help="more callers than are let in")
     trial.add_argument("--seconds", type=float, default=60)
     trial.add_argument("--saturation-seconds", type=float, default=10, help="for measuring what it can take")
     trial.add_argument("--client-cpus", help="cores of the load")
     trial.add_argument("--heavy", default="pwim-qa", help="an interaction model")
     trial.add_argument("--max-in-flight", type=int, default=1024, help="of the service")
     trial.add_argument("--max-queue-seconds", type=float, default=2.0, help="of the service")
-    trial.add_argument("--only", action="append", choices=("cheap", "heavy", "large", "stalled"))
+    trial.add_argument("--only", action="append", choices=("cheap", "heavy", "large"))
     trial.set_defaults(run=overload.run)
 
     trial = trials.add_parser("replace", parents=[shared], help="processes that end under load")

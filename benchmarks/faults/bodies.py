@@ -167,7 +167,8 @@ def of_vectors(models: Mapping[str, Sequence[str]], count: int, seed: int) -> li
     """
     rng = random.Random(seed)
     texts = Texts(rng, longest=30, kept=count)
-    siamese, interaction = models["siamese"], models.get("interaction") or models["siamese"]
+    siamese = [name for name in models["siamese"] if name in models["similarity"]]
+    interaction = models.get("interaction") or siamese
     labelled = models["entailment"]
 
     def pairs(most: int, names: tuple[str, str]) -> list[dict[str, str]]:

@@ -3,17 +3,13 @@
 For each of three kinds of request (a cheap model with warm caches, a heavy one without caches, large requests) wrk
 measures the saturation rate over few connections, and then floods: each of its connections asks again as soon as it was
 answered or refused. A few callers beside it time their answers. Every refusal must have Retry-After.
-Then many bodies of the largest size that stop before their last byte: their memory is bounded.
 """
 
 import argparse
 import asyncio
 import json
-import socket
 import tempfile
-import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +24,6 @@ CONNECTIONS = 1.5  # of the flood, per request that the service admits; fewer co
 CALLERS, ASKED_EACH = 16, 10.0  # beside it, and their requests a second
 LEAST_ANSWERED = 0.4
 MEMORY_MB = 256.0  # growth that is allowed for a full queue
-STALLED = 256
-STALLED_MB = 512.0  # half of the size of all bodies together
 # Factors on the time of a full queue: the queue's length is based on an estimated rate, its order is not first come,
 # first served, and with this many busy connections a request costs a third more than with 64.
 SLACK, SLACK_OF_CHEAP = 2.0, 3.0
@@ -70,7 +64,7 @@ def kinds(heavy: str) -> list[Kind]:
 
 
 async def run(options: argparse.Namespace) -> Findings:
-    """Run all kinds, and the stalled bodies."""
+    """Run all kinds."""
     findings = Findings(
         "overload",
         "More callers than are let in",
@@ -109,37 +103,7 @@ async def run(options: argparse.Namespace) -> Findings:
             await asyncio.sleep(1)
             await _overload(served, kind, closed.rate, findings, options)
             findings.quiet(f"{kind.name}: no error in the log", served.complaints())
-    if not options.only or "stalled" in options.only:
-        with Service(options.service_cpus, request_timeout=60) as served:
-            await asyncio.to_thread(_stall, served, findings)
     return findings
-
-
-def _stall(served: Service, findings: Findings) -> None:
-    """Send bodies that stop before their last byte, on more and more connections."""
-    name = f"stalled: {STALLED} bodies of 4 MiB that do not end"
-    size = 4 * 1024 * 1024
-    head = f"POST /rank HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {size}\r\n\r\n".encode()
-    before = served.resources().resident_mb
-    with ExitStack() as stack:
-        refused = 0
-        for _ in range(STALLED):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=10))
-            try:
-                connection.sendall(head + b" " * (size - 1))
-            except OSError:  # refused before it was all sent
-                refused += 1
-        held = served.resources().peak_mb
-        began = time.monotonic()
-        status, _ = served.get("/health/ready")
-        took_ms = (time.monotonic() - began) * 1000
-        time.sleep(0.5)
-    findings.promise(
-        f"{name}: memory is bounded",
-        held - before <= STALLED_MB,
-        f"{before:.0f} MB before, {held:.0f} at most; {refused} refused while they were sent",
-    )
-    findings.promise(f"{name}: readiness answers meanwhile", status == 200, f"{status} after {took_ms:.0f} ms")
 
 
 def _closed(
