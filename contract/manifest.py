@@ -98,6 +98,13 @@ class Explanation(_Frozen):
         return self
 
 
+class BiEncoder(_Frozen):
+    """The ENCODER graph whose cosine is blended into tasks of an interaction model."""
+
+    graph: FileName
+    dim: int = Field(ge=1, description="width of its sentence embedding")
+
+
 class TrainingData(_Frozen):
     """A corpus used to train the model or to choose its settings."""
 
@@ -143,7 +150,9 @@ class Provenance(_Frozen):
 class Manifest(_Frozen):
     """The content of `manifest.json`."""
 
-    contract_version: Literal[1, 2] = Field(CONTRACT_VERSION, description="2: with prompts, dimensions or a pair limit")
+    contract_version: Literal[1, 2] = Field(
+        CONTRACT_VERSION, description="2: with prompts, dimensions, a pair limit or a blend"
+    )
     id: ModelId
     title: str
     architecture: str
@@ -171,6 +180,7 @@ class Manifest(_Frozen):
         None, description="the TOKENS graph, if the embedding is a mean over tokens in context; siamese models only"
     )
     explanation: Explanation | None = Field(None, description="interaction models only")
+    bi_encoder: BiEncoder | None = Field(None, description="interaction models with a blend, and only those")
     tensors: dict[TensorName, FileName] = Field(
         default_factory=dict,
         description="external weights of the graphs: name of the initializer -> .npy file",
@@ -205,8 +215,13 @@ class Manifest(_Frozen):
             raise ValueError(f"dimensions rise, and are less than dim, got {self.dimensions}")
         if siamese and self.limits.max_pair_tokens is not None:
             raise ValueError("max_pair_tokens belongs to the interaction family")
-        if self.contract_version < 2 and (self.prompts or self.dimensions or self.limits.max_pair_tokens):
-            raise ValueError("prompts, dimensions and max_pair_tokens need contract_version 2")
+        if (self.bi_encoder is None) == any(self.score_task(name).blend is not None for name in self.score_tasks):
+            raise ValueError("a task with a blend needs bi_encoder, and bi_encoder such a task")
+        if siamese and self.bi_encoder is not None:
+            raise ValueError("bi_encoder belongs to the interaction family")
+        new = self.prompts or self.dimensions or self.limits.max_pair_tokens or self.bi_encoder
+        if self.contract_version < 2 and new:
+            raise ValueError("prompts, dimensions, max_pair_tokens and bi_encoder need contract_version 2")
         stated = [each.task for each in self.domain or ()]
         if len(set(stated)) != len(stated) or not set(stated) <= set(self.tasks):
             raise ValueError(f"domain states each task of the model once, got {stated}")
@@ -275,6 +290,8 @@ class Manifest(_Frozen):
             kinds[task.graph] = "classifier" if name == "classification" else of_pairs
         if self.explanation is not None:
             kinds[self.explanation.graph] = "explanation"
+        if self.bi_encoder is not None:
+            kinds[self.bi_encoder.graph] = "encoder"
         return {name: kind for name, kind in kinds.items() if name is not None}
 
     @property
@@ -302,6 +319,8 @@ class Manifest(_Frozen):
                 moves[name] = _settings(task)
         if self.prompts is not None:
             moves["prompts"] = self.prompts.model_dump(mode="json")
+        if self.bi_encoder is not None:
+            moves["bi_encoder"] = self.bi_encoder.model_dump(mode="json")
         if self.tensors:
             moves["tensors"] = {tensor: self.files[name].sha256 for tensor, name in sorted(self.tensors.items())}
         return hashlib.sha256(json.dumps(moves, sort_keys=True).encode()).hexdigest()
@@ -381,10 +400,11 @@ class Manifest(_Frozen):
 
 
 def _settings(task: BaseModel | None) -> dict[str, object] | None:
-    """All that a manifest says about a task. `columns` is left out where there are none: older digests stay valid."""
+    """All that a manifest says about a task, without columns or a blend that it has not: older digests stay valid."""
     if task is None:
         return None
-    return {name: value for name, value in task.model_dump(mode="json").items() if name != "columns" or value}
+    said = task.model_dump(mode="json")
+    return {name: value for name, value in said.items() if name not in ("columns", "blend") or value}
 
 
 def describe_file(path: Path, most_bytes: int | None = None) -> FileEntry:

@@ -53,7 +53,17 @@ class _Task(BaseModel):
         return self
 
 
-class SimilarityTask(_Task):
+class _ScoreTask(_Task):
+    """What the tasks that give a pair one score have in common."""
+
+    blend: tuple[float, float] | None = Field(
+        None,
+        description="raw score = the first times the value of the graph, plus the second times the cosine of both "
+        "texts' embeddings (of `bi_encoder`; 0 where negative); null: the value of the graph",
+    )
+
+
+class SimilarityTask(_ScoreTask):
     """How two sentences become a score.
 
     Exactly one source of the raw score: a parameter-free `comparison` of two embeddings, or a `graph` (HEAD or
@@ -93,7 +103,7 @@ class SimilarityTask(_Task):
         return self
 
 
-class ProbabilityTask(_Task):
+class ProbabilityTask(_ScoreTask):
     """How two sentences become a probability: that they are paraphrases, or that b is relevant to a.
 
     The graph's output is log-probabilities of the `classes` no and yes (0 and 1), or one value that the calibration
@@ -189,12 +199,19 @@ def similarity(task: SimilarityTask, run_head: Run | None, a: Embeddings, b: Emb
     return read_similarity(task, raw_scores(task, compare(run_head, a, b)))
 
 
-def raw_scores(task: SimilarityTask | ProbabilityTask, raw_output: npt.NDArray[np.float32]) -> Floats:
-    """Raw scores [n] from a HEAD or PAIR graph's output [n, outputs]: the expected rating, or the value."""
+def raw_scores(
+    task: SimilarityTask | ProbabilityTask, raw_output: npt.NDArray[np.float32], *embeddings: Embeddings
+) -> Floats:
+    """Raw scores [n] from a HEAD or PAIR graph's output [n, outputs]: the expected rating, or the value.
+
+    A task with a blend takes the embeddings of both sides too: [n, dim] or [1, dim], and [n, dim].
+    """
     raw_output = _of_task(task, raw_output)
-    if task.classes is not None:
-        return expected_rating(raw_output, task.classes)
-    return raw_output[:, 0].astype(np.float64)
+    own = raw_output[:, 0].astype(np.float64) if task.classes is None else expected_rating(raw_output, task.classes)
+    if task.blend is None:
+        return own
+    part, of_cosine = task.blend
+    return part * own + of_cosine * np.maximum(cosine(*embeddings), 0.0)
 
 
 def _of_task(

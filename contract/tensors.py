@@ -8,15 +8,16 @@ import hashlib
 import io
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from contract.errors import ArtifactError
 from contract.files import read_regular
-from contract.graph import GraphKind
 from contract.manifest import Manifest
 
+T = TypeVar("T")
 Array = npt.NDArray[np.generic]
 
 _TYPES = frozenset({"float32", "uint8", "int8", "int32", "int64", "float16", "float64"})
@@ -49,13 +50,19 @@ def load_tensors(
     return found
 
 
-def tensors_of(kind: GraphKind, tensors: Mapping[str, Array]) -> Mapping[str, Array]:
-    """The tensors of a model that are external in a graph of this kind.
+def tensors_of(graph: bytes, tensors: Mapping[str, T]) -> dict[str, T]:
+    """Of a model's tensors, or of what is known of them, those that a graph names, which is the bytes of its file.
 
-    They are weights of words: external in every graph that reads tokens, and absent in others. ONNX Runtime refuses
-    tensors that do not fit the graph.
+    ONNX Runtime refuses tensors that a graph does not have, or that do not fit it.
     """
-    return {} if kind in ("head", "classifier") else tensors
+    return {name: value for name, value in tensors.items() if _named(name) in graph}
+
+
+def _named(tensor: str) -> bytes:
+    """How ONNX writes the name of an initializer: field 8, the length (a byte for each 7 bits), the name."""
+    name = tensor.encode()
+    length = bytes([len(name)]) if len(name) < 128 else bytes([len(name) & 127 | 128, len(name) >> 7])
+    return b"\x42" + length + name
 
 
 def _load(path: Path, size: int, sha256: str) -> Array:

@@ -16,6 +16,7 @@ from contract.graph import CLASSIFIER, ENCODER, EXPLANATION, HEAD, OPSET, PAIR, 
 from contract.manifest import (
     MANIFEST_NAME,
     SHARED_NAME,
+    BiEncoder,
     ClassificationTask,
     EntailmentTask,
     Explanation,
@@ -96,15 +97,17 @@ def table(seed: int = 0) -> np.ndarray[Any, np.dtype[np.float32]]:
     return np.random.default_rng(seed).normal(size=(len(tokenizer()), DIM)).astype(np.float32)
 
 
-def encoder_graph(path: Path, *, seed: int = 0, rows: np.ndarray | None = None, squared: bool = False) -> None:
-    """ENCODER: the mean of the words' rows, or its squares."""
+def encoder_graph(
+    path: Path, *, seed: int = 0, rows: np.ndarray | None = None, squared: bool = False, outside: str | None = None
+) -> None:
+    """ENCODER: the mean of the words' rows, or its squares; the weights named `outside` lie outside."""
     nodes = [
         *_mean("input_ids", "lengths", "mean"),
         helper.make_node("Mul", ["mean", "mean"], ["sentence_embedding"])
         if squared
         else helper.make_node("Identity", ["mean"], ["sentence_embedding"]),
     ]
-    _save(path, ENCODER, nodes, {"table": table(seed) if rows is None else rows}, {"dim": DIM})
+    _save(path, ENCODER, nodes, {"table": table(seed) if rows is None else rows}, {"dim": DIM}, outside)
 
 
 def token_graph(path: Path, *, seed: int = 0, scale: float = 1.0) -> None:
@@ -252,6 +255,28 @@ def tasks_model(folder: Path, name: str = "both") -> Manifest:
     )
     paraphrase = ProbabilityTask(graph=graph, columns=(2, 4), classes=(0, 1), symmetric=False)
     manifest = manifest.model_copy(update={"relevance": relevance, "paraphrase": paraphrase})
+    manifest = manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()})
+    manifest.save(folder)
+    return manifest
+
+
+def blended_model(folder: Path, name: str = "blended") -> Manifest:
+    """`interaction_model` with a relevance of half of an output and three times the cosine of two means."""
+    manifest = interaction_model(folder, name)
+    assert manifest.similarity is not None
+    encoder_graph(folder / "encoder.onnx", outside="table")
+    relevance = ProbabilityTask(
+        graph=manifest.similarity.graph or "", columns=(0, 1), blend=(0.5, 3.0), calibration=Logistic(slope=1.0),
+        symmetric=False,
+    )  # fmt: skip
+    manifest = manifest.model_copy(
+        update={
+            "contract_version": 2,
+            "relevance": relevance,
+            "bi_encoder": BiEncoder(graph="encoder.onnx", dim=DIM),
+            "files": manifest.files | {"encoder.onnx": describe_file(folder / "encoder.onnx")},
+        }
+    )
     manifest = manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()})
     manifest.save(folder)
     return manifest

@@ -156,7 +156,11 @@ def open_session(
     options.log_severity_level = 3  # errors
     # ONNX Runtime must load no other weights than those given: this path is not a folder.
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path))
-    outside = tensors_of(spec.kind, tensors or {})
+    try:
+        content = path.read_bytes()
+    except OSError:
+        content = b""  # ONNX Runtime says why
+    outside = tensors_of(content, tensors or {})
     weights = {name: ort.OrtValue.ortvalue_from_numpy(array) for name, array in outside.items()}
     if weights:
         # The first call completes the graph, with copies of the weights. The second makes a session on a CPU drop the
@@ -165,7 +169,7 @@ def open_session(
         if list(providers) == [CPU]:
             for name, value in weights.items():
                 options.add_initializer(name, value)
-    if (named := _outside(path)) > len(outside):  # also one that no node uses, which ONNX Runtime passes over
+    if (named := content.count(_OUTSIDE)) > len(outside):  # also one that no node uses, which ONNX Runtime passes over
         raise ArtifactError(f"{path}: it names {named} tensors outside of the file, the manifest {len(outside)}")
     if CUDA in providers:
         _load_cuda()
@@ -181,14 +185,6 @@ def open_session(
             f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on {', '.join(opened.placement)}"
         )
     return opened
-
-
-def _outside(path: Path) -> int:
-    """The number of tensors whose data a graph file says to be elsewhere; 0 of a file that cannot be read."""
-    try:
-        return path.read_bytes().count(_OUTSIDE)
-    except OSError:
-        return 0  # as ONNX Runtime says
 
 
 def _signature(tensors: Sequence[ort.NodeArg]) -> Signature:

@@ -22,7 +22,7 @@ from contract.graph import SPECS, GraphKind
 from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
 from contract.scoring import Array
 from contract.subwords import AnyTokenizer, load_tokenizer
-from contract.tensors import load_tensors
+from contract.tensors import load_tensors, tensors_of
 from service.compute.cache import VectorCache
 from service.compute.graph import graphs_of
 from service.compute.pool import Pool
@@ -62,6 +62,7 @@ class Opener:
         self._providers = provider_order(settings.providers)
         # By checksum: files that several models share are in memory once, as long as one model uses them.
         self._tensors: MutableMapping[str, Array] = WeakValueDictionary()
+        self._sessions: MutableMapping[tuple[object, ...], Session] = WeakValueDictionary()
         self._tokenizers: MutableMapping[str, AnyTokenizer] = WeakValueDictionary()
         # One thread for reloads and first requests, because the allocator keeps memory for each thread.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="models")
@@ -207,15 +208,19 @@ class Opener:
         """Open a graph; its sizes follow from its use in the manifest."""
         settings, manifest = self._settings, model.manifest
         path = manifest.path_of(model.release.folder, name)
-        session = open_session(
-            path,
-            SPECS[kind],
-            self._providers,
-            threads=counts(settings).ort_threads,
-            must_use_cuda=settings.providers == "cuda",
-            tensors=tensors,
-            cuda=cuda_options(settings.cuda_device, settings.cuda_memory_bytes),
-        )
+        outside = {tensor: manifest.files[file].sha256 for tensor, file in manifest.tensors.items()}
+        same = (kind, manifest.files[name].sha256, *sorted(tensors_of(path.read_bytes(), outside).items()))
+        session = self._sessions.get(same)
+        if session is None:
+            session = self._sessions[same] = open_session(
+                path,
+                SPECS[kind],
+                self._providers,
+                threads=counts(settings).ort_threads,
+                must_use_cuda=settings.providers == "cuda",
+                tensors=tensors,
+                cuda=cuda_options(settings.cuda_device, settings.cuda_memory_bytes),
+            )
         for who_says, axis, size in _wanted_sizes(name, manifest):
             if session.sizes.get(axis) != size:
                 raise GraphMismatchError(f"{path}: {axis} is {session.sizes.get(axis)}, {who_says} {size}")
@@ -244,8 +249,9 @@ def _together(placements: Iterable[Placement]) -> Placement:
 
 def _wanted_sizes(graph: str, manifest: Manifest) -> Iterator[tuple[str, str, int]]:
     """The sizes that fixed axes must have: the reason, for messages, the axis and the size."""
-    if manifest.dim is not None:
-        yield "the manifest says", "dim", manifest.dim
+    dim = manifest.dim if manifest.bi_encoder is None else manifest.bi_encoder.dim
+    if dim is not None and manifest.graph_kinds[graph] not in ("pair", "explanation"):
+        yield "the manifest says", "dim", dim
     if (outputs := manifest.outputs().get(graph)) is not None:
         yield "its tasks need", "outputs", outputs
     if manifest.explanation is not None and manifest.explanation.graph == graph:

@@ -5,6 +5,7 @@ The graph's output for a pair is cached; a symmetric model has one entry for bot
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -12,16 +13,16 @@ import numpy as np
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
 from contract.scoring import Similarities, raw_scores, read_similarity
 from contract.tokenizer import Encoded
-from service.compute.cache import Pair, Space
-from service.compute.graph import PairGraph, Rows
+from service.compute.cache import Ids, Pair, Space
+from service.compute.graph import PairGraph, Rows, SentenceGraph
 from service.compute.vectors import Vectors
-from service.scoring.scorer import Features, Parts, Scorer, as_pairs
+from service.scoring.scorer import Features, Parts, Scorer, as_pairs, sides_of
 
 _RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
 
 
 class InteractionScorer(Scorer):
-    """One graph for each task, and one that explains."""
+    """One graph for each task, one that explains, and one whose embeddings' cosine is blended into tasks."""
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
@@ -32,6 +33,10 @@ class InteractionScorer(Scorer):
             )
             for name, width in manifest.outputs().items()
         }
+        self.embeddings: Vectors[Ids] | None = None
+        if (encoder := manifest.bi_encoder) is not None:
+            graph, space = parts.graphs[encoder.graph], Space(manifest.fingerprint, encoder.dim, encoder.graph)
+            self.embeddings = Vectors(cast(SentenceGraph, graph), parts.pool, parts.cache, space)
 
     async def matrices(self, a: Encoded, b: Encoded) -> Rows:
         """See `Scorer.matrices`."""
@@ -60,12 +65,29 @@ class InteractionScorer(Scorer):
     def _measured(self, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         distinct = list(dict.fromkeys(pairs))
         yield from ((vectors, distinct) for vectors in self.outputs.values())
+        if self.embeddings is not None:
+            yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
 
     async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
-        return (await self._outputs_of(name).get(self._ordered(pairs, name), cached=cached),)
+        pairs = self._ordered(pairs, name)
+        rows = await self._outputs_of(name).get(pairs, cached=cached)
+        if (embeddings := self._blended_into(name)) is None:
+            return (rows,)
+        sides = await embeddings.get(sides_of(pairs), cached=cached)
+        return rows, sides[: -len(pairs)], sides[-len(pairs) :]
 
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
-        return (self._outputs_of(name).at_once(self._ordered(pairs, name)),)
+        pairs = self._ordered(pairs, name)
+        rows = self._outputs_of(name).at_once(pairs)
+        if (embeddings := self._blended_into(name)) is None:
+            return (rows,)
+        sides = embeddings.at_once(sides_of(pairs))
+        return rows, sides[: -len(pairs)], sides[-len(pairs) :]
+
+    def _blended_into(self, name: Task) -> Vectors[Ids] | None:
+        """The embeddings whose cosine counts in a task; None where none does."""
+        task = self.manifest.task(name)
+        return self.embeddings if isinstance(task, SimilarityTask | ProbabilityTask) and task.blend else None
 
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
         return read_similarity(task, raw_scores(task, *features))

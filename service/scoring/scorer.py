@@ -334,7 +334,8 @@ class Scorer(ABC):
             vectors.measure(keys, policy, most)
         tiers = [vectors.tiers for vectors, _ in measured]
         self.seconds_per_pair = max(map(best_time, self._comparisons(pairs[:1]))) / MEASURED_PAIRS
-        of_graphs = max(vectors.batcher.expected_seconds(keys) for vectors, keys in measured)
+        together = max if self.manifest.bi_encoder is None else sum  # a task asks one of the graphs, or a blend's two
+        of_graphs = together([vectors.batcher.expected_seconds(keys) for vectors, keys in measured])
         seconds = of_graphs + len(pairs) * self.seconds_per_pair
         self.seconds_per_new_pair = seconds / len(pairs)
         self._per_char = _SecondsPerChar(best_time(lambda: self.tokenise(texts)) / chars, seconds / chars)
@@ -395,3 +396,9 @@ def _cut(sentence: Encoded, tokens: int) -> Encoded:
 def as_pairs(a: Sequence[Encoded], b: Sequence[Encoded]) -> list[Pair]:
     """The token ids of n pairs."""
     return [(x.ids, y.ids) for x, y in zip(a, b, strict=True)]
+
+
+def sides_of(pairs: Sequence[Pair]) -> list[Ids]:
+    """The sentences to embed: those of a, or just one if a is the same in all pairs; then those of b."""
+    a = [a for a, _ in pairs]
+    return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]

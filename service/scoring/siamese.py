@@ -13,7 +13,7 @@ from contract.tokenizer import Encoded
 from service.compute.cache import Ids, Pair, Space
 from service.compute.graph import Rows, SentenceGraph
 from service.compute.vectors import Vectors
-from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Parts, Scorer, as_pairs
+from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Parts, Scorer, as_pairs, sides_of
 
 _ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
 
@@ -86,11 +86,11 @@ class SiameseScorer(Scorer):
             yield partial(self._label, np.repeat(self.embed_at_once([pairs[0][0]]), MEASURED_PAIRS, axis=0))
 
     async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
-        rows = await self.embeddings.get(_distinct(pairs), cached=cached)
+        rows = await self.embeddings.get(sides_of(pairs), cached=cached)
         return rows[: -len(pairs)], rows[-len(pairs) :]
 
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
-        rows = self.embed_at_once(_distinct(pairs))
+        rows = self.embed_at_once(sides_of(pairs))
         return rows[: -len(pairs)], rows[-len(pairs) :]
 
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
@@ -104,9 +104,3 @@ class SiameseScorer(Scorer):
         task = self.manifest.classification
         assert task is not None, "the registry lets no model be asked what it cannot do"
         return classification(task, classify(self.graphs[task.graph], embeddings))
-
-
-def _distinct(pairs: Sequence[Pair]) -> list[Ids]:
-    """The sentences to embed: those of a, or just one if a is the same in all pairs; then those of b."""
-    a = [a for a, _ in pairs]
-    return [*(a[:1] if len(set(map(id, a))) == 1 else a), *(b for _, b in pairs)]

@@ -152,7 +152,11 @@ def test_tasks_and_graphs_follow_from_the_entries(folder: Path) -> None:
         (("tensors",), {"words": "words.npy"}, "'words.npy' is used but not listed in files"),
         (("tensors",), {"words": "../words.npy"}, "tensors.words: String should match pattern"),
         (("tensors",), {"": "head.onnx"}, "tensors..*: String should have at least 1 character"),
-        (("prompts",), {"query": "query: "}, "prompts, dimensions and max_pair_tokens need contract_version 2"),
+        (
+            ("prompts",),
+            {"query": "query: "},
+            "prompts, dimensions, max_pair_tokens and bi_encoder need contract_version 2",
+        ),
         (("dimensions",), [64, 32], "dimensions rise, and are less than dim"),
         (("limits", "max_pair_tokens"), 20, "max_pair_tokens belongs to the interaction family"),
         (("fingerprint",), "0" * 64, "fingerprint is 0000.*, its contents give [0-9a-f]{64}$"),
@@ -370,3 +374,29 @@ def test_version_two_has_prompts_and_dimensions(folder: Path) -> None:
     assert two.fingerprint not in (one.fingerprint, sealed({**before, "contract_version": 2}).fingerprint)
     interaction = {**before, **INTERACTION, "contract_version": 2, "limits": {"max_tokens": 9, "max_pair_tokens": 9}}
     assert sealed(interaction).limits.max_pair_tokens == 9
+
+
+def test_a_blend_and_its_encoder_come_together(folder: Path) -> None:
+    whole = {
+        **fields(folder),
+        **INTERACTION,
+        "contract_version": 2,
+        "bi_encoder": {"graph": "encoder.onnx", "dim": 8},
+    }
+    whole["similarity"] = {**whole["similarity"], "blend": [0.5, 2.0]}
+    manifest = sealed(whole)
+    assert manifest.graph_kinds["encoder.onnx"] == "encoder"
+    for path, value in ((("bi_encoder",), None), (("similarity", "blend"), None)):
+        with pytest.raises(ValueError, match="a task with a blend needs bi_encoder, and bi_encoder such a task"):
+            sealed(changed(whole, *path, value=value))
+    with pytest.raises(ValueError, match="bi_encoder need contract_version 2"):
+        sealed({**whole, "contract_version": 1})
+    siamese = {key: fields(folder)[key] for key in ("family", "encoder", "dim")}
+    with pytest.raises(ValueError, match="bi_encoder belongs to the interaction family"):
+        sealed({**whole, **siamese})
+    for path, value in (
+        (("similarity", "blend"), [0.5, 2.5]),
+        (("bi_encoder", "dim"), 9),
+        (("bi_encoder", "graph"), "golden.json"),
+    ):
+        assert sealed(changed(whole, *path, value=value)).fingerprint != manifest.fingerprint

@@ -33,6 +33,12 @@ def test_bare_cosine_spreads_its_range_over_0_to_1() -> None:
     assert found.score == pytest.approx([1.0, 0.5, 0.0], abs=1e-15)
 
 
+def test_a_blend_adds_a_part_of_the_cosine_where_it_is_positive() -> None:
+    task = SimilarityTask(graph="pair.onnx", blend=(0.25, 2.0), raw_range=(0.0, 5.0), symmetric=False)
+    assert raw_scores(task, np.float32([[4], [8], [12]]), A, B) == pytest.approx([3.0, 2.0, 3.0])
+    assert raw_scores(task, np.float32([[4], [8], [12]]), A[:1], B) == pytest.approx([3.0, 4.0, 3.0])
+
+
 def test_calibration_to_a_rating_scale_gives_ratings_and_their_share_of_the_scale() -> None:
     found = similarity(cosine_task(calibration=BEND, label_scale=(0.0, 5.0)), None, A, B)
     assert found.raw_score == pytest.approx([1.0, 0.0, -1.0], abs=1e-15)

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from contract.errors import ArtifactError
 from contract.manifest import SHARED_NAME, FileEntry, Manifest, describe_file
-from contract.tensors import load_tensors
+from contract.tensors import load_tensors, tensors_of
 
 WORDS = np.arange(24, dtype=np.int8).reshape(6, 4)
 
@@ -90,3 +91,10 @@ def test_what_is_no_array_of_numbers_is_refused(
     path = manifest.path_of(tmp_path / "a", "words.npy")
     with pytest.raises(ArtifactError, match=f"^{path}: {message}"):
         load_tensors(tmp_path / "a", manifest)
+
+
+@pytest.mark.parametrize("name", ["words", "w" * 127, "w" * 128, "w" * 256])
+def test_a_graph_is_given_the_tensors_that_it_names(name: str) -> None:
+    graph = onnx.GraphProto(name=f"{name}, not this", initializer=[onnx.TensorProto(name=name)]).SerializeToString()
+    assert tensors_of(graph, {name: 1, name[1:]: 2, f"{name}s": 3}) == {name: 1}
+    assert tensors_of(onnx.GraphProto(name=name).SerializeToString(), {name: 1}) == {}

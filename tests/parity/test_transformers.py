@@ -31,7 +31,6 @@ from training.publishing.families.heads import HeadCalibrations, Heads
 from training.publishing.families.transformer import (
     BLOCK,
     Blend,
-    Blended,
     Int8Linear,
     quantised,
     write_cross_encoder,
@@ -80,7 +79,7 @@ def cross(config: CrossEncoderConfig | None = None) -> CrossEncoder:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`bi`; `cross` with the answers of its heads; `blend` with similarity and relevance of both encoders."""
+    """`bi`; `cross` with the answers of its heads; `blend` with the cosine of `bi` in similarity and relevance."""
     drafts, models = tmp_path_factory.mktemp("drafts"), tmp_path_factory.mktemp("models")
     tokenizer = drafts / "given.json"
     tokenizer.write_text(toy_wordpiece.wordpiece_json())
@@ -90,7 +89,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name == "bi":
             fields = write_encoder(encoder(), tokenizer, folder, name)
         else:
-            blend = Blend(encoder(), 0.6, 3.0) if name == "blend" else None
+            blend = Blend(encoder(), 0.6, 3.0, "bi") if name == "blend" else None
             fields = write_cross_encoder(cross(), tokenizer, folder, name, CALIBRATIONS, blend)
         manifest = assemble(folder, fields, title=name, architecture="x", training_data=DATA, provenance=PROVENANCE)
         finish(folder, manifest, [], PAIRS, models, models / name)
@@ -139,9 +138,10 @@ def test_every_task_answers_as_its_module(root: Path, name: str) -> None:
         if name == "blend":
             own = encoder()
             own.bert = quantised(own.bert)
-            blended = Blended(kept, Blend(own, 0.6, 3.0))(*feeds(A), *feeds(B))
-            for task, columns in Blended.columns.items():
-                output[:, heads.columns[task][0]] = blended[:, columns[0]]
+            cosine = (own(*feeds(A)) * own(*feeds(B))).sum(dim=1).clamp(min=0.0)
+            for task, (part, of_cosine) in Blend(own, 0.6, 3.0).of_tasks.items():
+                column = heads.columns[task][0]
+                output[:, column] = part * output[:, column] + of_cosine * cosine
     model = PublishedModel(root / name)
     assert model.manifest.tasks == ("similarity", "entailment", "paraphrase", "relevance")
     assert len(model.manifest.graphs) == (2 if name == "blend" else 1)
@@ -162,12 +162,13 @@ def test_every_task_answers_as_its_module(root: Path, name: str) -> None:
 
 
 def test_words_and_tokenizer_are_stored_once(root: Path) -> None:
-    shared = [
-        {name: entry.sha256 for name, entry in Manifest.load(root / model).files.items() if entry.shared}
-        for model in ("cross", "blend")
-    ]
-    assert shared[0] == shared[1]
-    assert set(shared[0]) == {"words.codes.npy", "words.scale.npy", "tokenizer.json"}
+    shared = {
+        model: {name: entry.sha256 for name, entry in Manifest.load(root / model).files.items() if entry.shared}
+        for model in ("bi", "cross", "blend")
+    }
+    assert set(shared["cross"]) == {"words.codes.npy", "words.scale.npy", "tokenizer.json"}
+    assert shared["blend"] == shared["bi"]  # with the encoder
+    assert shared["blend"].items() > shared["cross"].items()
     assert isinstance(PublishedModel(root / "bi").tokenizer, Subwords)
 
 

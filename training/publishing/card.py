@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from contract.manifest import Manifest, SimilarityTask
+from contract.manifest import Manifest, ProbabilityTask, SimilarityTask
 
 _HOW = {
     "cosine": "the cosine of the two sentence embeddings",
@@ -68,7 +68,7 @@ def _summary(manifest: Manifest) -> str:
         f"- Tasks: {', '.join(manifest.tasks)}.",
     ]
     if (task := manifest.similarity) is not None:
-        how = _HOW[task.comparison] if task.comparison else f"`{task.graph}`, {_expected(task)}"
+        how = _HOW[task.comparison] if task.comparison else f"`{task.graph}`, {_expected(task)}{_blended(task)}"
         scale = f", reported as a rating {task.label_scale[0]:g}..{task.label_scale[1]:g}" if task.label_scale else ""
         calibrated = f", calibrated ({task.calibration.kind.replace('_', ' ')})" if task.calibration else ""
         if task.calibration is None and task.classes is None:
@@ -82,7 +82,7 @@ def _summary(manifest: Manifest) -> str:
     for name, what in (("paraphrase", manifest.paraphrase), ("relevance", manifest.relevance)):
         if what is not None:
             fit = f", calibrated ({what.calibration.kind.replace('_', ' ')})" if what.calibration else ""
-            lines.append(f"- {name.capitalize()}: `{what.graph}`, a probability{fit}.")
+            lines.append(f"- {name.capitalize()}: `{what.graph}`, a probability{_blended(what)}{fit}.")
     if (labels := manifest.classification) is not None:
         tempered = f", divided by the temperature {labels.temperature:g}" if labels.temperature != 1.0 else ""
         lines.append(
@@ -95,6 +95,11 @@ def _summary(manifest: Manifest) -> str:
         lines.append(f"- Explanation: `{explanation.graph}`, for each word of one sentence and of the other {shown}.")
     lines.append(f"- Fingerprint: `{manifest.fingerprint}`.")
     return "\n".join(lines)
+
+
+def _blended(task: SimilarityTask | ProbabilityTask) -> str:
+    """What is added to the output of a graph."""
+    return "" if task.blend is None else f", {task.blend[0]:g} of it with {task.blend[1]:g} of the embeddings' cosine"
 
 
 def _expected(task: SimilarityTask) -> str:

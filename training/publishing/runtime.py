@@ -9,10 +9,12 @@ import onnxruntime
 
 from contract.errors import ArtifactError
 from contract.graph import SPECS, GraphKind, check_signature
-from contract.manifest import Manifest, Role, ScoreTask, SimilarityTask
+from contract.manifest import Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask
+from contract.measures import Floats
 from contract.padding import pad
 from contract.scoring import (
     Array,
+    Embeddings,
     Run,
     Similarities,
     classification,
@@ -46,7 +48,7 @@ def open_graph(path: Path, kind: GraphKind, tensors: Mapping[str, Array] | None 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    outside = tensors_of(kind, tensors or {})
+    outside = tensors_of(path.read_bytes(), tensors or {}) if tensors else {}
     # The session uses this memory without a copy: `run` keeps it alive.
     weights = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in outside.items()}
     if weights:
@@ -106,9 +108,10 @@ class PublishedModel:
         return self.embed_ids(self._ids([prompt + text for text in texts] if prompt else texts))
 
     def embed_ids(self, ids: Sequence[tuple[int, ...]]) -> npt.NDArray[np.float32]:
-        """n sentences as token ids -> float32 [n, dim]; siamese models only."""
-        assert self.manifest.encoder is not None
-        encoder = self._graphs[self.manifest.encoder]
+        """n sentences as token ids -> float32 [n, dim], by the encoder, or that of an interaction model's blend."""
+        name = self.manifest.encoder if self.manifest.bi_encoder is None else self.manifest.bi_encoder.graph
+        assert name is not None
+        encoder = self._graphs[name]
         distinct = sorted(dict.fromkeys(ids), key=len)  # each once, and texts of like length together
         rows = np.concatenate([encode(encoder, batch) for batch in _batches(distinct)])
         place = {each: i for i, each in enumerate(distinct)}
@@ -124,7 +127,7 @@ class PublishedModel:
         task = self.manifest.score_task(name)
         if self.manifest.encoder is None:
             assert task.graph is not None
-            return read_similarity(task, raw_scores(task, self.outputs(task.graph, a, b)))
+            return read_similarity(task, self._raw(task, self.outputs(task.graph, a, b), a, b))
         assert isinstance(task, SimilarityTask)
         return similarity(task, self._graphs.get(task.graph or ""), self.embed(a), self.embed(b))
 
@@ -142,19 +145,30 @@ class PublishedModel:
         Returns:
             By task: entailment float [n, 3] in the order of `labels`; similarity, paraphrase and relevance [n, 1].
         """
-        manifest, outputs, found = self.manifest, dict[str, Array](), dict[str, Array]()
+        manifest, outputs, found = self.manifest, dict[str, Embeddings](), dict[str, Array]()
         tasks = {name: getattr(manifest, name) for name in ("entailment", "similarity", "paraphrase", "relevance")}
         for name, task in tasks.items():
             if task is None or task.columns is None:
                 continue
             if task.graph not in outputs:
                 outputs[task.graph] = self.outputs(task.graph, a, b)
-            raw = outputs[task.graph][:, slice(*task.columns)]
             if name == "entailment":
+                raw = outputs[task.graph][:, slice(*task.columns)]
                 found[name] = np.exp(raw[:, [task.labels.index(label) for label in labels]])
             else:
-                found[name] = raw if name == "similarity" else np.asarray(1 / (1 + np.exp(-raw.astype(np.float64))))
+                scores = self._raw(task, outputs[task.graph], a, b)[:, None]
+                found[name] = scores if name == "similarity" else np.asarray(1 / (1 + np.exp(-scores)))
         return found
+
+    def _raw(
+        self,
+        task: SimilarityTask | ProbabilityTask,
+        output: npt.NDArray[np.float32],
+        a: Sequence[str],
+        b: Sequence[str],
+    ) -> Floats:
+        """Raw scores [n] of an interaction model's task from its graph's output, with its blend."""
+        return raw_scores(task, output, *(() if task.blend is None else map(self.embed_ids, self._pair_ids(a, b))))
 
     def classification(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """Label probabilities of n texts; siamese models only."""
@@ -170,13 +184,18 @@ class PublishedModel:
     def _ids(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         return [self.tokenizer.encode(text, self.manifest.limits.max_tokens).ids for text in texts]
 
-    def outputs(self, graph: str, a: Sequence[str], b: Sequence[str]) -> npt.NDArray[np.float32]:
-        """A PAIR graph's output for n pairs; pairs of similar size are run together."""
+    def _pair_ids(self, a: Sequence[str], b: Sequence[str]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """The token ids of n pairs' sides, within the limit of both together."""
         ids_a, ids_b = self._ids(a), self._ids(b)
         if (most := self.manifest.limits.max_pair_tokens) is not None:
             fits = [fit_together(len(x), len(y), most) for x, y in zip(ids_a, ids_b, strict=True)]
             ids_a = [ids[:fit] for ids, (fit, _) in zip(ids_a, fits, strict=True)]
             ids_b = [ids[:fit] for ids, (_, fit) in zip(ids_b, fits, strict=True)]
+        return ids_a, ids_b
+
+    def outputs(self, graph: str, a: Sequence[str], b: Sequence[str]) -> npt.NDArray[np.float32]:
+        """A PAIR graph's output for n pairs; pairs of similar size are run together."""
+        ids_a, ids_b = self._pair_ids(a, b)
         order = np.lexsort(([len(ids) for ids in ids_b], [len(ids) for ids in ids_a]))
         parts = []
         for start in range(0, len(order), PAIR_BATCH):

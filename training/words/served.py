@@ -29,7 +29,7 @@ def served_words(folder: Path) -> WordTable:
     manifest.verify(folder)
     arrays: dict[str, npt.NDArray[np.generic]] = dict(load_tensors(folder, manifest))
     if manifest.encoder is not None:
-        graph = onnx.load(folder / manifest.encoder, load_external_data=False).graph
+        graph = onnx.load(manifest.path_of(folder, manifest.encoder), load_external_data=False).graph
         inside = [tensor for tensor in graph.initializer if tensor.name not in arrays]
         arrays |= {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in inside}
     found = {part: [array for name, array in arrays.items() if name.endswith(part)] for part in (CODES, SCALE)}

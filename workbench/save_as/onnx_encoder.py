@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from contract.graph import ENCODER
 from contract.scoring import Embeddings
-from contract.tensors import load_tensors, tensors_of
+from contract.tensors import load_tensors
 from contract.tokenizer import Tokenizer
 from training.publishing.graphs import rename_values
 from training.publishing.runtime import PublishedModel
@@ -36,9 +36,10 @@ def save_onnx(model: PublishedModel, source: Path, folder: Path) -> None:
     manifest = model.manifest
     if manifest.encoder is None:
         raise SaveRefused(f"{manifest.id}: it reads both texts of a pair together, and has no encoder of one")
-    ours = onnx.load(source / manifest.encoder, load_external_data=False)
+    ours = onnx.load(manifest.path_of(source, manifest.encoder), load_external_data=False)
+    arrays = load_tensors(source, manifest)
     for tensor in ours.graph.initializer:
-        if tensor.name in (arrays := tensors_of("encoder", load_tensors(source, manifest))):
+        if tensor.name in arrays:
             tensor.CopyFrom(numpy_helper.from_array(np.asarray(arrays[tensor.name]), tensor.name))
     graph = ours.graph
     ids, lengths = (_OURS + name for name in ENCODER.inputs)

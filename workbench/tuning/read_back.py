@@ -156,7 +156,7 @@ def _arrays(folder: Path, manifest: Manifest) -> dict[str, npt.NDArray[np.generi
     name = manifest.encoder or (None if manifest.similarity is None else manifest.similarity.graph)
     if name is None:
         raise TuneRefused(f"{manifest.id}: it has no graph that scores pairs")
-    graph = onnx.load(folder / name, load_external_data=False).graph
+    graph = onnx.load(manifest.path_of(folder, name), load_external_data=False).graph
     outside: dict[str, npt.NDArray[np.generic]] = dict(load_tensors(folder, manifest))
     return outside | {
         tensor.name: onnx.numpy_helper.to_array(tensor)

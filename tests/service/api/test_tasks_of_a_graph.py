@@ -19,14 +19,18 @@ def root(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     fakes.cosine_model(folder / "avg-paraphrase")
     fakes.graded_model(folder / "avg-sick")
     fakes.tasks_model(folder / "both")
+    fakes.blended_model(folder / "blended")
     return folder
+
+
+def ids_of(*texts: str) -> list[tuple[int, ...]]:
+    return [fakes.tokenizer().encode(text, fakes.MAX_TOKENS).ids for text in texts]
 
 
 def outputs(root: Path, a: str, b: str) -> np.ndarray:
     """The graph's five outputs for a pair."""
     run = fakes.runs_of(root / "both")["relatedness.onnx"]
-    ids = [fakes.tokenizer().encode(text, fakes.MAX_TOKENS).ids for text in (a, b)]
-    sides = zip("ab", ids, strict=True)
+    sides = zip("ab", ids_of(a, b), strict=True)
     feeds = {}
     for side, of_side in sides:
         feeds[f"input_ids_{side}"] = np.array([of_side])
@@ -77,3 +81,30 @@ async def test_a_task_that_a_model_lacks_is_refused(serve: Serve, root: Path) ->
         assert (answer.status_code, answer.json()["error"]["field"]) == (422, "task")
         tasks = {model["id"]: model["tasks"] for model in (await client.get("/models")).json()["models"]}
         assert tasks["both"] == ["similarity", "entailment", "paraphrase", "relevance", "explanation"]
+
+
+async def test_a_blend_counts_the_cosine_of_both_texts_and_embeds_each_once(serve: Serve, root: Path) -> None:
+    query, *candidates = TEXTS
+    rows = [fakes.table()[list(ids)].mean(axis=0) for ids in ids_of(query, *candidates)]
+    cosines = [float(rows[0] @ row / np.linalg.norm(rows[0]) / np.linalg.norm(row)) for row in rows[1:]]
+    raw = [
+        0.5 * outputs(root, query, each)[0] + 3 * max(cosine, 0)
+        for each, cosine in zip(candidates, cosines, strict=True)
+    ]
+    expected = 1 / (1 + np.exp(-np.array(raw)))
+    counted = {"model": "blended", "graph": "encoder.onnx"}
+    body = {"pairs": [{"a": query, "b": each} for each in candidates], "model": "blended", "task": "relevance"}
+    async with serve(models_dir=root, preload="blended", cache="memory") as client:
+        before = await client.metric("semblance_batch_rows_sum", **counted)
+        ranked = (
+            await client.post("/rank", json={"query": query, "candidates": candidates, "model": "blended"})
+        ).json()
+        assert [each["index"] for each in ranked["results"]] == np.argsort(-expected, kind="stable").tolist()
+        assert await client.metric("semblance_batch_rows_sum", **counted) - before == len(TEXTS)
+        for _ in range(2):
+            answer = (await client.post("/similarity", json=body)).json()
+            assert [each["score"] for each in answer["results"]] == pytest.approx(expected, abs=1e-6)
+        assert await client.metric("semblance_batch_rows_sum", **counted) - before == len(TEXTS)
+        plain = (await client.post("/similarity", json=body | {"task": "similarity"})).json()
+        other = (await client.post("/similarity", json=body | {"task": "similarity", "model": "both"})).json()
+        assert plain["results"] == other["results"]

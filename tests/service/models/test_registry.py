@@ -263,6 +263,9 @@ def test_what_several_models_share_is_read_once(own, monkeypatch) -> None:
         for name in ("pair-sick", "pair-again")
     ]
     assert scores[0].raw_score != scores[1].raw_score  # two models all the same
+    graphs = [registry[name].scorer.graphs for name in ("pair-sick", "pair-again")]
+    assert graphs[0]["explanation.onnx"].run is graphs[1]["explanation.onnx"].run  # the same file of the same table
+    assert graphs[0]["relatedness.onnx"].run is not graphs[1]["relatedness.onnx"].run
 
 
 def test_a_table_of_another_shape_is_named(own) -> None:

@@ -23,7 +23,7 @@ from training.publishing.families import blending, heads
 from training.publishing.families.blending import fit_blend
 from training.publishing.families.heads import HeadCalibrations
 from training.publishing.families.tasks import write_folder
-from training.publishing.families.transformer import Blended
+from training.publishing.families.transformer import Blend, write_cross_encoder
 from training.publishing.folders import files_of
 from training.recipes import find
 from training.recipes.recipe import Recipe
@@ -69,26 +69,30 @@ def test_the_weights_are_the_best_on_development_pairs(monkeypatch: pytest.Monke
     gold = np.array([pair.target for pair in pairs])
     batch = PairTokens(pairs, tokenizer, 16).batch(np.arange(len(pairs)))
 
-    def raw(column: int, **changed: float) -> np.ndarray:
+    def raw(task: str, **changed: float) -> np.ndarray:
+        own, of_cosine = replace(blend, **changed).of_tasks[task]
         with torch.no_grad():
-            return Blended(cross, replace(blend, **changed))(*batch)[:, column].double().numpy()
+            output = cross(*batch)[task][:, 0]
+            cosine = (encoder(*batch[:2]) * encoder(*batch[2:])).sum(1).clamp(min=0)
+            output = torch.sigmoid(output) if task == "similarity" else output
+            return (own * output + of_cosine * cosine).double().numpy()
 
-    found = {weight: spearmanr(raw(0, similarity=weight), gold).statistic for weight in blending.WEIGHTS}
+    found = {weight: spearmanr(raw("similarity", similarity=weight), gold).statistic for weight in blending.WEIGHTS}
     assert found[blend.similarity] == pytest.approx(max(found.values()), abs=1e-4)
     assert max(found.values()) - min(found.values()) > 0.01
     assert calibrations.similarity is not None
-    ratings = calibrations.similarity.apply(raw(0))
+    ratings = calibrations.similarity.apply(raw("similarity"))
     assert ((ratings >= 0) & (ratings <= 5)).all()
     assert abs(ratings.mean() - gold.mean()) < 0.5
 
     def precision(multiple: float) -> float:  # of one right answer among four: one over its place
-        scores = raw(1, relevance=multiple).reshape(-1, 4)
+        scores = raw("relevance", relevance=multiple).reshape(-1, 4)
         return float((1 / (scores >= scores[right][:, None]).sum(1)).mean())
 
     found = {multiple: precision(multiple) for multiple in blending.MULTIPLES}
     assert found[blend.relevance] == pytest.approx(max(found.values()))
     assert max(found.values()) > min(found.values())
-    probability = calibrations.relevance.apply(raw(1))
+    probability = calibrations.relevance.apply(raw("relevance"))
     # At even odds: as if half of the pairs were right. The targets are Platt's, of 10 right ones and 30 others.
     means = probability[right.ravel()].mean(), probability[~right.ravel()].mean()
     assert sum(means) / 2 == pytest.approx((11 / 12 + 1 / 32) / 2, abs=1e-3)
@@ -123,11 +127,25 @@ def test_a_run_is_published_with_the_encoder_it_started_from(monkeypatch: pytest
         write_folder(recipe, publication, tmp_path, folder, 1)
     torch.save(encoder.bert.state_dict(), run / START_NAME)
     fields = write_folder(recipe, publication, tmp_path, folder, 1)
-    assert fields["similarity"].graph == fields["relevance"].graph == "blend.onnx"
+    assert {fields[task].graph for task in HEADS} == {"pair.onnx"}
+    assert fields["paraphrase"].blend is None
     assert fields["similarity"].calibration is not None
-    assert fields["paraphrase"].graph == fields["entailment"].graph == "pair.onnx"
-    _, fitted = fit_blend(cross, encoder, toy_wordpiece.wordpiece(), publication.max_tokens)
+    blend, fitted = fit_blend(cross, encoder, toy_wordpiece.wordpiece(), publication.max_tokens)
     assert fields["similarity"].calibration == fitted.similarity
     assert fields["relevance"].calibration == fitted.relevance
     assert fields["paraphrase"].calibration not in (HeadCalibrations().paraphrase, fitted.paraphrase)
-    assert {"pair.onnx", "blend.onnx"} <= set(files_of(folder))
+    assert {task: fields[task].blend for task in ("similarity", "relevance")} == blend.of_tasks
+    assert fields["bi_encoder"].graph in fields["shared"]
+    assert set(files_of(folder)) == {"pair.onnx"}
+
+
+def test_a_blend_with_other_words_is_refused(tmp_path: Path) -> None:
+    cross, encoder = models()
+    with torch.no_grad():
+        cross.bert.words.weight += 1
+    folder = tmp_path / "draft" / "m"
+    folder.mkdir(parents=True)
+    tokenizer = tmp_path / "tokenizer.json"
+    toy_wordpiece.wordpiece().save(tokenizer)
+    with pytest.raises(ValueError, match="a bi-encoder with the words of the cross-encoder"):
+        write_cross_encoder(cross, tokenizer, folder, "m", HeadCalibrations(), Blend(encoder, 0.5, 2.0), max_tokens=24)

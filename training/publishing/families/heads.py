@@ -2,7 +2,7 @@
 
 import copy
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 SERVED = ("entailment", "similarity", "paraphrase", "relevance")
 RAW_RANGE = (0.0, 1.0)  # of the similarity
 Columns = Mapping[str, tuple[int, int]]
+Blends = Mapping[str, tuple[float, float]]  # as in the manifest: of the output, and of the cosine
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,8 @@ class HeadCalibrations:
 class Heads(nn.Module):
     """A model's outputs side by side [B, K], in the order of its heads; entailment as log-probabilities."""
 
-    def __init__(
-        self, model: PairWithHeads, calibrations: HeadCalibrations, *, elsewhere: Collection[str] = ()
-    ) -> None:
-        """`elsewhere`: heads that are not among the outputs, for another graph has them.
-
-        Raises:
-            ValueError: a head of a name that is no task.
-        """
+    def __init__(self, model: PairWithHeads, calibrations: HeadCalibrations) -> None:
+        """Raises ValueError: a head of a name that is no task."""
         super().__init__()
         if unknown := set(model.heads) - set(SERVED):
             raise ValueError(f"no task for the heads {', '.join(sorted(unknown))}")
@@ -62,9 +57,8 @@ class Heads(nn.Module):
         for name, head in model.heads.items():
             outputs = head.out_features
             assert isinstance(outputs, int)
-            if name not in elsewhere:
-                self.columns[name] = (width, width + outputs)
-                width += outputs
+            self.columns[name] = (width, width + outputs)
+            width += outputs
 
     def forward(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
@@ -79,20 +73,26 @@ class Heads(nn.Module):
         return torch.sigmoid(output_BK) if name == "similarity" else output_BK
 
 
-def task_fields(graphs: Mapping[str, Columns], calibrations: HeadCalibrations) -> dict[str, Any]:
+def task_fields(
+    graph: str, columns_of: Columns, calibrations: HeadCalibrations, blends: Blends | None = None
+) -> dict[str, Any]:
     """The manifest's entry of each task.
 
     Args:
-        graphs: name of a graph -> tasks -> their columns of its output.
+        graph: that answers them.
+        columns_of: tasks -> their columns of its output.
         calibrations: of the tasks.
+        blends: of some of the tasks.
     """
     tasks: dict[str, Any] = {}
-    for graph, task, columns in ((graph, task, found[task]) for graph, found in graphs.items() for task in found):
+    for task, columns in columns_of.items():
+        blend = (blends or {}).get(task)
         match task:
             case "similarity":
                 tasks[task] = SimilarityTask(
                     graph=graph,
                     columns=columns,
+                    blend=blend,
                     raw_range=RAW_RANGE,
                     label_scale=calibrations.label_scale,
                     calibration=calibrations.similarity,
@@ -102,7 +102,9 @@ def task_fields(graphs: Mapping[str, Columns], calibrations: HeadCalibrations) -
                 tasks[task] = EntailmentTask(graph=graph, columns=columns, labels=LABELS)
             case _:
                 calibration = calibrations.paraphrase if task == "paraphrase" else calibrations.relevance
-                tasks[task] = ProbabilityTask(graph=graph, columns=columns, calibration=calibration, symmetric=False)
+                tasks[task] = ProbabilityTask(
+                    graph=graph, columns=columns, blend=blend, calibration=calibration, symmetric=False
+                )
     return tasks
 
 

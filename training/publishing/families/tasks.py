@@ -94,7 +94,7 @@ def write_pwim(
         "tokenizer": TOKENIZER,
         "limits": Limits(max_tokens=limit),
         "explanation": Explanation(graph=EXPLANATION, matrices=model.MATRICES),
-        **task_fields({PAIR: heads.columns}, calibrations),
+        **task_fields(PAIR, heads.columns, calibrations),
         **write_words(arrays, words.tokenizer, folder)._asdict(),
     }
 

@@ -12,20 +12,20 @@ embedding), for what is rounded up or down hangs on the last bits.
 import copy
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from contract.errors import TokenizerError
-from contract.manifest import FileEntry, Limits, SimilarityTask
+from contract.manifest import BiEncoder, FileEntry, Limits, SimilarityTask
 from contract.subwords import Subwords
 from training.architectures.transformer import BERT, CrossEncoder, SentenceBERT
 from training.publishing.export import export_encoder, export_pair
-from training.publishing.families.heads import Columns, HeadCalibrations, Heads, task_fields
+from training.publishing.families.heads import Blends, HeadCalibrations, Heads, task_fields
 from training.publishing.families.siamese import ENCODER, STS_SCALE
 from training.publishing.families.words import TOKENIZER, Arrays, OutsideWords, arrays_of
 from training.publishing.parity import check_encoder, check_pair
@@ -34,7 +34,8 @@ from training.words.storage import Int8Embedding, Storage
 
 logger = logging.getLogger(__name__)
 
-PAIR, BLEND = "pair.onnx", "blend.onnx"
+PAIR = "pair.onnx"
+STARTED_FROM = "minilm"  # what the cross-encoder starts from
 MAX_TOKENS = 128
 BLOCK = 32  # weights of an output that share a scale; fewer where the inputs are no multiple of it
 _LINEAR = ("query", "key", "value", "attended", "inner", "outer")
@@ -99,28 +100,14 @@ class Blend:
     encoder: SentenceBERT
     similarity: float  # of 0..1, the cosine's part of a weighted mean; that of the cross-encoder is the rest
     relevance: float  # how many times the cosine is added to the cross-encoder's output
+    model_id: str = (
+        STARTED_FROM  # of the published model of the same weights: the file is then the same, and stored once
+    )
 
-
-class Blended(nn.Module):
-    """Both encoders in one graph."""
-
-    columns: ClassVar[Columns] = {"similarity": (0, 1), "relevance": (1, 2)}
-
-    def __init__(self, model: CrossEncoder, blend: Blend) -> None:
-        """The bi-encoder may share its words with the cross-encoder, which has heads for both tasks."""
-        super().__init__()
-        self.network, self.encoder = model, blend.encoder  # named as in `Heads`: weights have the same names
-        self.similarity, self.relevance = blend.similarity, blend.relevance
-
-    def forward(
-        self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
-    ) -> Tensor:
-        """Ids and lengths of both sentences -> raw similarity, in 0..1, and raw relevance [B, 2]."""
-        a_BD, b_BD = self.encoder(input_ids_a_BS, lengths_a_B), self.encoder(input_ids_b_BT, lengths_b_B)
-        cosine_B1 = (a_BD * b_BD).sum(dim=1, keepdim=True).clamp(min=0.0)
-        own = self.network(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
-        similarity_B1 = self.similarity * cosine_B1 + (1.0 - self.similarity) * torch.sigmoid(own["similarity"])
-        return torch.cat([similarity_B1, own["relevance"] + self.relevance * cosine_B1], dim=1)
+    @property
+    def of_tasks(self) -> Blends:
+        """How much of each blended task is the cross-encoder's own, and how much the cosine."""
+        return {"similarity": (1.0 - self.similarity, self.similarity), "relevance": (1.0, self.relevance)}
 
 
 def write_encoder(
@@ -155,6 +142,7 @@ def write_encoder(
     export_encoder(kept, folder / ENCODER, model_id, list(arrays))
     difference = check_encoder(folder / ENCODER, kept, len(wordpiece), arrays, limit=max_tokens)
     logger.info("%s/%s equals its module to %.1e", model_id, ENCODER, difference)
+    tensors, shared = _write_shared(arrays, wordpiece, folder)
     return {
         "family": "siamese",
         "dim": kept.output_dim,
@@ -162,7 +150,8 @@ def write_encoder(
         "tokenizer": TOKENIZER,
         "limits": Limits(max_tokens=max_tokens),
         "similarity": SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), label_scale=STS_SCALE, symmetric=True),
-        **_write_shared(arrays, wordpiece, folder)._asdict(),
+        "tensors": tensors,
+        "shared": shared | {ENCODER: share(folder / ENCODER, folder.parent)},  # a cross-encoder's blend may have it too
     }
 
 
@@ -177,7 +166,7 @@ def write_cross_encoder(
     storage: Storage = "int8",
     max_tokens: int = MAX_TOKENS,
 ) -> dict[str, Any]:
-    """Export a cross-encoder: `pair.onnx` answers all of its tasks in one run, but for blended ones.
+    """Export a cross-encoder: `pair.onnx` answers all of its tasks in one run.
 
     Args:
         model: with the weights to publish; heads among entailment (3 outputs, in the order of
@@ -187,8 +176,7 @@ def write_cross_encoder(
         folder: of the model; its words and tokenizer go among the shared files beside it.
         model_id: what the graphs say of themselves.
         calibrations: of its heads.
-        blend: the bi-encoder for a graph of its own, `blend.onnx`, that answers similarity and relevance; None: the
-            heads alone answer them.
+        blend: the bi-encoder whose cosine counts in similarity and relevance; None: the heads alone answer them.
         storage: of the weights.
         max_tokens: of each of the two; both, with 3 more, are no more than the positions.
 
@@ -196,49 +184,33 @@ def write_cross_encoder(
         The fields of the manifest that depend on the model; `shared` are the entries of the shared files.
 
     Raises:
-        ValueError: a head of another name.
+        ValueError: a head of another name, or other words in the blend's encoder.
         TokenizerError: the tokenizer's size is not the model's.
         ParityError, GraphMismatchError: a graph does not compute what the model does.
     """
     wordpiece = _tokenizer(tokenizer, model.bert)
     kept = stored(model, storage)
     arrays = _words(kept.bert, "network.bert.words")
-    graphs: dict[str, Heads | Blended] = {}
-    if blend is not None:
-        graphs[BLEND] = Blended(kept, _with_words_of(blend, model, kept))
-    graphs[PAIR] = Heads(kept, calibrations, elsewhere=() if blend is None else Blended.columns)
-    for name, module in graphs.items():
-        export_pair(module, folder / name, model_id, list(arrays))
-        agreement = check_pair(folder / name, module, len(wordpiece), max_tokens, arrays)
-        logger.info("%s/%s equals its module to %.1e", model_id, name, agreement.difference)
-    return {
+    heads = Heads(kept, calibrations)
+    export_pair(heads, folder / PAIR, model_id, list(arrays))
+    agreement = check_pair(folder / PAIR, heads, len(wordpiece), max_tokens, arrays)
+    logger.info("%s/%s equals its module to %.1e", model_id, PAIR, agreement.difference)
+    fields: dict[str, Any] = {
         "family": "interaction",
         "tokenizer": TOKENIZER,
         "limits": Limits(max_tokens=max_tokens),
-        **task_fields({name: module.columns for name, module in graphs.items()}, calibrations),
-        **_write_shared(arrays, wordpiece, folder)._asdict(),
+        **task_fields(PAIR, heads.columns, calibrations, {} if blend is None else blend.of_tasks),
     }
-
-
-class _Borrowed:
-    """Another model's words. No module, so that an export knows them by that model's names alone."""
-
-    def __init__(self, words: nn.Module) -> None:
-        self._words = words
-
-    def __call__(self, ids: Tensor) -> Tensor:
-        found: Tensor = self._words(ids)
-        return found
-
-
-def _with_words_of(blend: Blend, model: CrossEncoder, kept: CrossEncoder) -> Blend:
-    """The blend's encoder with int8 weights, and the cross-encoder's words where they are the same."""
-    encoder = copy.deepcopy(blend.encoder).eval()
-    encoder.bert = quantised(blend.encoder.bert)
-    if torch.equal(blend.encoder.bert.words.weight, model.bert.words.weight):
-        del encoder.bert.words
-        encoder.bert.words = _Borrowed(kept.bert.words)  # type: ignore[assignment]
-    return replace(blend, encoder=encoder)
+    tensors, shared = _write_shared(arrays, wordpiece, folder)
+    if blend is not None:
+        of_encoder = write_encoder(
+            blend.encoder, tokenizer, folder, blend.model_id, storage=storage, max_tokens=max_tokens
+        )
+        if not shared.items() <= of_encoder["shared"].items():
+            raise ValueError("a blend wants a bi-encoder with the words of the cross-encoder")
+        tensors, shared = tensors | of_encoder["tensors"], of_encoder["shared"]
+        fields |= {"contract_version": 2, "bi_encoder": BiEncoder(graph=ENCODER, dim=of_encoder["dim"])}
+    return {**fields, "tensors": tensors, "shared": shared}
 
 
 def _tokenizer(path: Path, bert: BERT) -> Subwords:
