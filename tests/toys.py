@@ -44,12 +44,15 @@ def table(seed: int = 0, dim: int = DIM) -> WordTable:
     return WordTable(tokenizer(), rows)
 
 
-def model(
-    config: ArchitectureConfig | None = None, *, heads: bool = False, seed: int = 0, sparse: bool = True
-) -> SiameseModel:
+def words() -> torch.nn.Embedding:
+    """The toy table with dense gradients."""
+    return torch.nn.Embedding.from_pretrained(torch.from_numpy(table().rows), freeze=False)
+
+
+def model(config: ArchitectureConfig | None = None, *, heads: bool = False, seed: int = 0) -> SiameseModel:
     """A seeded model around the toy table, with a rating and a label head on request."""
     torch.manual_seed(seed)
-    encoder = build_encoder(config or WordAveragingConfig(), WordEmbedding(table(seed).rows, sparse=sparse))
+    encoder = build_encoder(config or WordAveragingConfig(), WordEmbedding(table(seed).rows))
     dim = output_dim(encoder)
     outputs = {"similarity": 5, "entailment": 3} if heads else {}
     return SiameseModel(encoder, {name: PairHead(dim, n, hidden=6) for name, n in outputs.items()})

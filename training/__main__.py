@@ -145,7 +145,7 @@ def train(
     teacher: TeacherPath = None,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Train a recipe; a killed run resumes with the same result. Under torchrun it uses every process.
+    """Train a recipe; a killed run resumes with the same result.
 
     With --words the run is called RECIPE@TABLE, and `evaluate`, `publish` and `analyse` take that name.
     """

@@ -19,19 +19,17 @@ EVERY = 30.0  # seconds between two lines
 class Progress:
     """Context manager that shows the units done and the estimated time left."""
 
-    def __init__(self, what: str, total: int | None, *, done: int = 0, enabled: bool = True) -> None:
+    def __init__(self, what: str, total: int | None, *, done: int = 0) -> None:
         """Set up; entering the context shows it.
 
         Args:
             what: shown first.
             total: units of work; None: unknown.
             done: units of an earlier process; not counted in the speed.
-            enabled: False shows nothing.
         """
         self.what, self.total, self.begun, self.done = what, total, done, done
         self.started = self.shown = time.monotonic()
-        terminal = get_console().is_terminal
-        self.drawn, self.lines = enabled and terminal, enabled and not terminal
+        self.drawn = get_console().is_terminal
         columns = (*Bar.get_default_columns()[:-1], TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
         self.bar = Bar(*columns, disable=not self.drawn, transient=True)
         self.task = self.bar.add_task(what, total=total, completed=done, note="")
@@ -39,7 +37,7 @@ class Progress:
     def __enter__(self) -> Self:
         if self.drawn:
             self.bar.start()
-        if self.lines:
+        else:
             self._line("begins" if not self.begun else "goes on")
         return self
 
@@ -53,13 +51,13 @@ class Progress:
         """Set the number of units done, those of an earlier process included."""
         self.done = done
         self.bar.update(self.task, completed=done)
-        if self.lines and time.monotonic() - self.shown >= EVERY:
+        if not self.drawn and time.monotonic() - self.shown >= EVERY:
             self._line()
 
     def note(self, text: str) -> None:
         """Show a text beside the bar, or log it."""
         self.bar.update(self.task, note=text)
-        if self.lines:
+        if not self.drawn:
             self._line(text)
 
     def _line(self, text: str = "") -> None:

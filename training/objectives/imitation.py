@@ -16,7 +16,7 @@ from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from training.architectures.models import Batch, SiameseModel
 from training.objectives.development import GradedSets
-from training.objectives.parts.batches import Indices, Sentences, shard, shuffled
+from training.objectives.parts.batches import Indices, Sentences, shuffled
 from training.objectives.parts.losses import cosine_matrix_loss, total_of
 
 PRODUCTS = 10.0  # weight of the products
@@ -59,7 +59,7 @@ class ImitationObjective:
         """Full batches of an epoch."""
         return len(self.sentences) // self.batch_size
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Windows of a random order, each sorted by length and cut into batches, which come in random order."""
         rng = np.random.default_rng((self.seed, epoch))
         order = rng.permutation(len(self.sentences))[: self.steps() * self.batch_size]
@@ -67,7 +67,7 @@ class ImitationObjective:
             window = order[start : start + WINDOW * self.batch_size]
             window = window[np.argsort(self.sentences.lengths[window], kind="stable")]
             for batch in rng.permutation(len(window) // self.batch_size):
-                yield shard(window[batch * self.batch_size : (batch + 1) * self.batch_size], rank, world)
+                yield window[batch * self.batch_size : (batch + 1) * self.batch_size]
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Both terms."""
@@ -115,10 +115,9 @@ class AnswersObjective:
         """Full batches of an epoch."""
         return len(self.pairs) // self.batch_size
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Places of pairs, in a random order."""
-        for order in shuffled(len(self.pairs), self.batch_size, self.seed, epoch, drop_last=True):
-            yield shard(order, rank, world)
+        return shuffled(len(self.pairs), self.batch_size, self.seed, epoch, drop_last=True)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Both terms."""

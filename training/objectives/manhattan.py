@@ -18,7 +18,7 @@ from training.architectures.malstm import SIMILARITIES
 from training.architectures.models import SiameseModel
 from training.objectives.development import encode_all
 from training.objectives.metrics import graded
-from training.objectives.parts.batches import Indices, every_item
+from training.objectives.parts.batches import Indices, shuffled
 from training.objectives.parts.losses import total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 from training.objectives.supervised import LabelledPairs, entailment_loss
@@ -74,9 +74,9 @@ class ManhattanObjective:
         """Batches of an epoch, the last one smaller."""
         return -(-len(self.rows) // self.batch_size)
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of training pairs."""
-        return every_item(self.rows, self.batch_size, self.seed, epoch, rank, world)
+        return (self.rows[order] for order in shuffled(len(self.rows), self.batch_size, self.seed, epoch))
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Mean squared error plus the weighted entailment loss plus penalties."""

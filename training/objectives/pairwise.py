@@ -19,7 +19,7 @@ from contract.measures import expected_rating
 from contract.tokenizer import Tokenizer
 from training.architectures.models import InteractionModel
 from training.objectives.metrics import binary, graded, ranked
-from training.objectives.parts.batches import Indices, Sentences, shard
+from training.objectives.parts.batches import Indices, Sentences
 from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
 from training.pairs import Pair
 
@@ -88,7 +88,7 @@ class PairwiseObjective:
         """Batches of an epoch, the last one smaller."""
         return -(-len(self._drawn(0)) // self.batch_size)
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of training pairs, grouped by similar size."""
         drawn = self._drawn(epoch)
         rng = np.random.default_rng((self.seed, epoch, 1))
@@ -98,9 +98,7 @@ class PairwiseObjective:
             block = drawn[start : start + together]
             block = block[np.argsort(self.training.area[block], kind="stable")]
             batches += [block[i : i + self.batch_size] for i in range(0, len(block), self.batch_size)]
-        for i in rng.permutation(len(batches)):
-            part = shard(batches[i], rank, world)
-            yield part if len(part) else batches[i][:1]  # every rank must take part in the averaging of gradients
+        yield from (batches[i] for i in rng.permutation(len(batches)))
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """KL or margin, and the penalty."""

@@ -16,7 +16,7 @@ from training.architectures.models import SiameseModel
 from training.corpora.readers import sst
 from training.objectives.development import encode_all
 from training.objectives.metrics import labelled
-from training.objectives.parts.batches import Indices, Sentences, every_item
+from training.objectives.parts.batches import Indices, Sentences, shuffled
 from training.objectives.parts.losses import total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
@@ -66,9 +66,9 @@ class SentimentObjective:
         """Batches of an epoch, the last one smaller."""
         return -(-len(self.training) // self.batch_size)
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of training sentences."""
-        return every_item(np.arange(len(self.training)), self.batch_size, self.seed, epoch, rank, world)
+        return shuffled(len(self.training), self.batch_size, self.seed, epoch)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Mean negative log-likelihood plus penalties."""

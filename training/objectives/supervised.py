@@ -21,7 +21,7 @@ from contract.tokenizer import Tokenizer
 from training.architectures.models import SiameseModel
 from training.objectives.development import encode_all
 from training.objectives.metrics import graded, labelled
-from training.objectives.parts.batches import Indices, Sentences, every_item
+from training.objectives.parts.batches import Indices, Sentences, shuffled
 from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 from training.objectives.parts.scrambling import Scrambler
@@ -99,9 +99,9 @@ class SupervisedObjective:
         """Batches of an epoch, the last one smaller."""
         return -(-len(self.training) // self.batch_size)
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of training pairs."""
-        return every_item(np.arange(len(self.training)), self.batch_size, self.seed, epoch, rank, world)
+        return shuffled(len(self.training), self.batch_size, self.seed, epoch)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Weighted losses plus penalties."""

@@ -29,7 +29,7 @@ from training.corpora.hard import GROUP
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.tasks import DEVELOPMENT, HARD, TEACHES
 from training.objectives.metrics import binary, graded, labelled, ranked
-from training.objectives.parts.batches import Indices, by_size, shard
+from training.objectives.parts.batches import Indices, by_size
 from training.objectives.supervised import LABELS
 from training.pairs import Pair
 
@@ -187,7 +187,7 @@ class TasksObjective:
         """How many units (pairs, or groups of pairs) a batch has."""
         return max(1, self.batch_size // size)
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of training pairs, those of a batch of like length: pairs, or whole groups one after the other."""
         drawn = self._drawn(epoch)
         batches: list[Indices] = []
@@ -199,8 +199,7 @@ class TasksObjective:
                 block = self._by_length(units[start : start + many * SORTED_TOGETHER])
                 batches += [block[i : i + many] for i in range(0, len(block), many)]
         for i in np.random.default_rng((self.seed, epoch, 1)).permutation(len(batches)):
-            part = shard(batches[i], rank, world)
-            yield (part if len(part) else batches[i][:1]).ravel()  # a rank without work would leave the others waiting
+            yield batches[i].ravel()
 
     def _by_length(self, units: Indices) -> Indices:
         """Units [n, size] in an order of like length: that of their longest pair."""

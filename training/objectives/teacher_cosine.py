@@ -15,7 +15,7 @@ from torch import Tensor
 
 from training.architectures.models import SiameseModel
 from training.objectives.development import GradedSets
-from training.objectives.parts.batches import Indices, Sentences, shard, shuffled
+from training.objectives.parts.batches import Indices, Sentences, shuffled
 from training.objectives.parts.losses import cosine_matrix_loss, cosine_pair_loss, total_of
 from training.objectives.parts.nearest import near_neighbours
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
@@ -62,7 +62,7 @@ class TeacherCosineObjective:
         """Full batches of an epoch."""
         return len(self.sentences) // self.batch_size
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of sentences: random batches, mixed with windows along a random direction of the teacher."""
         rng = np.random.default_rng((self.seed, epoch, 1))
         direction = rng.standard_normal((self.teacher.shape[1],)).astype(np.float32)
@@ -76,7 +76,7 @@ class TeacherCosineObjective:
             if near[step]:
                 start = windows[step] * self.batch_size
                 batch = by_projection[start : start + self.batch_size]
-            yield shard(batch, rank, world)
+            yield batch
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Cosine regression over the batch, and with a random neighbour of each sentence, plus penalties."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from training.architectures.models import Batch, SiameseModel
 from training.objectives.development import GradedSets
-from training.objectives.parts.batches import Indices, Sentences, shard, shuffled
+from training.objectives.parts.batches import Indices, Sentences, shuffled
 from training.objectives.parts.losses import Negatives, margin_loss, total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 from training.objectives.parts.scrambling import Scrambler
@@ -50,10 +50,9 @@ class MarginObjective:
         """Full batches of an epoch; negatives come from the batch, so a smaller one is left out."""
         return len(self.a) // self.batch_size
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of pairs."""
-        for indices in shuffled(len(self.a), self.batch_size, self.seed, epoch, drop_last=True):
-            yield shard(indices, rank, world)
+        return shuffled(len(self.a), self.batch_size, self.seed, epoch, drop_last=True)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Margin loss plus penalties."""

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.distributed as dist
 from torch import nn
 
 from contract.tokenizer import Tokenizer
@@ -66,10 +65,9 @@ def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
     """
     torch.manual_seed(seed)
     rows = random_rows(table, seed) if recipe.random_start else table.rows
-    sparse = not (torch.cuda.is_available() and dist.is_initialized())  # NCCL reduces dense gradients only
     if isinstance(recipe.architecture, PWIMConfig | MGIMConfig | CrossEncoderConfig | PWIMTasksConfig):
         raise TypeError(f"{recipe.name}: {type(recipe.architecture).__name__} encodes no single sentence")
-    encoder = build_encoder(recipe.architecture, WordEmbedding(rows, sparse=sparse))
+    encoder = build_encoder(recipe.architecture, WordEmbedding(rows))
     dim, heads = output_dim(encoder), dict[str, PairHead | SentenceHead]()
     match recipe.objective:
         case SupervisedConfig() as config:

@@ -3,9 +3,6 @@
 A run is a folder: `checkpoint.pt` (all state, replaced atomically), `best.pt` (the weights that did best on the
 development set), `metrics.jsonl` (one line an epoch), `result.json` (written last). Killed and
 started again, it continues from the last checkpoint and ends with the same bits as an uninterrupted run.
-
-With several processes (torchrun), gradients are averaged over ranks before each step; rank 0 takes all decisions and
-writes all files, so that all ranks stop, keep and resume at the same batch.
 """
 
 import json
@@ -15,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
 from training.progress import Progress
@@ -27,7 +23,6 @@ from training.records import replacing
 from training.runs.optimisers import build_optimisers, clip_gradients
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class Objective(Protocol):
@@ -37,7 +32,7 @@ class Objective(Protocol):
     def model(self) -> nn.Module:
         """The module that is trained."""
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Any]:
+    def batches(self, epoch: int) -> Iterator[Any]:
         """The epoch's batches in an order that depends only on seed and epoch."""
 
     def steps(self) -> int:
@@ -89,20 +84,18 @@ def train(
 
     Raises:
         FloatingPointError: the loss is not finite; the last checkpoint stays.
-        ValueError: the checkpoint is of another number of processes.
     """
     run.mkdir(parents=True, exist_ok=True)
-    rank, world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     model = objective.model
     optimisers = build_optimisers(model, optimiser)
     rates = [[group["lr"] for group in each.param_groups] for each in optimisers]
     all_steps = schedule.epochs * objective.steps()
-    torch.manual_seed(seed + rank)  # dropout; the order of batches has its own generators
+    torch.manual_seed(seed)  # dropout; the order of batches has its own generators
     state = _Progress()
-    saver = _Saver(run, model, optimisers, objective, rank)
+    saver = _Saver(run, model, optimisers, objective)
     if saver.restore(state):
         logger.info("resuming %s at epoch %d, batch %d", run, state.epoch + 1, state.step)
-    log = _Log(run / "metrics.jsonl", state.log_bytes, write=rank == 0)
+    log = _Log(run / "metrics.jsonl", state.log_bytes)
     started = time.monotonic() - state.seconds
     saved_at = time.monotonic()
 
@@ -112,29 +105,29 @@ def train(
             saver.save_best()
 
     if state.best is None:
-        metrics = _agreed(_evaluate(objective), world)
+        metrics = _evaluate(objective)
         log.write({"epoch": 0, **metrics})
         keep_if_best(metrics)
         state.log_bytes = log.bytes
         saver.save(state)
 
     done = state.epoch * objective.steps() + state.step
-    with Progress(f"{run.parent.name} {run.name}, batches", all_steps, done=done, enabled=rank == 0) as progress:
+    with Progress(f"{run.parent.name} {run.name}, batches", all_steps, done=done) as progress:
         while not state.finished and state.epoch < (schedule.stop_after or schedule.epochs):
             model.train()
-            for batch in islice(objective.batches(state.epoch, rank, world), state.step, None):
+            for batch in islice(objective.batches(state.epoch), state.step, None):
                 if schedule.decay != "none":
                     passed = (state.epoch * objective.steps() + state.step) / all_steps
                     _set_rates(optimisers, rates, rate_factor(schedule, passed))
-                for name, value in _step(objective, batch, optimisers, optimiser.clip, world).items():
+                for name, value in _step(objective, batch, optimisers, optimiser.clip).items():
                     state.sums[name] = state.sums.get(name, 0.0) + value
                 state.step += 1
                 progress.update(state.epoch * objective.steps() + state.step)
-                if _agreed(time.monotonic() - saved_at > schedule.checkpoint_seconds, world):
+                if time.monotonic() - saved_at > schedule.checkpoint_seconds:
                     state.seconds = time.monotonic() - started
                     saver.save(state)
                     saved_at = time.monotonic()
-            metrics = _agreed(_evaluate(objective), world)
+            metrics = _evaluate(objective)
             losses = {name: total / max(state.step, 1) for name, total in state.sums.items()}
             state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
             log.write({"epoch": state.epoch, **losses, **metrics})
@@ -149,8 +142,7 @@ def train(
     model.load_state_dict(torch.load(run / "best.pt", map_location="cpu", weights_only=True))
     assert state.best is not None  # epoch 0 was evaluated
     result = Result(state.best_epoch, state.best, state.epoch, round(state.seconds, 1))
-    if rank == 0:
-        write_result(run, result)
+    write_result(run, result)
     return result
 
 
@@ -178,15 +170,6 @@ def read_result(run: Path) -> Result | None:
     return Result(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
-def _agreed(value: T, world: int) -> T:
-    """Rank 0's value on every rank: clocks and last bits differ, but all ranks must take the same branch."""
-    if world == 1:
-        return value
-    box = [value]
-    dist.broadcast_object_list(box, src=0)
-    return box[0]
-
-
 def _evaluate(objective: Objective) -> dict[str, float]:
     objective.model.eval()
     with torch.no_grad():
@@ -194,7 +177,7 @@ def _evaluate(objective: Objective) -> dict[str, float]:
 
 
 def _step(
-    objective: Objective, batch: Any, optimisers: list[torch.optim.Optimizer], clip: float | None, world: int
+    objective: Objective, batch: Any, optimisers: list[torch.optim.Optimizer], clip: float | None
 ) -> dict[str, float]:
     """One batch; returns its loss and, under `loss_...`, the parts of it."""
     for each in optimisers:
@@ -204,11 +187,8 @@ def _step(
     if not torch.isfinite(loss.detach()):
         raise FloatingPointError(f"the loss became {value}; a smaller learning rate or clipping may help")
     loss.backward()
-    parameters = [p for p in objective.model.parameters() if p.requires_grad]
-    if world > 1:
-        _average_gradients(parameters, world)
     if clip is not None:
-        clip_gradients(parameters, clip)
+        clip_gradients([p for p in objective.model.parameters() if p.requires_grad], clip)
     for each in optimisers:
         each.step()
     return {"loss": value, **{f"loss_{name}": part for name, part in parts.items()}}
@@ -221,31 +201,15 @@ def _set_rates(optimisers: list[torch.optim.Optimizer], rates: list[list[float]]
             group["lr"] = original * factor
 
 
-def _average_gradients(parameters: list[nn.Parameter], world: int) -> None:
-    for parameter in parameters:
-        # A rank without a gradient of a parameter must still take part in the all-reduce.
-        if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
-        if parameter.grad.is_sparse:
-            parameter.grad = parameter.grad.coalesce()
-        dist.all_reduce(parameter.grad)
-        parameter.grad.div_(world)
-
-
 class _Log:
     """metrics.jsonl; truncated on resume to the bytes in the checkpoint, so that no epoch is logged twice."""
 
-    def __init__(self, path: Path, keep_bytes: int, *, write: bool) -> None:
-        self.path = path
-        self.enabled = write
-        if write:
-            with path.open("ab") as file:
-                file.truncate(keep_bytes)
-        self.bytes = keep_bytes
+    def __init__(self, path: Path, keep_bytes: int) -> None:
+        self.path, self.bytes = path, keep_bytes
+        with path.open("ab") as file:
+            file.truncate(keep_bytes)
 
     def write(self, line: dict[str, float]) -> None:
-        if not self.enabled:
-            return
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({k: round(v, 6) for k, v in line.items()}) + "\n")
         self.bytes = self.path.stat().st_size
@@ -255,32 +219,16 @@ class _Saver:
     """The checkpoint: all state in one file, replaced atomically."""
 
     def __init__(
-        self, run: Path, model: nn.Module, optimisers: list[torch.optim.Optimizer], objective: Objective, rank: int
+        self, run: Path, model: nn.Module, optimisers: list[torch.optim.Optimizer], objective: Objective
     ) -> None:
-        self.run, self.model, self.optimisers, self.objective, self.rank = run, model, optimisers, objective, rank
-        self.world = dist.get_world_size() if dist.is_initialized() else 1
+        self.run, self.model, self.optimisers, self.objective = run, model, optimisers, objective
         self.path = run / "checkpoint.pt"
 
     def save_best(self) -> None:
-        if self.rank == 0:
-            with replacing(self.run / "best.pt") as partial:
-                torch.save(self.model.state_dict(), partial)
+        with replacing(self.run / "best.pt") as partial:
+            torch.save(self.model.state_dict(), partial)
 
     def save(self, state: _Progress) -> None:
-        # Weights are equal on all ranks, generators are not. All are saved in one file, because files of several ranks
-        # could be of different steps after a kill. Gathering also synchronises the ranks.
-        random = {
-            "torch_rng": torch.get_rng_state(),
-            "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-            "generators": [each.get_state() for each in self.objective.generators()],
-        }
-        others: list[dict[str, Any]] = []
-        if self.world > 1:
-            everyone: list[Any] = [None] * self.world
-            dist.all_gather_object(everyone, random)
-            others = everyone[1:]
-        if self.rank > 0:
-            return
         # A finite loss can have an infinite gradient; its result must not replace the last good checkpoint.
         if not all(bool(torch.isfinite(parameter).all()) for parameter in self.model.parameters()):
             raise FloatingPointError("a weight is no longer finite; a smaller learning rate or clipping may help")
@@ -288,8 +236,9 @@ class _Saver:
             "progress": asdict(state),
             "model": self.model.state_dict(),
             "optimisers": [each.state_dict() for each in self.optimisers],
-            **random,
-            **({"other_ranks": others} if others else {}),
+            "torch_rng": torch.get_rng_state(),
+            "cuda_rng": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "generators": [each.get_state() for each in self.objective.generators()],
         }
         with replacing(self.path) as partial:
             torch.save(content, partial)
@@ -298,17 +247,13 @@ class _Saver:
         if not self.path.exists():
             return False
         content = torch.load(self.path, map_location="cpu", weights_only=True)
-        ranks = [content, *content.get("other_ranks", ())]
-        if len(ranks) != self.world:
-            raise ValueError(f"{self.path}: saved by {len(ranks)} processes, cannot be resumed by {self.world}")
         self.model.load_state_dict(content["model"])
         for each, saved in zip(self.optimisers, content["optimisers"], strict=True):
             each.load_state_dict(saved)
-        random = ranks[self.rank]
-        torch.set_rng_state(random["torch_rng"])
-        if random["cuda_rng"] and torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(random["cuda_rng"])
-        for generator, saved in zip(self.objective.generators(), random["generators"], strict=True):
+        torch.set_rng_state(content["torch_rng"])
+        if content["cuda_rng"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(content["cuda_rng"])
+        for generator, saved in zip(self.objective.generators(), content["generators"], strict=True):
             generator.set_state(saved)
         for name, value in content["progress"].items():
             setattr(state, name, value)

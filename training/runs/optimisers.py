@@ -41,15 +41,13 @@ def build_optimisers(model: nn.Module, config: OptimiserConfig) -> list[Optimize
         more = {"rho": config.rho} if config.name == "adadelta" else {}
         optimisers.append(_KINDS[config.name](_groups(others, config), lr=config.learning_rate, **more))
     if words and config.embedding_learning_rate is not None and not config.heads_only:
-        sparse = any(m.sparse for m in model.modules() if isinstance(m, WordEmbedding))
         if config.name == "adagrad":
             # torch's AdaGrad creates sparse tensors and warns about unchecked indices unless the check is set
             # explicitly.
             torch.sparse.check_sparse_tensor_invariants.disable()
             optimisers.append(Adagrad(words, lr=config.embedding_learning_rate))
         else:
-            kind_of_adam = SparseAdam if sparse else Adam
-            optimisers.append(kind_of_adam(words, lr=config.embedding_learning_rate))
+            optimisers.append(SparseAdam(words, lr=config.embedding_learning_rate))
     return optimisers
 
 

@@ -2,12 +2,10 @@
 
 import copy
 import logging
-import os
 from pathlib import Path
 
 import numpy as np
 import torch
-import torch.distributed as dist
 
 from training.architectures import CrossEncoder
 from training.architectures.models import SiameseModel
@@ -48,7 +46,6 @@ def run(
         RecipeChangedError: the folder has a run of another recipe or of other settings.
         CorpusError: a corpus is missing or malformed.
     """
-    _join_processes()
     folder = run_folder(runs, recipe, seed)
     folder.mkdir(parents=True, exist_ok=True)
     logger.info("%s seed %d: reading %s", recipe.name, seed, type(recipe.data).__name__)
@@ -71,8 +68,7 @@ def run(
         _map_unseen(model, objective.sentences, table)
         with torch.no_grad():
             logger.info("development after mapping unseen rows: %.4f", objective.evaluate()["selection"])
-    if not dist.is_initialized() or dist.get_rank() == 0:
-        torch.save(model.state_dict(), folder / WEIGHTS_NAME)
+    torch.save(model.state_dict(), folder / WEIGHTS_NAME)
     return result
 
 
@@ -95,11 +91,3 @@ def _map_unseen(model: SiameseModel, sentences: Sentences, table: WordTable) -> 
     rows = map_unseen(table.rows, weight.detach().cpu().numpy(), seen)
     with torch.no_grad():
         weight.copy_(torch.from_numpy(rows))
-
-
-def _join_processes() -> None:
-    """Initialise distributed training under torchrun, one process per device (see training/runs/loop.py)."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-        if torch.cuda.is_available():
-            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

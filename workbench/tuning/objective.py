@@ -16,7 +16,7 @@ from torch.nn.functional import nll_loss
 from contract.measures import expected_rating
 from semblance.threshold.own_pairs import Kind
 from training.objectives.ordering import ordering_loss
-from training.objectives.parts.batches import Indices, shard
+from training.objectives.parts.batches import Indices
 from training.objectives.parts.losses import kl_to_target, sparse_target
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import Encodes, PairTokens
@@ -68,7 +68,7 @@ class TuneObjective:
         """Batches of an epoch, the last one smaller."""
         return -(-len(self.pairs) // self.batch_size)
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Indices]:
+    def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of pairs: of like length together, or, of ranked answers, those of a question."""
         rng = np.random.default_rng((self.seed, epoch))
         if self.kind == "ranking":
@@ -79,9 +79,7 @@ class TuneObjective:
             blocks = [order[start : start + together] for start in range(0, len(order), together)]
             order = np.concatenate([self.tokens.by_length(block, joined=False) for block in blocks])
         batches = [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
-        for i in np.random.default_rng((self.seed, epoch, 1)).permutation(len(batches)):
-            part = shard(batches[i], rank, world)
-            yield part if len(part) else batches[i][:1]  # a rank without work would leave the others waiting
+        yield from (batches[i] for i in np.random.default_rng((self.seed, epoch, 1)).permutation(len(batches)))
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """The mean loss of a batch."""

@@ -83,6 +83,6 @@ def test_the_embedding_is_scaled_and_nothing_else(pooling: str) -> None:
 
 def test_two_layers_are_exported_as_they_compute(tmp_path: Path) -> None:
     two = encoder(LSTMConfig(hidden=6, layers=2, bidirectional=True, scale=3.0)).eval()
-    two.embedding = WordEmbedding(ROWS, sparse=False)
+    two.embedding = torch.nn.Embedding.from_pretrained(torch.from_numpy(ROWS), freeze=False)
     export_encoder(two, tmp_path / "encoder.onnx", "toy")
     assert check_encoder(tmp_path / "encoder.onnx", two, len(ROWS)) < 1e-5

@@ -67,7 +67,7 @@ PAIRS = [(encoded(p.a), encoded(p.b)) for p in toys.RATED] + [
 def network(config: MGIMConfig, seed: int = 0) -> MGIM:
     """A seeded network of five classes, its biases away from where they start, so that each of them is seen."""
     torch.manual_seed(seed)
-    net = MGIM(config, WordEmbedding(toys.table().rows, sparse=False), len(RATINGS))
+    net = MGIM(config, toys.words(), len(RATINGS))
     with torch.no_grad():
         for name, parameter in net.named_parameters():
             if name != "embedding.weight":

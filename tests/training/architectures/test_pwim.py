@@ -60,7 +60,7 @@ PAIRS = [(encoded(p.a), encoded(p.b)) for p in toys.RATED] + [
 def network(config: PWIMConfig, seed: int = 0) -> PWIM:
     """A seeded network of five classes; its weights are large enough for every cell to be seen in the answer."""
     torch.manual_seed(seed)
-    net = PWIM(config, WordEmbedding(toys.table().rows, sparse=False), len(RATINGS))
+    net = PWIM(config, toys.words(), len(RATINGS))
     with torch.no_grad():
         for name, parameter in net.named_parameters():
             if name.startswith(("convolutions", "hidden", "output")):

@@ -14,7 +14,6 @@ from contract.manifest import Limits, Manifest, Provenance
 from contract.padding import pad
 from tests import toys
 from training.architectures import PWIMConfig, PWIMTasks, PWIMTasksConfig
-from training.architectures.parts.layers import WordEmbedding
 from training.architectures.pwim import CHANNELS, PWIM
 from training.publishing.families import tasks
 from training.publishing.families.heads import HeadCalibrations, Heads, served_heads
@@ -34,7 +33,7 @@ A, B = [p.a for p in toys.RATED], [p.b for p in toys.RATED]
 
 def model(config: PWIMTasksConfig = CONFIG) -> PWIMTasks:
     torch.manual_seed(0)
-    return PWIMTasks(config, WordEmbedding(toys.table().rows, sparse=False)).eval()
+    return PWIMTasks(config, toys.words()).eval()
 
 
 def feeds(a: list[str], b: list[str]) -> list[torch.Tensor]:

@@ -113,29 +113,20 @@ def test_a_batch_is_read_in_an_order_drawn_by_a_generator_that_is_kept() -> None
 def test_an_epoch_is_every_pair_once_and_pairs_of_like_size_share_a_batch() -> None:
     pairs = toys.pairs(40)
     task = objective(RATED, pairs, batch_size=4)
-    batches = list(task.batches(1, 0, 1))
+    batches = list(task.batches(1))
     assert task.steps() == len(batches) == 10
     assert sorted(i for batch in batches for i in batch) == list(range(40))
     area = task.training.area
     spread = np.mean([np.ptp(area[batch]) for batch in batches])
     assert spread < np.ptp(area) / 5
-    again, other = list(task.batches(1, 0, 1)), list(task.batches(2, 0, 1))
+    again, other = list(task.batches(1)), list(task.batches(2))
     assert [b.tolist() for b in again] == [b.tolist() for b in batches]
     assert [b.tolist() for b in other] != [b.tolist() for b in batches]
 
 
-def test_ranks_share_a_batch_and_none_is_left_without() -> None:
-    task = objective(RATED, toys.RATED)  # batches of 3, 3 and 2
-    whole = [sorted(batch.tolist()) for batch in task.batches(0, 0, 1)]
-    parts = [[batch.tolist() for batch in task.batches(0, rank, 3)] for rank in range(3)]
-    assert all(len(batch) == 1 for part in parts for batch in part)
-    for i, batch in enumerate(whole):
-        assert {part[i][0] for part in parts} == set(batch)
-
-
 def test_negatives_are_drawn_anew_each_epoch_from_the_questions_own() -> None:
     task = objective(replace(CHOSEN, negatives=1), ANSWERS)
-    epochs = [sorted(i for batch in task.batches(epoch, 0, 1) for i in batch.tolist()) for epoch in range(20)]
+    epochs = [sorted(i for batch in task.batches(epoch) for i in batch.tolist()) for epoch in range(20)]
     for drawn in epochs:
         assert [i for i in drawn if ANSWERS[i].target] == [1, 4, 5]  # every right answer, once
         wrong = [ANSWERS[i].group for i in drawn if not ANSWERS[i].target]
@@ -143,7 +134,7 @@ def test_negatives_are_drawn_anew_each_epoch_from_the_questions_own() -> None:
     assert {i for drawn in epochs for i in drawn} == {0, 1, 2, 3, 4, 5, 6}
     assert task.steps() == 2
     everything = objective(CHOSEN, ANSWERS)
-    assert sorted(i for batch in everything.batches(0, 0, 1) for i in batch) == list(range(9))
+    assert sorted(i for batch in everything.batches(0) for i in batch) == list(range(9))
 
 
 @pytest.mark.parametrize("both_orders", [False, True])

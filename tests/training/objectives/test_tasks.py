@@ -57,16 +57,16 @@ def test_an_epoch_holds_its_quotas_and_goes_on_where_the_last_one_stopped() -> N
     tasks = objective()
     of_sick = []
     for epoch in range(6):
-        rows = np.concatenate(list(tasks.batches(epoch, 0, 1)))
+        rows = np.concatenate(list(tasks.batches(epoch)))
         counted = [int(np.isin(rows, tasks.rows[name]).sum()) for name in ("sick", "msrp", "fever-nli")]
         assert counted == ([6, 0, 0] if epoch < 2 else [3, 5, 1])
         of_sick += sorted(rows[np.isin(rows, tasks.rows["sick"])].tolist())
     # 6 + 6 + 3 + 3 + 3 + 3 of 8 pairs: each comes three times
     assert np.bincount(np.array(of_sick) - tasks.rows["sick"][0]).tolist() == [3] * 8
     assert tasks.steps() == 3
-    again = [batch.tolist() for batch in objective().batches(3, 0, 1)]
-    assert again == [batch.tolist() for batch in tasks.batches(3, 0, 1)]
-    assert again != [batch.tolist() for batch in tasks.batches(4, 0, 1)]
+    again = [batch.tolist() for batch in objective().batches(3)]
+    assert again == [batch.tolist() for batch in tasks.batches(3)]
+    assert again != [batch.tolist() for batch in tasks.batches(4)]
 
 
 ASKED = tuple(
@@ -91,7 +91,7 @@ def test_questions_come_in_batches_of_whole_groups() -> None:
     first = tasks.rows["wikiqa-hard"][0]
     came: list[int] = []
     for epoch in range(4):
-        batches = list(tasks.batches(epoch, 0, 1))
+        batches = list(tasks.batches(epoch))
         assert len(batches) == tasks.steps() == 1 + 2
         for batch in batches:
             of_groups = batch >= first
@@ -102,8 +102,6 @@ def test_questions_come_in_batches_of_whole_groups() -> None:
                 assert ((whole[:, 0] - first) % GROUP == 0).all()
                 assert (np.diff(whole, axis=1) == 1).all()
                 came += ((whole[:, 0] - first) // GROUP).tolist()
-        shares = [i for rank in (0, 1) for batch in tasks.batches(epoch, rank, 2) for i in batch.tolist()]
-        assert set(shares) == {i for batch in batches for i in batch.tolist()}
     assert len(came) == 3 + 3 + 4 + 4
     assert max(np.bincount(came)) - min(np.bincount(came)) <= 1
 
@@ -118,12 +116,6 @@ def test_questions_come_in_batches_of_whole_groups() -> None:
         half, _ = tasks.loss(tasks.rows["sick"])
         tasks.weight[:] = 1.0
         assert float(tasks.loss(tasks.rows["sick"])[0]) == pytest.approx(2 * float(half), rel=1e-5)
-
-
-def test_processes_share_the_pairs_of_an_epoch() -> None:
-    whole = sorted(i for batch in objective().batches(2, 0, 1) for i in batch.tolist())
-    shares = [i for rank in (0, 1) for batch in objective().batches(2, rank, 2) for i in batch.tolist()]
-    assert set(shares) == set(whole)
 
 
 def test_the_losses_are_those_of_the_tasks_by_hand() -> None:

@@ -29,13 +29,13 @@ def spread(batch: np.ndarray, direction: np.ndarray) -> float:
 
 
 def test_random_batches_hold_every_sentence_once() -> None:
-    batches = list(objective(near_share=0.0).batches(0, 0, 1))
+    batches = list(objective(near_share=0.0).batches(0))
     assert objective().steps() == len(batches) == 8
     assert sorted(np.concatenate(batches).tolist()) == list(range(64))
 
 
 def test_near_batches_are_windows_along_a_teacher_direction_each_once() -> None:
-    batches = list(objective(near_share=1.0).batches(0, 0, 1))
+    batches = list(objective(near_share=1.0).batches(0))
     assert sorted(np.concatenate(batches).tolist()) == list(range(64))
     direction = np.random.default_rng((0, 0, 1)).standard_normal(5).astype(np.float32)
     along = np.sort(TEACHER.astype(np.float32) @ direction)
@@ -48,18 +48,16 @@ def test_about_half_of_the_batches_are_near() -> None:
     task, random = objective(), objective(near_share=0.0)
     near = 0
     for epoch in range(40):
-        pairs = zip(task.batches(epoch, 0, 1), random.batches(epoch, 0, 1), strict=True)
+        pairs = zip(task.batches(epoch), random.batches(epoch), strict=True)
         near += sum(not np.array_equal(batch, plain) for batch, plain in pairs)
     assert near == pytest.approx(160, abs=40)
 
 
-def test_batches_depend_on_seed_and_epoch_alone_and_are_dealt_to_ranks() -> None:
-    def listed(epoch: int, rank: int = 0, world: int = 1) -> list[list[int]]:
-        return [batch.tolist() for batch in objective().batches(epoch, rank, world)]
+def test_batches_depend_on_seed_and_epoch_alone() -> None:
+    def listed(epoch: int) -> list[list[int]]:
+        return [batch.tolist() for batch in objective().batches(epoch)]
 
     assert listed(3) == listed(3) != listed(4)
-    both = zip(listed(3, 0, 2), listed(3, 1, 2), strict=True)
-    assert [sorted(a + b) for a, b in both] == [sorted(batch) for batch in listed(3)]
 
 
 def test_the_loss_regresses_the_cosines_of_the_batch() -> None:

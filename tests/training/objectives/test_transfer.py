@@ -49,7 +49,7 @@ def test_the_penalty_is_added() -> None:
 
 def test_only_full_batches_are_used() -> None:
     task = objective(MAX)
-    batches = list(task.batches(0, 0, 1))
+    batches = list(task.batches(0))
     assert task.steps() == len(batches) == 4
     assert {len(batch) for batch in batches} == {5}
 

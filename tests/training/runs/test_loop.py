@@ -35,7 +35,7 @@ class Scripted:
     def steps(self) -> int:
         return 3
 
-    def batches(self, epoch: int, rank: int, world: int) -> Iterator[Tensor]:
+    def batches(self, epoch: int) -> Iterator[Tensor]:
         generator = torch.Generator().manual_seed(epoch)
         for _ in range(3):
             yield torch.randn(5, 4, generator=generator)
@@ -249,14 +249,6 @@ def test_gradients_are_clipped_before_each_step(
     train(Scripted([0.1, 0.2]), replace(OPTIMISER, clip=clip), replace(SCHEDULE, epochs=1), tmp_path, seed=0)
     assert len(norms) == 3
     assert max(norms) == pytest.approx(0.25) if clip else max(norms) > 0.5
-
-
-def test_a_checkpoint_of_several_processes_is_not_resumed_by_one(tmp_path: Path) -> None:
-    train(Scripted([0.1, 0.2]), OPTIMISER, replace(SCHEDULE, epochs=1), tmp_path, seed=0)
-    saved = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
-    torch.save({**saved, "other_ranks": [{}]}, tmp_path / "checkpoint.pt")
-    with pytest.raises(ValueError, match=r"checkpoint\.pt: saved by 2 processes, cannot be resumed by 1"):
-        train(Scripted([0.3]), OPTIMISER, SCHEDULE, tmp_path, seed=0)
 
 
 def test_rates_rise_and_fall_as_the_schedule_says() -> None:

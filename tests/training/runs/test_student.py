@@ -54,12 +54,12 @@ def test_a_student_of_all_layers_is_the_teacher(teacher: SentenceBERT) -> None:
 
 def test_batches_hold_every_text_once_and_are_of_like_length(teacher: SentenceBERT) -> None:
     subject = objective(teacher)
-    batches = list(subject.batches(0, 0, 1))
+    batches = list(subject.batches(0))
     assert len(batches) == subject.steps() == 16
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(TEXTS)))
     assert all(np.ptp(subject.sentences.lengths[batch]) == 0 for batch in batches)
-    assert [b.tolist() for b in subject.batches(0, 0, 1)] == [b.tolist() for b in batches]
-    assert [b.tolist() for b in subject.batches(1, 0, 1)] != [b.tolist() for b in batches]
+    assert [b.tolist() for b in subject.batches(0)] == [b.tolist() for b in batches]
+    assert [b.tolist() for b in subject.batches(1)] != [b.tolist() for b in batches]
 
 
 def test_the_loss_falls_and_the_words_stay(teacher: SentenceBERT, tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_what_the_teacher_rates_above_the_right_answer_is_not_counted_as_wrong(t
 
 def test_an_epoch_of_answers_holds_every_pair_once(teacher: SentenceBERT) -> None:
     subject = answering(teacher)
-    assert len(list(subject.batches(0, 0, 1))) == subject.steps() == 8
-    assert sorted(np.concatenate(list(subject.batches(0, 0, 1))).tolist()) == list(range(64))
+    assert len(list(subject.batches(0))) == subject.steps() == 8
+    assert sorted(np.concatenate(list(subject.batches(0))).tolist()) == list(range(64))
 
 
 def test_right_answers_alone_are_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,17 +100,16 @@ class WordEmbedding(nn.Module):
 
     start: Tensor
 
-    def __init__(self, rows: Matrix, *, trainable: bool = True, sparse: bool = True) -> None:
-        """Copy the rows; `sparse` gradients touch only the rows of a batch (CPU and Gloo; NCCL has none)."""
+    def __init__(self, rows: Matrix) -> None:
+        """Copy the rows."""
         super().__init__()
-        self.weight = nn.Parameter(torch.from_numpy(rows.copy()), requires_grad=trainable)
+        self.weight = nn.Parameter(torch.from_numpy(rows.copy()))
         self.register_buffer("start", torch.from_numpy(rows.copy()), persistent=False)
-        self.sparse = sparse
         self.embedding_dim = rows.shape[1]
 
     def forward(self, input_ids_BT: Tensor) -> Tensor:
         """Ids [B, T] -> vectors [B, T, D]."""
-        return nn.functional.embedding(input_ids_BT, self.weight, sparse=self.sparse)
+        return nn.functional.embedding(input_ids_BT, self.weight, sparse=True)
 
     def distance_from_start(self, input_ids: Tensor) -> Tensor:
         """Sum over the distinct ids of ||row - start||^2; other rows get no gradient."""

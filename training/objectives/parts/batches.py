@@ -62,22 +62,6 @@ def shuffled(n: int, batch_size: int, seed: int, epoch: int, *, drop_last: bool 
         yield order[start : start + batch_size]
 
 
-def every_item(items: Indices, batch_size: int, seed: int, epoch: int, rank: int, world: int) -> Iterator[Indices]:
-    """This process's part of each batch of an epoch over all items, in an order that depends on (seed, epoch) alone.
-
-    The last batch may be smaller. Where it has fewer items than there are processes, a process without one takes the
-    first: all must take part in the averaging of gradients.
-    """
-    for order in shuffled(len(items), batch_size, seed, epoch):
-        part = shard(items[order], rank, world)
-        yield part if len(part) else items[order[:1]]
-
-
-def shard(indices: Indices, rank: int, world: int) -> Indices:
-    """The part of a batch of one of `world` processes."""
-    return indices[rank::world]
-
-
 def tokenised_pairs(pairs: Iterable[Pair], tokenizer: Tokenizer, max_tokens: int) -> tuple[Sentences, Sentences]:
     """Both sides of the pairs, without pairs that have a side without words."""
     return _pairs(tuple(pairs), tokenizer.words, tokenizer.pieces, tokenizer.buckets, max_tokens)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contract.padding import pad
 from tests import toys
-from training.objectives.parts.batches import Sentences, shard, shuffled
+from training.objectives.parts.batches import Sentences, shuffled
 
 TEXTS = ["the man plays guitar", "dog", "a cat is running", "mow", "the big dog sleeps in the small park"]
 
@@ -64,11 +64,3 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
 def test_an_epoch_resumed_inside_goes_on_with_the_same_batches() -> None:
     whole = [batch.tolist() for batch in shuffled(40, 7, 1, 3)]
     assert [batch.tolist() for batch in islice(shuffled(40, 7, 1, 3), 4, None)] == whole[4:]
-
-
-@given(st.integers(1, 30), st.integers(1, 5))
-def test_shards_split_a_batch(n: int, world: int) -> None:
-    batch = np.arange(100, 100 + n)
-    parts = [shard(batch, rank, world) for rank in range(world)]
-    assert sorted(np.concatenate(parts).tolist()) == batch.tolist()
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1
