@@ -213,13 +213,11 @@ def results(
 ) -> None:
     """Write the tables in analyses/tables/ and analyses/RESULTS.md from the measured figures, beside the papers'."""
     from training.results.page import measured_files, write_report
-    from training.results.reproductions import TABLES
-    from training.results.reproductions.measured import collect
+    from training.results.tables import collect, read_tables
 
     measured_files(figures)  # without any nothing is written, no table without its figures either
-    for table in TABLES.values():
-        if (tables / f"{table.name}.json").is_file():
-            collect(table, runs, figures, tables).save(tables)
+    for table in read_tables(tables).values():
+        collect(table, runs, figures).save(tables)
     write_report(figures, out, tables)
     console.print(f"wrote {out}")
 
@@ -240,17 +238,17 @@ def reproduce(
     """Train and measure what is missing of a paper's table, then write it and the report; resumes when killed."""
     from training.results.reproduce import Places, plan, together
     from training.results.reproduce import reproduce as carry_out
-    from training.results.reproductions import TABLES, find_table
+    from training.results.tables import find_table, known_tables
 
     if list_tables or not names:
         if not list_tables:
             raise typer.BadParameter("name a table, or give --list", param_hint="names")
         shown = Table("table", "what", "rows", "columns")
-        for each in TABLES.values():
-            shown.add_row(each.name, each.title, str(len(each.rows)), str(len(each.columns)))
+        for each in known_tables(tables).values():
+            shown.add_row(each.table, each.title, str(len(each.rows)), str(len(each.columns)))
         console.print(shown)
         return
-    wanted = [find_table(name) for name in names]
+    wanted = [find_table(name, tables) for name in names]
     places = Places(runs=runs, figures=figures, tables=tables, report=report)
     chosen, numbers = tuple(filter(None, rows.split(","))), _seeds(seeds)
     if dry_run:
@@ -268,9 +266,9 @@ def reproduce(
         for failure in outcome.failures:
             console.print(f"[red]failed:[/red] {escape(failure.job.name)}: {escape(failure.reason)}", soft_wrap=True)
         done = f"{outcome.jobs - len(outcome.failures)} of {outcome.jobs} done"
-        console.print(f"{each.name}: {done}, {tables / each.name}.json, {report}", soft_wrap=True)
+        console.print(f"{each.table}: {done}, {tables / each.table}.json, {report}", soft_wrap=True)
         if not outcome.jobs:
-            console.print(_anew([each.name], figures), soft_wrap=True, highlight=False)
+            console.print(_anew([each.table], figures), soft_wrap=True, highlight=False)
     if failed:
         raise typer.Exit(1)
 

@@ -9,8 +9,7 @@ from training.publishing.figures import FigureFile
 from training.results.report.apart import apart
 from training.results.report.reproduced import all_orders, reproduced
 from training.results.report.summary import summary
-from training.results.reproductions import TABLES
-from training.results.reproductions.measured import MeasuredTable
+from training.results.tables import read_tables
 
 _HEAD = """\
 Written by `python -m training results` from the files in `analyses/figures/` and `analyses/tables/`; each says the \
@@ -54,7 +53,7 @@ def write_report(figures: Path, out: Path, tables: Path) -> None:
         FileNotFoundError: no figures were measured yet.
     """
     files = measured_files(figures)
-    known = [MeasuredTable.load(path) for each in TABLES if (path := tables / f"{each}.json").is_file()]
+    known = list(read_tables(tables).values())
     shown = [reproduced(each) for each in known] or ["None yet: `python -m training reproduce --list` names them."]
     sections = [
         "# Results",

@@ -19,8 +19,7 @@ from training.publishing.publish import evaluate_run
 from training.recipes import find
 from training.recipes.recipe import Recipe, differences
 from training.results.page import write_report
-from training.results.reproductions.measured import collect, figure_path
-from training.results.reproductions.table import PaperTable
+from training.results.tables import FOLDER, PaperTable, collect, figure_path
 from training.runs.folder import WEIGHTS_NAME, changed_settings, run_folder
 from training.runs.run import run
 from training.words.storage import Storage
@@ -34,7 +33,7 @@ class Places:
 
     runs: Path = Path("runs")
     figures: Path = Path("analyses/figures")
-    tables: Path = Path("analyses/tables")
+    tables: Path = FOLDER
     report: Path = Path("analyses/RESULTS.md")
 
 
@@ -82,17 +81,21 @@ def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Seq
     another machine) are kept, unless the recipe has changed since.
 
     Raises:
-        KeyError: the table has no such row.
+        KeyError: the table has no such row, or its recipe has gone.
     """
     if unknown := sorted(set(rows) - {recipe for row in table.rows for recipe in row.recipes}):
         known = ", ".join(recipe for row in table.rows for recipe in row.recipes)
-        raise KeyError(f"table {table.name} has no row {', '.join(unknown)}; it has {known}")
+        raise KeyError(f"table {table.table} has no row {', '.join(unknown)}; it has {known}")
     jobs: dict[tuple[str, int], Job] = {}
     for row, name in ((each, recipe) for each in table.rows for recipe in each.recipes):
         if rows and name not in rows and row.recipe not in rows:
             continue
+        if row.retired:
+            if rows:
+                raise KeyError(f"the recipe {name} is no longer here: commit {row.retired} has it")
+            continue
         recipe = find(name)
-        for seed in seeds or row.seeds:
+        for seed in seeds or row.wanted:
             if _is_measured(recipe, places, seed, row.storage):
                 continue
             for start, its_seed in _starts(recipe, seed):
@@ -174,17 +177,17 @@ def reproduce(
     """
     jobs = plan(table, places, rows, seeds)
     failures: list[Failure] = []
-    collect(table, places.runs, places.figures, places.tables).save(places.tables)
+    collect(table, places.runs, places.figures).save(places.tables)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     # On the same console as the bar of the training loop, which is then drawn below this one.
     with Progress(*columns, console=get_console(), transient=True) as bar:
-        task = bar.add_task(table.name, total=len(jobs))
+        task = bar.add_task(table.table, total=len(jobs))
         for number, job in enumerate(jobs):
-            bar.update(task, description=f"{table.name}: {job.name}")
+            bar.update(task, description=f"{table.table}: {job.name}")
             failure = _carry_out(job, places, teacher)
             if failure is not None:
                 failures.append(failure)
-            collect(table, places.runs, places.figures, places.tables).save(places.tables)
+            collect(table, places.runs, places.figures).save(places.tables)
             bar.advance(task)
             logger.info("%s: %d of %d", job.name, number + 1, len(jobs))
     write_report(places.figures, places.report, places.tables)

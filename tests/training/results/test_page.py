@@ -11,7 +11,6 @@ from training.__main__ import app
 from training.publishing.apart import ApartFile
 from training.publishing.figures import FigureFile
 from training.results.page import write_report
-from training.results.reproductions.papers import printed
 
 
 def sick_figures(pearson: float) -> FigureFile:
@@ -36,13 +35,6 @@ def test_the_same_figures_give_the_same_report(tmp_path: Path) -> None:
     for name in ("one.md", "two.md"):
         write_report(tmp_path, tmp_path / name, tmp_path / "tables")
     assert (tmp_path / "one.md").read_bytes() == (tmp_path / "two.md").read_bytes()
-
-
-def test_the_papers_means_leave_out_the_set_we_do_not_have() -> None:
-    assert printed("PP-XXL", "STS 2013", "mean of sets") == pytest.approx((73.9 + 73.8 + 47.7) / 3)
-    assert printed("PP-XXL", "STS 2012", "mean of sets") == pytest.approx(61.5, abs=0.05)  # complete: as printed
-    assert printed("PP-XXL", "STS 2012", "MSRpar") == 44.8
-    assert printed("PP-XXL", "STS 2013", "SMT") is None
 
 
 def test_every_measured_figure_records_the_settings_of_its_recipe() -> None:

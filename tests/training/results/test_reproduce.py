@@ -22,9 +22,7 @@ from training.pairs import Pair
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
 from training.results.reproduce import Outcome, Places, plan, reproduce, together
-from training.results.reproductions import TABLES
-from training.results.reproductions.measured import MeasuredTable
-from training.results.reproductions.table import Column, Order, PaperFigure, PaperTable, Row
+from training.results.tables import Column, Order, PaperFigure, PaperTable, Row
 from training.runs.build import load_run
 from training.sources.credits import TEACHER
 from training.sources.transfer import ParaphrasePairs
@@ -42,15 +40,23 @@ AVG = Recipe(
 PROJECTION = replace(AVG, name="toy-projection", architecture=ProjectionConfig(), start="toy-avg")
 EXPLODING = replace(AVG, name="toy-exploding", objective=MarginConfig(margin=float("inf")))
 TABLE = PaperTable(
-    name="toy-table",
+    table="toy-table",
     title="A toy table",
-    columns=(Column("mean", "transfer", "mean of sets", "pearson"), Column("SICK", "SICK", "test", "pearson")),
-    rows=(
-        Row("toy-projection", "projection", {"mean": PaperFigure(66.0)}, seeds=(1, 2)),
-        Row("toy-avg", "AVG", {"mean": PaperFigure(65.7)}),
+    command="python -m training reproduce toy-table",
+    columns=(
+        Column(name="mean", corpus="transfer", split="mean of sets", metric="pearson"),
+        Column(name="SICK", corpus="SICK", split="test", metric="pearson"),
     ),
-    orders=(Order("toy-projection", "toy-avg", "mean"),),
+    rows=(
+        Row(recipe="toy-projection", label="projection", paper={"mean": PaperFigure(value=66.0)}, wanted=(1, 2)),
+        Row(recipe="toy-avg", label="AVG", paper={"mean": PaperFigure(value=65.7)}),
+    ),
+    orders=(Order(better="toy-projection", worse="toy-avg", column="mean"),),
 )
+
+
+def of_rows(*rows: Row, name: str = "toy-table") -> PaperTable:
+    return TABLE.model_copy(update={"table": name, "rows": rows, "orders": ()})
 
 
 @pytest.fixture
@@ -60,13 +66,14 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     toys.table().save(runs / "tables" / "toy")
     for recipe in (AVG, PROJECTION, EXPLODING):
         monkeypatch.setitem(RECIPES, recipe.name, recipe)
-    monkeypatch.setitem(TABLES, TABLE.name, TABLE)
     rated: Sequence[Pair] = toys.RATED
     monkeypatch.setattr("training.corpora.mixtures.paraphrase_pairs", lambda limit, seed: toys.pairs(limit))
     monkeypatch.setattr("training.corpora.readers.sts.read_year", lambda year: {"toy": rated})
     monkeypatch.setattr("training.corpora.transfer.read", lambda name: rated)
     monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
-    return Places(runs, *(tmp_path / name for name in ("figures", "tables", "RESULTS.md")))
+    found = Places(runs, *(tmp_path / name for name in ("figures", "tables", "RESULTS.md")))
+    TABLE.save(found.tables)
+    return found
 
 
 def names(jobs: Sequence) -> list[tuple[str, list[str]]]:
@@ -86,9 +93,15 @@ def test_what_a_run_starts_from_comes_first_and_is_trained_once(places: Places) 
         plan(TABLE, places, rows=["toy-lstm"])
 
 
+def test_a_row_whose_recipe_has_gone_is_left_as_it_is(places: Places) -> None:
+    table = of_rows(Row(recipe="toy-gone", label="gone", retired="abc1234"), TABLE.rows[1])
+    assert [job.name for job in plan(table, places)] == ["toy-avg seed 1"]
+    with pytest.raises(KeyError, match="the recipe toy-gone is no longer here: commit abc1234 has it"):
+        plan(table, places, rows=["toy-gone"])
+
+
 def test_what_two_tables_need_is_counted_once(places: Places) -> None:
-    rows = (Row("toy-projection", "projection", storage="int8"),)
-    other = replace(TABLE, rows=rows, orders=())
+    other = of_rows(Row(recipe="toy-projection", label="projection", storage="int8"))
     jobs = together([*plan(TABLE, places, seeds=[1]), *plan(other, places)])
     assert names(jobs) == [
         ("toy-avg seed 1", ["train", "measure (float32)"]),
@@ -125,7 +138,7 @@ def test_a_run_that_another_process_holds_is_waited_for(places: Places, tmp_path
 
 def test_a_table_is_carried_out_once(places: Places) -> None:
     assert reproduce(TABLE, places, teacher=None) == Outcome(4, [])
-    written = MeasuredTable.load(places.tables / "toy-table.json")
+    written = PaperTable.load(places.tables / "toy-table.json")
     assert written.command == "python -m training reproduce toy-table"
     row = written.row("toy-projection")
     assert [each.seed for each in row.seeds] == [1, 2]
@@ -163,10 +176,10 @@ def test_a_recipe_that_changed_is_told_and_the_old_run_is_left_alone(
     assert "was begun with another row_scale: move it away to start afresh" in failure.reason
 
 
-def test_a_failing_row_does_not_stop_the_others(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = (Row("toy-exploding", "endless margin"), Row("toy-avg", "AVG"))
-    monkeypatch.setitem(TABLES, TABLE.name, replace(TABLE, rows=rows, orders=()))
-    monkeypatch.setitem(TABLES, "toy-second", replace(TABLE, name="toy-second", rows=rows[1:], orders=()))
+def test_a_failing_row_does_not_stop_the_others(places: Places) -> None:
+    rows = (Row(recipe="toy-exploding", label="endless margin"), Row(recipe="toy-avg", label="AVG"))
+    of_rows(*rows).save(places.tables)
+    of_rows(rows[1], name="toy-second").save(places.tables)
     arguments = ["reproduce", "toy-table", "toy-second", "--runs", places.runs, "--figures", places.figures]
     arguments += ["--tables", places.tables, "--report", places.report]
     ended = CliRunner().invoke(app, list(map(str, arguments)))
@@ -175,17 +188,18 @@ def test_a_failing_row_does_not_stop_the_others(places: Places, monkeypatch: pyt
     assert "failed: toy-exploding seed 1: FloatingPointError" in shown
     assert "toy-table: 1 of 2 done" in shown
     assert "toy-second: 0 of 0 done" in shown  # the first table has all of it
-    written = MeasuredTable.load(places.tables / "toy-table.json")
+    written = PaperTable.load(places.tables / "toy-table.json")
     assert [len(written.row(name).seeds) for name in ("toy-exploding", "toy-avg")] == [0, 1]
 
 
 def test_what_is_known_of_runs_that_are_gone_stays_in_the_table(places: Places) -> None:
     reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
-    before = MeasuredTable.load(places.tables / "toy-table.json").row("toy-avg")
+    table = PaperTable.load(places.tables / "toy-table.json")
+    before = table.row("toy-avg")
     elsewhere = replace(places, runs=places.runs.parent / "elsewhere")
     toys.table().save(elsewhere.runs / "tables" / "toy")
-    reproduce(replace(TABLE, rows=TABLE.rows[1:], orders=()), elsewhere, teacher=None, seeds=[2])
-    after = MeasuredTable.load(places.tables / "toy-table.json").row("toy-avg")
+    reproduce(of_rows(before), elsewhere, teacher=None, seeds=[2])
+    after = PaperTable.load(places.tables / "toy-table.json").row("toy-avg")
     assert [each.seed for each in after.seeds] == [1, 2]
     assert after.seeds[0].runs == before.seeds[0].runs
     assert after.seeds[0].runs[0].training is not None
@@ -223,11 +237,11 @@ def test_figures_of_another_recipe_are_measured_again_where_they_tell_of_it(
 def test_raw_vectors_are_a_row_of_no_epochs(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = replace(AVG, name="toy-raw", schedule=Schedule(epochs=0, batch_size=8))
     monkeypatch.setitem(RECIPES, "toy-raw", raw)
-    table = replace(TABLE, rows=(Row("toy-raw", "raw"),), orders=())
+    table = of_rows(Row(recipe="toy-raw", label="raw"))
     assert reproduce(table, places, teacher=None) == Outcome(1, [])
     trained, words = load_run(raw, places.runs, 1)
     np.testing.assert_array_equal(trained.embedding.weight.detach().numpy(), words.rows)
-    (seed,) = MeasuredTable.load(places.tables / "toy-table.json").row("toy-raw").seeds
+    (seed,) = PaperTable.load(places.tables / "toy-table.json").row("toy-raw").seeds
     assert seed.runs[0].training is not None
     assert seed.runs[0].training.epochs == 0
     assert set(seed.figures) == {"mean", "SICK"}
@@ -235,7 +249,8 @@ def test_raw_vectors_are_a_row_of_no_epochs(places: Places, monkeypatch: pytest.
 
 def test_a_dry_run_tells_what_is_missing_and_does_nothing(places: Places) -> None:
     arguments = ["reproduce", "toy-table", "toy-table", "--dry-run", "--seeds", "4", "--runs", str(places.runs)]
-    shown = CliRunner().invoke(app, [*arguments, "--figures", str(places.figures)]).output
+    arguments += ["--figures", str(places.figures), "--tables", str(places.tables)]
+    shown = CliRunner().invoke(app, arguments).output
     assert "toy-avg seed 4: train and measure (float32)" in shown
     assert "toy-table, toy-table: 2 to do" in " ".join(shown.split())
     assert not places.figures.exists()

@@ -6,13 +6,12 @@ from statistics import stdev
 
 from training.recipes import RECIPES
 from training.results.report.markdown import number, table
-from training.results.reproductions.measured import MeasuredRow, MeasuredTable
-from training.results.reproductions.table import Column
+from training.results.tables import Column, PaperTable, Row
 
 WIDE = 10  # columns; a table with more is transposed
 
 
-def reproduced(measured: MeasuredTable) -> str:
+def reproduced(measured: PaperTable) -> str:
     """One table: our figures (mean, standard deviation), the paper's, and the runs."""
     parts = [f"### {measured.title}", f"`{measured.command}`. {measured.note}".strip()]
     parts.append(_tall(measured) if len(measured.columns) > WIDE else _broad(measured))
@@ -22,20 +21,20 @@ def reproduced(measured: MeasuredTable) -> str:
     return "\n\n".join(parts)
 
 
-def _broad(measured: MeasuredTable) -> str:
+def _broad(measured: PaperTable) -> str:
     head = ["", *(each.name for each in measured.columns), "seeds", "note"]
     rows = []
     for row in measured.rows:
         ours = (_ours(row, column) for column in measured.columns)
-        rows.append(
-            [f"{row.label} (`{row.recipe}`)", *ours, str(len(row.seeds)) if row.seeds else "none yet", row.note]
-        )
+        notes = [row.note, f"its recipe: commit {row.retired}" if row.retired else ""]
+        seeds = str(len(row.seeds)) if row.seeds else "none yet"
+        rows.append([f"{row.label} (`{row.recipe}`)", *ours, seeds, "; ".join(filter(None, notes))])
         if row.paper:
             rows.append(["paper", *(_paper(row, column) for column in measured.columns), "", ""])
     return table(head, rows)
 
 
-def _tall(measured: MeasuredTable) -> str:
+def _tall(measured: PaperTable) -> str:
     head = [""]
     for row in measured.rows:
         head += [f"{row.label} (`{row.recipe}`)", *(["paper"] if row.paper else [])]
@@ -48,13 +47,13 @@ def _tall(measured: MeasuredTable) -> str:
     return table(head, rows)
 
 
-def _ours(row: MeasuredRow, column: Column) -> str:
+def _ours(row: Row, column: Column) -> str:
     value, spread = row.mean.get(column.name), row.std.get(column.name)
     shown = number(value, column.digits)
     return shown if spread is None else f"{shown} ± {spread:.{column.digits}f}"
 
 
-def _paper(row: MeasuredRow, column: Column) -> str:
+def _paper(row: Row, column: Column) -> str:
     printed = row.paper.get(column.name)
     if printed is None:
         return ""
@@ -77,7 +76,7 @@ HOLDS, FAILS, WITHIN = "holds", "**does not hold**", "within the seeds' spread"
 ONE_SEED, UNEQUAL, NOT_MEASURED = "one seed", "unequal epochs", "not measured"
 
 
-def judged(measured: MeasuredTable) -> list[Judged]:
+def judged(measured: PaperTable) -> list[Judged]:
     """Every order of a table with its verdict.
 
     An order is judged where each side has at least two seeds and both were trained for as many epochs; then the gap of
@@ -109,7 +108,7 @@ def judged(measured: MeasuredTable) -> list[Judged]:
     return found
 
 
-def orders(measured: MeasuredTable) -> str:
+def orders(measured: PaperTable) -> str:
     """For each claim: the gap in the paper's figures, the gap in ours with its spread, and a verdict."""
     rows = []
     for each in judged(measured):
@@ -128,7 +127,7 @@ def _gap(column: Column, better: float | None, worse: float | None) -> float | N
     return worse - better if column.lower_is_better else better - worse
 
 
-def _unequal(better: MeasuredRow, worse: MeasuredRow) -> str:
+def _unequal(better: Row, worse: Row) -> str:
     """The epochs of two rows, where they differ.
 
     Not where one is untrained, which is then what is compared, nor where both stopped by the same patience.
@@ -142,19 +141,19 @@ def _unequal(better: MeasuredRow, worse: MeasuredRow) -> str:
     return " against ".join("/".join(map(str, each)) for each in lengths)
 
 
-def _spread(better: tuple[MeasuredRow, str], worse: tuple[MeasuredRow, str]) -> float | None:
+def _spread(better: tuple[Row, str], worse: tuple[Row, str]) -> float | None:
     """The standard deviation of the difference of two seeds; None where a row has one seed."""
     stds = [row.std.get(name) for row, name in (better, worse)]
     return None if stds[0] is None or stds[1] is None else float((stds[0] ** 2 + stds[1] ** 2) ** 0.5)
 
 
-def _paired_spread(row: MeasuredRow, one: str, other: str) -> float | None:
+def _paired_spread(row: Row, one: str, other: str) -> float | None:
     """The standard deviation, over seeds, of the difference of two columns of one row; None where it has one seed."""
     both = [seed.figures for seed in row.seeds if {one, other} <= set(seed.figures)]
     return stdev(seed[one] - seed[other] for seed in both) if len(both) > 1 else None
 
 
-def _runs(measured: MeasuredTable) -> str:
+def _runs(measured: PaperTable) -> str:
     rows = []
     for seed, run in ((each.seed, run) for row in measured.rows for each in row.seeds for run in each.runs):
         spent = ("", "", "")
@@ -166,7 +165,7 @@ def _runs(measured: MeasuredTable) -> str:
     return table(("run", "seed", "development", "epoch kept", "seconds", "measured by", "on"), rows)
 
 
-def all_orders(tables: Sequence[MeasuredTable]) -> str:
+def all_orders(tables: Sequence[PaperTable]) -> str:
     """How many claims hold over all tables, those of the papers and ours apart."""
     found = [each for measured in tables for each in judged(measured)]
     lines = [

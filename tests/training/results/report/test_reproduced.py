@@ -4,19 +4,18 @@ from datetime import date
 from statistics import mean, stdev
 
 from training.results.report.reproduced import all_orders, judged, orders, reproduced
-from training.results.reproductions.measured import MeasuredRow, MeasuredRun, MeasuredTable, Measurement, Training
-from training.results.reproductions.table import Column, Order, PaperFigure
+from training.results.tables import Column, MeasuredRun, Measurement, Order, PaperFigure, PaperTable, Row, Training
 
 
 def column(name: str, *, lower: bool = False) -> Column:
     return Column(name=name, corpus="SICK", split="test", metric=name, scale=1, digits=2, lower_is_better=lower)
 
 
-def row(recipe: str, seeds: list[dict[str, float]], paper: float | None, epochs: int) -> MeasuredRow:
+def row(recipe: str, seeds: list[dict[str, float]], paper: float | None, epochs: int) -> Row:
     training = Training(dev=0.7, best_epoch=min(1, epochs), epochs=epochs, seconds=61.4)
     run = MeasuredRun(recipe=recipe, command="measure it", measured=date(2026, 1, 2), training=training)
     values = {name: [figures[name] for figures in seeds] for figures in seeds[:1] for name in figures}
-    return MeasuredRow(
+    return Row(
         recipe=recipe,
         label=recipe.upper(),
         note="",
@@ -28,7 +27,7 @@ def row(recipe: str, seeds: list[dict[str, float]], paper: float | None, epochs:
     )
 
 
-TABLE = MeasuredTable(
+TABLE = PaperTable(
     table="t",
     title="A table",
     note="A note.",

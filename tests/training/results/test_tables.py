@@ -1,0 +1,55 @@
+"""The tables in analyses/tables: every row can be trained, or says where its recipe is; the claims hold there."""
+
+from pathlib import Path
+
+import pytest
+
+from training.recipes import RECIPES
+from training.results.report.reproduced import judged
+from training.results.tables import Column, Order, PaperFigure, PaperTable, Row, find_table, known_tables, read_tables
+
+FOLDER = Path(__file__).parents[3] / "analyses/tables"
+TABLES = read_tables(FOLDER)
+COLUMN = Column(name="r", corpus="SICK", split="test", metric="pearson")
+A, B = Row(recipe="a", label="A"), Row(recipe="b", label="B")
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_every_row_is_a_recipe_or_says_where_it_is(table: PaperTable) -> None:
+    assert find_table(table.table, FOLDER) == table
+    for row in table.rows:
+        assert row.retired or set(row.recipes) <= set(RECIPES)
+
+
+def test_every_published_recipe_is_a_row() -> None:
+    rows = {name for table in TABLES.values() for row in table.rows for name in row.recipes}
+    assert {each.name for each in RECIPES.values() if each.publication is not None} - rows == {"sentiment"}  # labels
+
+
+@pytest.mark.parametrize("name", [n for n in TABLES if n.startswith(("gran-", "wieting", "malstm"))])
+def test_every_claim_that_the_paper_has_figures_for_holds_in_them(name: str) -> None:
+    assert all(each.paper > -1e-9 for each in judged(TABLES[name]) if each.paper is not None)
+
+
+def test_another_folder_begins_with_nothing_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("training.results.tables.FOLDER", FOLDER)
+    found = known_tables(tmp_path)
+    assert list(found) == list(TABLES)
+    assert not any(row.seeds or row.mean or row.std for table in found.values() for row in table.rows)
+    assert [row.paper for row in found["pwim-sts"].rows] == [row.paper for row in TABLES["pwim-sts"].rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "orders", "message"),
+    [
+        ((A.model_copy(update={"paper": {"rho": PaperFigure(value=1.0)}}),), (), "table t, row a: no column rho"),
+        ((A, A), (), "a recipe stands in two rows"),
+        ((A,), (Order(better="a", worse="b", column="r"),), "is of no row or column here"),
+        ((A, B), (Order(better="a", worse="b", column="r", printed="rho"),), "is of no row or column here"),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(
+    rows: tuple[Row, ...], orders: tuple[Order, ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        PaperTable(table="t", title="T", command="c", columns=(COLUMN,), rows=rows, orders=orders)
