@@ -295,7 +295,6 @@ def _seeds(text: str) -> tuple[int, ...]:
 def run_cli() -> None:
     """Run the command line; an expected error is one line, not a traceback."""
     from contract.errors import ContractError
-    from training.analyses.interactions import AnalysisError, analyse
     from training.corpora.catalogue.cli import list_corpora
     from training.corpora.files import CorpusError
     from training.corpora.synonyms import WordNetMissing
@@ -304,8 +303,7 @@ def run_cli() -> None:
     from training.sources.source import RecipeError
 
     app.command("data")(list_corpora)
-    app.command()(analyse)
-    errors = (AnalysisError, CorpusError, ContractError, RecipeError, RunMissing, RecipeChangedError, ParityError)
+    errors = (CorpusError, ContractError, RecipeError, RunMissing, RecipeChangedError, ParityError)
     run(app, (*errors, WordNetMissing, FileExistsError, FileNotFoundError))
 
 

@@ -22,7 +22,6 @@ ORDER = (
     "runs",
     "publishing",
     "results",
-    "analyses",
     "console",
     "__main__",
 )

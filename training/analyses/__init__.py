@@ -1,1 +1,0 @@
-"""Analyses with plots, one file each; `python -m training analyse <name>` runs one (see `cli`)."""
