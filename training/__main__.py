@@ -75,33 +75,15 @@ def distill(
 
 @app.command()
 def vectors(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="file of your own vectors (word2vec text or binary, GloVe, PARAGRAM, .npz; also gzip), or the name of "
-            "a table of published ones in SEMBLANCE_DATA"
-        ),
-    ] = "glove-sick-300",
-    name: Annotated[str | None, typer.Option(help="of the table of a file [default: the file's name]")] = None,
-    most: Annotated[int, typer.Option(help="words to take of a file, its first ones", min=1)] = 100_000,
+    table: Annotated[str, typer.Argument(help="name of a table of published word vectors")] = "glove-sick-300",
     runs: Runs = Path("runs"),
 ) -> None:
-    """Make a word table of a file of word vectors; a recipe starts from it with `train RECIPE --words NAME`."""
-    from training.recipes import TABLE_NAME, TABLES, find_word_table
-    from training.runs.tables import make_own_table, make_published_table, table_name
-    from training.sources.source import RecipeError
+    """Make a word table of published word vectors in SEMBLANCE_DATA."""
+    from training.recipes import find_word_table
+    from training.runs.tables import make_published_table
     from training.sources.tables import PublishedTable
 
-    published = [each.name for each in TABLES.values() if isinstance(each, PublishedTable)]
-    if source in published and name is None:
-        table, made = source, make_published_table(find_word_table(source, PublishedTable), runs)
-    else:
-        if not Path(source).is_file():
-            raise RecipeError(f"{source}: no such file of word vectors, nor a published table ({', '.join(published)})")
-        table = name or table_name(Path(source))
-        if table in TABLES or not TABLE_NAME.fullmatch(table):
-            raise RecipeError(f"{table!r}: give your table another --name, of small letters, digits and hyphens")
-        made = make_own_table(table, Path(source), runs, most=most)
+    made = make_published_table(find_word_table(table, PublishedTable), runs)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
 
 
@@ -139,24 +121,17 @@ def rate(
 def train(
     recipe: Annotated[str, typer.Argument(help="name of a recipe (see `recipes`)")],
     seed: Seed = 1,
-    words: Annotated[
-        str | None, typer.Option(help="start from your own vectors: the name of a table that `vectors` made")
-    ] = None,
     teacher: TeacherPath = None,
     runs: Runs = Path("runs"),
 ) -> None:
-    """Train a recipe; a killed run resumes with the same result.
-
-    With --words the run is called RECIPE@TABLE, and `evaluate`, `publish` and `analyse` take that name.
-    """
-    from training.recipes import find, on_words
+    """Train a recipe; a killed run resumes with the same result."""
+    from training.recipes import find
     from training.runs.run import run
 
-    chosen = find(recipe) if words is None else on_words(find(recipe), words)
-    result = run(chosen, runs, teacher_folder(teacher), seed)
+    result = run(find(recipe), runs, teacher_folder(teacher), seed)
     figures = "  ".join(f"{name} {value:.4f}" for name, value in result.best.items())
     console.print(
-        f"{chosen.name} seed {seed}: best epoch {result.best_epoch} of {result.epochs}, {result.seconds} s\n{figures}"
+        f"{recipe} seed {seed}: best epoch {result.best_epoch} of {result.epochs}, {result.seconds} s\n{figures}"
     )
 
 

@@ -3,8 +3,6 @@
 A new file is added to `_FILES`.
 """
 
-import re
-from dataclasses import replace
 from typing import TypeVar
 
 from training.names import by_name
@@ -20,11 +18,9 @@ from training.recipes import (
     sick,
     word_averaging,
 )
-from training.recipes.recipe import Publication, Recipe
-from training.sources.source import RecipeError
-from training.sources.tables import OwnVectors, PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
+from training.recipes.recipe import Recipe
+from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
 
-TABLE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 Table = TypeVar("Table", TableRecipe, PublishedTable)
 
 _FILES = (
@@ -52,40 +48,18 @@ def _collected() -> dict[str, Recipe]:
 
 
 RECIPES = _collected()
-TABLES: dict[str, TableRecipe | PublishedTable | OwnVectors | ServedTable] = {
+TABLES: dict[str, TableRecipe | PublishedTable | ServedTable] = {
     recipe.table.name: recipe.table for recipe in RECIPES.values() if not isinstance(recipe.table, PretrainedEncoder)
 }
 
 
 def find(name: str) -> Recipe:
-    """A recipe by name; `RECIPE@TABLE` is the name of the recipe on the word table of somebody's own vectors.
+    """A recipe by name.
 
     Raises:
         KeyError: with the nearest names.
-        RecipeError: the recipe cannot start from other words.
     """
-    name, at, table = name.partition("@")
-    recipe = by_name(RECIPES, name, "recipe", "python -m training recipes")
-    return on_words(recipe, table) if at else recipe
-
-
-def on_words(recipe: Recipe, table: str) -> Recipe:
-    """The recipe on another word table, that `python -m training vectors FILE --name TABLE` made.
-
-    Raises:
-        RecipeError: no such name can be, or the recipe's words are those of a run or of an encoder it starts from.
-    """
-    if not TABLE_NAME.fullmatch(table):
-        raise RecipeError(f"word table {table!r}: a name has small letters, digits and hyphens")
-    if isinstance(recipe.table, PretrainedEncoder) or recipe.random_start:
-        raise RecipeError(f"{recipe.name} takes no word table")
-    if recipe.start is not None:
-        raise RecipeError(f"{recipe.name} takes the words of {recipe.start}: name a recipe that starts from a table")
-    publication = replace(
-        recipe.publication or Publication("", f"Recipe {recipe.name}: {recipe.architecture.name}"),
-        model_id=f"{recipe.name}-{table}",
-    )
-    return replace(recipe, name=f"{recipe.name}@{table}", table=OwnVectors(table), publication=publication)
+    return by_name(RECIPES, name, "recipe", "python -m training recipes")
 
 
 def published_as(model_id: str) -> Recipe:

@@ -16,7 +16,7 @@ from training.objectives.tasks import TasksConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
 from training.sources.source import Source
-from training.sources.tables import OwnVectors, PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
+from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
 from training.words.storage import Storage
 
 
@@ -71,7 +71,7 @@ class Recipe:
 
     name: str
     reaches: str  # what it should reach, on what machine, in what time
-    table: TableRecipe | PublishedTable | OwnVectors | ServedTable | PretrainedEncoder
+    table: TableRecipe | PublishedTable | ServedTable | PretrainedEncoder
     architecture: ArchitectureConfig | InteractionConfig | HeadsConfig
     data: Source[Any, Any]
     objective: (

@@ -1,21 +1,18 @@
 """Word tables on disk, `runs/tables/<name>/`: made once, loaded by all runs that use them."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from training.corpora import mixtures
 from training.corpora.readers import wikipedia
 from training.runs.folder import RecipeChangedError, RunMissing
-from training.sources.tables import OwnVectors, PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
+from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
 from training.teacher.distill import count_words, distil_table
 from training.teacher.encoder import Teacher
-from training.words.published import alike, published_table
+from training.words.published import published_table
 from training.words.tables import ROWS_NAME, WordTable
-from training.words.vectors import VectorsError, WordVectors, read_vectors
 
-Table = TableRecipe | PublishedTable | OwnVectors | ServedTable | PretrainedEncoder
-PIECES, BUCKETS = 6_000, 1_024  # of a table of somebody's own vectors
+Table = TableRecipe | PublishedTable | ServedTable | PretrainedEncoder
 
 
 def make_table(recipe: TableRecipe, teacher: Teacher, runs: Path) -> WordTable:
@@ -51,55 +48,15 @@ def make_table(recipe: TableRecipe, teacher: Teacher, runs: Path) -> WordTable:
 
 
 def make_published_table(recipe: PublishedTable, runs: Path) -> WordTable:
-    """Make a word table from published word vectors; an existing one is kept if it is the same.
+    """Make a word table from published word vectors, or load it if it exists.
 
     Raises:
-        RecipeChangedError: a table of that name exists and differs.
         CorpusError: the file of vectors is missing or malformed.
     """
-    try:
-        table = published_table(recipe.vectors(), pieces=recipe.pieces, buckets=recipe.buckets)
-    except ValueError as error:
-        raise VectorsError(f"{recipe.corpus}: {error}") from error
-    return _kept(table, recipe.name, runs, recipe.corpus)
-
-
-def table_name(file: Path) -> str:
-    """The name of a table after its file: `glove.6B.50d.txt.gz` gives `glove-6b-50d`."""
-    plain = re.sub(r"(\.(gz|txt|bin|vec|npz))+$", "", file.name.lower())
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
-
-
-def make_own_table(name: str, file: Path, runs: Path, *, most: int) -> WordTable:
-    """Make a word table of any file that `training.words.vectors` reads.
-
-    Args:
-        name: of the table; `on_words` of `training.recipes` names it in a recipe.
-        file: of word vectors, its words by falling frequency.
-        runs: where the table goes.
-        most: words, the first ones of the file.
-
-    Raises:
-        RecipeChangedError: a table of that name exists and differs.
-        VectorsError: the file cannot be read, or holds no word that can stand in a sentence.
-    """
-    vectors = read_vectors(file)
-    try:
-        first = WordVectors(vectors.words[:most], vectors.vectors[:most])
-        table = published_table(first, pieces=PIECES, buckets=BUCKETS)
-    except ValueError as error:
-        raise VectorsError(f"{file}: {error}") from error
-    return _kept(table, name, runs, str(file))
-
-
-def _kept(table: WordTable, name: str, runs: Path, source: str) -> WordTable:
-    """The table in its folder, where there may be the same one already."""
-    folder = runs / "tables" / name
+    folder = runs / "tables" / recipe.name
     if not (folder / ROWS_NAME).is_file():
-        table.save(folder)
-    elif not alike(table, WordTable.load(folder)):
-        raise RecipeChangedError(f"{folder} holds another table than {source} gives: move it away")
-    return WordTable.load(folder)
+        published_table(recipe.vectors(), pieces=recipe.pieces, buckets=recipe.buckets).save(folder)
+    return load_table(recipe, runs)
 
 
 def load_table(recipe: Table, runs: Path) -> WordTable:

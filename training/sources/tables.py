@@ -7,8 +7,8 @@ from contract.manifest import TrainingData
 from training.corpora.catalogue import catalogue
 from training.corpora.files import locate
 from training.sources.credits import TEACHER, entry
+from training.words.published import WordVectors, read_vectors
 from training.words.tables import WordTable
-from training.words.vectors import WordVectors, read_vectors
 
 
 @dataclass(frozen=True)
@@ -57,37 +57,12 @@ class PublishedTable:
         return read_vectors(locate(self.corpus, file))
 
     def mismatch(self, table: WordTable) -> str | None:
-        """None: only `make_published_table`, which reads the vectors, can compare."""
+        """None: the size is that of the file."""
         return None
 
     def sources(self) -> tuple[TrainingData, ...]:
         """Training data behind the rows."""
         return (entry(self.corpus, "word vectors, as they were published", len(self.vectors())),)
-
-
-@dataclass(frozen=True)
-class OwnVectors:
-    """A word table that somebody made of their own file of word vectors (`training.runs.tables.make_own_table`)."""
-
-    name: str
-
-    command: ClassVar[str] = "vectors FILE --name"
-
-    def mismatch(self, table: WordTable) -> str | None:
-        """None: any size will do."""
-        return None
-
-    def sources(self) -> tuple[TrainingData, ...]:
-        """The file, of which only its owner knows more."""
-        return (
-            TrainingData(
-                name=self.name,
-                use="word vectors of your own",
-                rows=0,
-                licence="as the owner of the file says",
-                source=f"the file that the table {self.name!r} was made of",
-            ),
-        )
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,56 @@
-"""A word table from published word vectors: GloVe, PARAGRAM, word2vec, any format that `training.words.vectors` reads.
+"""A word table from published word vectors: an `.npz` file with the arrays `words` and `vectors`.
 
 The vocabulary is normalised like text (`contract.text`); pieces and buckets are added as for every table
 (`training.words.tables`).
 """
 
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 
 from contract.text import split_words
-from training.words.tables import WordTable, build
-from training.words.vectors import WordVectors
+from training.corpora.files import CorpusError
+from training.words.tables import Matrix, WordTable, build
+
+
+class VectorsError(CorpusError):
+    """A file of word vectors cannot be read. The message names the file."""
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Words and their vectors: float32 [n, d], row i for `words[i]`."""
+
+    words: list[str]
+    vectors: Matrix
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def read_vectors(path: Path) -> WordVectors:
+    """Read a file.
+
+    Raises:
+        VectorsError: other arrays, or values that are no finite numbers.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            words, vectors = arrays["words"], arrays["vectors"]
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise VectorsError(f"{path}: expected the arrays 'words' (strings) and 'vectors' ({error})") from error
+    if words.ndim != 1 or words.dtype.kind != "U" or vectors.ndim != 2 or vectors.dtype.kind != "f":
+        raise VectorsError(
+            f"{path}: expected words as strings [n] and vectors as floats [n, d], "
+            f"got {words.dtype} {words.shape} and {vectors.dtype} {vectors.shape}"
+        )
+    if len(words) != len(vectors):
+        raise VectorsError(f"{path}: {len(words)} words for {len(vectors)} vectors")
+    if not np.isfinite(vectors).all():
+        raise VectorsError(f"{path}: vectors contain NaN or infinity")
+    return WordVectors(words.tolist(), vectors.astype(np.float32, copy=False))
 
 
 def folded(vectors: WordVectors) -> WordVectors:
@@ -17,11 +59,12 @@ def folded(vectors: WordVectors) -> WordVectors:
     Of words that normalise to the same one ("The", "the"), the vector of the normalised form is taken, else the first.
     Words that the tokenizer splits ("t-shirt") or drops are left out.
     """
+    place = {word: row for row, word in enumerate(vectors.words)}
     rows: dict[str, int] = {}
     for row, word in enumerate(vectors.words):
         match split_words(word):
             case [one] if one not in rows:
-                rows[one] = vectors.index.get(one, row)
+                rows[one] = place.get(one, row)
     return WordVectors(list(rows), vectors.vectors[list(rows.values())])
 
 
@@ -29,16 +72,9 @@ def published_table(vectors: WordVectors, *, pieces: int, buckets: int) -> WordT
     """The word table of vectors, without scaling.
 
     Raises:
-        ValueError: no word is left to make a table of.
+        VectorsError: no word is left to make a table of.
     """
     known = folded(vectors)
     if not len(known):
-        raise ValueError(f"none of the {len(vectors)} words can stand in a sentence")
+        raise VectorsError(f"none of the {len(vectors)} words can stand in a sentence")
     return build(known.words, known.vectors, pieces=pieces, buckets=buckets)
-
-
-def alike(one: WordTable, other: WordTable) -> bool:
-    """Whether two tables have the same ids and, but for rounding, the same rows."""
-    a, b = one.tokenizer, other.tokenizer
-    same_ids = (a.words, a.pieces, a.buckets) == (b.words, b.pieces, b.buckets)
-    return same_ids and one.rows.shape == other.rows.shape and np.allclose(one.rows, other.rows, atol=1e-4)

@@ -16,7 +16,7 @@ from training.runs.provenance import training_data_for
 from training.sources.credits import TEACHER
 from training.sources.labelled import CorpusPairs, TeacherAnswers
 from training.sources.tables import PublishedTable
-from training.words.vectors import WordVectors
+from training.words.published import WordVectors
 
 
 def pairs(count: int, group: str) -> tuple[Pair, ...]:

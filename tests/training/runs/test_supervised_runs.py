@@ -18,7 +18,7 @@ from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
 from training.publishing import publish
 from training.publishing.figures import FigureFile
-from training.recipes import RECIPES, on_words
+from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
 from training.runs import run
 from training.runs.build import build_model, load_run, start_from
@@ -105,13 +105,6 @@ def test_sentiment_is_measured_through_its_graphs(runs: Path, tmp_path: Path) ->
     assert found["SST", "test", "accuracy"] == (pytest.approx(np.mean(right)), 5)
     assert {key[2] for key in found} == {"accuracy", "macro_f1", "calibration_error"}
     assert publish.evaluate_run(SENTIMENT, runs, 1, tmp_path / "figures", "int8").name == "toy-sst-seed1-int8.json"
-
-
-def test_a_run_on_somebodys_own_words_is_measured_under_its_name(runs: Path, tmp_path: Path) -> None:
-    toys.table().save(runs / "tables" / "mine")
-    own = on_words(SENTIMENT, "mine")
-    run.run(own, runs, None, 1)
-    assert publish.evaluate_run(own, runs, 1, tmp_path / "figures").name == "toy-sst@mine-seed1-float32.json"
 
 
 def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> None:

@@ -11,13 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from training.corpora.catalogue import catalogue
 from training.corpora.files import CorpusMissing
 from training.recipes import find
-from training.runs.folder import RecipeChangedError, RunMissing, changed_settings
-from training.runs.provenance import commands_for
-from training.runs.tables import load_table, make_own_table, make_published_table, table_name
+from training.runs.folder import RunMissing, changed_settings
+from training.runs.tables import load_table, make_published_table
 from training.sources.tables import PublishedTable
-from training.words.published import alike, folded, published_table
-from training.words.tables import WordTable
-from training.words.vectors import VectorsError, WordVectors
+from training.words.published import VectorsError, WordVectors, folded, published_table
 
 WORDS = ["The", "cat", "the", "CAT", "t-shirt", "Dog", "DOG", "\u200b", "Caf\u00e9", "'s", "."]
 RECIPE = PublishedTable("toy-found", corpus="glove-sick", pieces=40, buckets=3)
@@ -67,7 +64,7 @@ def test_the_table_reads_its_words_and_falls_back_for_others() -> None:
 
 
 def test_words_that_no_text_holds_make_no_table() -> None:
-    with pytest.raises(ValueError, match="none of the 2 words"):
+    with pytest.raises(VectorsError, match="none of the 2 words"):
         published_table(vectors(["t-shirt", "\u200b"]), pieces=0, buckets=1)
 
 
@@ -84,20 +81,6 @@ def test_the_file_of_the_catalogue_becomes_a_table_that_runs_find(path: Path, tm
     assert_array_equal(kept.rows, made.rows)
 
 
-def test_a_table_that_is_there_stays_and_is_not_passed_off_as_another(path: Path, tmp_path: Path) -> None:
-    put(path)
-    runs = tmp_path / "runs"
-    make_published_table(RECIPE, runs)
-    rows = runs / "tables" / RECIPE.name / "rows.npy"
-    before = rows.read_bytes()
-    make_published_table(RECIPE, runs)
-    assert rows.read_bytes() == before
-    put(path, vectors=2 * vectors().vectors)
-    with pytest.raises(RecipeChangedError, match="holds another table than glove-sick gives: move it away"):
-        make_published_table(RECIPE, runs)
-    assert rows.read_bytes() == before
-
-
 def test_a_run_from_other_words_is_another_run(tmp_path: Path) -> None:
     distilled = find("pwim-sick-alone")
     found = replace(distilled, table=RECIPE)
@@ -105,14 +88,6 @@ def test_a_run_from_other_words_is_another_run(tmp_path: Path) -> None:
     assert changed_settings(tmp_path, found, 1) == []
     assert changed_settings(tmp_path, distilled, 1) == ["table"]
     assert found.as_json()["table"] == {"name": "toy-found", "corpus": "glove-sick", "pieces": 40, "buckets": 3}
-
-
-def test_tables_are_alike_but_for_rounding() -> None:
-    table = published_table(vectors(), pieces=0, buckets=2)
-    assert alike(table, WordTable(table.tokenizer, table.rows + np.float32(1e-6)))
-    assert not alike(table, WordTable(table.tokenizer, table.rows + np.float32(0.1)))
-    assert not alike(table, published_table(vectors(dim=5), pieces=0, buckets=2))
-    assert not alike(table, published_table(vectors(WORDS[:-1]), pieces=0, buckets=2))
 
 
 def test_a_missing_file_says_where_it_belongs(path: Path, tmp_path: Path) -> None:
@@ -146,42 +121,3 @@ def test_rows_of_a_wide_float_type_are_read_as_float32(path: Path, tmp_path: Pat
     table = make_published_table(RECIPE, tmp_path / "runs")
     assert table.rows.dtype == np.float32
     assert_allclose(table.rows[1], vectors().vectors[2])
-
-
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("GoogleNews-vectors.bin.gz", "googlenews-vectors"),
-        ("glove.6B.50d.txt", "glove-6b-50d"),
-        ("Our words_2.txt", "our-words-2"),
-    ],
-)
-def test_a_table_is_named_after_its_file(file: str, name: str) -> None:
-    assert table_name(Path("folder") / file) == name
-
-
-def test_a_recipe_starts_from_somebodys_own_vectors(tmp_path: Path) -> None:
-    file, known = tmp_path / "mine.txt", vectors()
-    words = [word for word in known.words if word != "\u200b"]
-    lines = [f"{word} {' '.join(map(str, known.vectors[known.index[word]]))}" for word in words]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    made = make_own_table("mine", file, tmp_path / "runs", most=6)
-    assert list(made.tokenizer.words) == ["the", "cat", "dog"]
-    assert_allclose(made.rows[1], known.vectors[2])
-    recipe = find("pwim-sick-alone@mine")
-    assert recipe.name == "pwim-sick-alone@mine"
-    assert recipe.publication is not None
-    assert recipe.publication.model_id == "pwim-sick-alone-mine"
-    assert alike(load_table(recipe.table, tmp_path / "runs"), made)
-    assert commands_for(recipe, 1) == (
-        "python -m training vectors FILE --name mine",
-        "python -m training train pwim-sick-alone@mine --seed 1",
-        "python -m training publish pwim-sick-alone@mine --seed 1",
-    )
-    assert [entry.name for entry in recipe.table.sources()] == ["mine"]
-    assert alike(make_own_table("mine", file, tmp_path / "runs", most=6), made)
-    with pytest.raises(RecipeChangedError, match=r"holds another table than .*mine\.txt gives: move it away"):
-        make_own_table("mine", file, tmp_path / "runs", most=3)
-    file.write_text("t-shirt 1 2\n")
-    with pytest.raises(VectorsError, match=r"mine\.txt: none of the 1 words can stand in a sentence"):
-        make_own_table("other", file, tmp_path / "runs", most=9)
