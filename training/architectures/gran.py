@@ -8,26 +8,22 @@ s(u) = sigmoid(u) with matrices of its own:
     GRAN-3  a_t = x_t * s(Wx1 x_t + Wh1 h_t + b1) + a_{t-1} * s(Wx2 x_t + Wh2 h_t + b2),  a_0 = 0,  g = a_n / n
     GRAN-4  as GRAN-3, with Wa1 a_{t-1} and Wa2 a_{t-1} inside the two gates
     GRAN-5  a_t = x_t * s(Wx1 x_t + Wh1 h_t + b1) + h_t * s(Wx2 x_t + Wh2 h_t + b2),  g = 1/n sum_t a_t
-    without the gate (footnote 2)  a_t = f(Wx x_t + Wh h_t + b), f = tanh or ReLU,  g = 1/n sum_t a_t
     BiGRAN  a_t of eq. 1 in each direction with gates of its own, added or through a tanh layer, averaged.
 Departures and scores: docs/papers/gran.md.
 
 Shapes: B batch, T tokens, D embedding dimensions, H hidden, K directions.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from training.architectures.parts.layers import TagChoice, Tags, WordNoise, mask, masked_mean, width
+from training.architectures.parts.layers import WordNoise, mask, masked_mean, width
 from training.architectures.parts.recurrent import ALWAYS_OPEN, LSTM, Steps, at_real_tokens, onnx_lstm
 
 Variant = Literal[1, 2, 3, 4, 5]
-Activation = Callable[[Tensor], Tensor]
-_ACTIVATIONS: dict[str, Activation] = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": torch.relu}
 
 
 @dataclass(frozen=True)
@@ -38,11 +34,6 @@ class GRANConfig:
     variant: Variant = 1
     bidirectional: bool = False  # BiGRAN; of variant 1 only
     combine: Literal["sum", "tanh"] = "sum"  # the two directions: added, or through a tanh layer
-    ungated: Literal["tanh", "relu"] | None = None  # variant 1 without the gate, and this nonlinearity: footnote 2
-    output_gate: bool = True  # of the LSTM
-    hidden: int | None = None  # of the LSTM; None: as wide as the word vectors, as in the paper
-    gate_bias: float = 0.0  # start of the gates' biases; at 3 a gate begins at .95, the whole nearly as averaging
-    tags: TagChoice = "none"
     dropout: float = 0.0
     word_dropout: float = 0.0
 
@@ -51,37 +42,24 @@ class GRAN(nn.Module):
     """Average of gated word vectors (or LSTM states); the gates depend on the context."""
 
     def __init__(self, config: GRANConfig, embedding: nn.Module) -> None:
-        """Weights of the gates start Gaussian (0.1), biases at 0, as in the release.
+        """The LSTM is as wide as the words. Weights of the gates start Gaussian (0.1), biases at 0, as in the release.
 
         Raises:
-            ValueError: a bidirectional variant other than 1, or a GRAN-5 whose states are not as wide as its words.
+            ValueError: a bidirectional variant other than 1.
         """
         super().__init__()
         inputs = width(embedding)
-        hidden = config.hidden or inputs
         if config.bidirectional and config.variant != 1:
             raise ValueError(f"BiGRAN is of variant 1, got variant {config.variant}")
-        if config.ungated is not None and config.variant != 1:
-            raise ValueError(f"ungated is of variant 1, got variant {config.variant}")
-        if config.variant == 5 and hidden != inputs:
-            raise ValueError(f"GRAN-5 adds words and states: hidden {hidden} must be the words' width {inputs}")
-        self.variant, self.ungated = config.variant, config.ungated
-        self.output_dim = hidden if config.variant == 2 else inputs
+        self.variant, self.output_dim = config.variant, inputs
         self.embedding = embedding
-        self.tags = Tags(inputs, config.tags)
         self.noise = WordNoise(config.dropout, config.word_dropout)
-        self.lstm = LSTM(inputs, hidden, output_gate=config.output_gate, bidirectional=config.bidirectional)
-        directions = 2 if config.bidirectional else 1
+        self.lstm = LSTM(inputs, inputs, bidirectional=config.bidirectional)
         if config.variant in (3, 4):
-            self.gates = nn.ModuleList(
-                [_GatedSum(inputs, hidden, looks_back=config.variant == 4, bias=config.gate_bias)]
-            )
+            self.gates = nn.ModuleList([_GatedSum(inputs, looks_back=config.variant == 4)])
         else:
-            values = self.output_dim * (2 if config.variant == 5 else 1)
-            activation = _ACTIVATIONS[config.ungated or "sigmoid"]
-            self.gates = nn.ModuleList(
-                [_Gate(inputs, hidden, values, bias=config.gate_bias, activation=activation) for _ in range(directions)]
-            )
+            values = inputs * (2 if config.variant == 5 else 1)
+            self.gates = nn.ModuleList([_Gate(inputs, values) for _ in range(self.lstm.directions)])
         self.combination = None
         if config.bidirectional and config.combine == "tanh":
             self.combination = nn.Linear(2 * inputs, inputs)
@@ -90,7 +68,7 @@ class GRAN(nn.Module):
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, D]."""
-        x_BTD, lengths_B = self._words(input_ids_BT, lengths_B)
+        x_BTD = self.noise(self.embedding(input_ids_BT))
         h_BTKH, _ = self.lstm(x_BTD, lengths_B)
         if self.variant in (3, 4):
             _, last_BD = self.gates[0](x_BTD, h_BTKH[:, :, 0], lengths_B)
@@ -101,8 +79,7 @@ class GRAN(nn.Module):
     def has_token_parts(self) -> bool:
         """Whether the embedding is a mean of gated word vectors, one for each word: variants 1, 3 and 4, and BiGRAN
         without the tanh layer. Variants 2 and 5 average states, which depend on several words."""
-        tagged = self.tags.sos is not None or self.tags.eos is not None
-        return self.variant in (1, 3, 4) and self.ungated is None and self.combination is None and not tagged
+        return self.variant in (1, 3, 4) and self.combination is None
 
     def token_parts(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Each word vector times its gates [B, T, D]; the embedding is their mean over the real tokens.
@@ -114,16 +91,12 @@ class GRAN(nn.Module):
         """
         if not self.has_token_parts:
             raise ValueError("only averages of gated words are a sum over words")
-        x_BTD, lengths_B = self._words(input_ids_BT, lengths_B)
+        x_BTD = self.noise(self.embedding(input_ids_BT))
         h_BTKH, _ = self.lstm(x_BTD, lengths_B)
         if self.variant in (3, 4):
             parts: Tensor = self.gates[0].parts(x_BTD, h_BTKH[:, :, 0], lengths_B)  # type: ignore[operator]
             return parts
         return at_real_tokens(self._averaged, lengths_B, x_BTD, h_BTKH.flatten(2))
-
-    def _words(self, input_ids_BT: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
-        words_BTD, lengths_B = self.tags(self.embedding(input_ids_BT), lengths_B)
-        return self.noise(words_BTD), lengths_B
 
     def _averaged(self, x_D: Tensor, states_KH: Tensor) -> Tensor:
         """What variants 1, 2 and 5 average, at each token: x_t [..., D], h_t [..., K * H] -> a_t [..., D or H]."""
@@ -134,8 +107,6 @@ class GRAN(nn.Module):
         return a[0] + a[1] if len(a) == 2 else a[0]
 
     def _gated(self, x_D: Tensor, h_H: Tensor, gate_G: Tensor) -> Tensor:
-        if self.ungated is not None:
-            return gate_G
         if self.variant == 1:
             return x_D * gate_G
         if self.variant == 2:
@@ -145,16 +116,15 @@ class GRAN(nn.Module):
 
 
 class _Gate(nn.Module):
-    """sigmoid(Wx x_t + Wh h_t + b), of one gate or of two side by side; or another function of the sum."""
+    """sigmoid(Wx x_t + Wh h_t + b), of one gate or of two side by side."""
 
-    def __init__(self, inputs: int, hidden: int, outputs: int, *, bias: float, activation: Activation) -> None:
+    def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        self.activation = activation
-        self.words = _gaussian(nn.Linear(inputs, outputs), bias)
-        self.states = _gaussian(nn.Linear(hidden, outputs, bias=False))
+        self.words = _gaussian(nn.Linear(inputs, outputs))
+        self.states = _gaussian(nn.Linear(inputs, outputs, bias=False))
 
     def forward(self, x_BTD: Tensor, h_BTH: Tensor) -> Tensor:
-        return self.activation(self.words(x_BTD) + self.states(h_BTH))
+        return torch.sigmoid(self.words(x_BTD) + self.states(h_BTH))
 
 
 class _GatedSum(nn.Module):
@@ -164,11 +134,11 @@ class _GatedSum(nn.Module):
     on x_t, forget gate on a_{t-1}.
     """
 
-    def __init__(self, inputs: int, hidden: int, *, looks_back: bool, bias: float) -> None:
+    def __init__(self, inputs: int, *, looks_back: bool) -> None:
         super().__init__()
         self.inputs = inputs
-        self.words = _gaussian(nn.Linear(inputs, 2 * inputs), bias)
-        self.states = _gaussian(nn.Linear(hidden, 2 * inputs, bias=False))
+        self.words = _gaussian(nn.Linear(inputs, 2 * inputs))
+        self.states = _gaussian(nn.Linear(inputs, 2 * inputs, bias=False))
         self.sums = _gaussian(nn.Linear(inputs, 2 * inputs, bias=False)) if looks_back else None
 
     def forward(self, x_BTD: Tensor, h_BTH: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
@@ -222,8 +192,8 @@ class _GatedSum(nn.Module):
         return sums_BTKD.squeeze(2), last_BKD.squeeze(1)
 
 
-def _gaussian(layer: nn.Linear, bias: float = 0.0) -> nn.Linear:
+def _gaussian(layer: nn.Linear) -> nn.Linear:
     nn.init.normal_(layer.weight, std=0.1)
     if layer.bias is not None:
-        nn.init.constant_(layer.bias, bias)
+        nn.init.zeros_(layer.bias)
     return layer

@@ -25,6 +25,8 @@ from contract.manifest import Matrix
 from training.architectures.parts.layers import WordNoise, mask, width
 from training.architectures.parts.recurrent import LSTM, Steps, onnx_rnn
 
+FORGET_BIAS = 1.0  # start of the forget gates' biases; not given in the paper
+
 
 @dataclass(frozen=True)
 class MGIMConfig:
@@ -40,10 +42,6 @@ class MGIMConfig:
     comparison: bool = False  # terms |h_N - r_N| and h_N * r_N inside spr (not in the paper)
     first_word: bool = False  # h_N takes its backward state from the first word (not in the paper)
     copied_start: bool = False  # the second BiLSTM starts as a copy of the first (not in the paper)
-    forget_bias: float = 1.0  # start of the forget gates' biases; not given in the paper
-    limit: int | None = None  # tokens of a sentence, the paper's L; None: all
-    bilinear: bool = False  # alpha_t = softmax(Y W h_t), without the tanh and w of eqs. 7 and 8 (not in the paper)
-    attention_start: float = 1.0  # W^y, W^h and w start so many times as large: tanh is nearly linear at small values
     shared_words: bool = False  # counts of shared words and numbers beside spr in eq. 11 (not in the paper)
     overlaps: bool = False  # among these also n-grams of two to four, lengths, and the cosine of the words' sums
 
@@ -72,13 +70,11 @@ class MGIM(nn.Module):
         self.project = _matrix(inputs, hidden) if config.projected else None  # W^p
         inputs = hidden if config.projected else inputs
         self.first, self.second = (
-            LSTM(inputs, hidden, peepholes=False, bidirectional=True, forget_bias=config.forget_bias) for _ in range(2)
+            LSTM(inputs, hidden, peepholes=False, bidirectional=True, forget_bias=FORGET_BIAS) for _ in range(2)
         )
         if config.copied_start:
             self.second.load_state_dict(self.first.state_dict())
-        self.attention = (
-            _Attention(hidden, config.attention_start, bilinear=config.bilinear) if config.attention else None
-        )
+        self.attention = _Attention(hidden) if config.attention else None
         self.of_b = _matrix(hidden, hidden)  # W^x
         self.of_a = _matrix(hidden, hidden)  # W^r'
         self.difference = _matrix(hidden, hidden) if config.comparison else None
@@ -108,7 +104,6 @@ class MGIM(nn.Module):
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
     ) -> Tensor:
         """Ids [B, S], [B, T] and lengths [B] (each at least 1) of both sentences -> log-probabilities [B, K]."""
-        lengths_a_B, lengths_b_B = self._limited(lengths_a_B), self._limited(lengths_b_B)
         y_BSKH, y_last_BKH, h_BTKH, h_last_BKH = self._read(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
         h_BH = self._last_output(h_BTKH, h_last_BKH, lengths_b_B)
         if self.attention is None:
@@ -135,15 +130,10 @@ class MGIM(nn.Module):
         """
         if self.attention is None:
             raise ValueError("a model without attention has no matrix to show")
-        lengths_a_B, lengths_b_B = self._limited(lengths_a_B), self._limited(lengths_b_B)
         y_BSKH, _, h_BTKH, _ = self._read(input_ids_a_BS, lengths_a_B, input_ids_b_BT, lengths_b_B)
         alpha_BTS = self.attention.weights(y_BSKH.sum(2), lengths_a_B, h_BTKH.sum(2))
         alpha_BTS = alpha_BTS * mask(lengths_b_B, input_ids_b_BT.shape[1])[:, :, None]
         return alpha_BTS.transpose(1, 2)[:, None]
-
-    def _limited(self, lengths_B: Tensor) -> Tensor:
-        """Lengths cut to the limit; tokens beyond it count as padding."""
-        return lengths_B if self.config.limit is None else lengths_B.clamp(max=self.config.limit)
 
     def _read(
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
@@ -226,17 +216,13 @@ def _same(ids_a_BS: Tensor, real_a_BS: Tensor, ids_b_BT: Tensor, real_b_BT: Tens
 
 
 class _Attention(nn.Module):
-    """Word-by-word attention of section 3.3, or bilinear attention in its place."""
+    """Word-by-word attention of section 3.3."""
 
-    def __init__(self, hidden: int, start: float, *, bilinear: bool) -> None:
+    def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.on_a = None if bilinear else _matrix(hidden, hidden)  # W^y
+        self.on_a = _matrix(hidden, hidden)  # W^y
         self.on_b = _matrix(hidden, hidden)  # W^h
-        self.score = None if bilinear else _matrix(hidden, 1)  # w
-        with torch.no_grad():
-            for layer in (self.on_a, self.on_b, self.score):
-                if layer is not None:
-                    layer.weight.mul_(start)
+        self.score = _matrix(hidden, 1)  # w
         self.carry = _matrix(hidden, hidden)  # W^r
 
     def forward(self, y_BSH: Tensor, lengths_a_B: Tensor, h_BTH: Tensor, lengths_b_B: Tensor) -> Tensor:
@@ -253,11 +239,8 @@ class _Attention(nn.Module):
 
     def weights(self, y_BSH: Tensor, lengths_a_B: Tensor, h_BTH: Tensor) -> Tensor:
         """alpha [B, T, S] of all words of b at once: they do not depend on r. Zero on the padding of a."""
-        if self.on_a is None or self.score is None:
-            scores_BTS = torch.bmm(self.on_b(h_BTH), y_BSH.transpose(1, 2))
-        else:
-            inside_BTSH = self.on_a(y_BSH)[:, None] + self.on_b(h_BTH)[:, :, None]
-            scores_BTS = self.score(torch.tanh(inside_BTSH)).squeeze(3)
+        inside_BTSH = self.on_a(y_BSH)[:, None] + self.on_b(h_BTH)[:, :, None]
+        scores_BTS = self.score(torch.tanh(inside_BTSH)).squeeze(3)
         padding_BS = mask(lengths_a_B, y_BSH.shape[1]) == 0
         return torch.softmax(scores_BTS.masked_fill(padding_BS[:, None], -torch.inf), dim=2)
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from training.architectures.parts.layers import WordNoise, masked_mean, width
+from training.architectures.parts.layers import masked_mean, width
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,6 @@ class ProjectionConfig:
 
     name: ClassVar[str] = "projection"
     outputs: int | None = None  # None: as wide as the word vectors, as in the paper
-    dropout: float = 0.0
-    word_dropout: float = 0.0
 
 
 class Projection(nn.Module):
@@ -31,7 +29,6 @@ class Projection(nn.Module):
         """Weights start as Glorot & Bengio (2010), uniform; the bias at 0: the release's default."""
         super().__init__()
         self.embedding = embedding
-        self.noise = WordNoise(config.dropout, config.word_dropout)
         inputs = width(embedding)
         self.output_dim = config.outputs or inputs
         self.projection = nn.Linear(inputs, self.output_dim)
@@ -40,6 +37,6 @@ class Projection(nn.Module):
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1) -> embeddings [B, outputs]."""
-        mean_BD = masked_mean(self.noise(self.embedding(input_ids_BT)), lengths_B)
+        mean_BD = masked_mean(self.embedding(input_ids_BT), lengths_B)
         embeddings: Tensor = self.projection(mean_BD)
         return embeddings

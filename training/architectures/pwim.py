@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from contract.manifest import Matrix
-from training.architectures.parts.focus import first_of_walk, greedy_matching
+from training.architectures.parts.focus import greedy_matching
 from training.architectures.parts.layers import width
 from training.architectures.parts.recurrent import LSTM, Attributes
 
@@ -28,6 +28,7 @@ Sizes = TypeVar("Sizes", int, Tensor)
 CHANNELS = 13
 COSINE, NEGATED_L2 = 9, 10  # of the sum of both directions: the paper's channels 10 and 11
 UNMATCHED = 0.1  # weight of real cells that the matching leaves
+FOCUS_DROPOUT = 0.3  # of the cube, with focus "dropout"
 # Similarities are rounded to multiples of this before matching, so that values that differ only by rounding errors (of
 # a repeated word) are equal and ties are broken by position. Otherwise the score could depend on the other pairs of a
 # batch, which change the last bits. A power of two, so that the division is exact.
@@ -41,14 +42,10 @@ class PWIMConfig:
     name: ClassVar[str] = "pwim"
     hidden: int = 250  # of each direction
     context: bool = True  # False: word vectors take the place of both directions' states
-    shared_directions: bool = True  # one LSTM reads both ways, as in the release
-    focus: Literal["full", "bounded", "dropout", "none"] = "full"  # bounded: the walk stops after |a| + |b| cells
-    focus_dropout: float = 0.3  # of the cube, with focus "dropout"
+    focus: Literal["full", "dropout", "none"] = "full"
     limit: int = 32  # tokens of a sentence
     grid: int = 32  # a pair's image is rounded up to multiples of this: the limit gives the paper's fixed size
     word_scale: float = 1.0  # word vectors are multiplied by this before the LSTM
-    unit_words: bool = False  # word vectors are brought to length 1 before that
-    dropout: float = 0.0  # of the last hidden layer (not in the paper)
     maps: tuple[int, ...] = (128, 164, 192, 192, 128)  # that each convolution makes
     same_words: bool = False  # one more channel: 1 where both words are the same token (not in the paper)
 
@@ -70,9 +67,8 @@ class PWIMFeatures(nn.Module):
         super().__init__()
         inputs = width(embedding)
         self.config, self.embedding = config, embedding
-        directions = {"bidirectional": not config.shared_directions, "peepholes": False}
         hidden = config.hidden
-        self.lstm = LSTM(inputs, hidden, deviation=hidden**-0.5, **directions) if config.context else None
+        self.lstm = LSTM(inputs, hidden, deviation=hidden**-0.5, peepholes=False) if config.context else None
         channels = (CHANNELS + config.same_words, *config.maps)
         self.convolutions = nn.ModuleList(
             nn.Conv2d(before, after, kernel_size=3, padding=1) for before, after in pairwise(channels)
@@ -86,13 +82,13 @@ class PWIMFeatures(nn.Module):
     def of_pair(self, a: "Side", b: "Side") -> Tensor:
         """Both sentences -> features [B, C], C the last of the maps."""
         cube_BCST, real_BST = self._cube(a, b)
-        focus_BST = self._focus(cube_BCST, real_BST, a.lengths_B + b.lengths_B)
+        focus_BST = self._focus(cube_BCST, real_BST)
         weights_BCST = torch.cat(
             [focus_BST[:, None].expand(-1, cube_BCST.shape[1] - 1, -1, -1), real_BST[:, None].float()], 1
         )
         cube_BCST = cube_BCST * weights_BCST  # the weight of the indicator channel is 1
         if self.config.focus == "dropout":
-            cube_BCST = nn.functional.dropout(cube_BCST, self.config.focus_dropout, self.training)
+            cube_BCST = nn.functional.dropout(cube_BCST, FOCUS_DROPOUT, self.training)
         return self._convolve(cube_BCST, a.lengths_B, b.lengths_B)
 
     def matrices(
@@ -101,7 +97,7 @@ class PWIMFeatures(nn.Module):
         """The same -> `MATRICES` [B, 2, S, T], zero on the padding (Table 10 of the paper shows their product)."""
         a, b = self.side(input_ids_a_BS, lengths_a_B), self.side(input_ids_b_BT, lengths_b_B)
         cube_BCST, real_BST = self._cube(a, b)
-        focus_BST = self._focus(cube_BCST, real_BST, lengths_a_B + lengths_b_B)
+        focus_BST = self._focus(cube_BCST, real_BST)
         return torch.stack([cube_BCST[:, COSINE].clamp(-1.0, 1.0), focus_BST], dim=1) * real_BST[:, None].float()
 
     def side(self, input_ids_BT: Tensor, lengths_B: Tensor) -> "Side":
@@ -127,32 +123,23 @@ class PWIMFeatures(nn.Module):
 
     def _states(self, input_ids_BT: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
         """Forward and backward states [B, T, H] of every word."""
-        words_BTD = self.embedding(input_ids_BT)
-        if self.config.unit_words:
-            words_BTD = words_BTD / words_BTD.norm(dim=2, keepdim=True).clamp(min=1e-6)
-        words_BTD = words_BTD * self.config.word_scale
+        words_BTD = self.embedding(input_ids_BT) * self.config.word_scale
         if self.lstm is None:
             return words_BTD, words_BTD
-        if not self.config.shared_directions:
-            states_BTKH, _ = self.lstm(words_BTD, lengths_B)
-            return states_BTKH[:, :, 0], states_BTKH[:, :, 1]
-        # One LSTM reads each sentence forwards and reversed, as a batch of twice the size.
+        # One LSTM reads each sentence forwards and reversed, as in the release, as a batch of twice the size.
         turned_BTD = turned(words_BTD, lengths_B)
         states_BTKH, _ = self.lstm(torch.cat([words_BTD, turned_BTD]), torch.cat([lengths_B, lengths_B]))
         forward_BTH, backward_BTH = states_BTKH[:, :, 0].unflatten(0, (2, lengths_B.shape[0])).unbind(0)
         return forward_BTH, turned(backward_BTH, lengths_B)
 
-    def _focus(self, cube_BCST: Tensor, real_BST: Tensor, both_lengths_B: Tensor) -> Tensor:
+    def _focus(self, cube_BCST: Tensor, real_BST: Tensor) -> Tensor:
         """Weights [B, S, T]: 1 on cells matched by cosine or by L2, UNMATCHED on other real ones (Algorithm 2)."""
         if self.config.focus in ("none", "dropout"):
             return real_BST.float()
         # Both channels in one matching, as a batch of twice the size, in units of STEP.
         similarity_BST = torch.round(cube_BCST[:, COSINE : NEGATED_L2 + 1].flatten(0, 1).detach() / STEP)
-        walked_BST = real_BST[:, None].expand(-1, 2, -1, -1).flatten(0, 1)
-        if self.config.focus == "bounded":
-            count_B = both_lengths_B[:, None].expand(-1, 2).flatten()
-            walked_BST = first_of_walk(similarity_BST, walked_BST, count_B)
-        matched_BST = greedy_matching(similarity_BST, walked_BST).unflatten(0, (-1, 2)).amax(1)
+        both_BST = real_BST[:, None].expand(-1, 2, -1, -1).flatten(0, 1)
+        matched_BST = greedy_matching(similarity_BST, both_BST).unflatten(0, (-1, 2)).amax(1)
         return torch.where(matched_BST > 0, 1.0, UNMATCHED) * real_BST.float()
 
     def _convolve(self, cube_BCST: Tensor, lengths_a_B: Tensor, lengths_b_B: Tensor) -> Tensor:
@@ -190,8 +177,7 @@ class PWIM(PWIMFeatures):
     ) -> Tensor:
         """Ids and lengths of both sentences -> log-probabilities [B, K]."""
         features_BC = self.of_pair(self.side(input_ids_a_BS, lengths_a_B), self.side(input_ids_b_BT, lengths_b_B))
-        hidden_BC = nn.functional.dropout(torch.relu(self.hidden(features_BC)), self.config.dropout, self.training)
-        return torch.log_softmax(self.output(hidden_BC), dim=-1)
+        return torch.log_softmax(self.output(torch.relu(self.hidden(features_BC))), dim=-1)
 
 
 @dataclass(frozen=True)

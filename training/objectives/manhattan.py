@@ -20,17 +20,15 @@ from training.objectives.development import encode_all
 from training.objectives.metrics import graded
 from training.objectives.parts.batches import Indices, shuffled
 from training.objectives.parts.losses import total_of
-from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 from training.objectives.supervised import LabelledPairs, entailment_loss
 
 
 @dataclass(frozen=True)
 class ManhattanConfig:
-    """Scale of the labels, regulariser, and what is fitted on the frozen embeddings after training."""
+    """Scale of the labels, and what is fitted on the frozen embeddings after training."""
 
     scale: tuple[float, float] = (1.0, 5.0)  # of the ratings; their lowest means g = 0, their highest g = 1
     similarity: Literal["exp_l1", "cosine"] = "exp_l1"  # g: the paper's, or the cosine
-    regulariser: RegulariserConfig = NO_PENALTY
     calibrate_on: Literal["train", "out-of-fold", "dev"] = "train"  # of SICK; the paper: train
     entailment: bool = False  # an SVM for SICK's entailment labels (`training.architectures.parts.svm`)
     entailment_weight: float = 0.0  # of a head's loss in training; 0: no head. The SVM replaces it afterwards
@@ -68,7 +66,6 @@ class ManhattanObjective:
         self.batch_size, self.seed = batch_size, seed
         self.similarity = SIMILARITIES[config.similarity]
         self.rows = np.arange(len(training)) if rows is None else rows
-        self.regulariser = Regulariser(model, config.regulariser)
 
     def steps(self) -> int:
         """Batches of an epoch, the last one smaller."""
@@ -79,9 +76,8 @@ class ManhattanObjective:
         return (self.rows[order] for order in shuffled(len(self.rows), self.batch_size, self.seed, epoch))
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
-        """Mean squared error plus the weighted entailment loss plus penalties."""
-        left, right = self.training.a.batch(batch), self.training.b.batch(batch)
-        a, b = self.model.encode_pair(left, right)
+        """Mean squared error plus the weighted entailment loss."""
+        a, b = self.model.encode_pair(self.training.a.batch(batch), self.training.b.batch(batch))
         low, high = self.config.scale
         target = (torch.from_numpy(self.training.rating[batch]).to(a.device) - low) / (high - low)
         error = ((self.similarity(a, b) - target) ** 2).mean()
@@ -89,7 +85,6 @@ class ManhattanObjective:
         if self.config.entailment_weight > 0:
             inference = entailment_loss(self.model.heads["entailment"], a, b, self.training.odds[batch])
             parts["entailment"] = self.config.entailment_weight * inference
-        parts["penalty"] = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
         return total_of(parts)
 
     def evaluate(self) -> dict[str, float]:

@@ -32,10 +32,9 @@ LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = ("entailment"
 
 @dataclass(frozen=True)
 class SupervisedConfig:
-    """Heads, and the weights of their losses."""
+    """Heads, and the weight of the labels' loss beside that of the ratings."""
 
     classes: tuple[float, ...] | None = (1.0, 2.0, 3.0, 4.0, 5.0)  # None: no similarity head
-    similarity_weight: float = 1.0
     entailment_weight: float = 0.0  # 0: no entailment head
     hidden: int = 50
     directed: bool = False  # the entailment head also gets the signed difference (not in the paper)
@@ -113,7 +112,7 @@ class SupervisedObjective:
             ratings = torch.from_numpy(self.training.rating[batch]).to(a.device)[rated]
             target = sparse_target(ratings, self.classes.to(a.device))
             predicted = self.model.heads["similarity"](a[rated], b[rated])
-            parts["similarity"] = self.config.similarity_weight * kl_to_target(predicted, target)
+            parts["similarity"] = kl_to_target(predicted, target)
         if "entailment" in self.model.heads:
             inference = entailment_loss(self.model.heads["entailment"], a, b, self.training.odds[batch])
             parts["entailment"] = self.config.entailment_weight * inference

@@ -18,7 +18,6 @@ from training.objectives.development import GradedSets
 from training.objectives.parts.batches import Indices, Sentences, shuffled
 from training.objectives.parts.losses import cosine_matrix_loss, cosine_pair_loss, total_of
 from training.objectives.parts.nearest import near_neighbours
-from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
 TREES = 2  # of the neighbour search
 
@@ -30,7 +29,6 @@ class TeacherCosineConfig:
     near_share: float = 0.5
     neighbour_weight: float = 0.0  # of the loss over near neighbours beside that of the batch; 0: none
     neighbours: int = 3  # of each sentence in each tree; one is drawn at each step
-    regulariser: RegulariserConfig = NO_PENALTY
 
 
 class TeacherCosineObjective:
@@ -52,7 +50,6 @@ class TeacherCosineObjective:
         self.model: SiameseModel = model
         self.sentences, self.teacher, self.development, self.config = sentences, teacher, development, config
         self.batch_size, self.seed = batch_size, seed
-        self.regulariser = Regulariser(model, config.regulariser)
         self.choice = torch.Generator().manual_seed(seed)
         self.neighbours: Indices | None = None
         if config.neighbour_weight > 0:
@@ -79,7 +76,7 @@ class TeacherCosineObjective:
             yield batch
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
-        """Cosine regression over the batch, and with a random neighbour of each sentence, plus penalties."""
+        """Cosine regression over the batch, and with a random neighbour of each sentence."""
         own = len(batch)
         if self.neighbours is not None:
             drawn = torch.randint(self.neighbours.shape[1], (own,), generator=self.choice).numpy()
@@ -91,7 +88,6 @@ class TeacherCosineObjective:
         if self.neighbours is not None:
             near = cosine_pair_loss(student[:own], student[own:], target[:own], target[own:])
             parts["neighbours"] = self.config.neighbour_weight * near
-        parts["penalty"] = self.regulariser(inputs[0])
         return total_of(parts)
 
     def evaluate(self) -> dict[str, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from training.architectures.models import Batch, SiameseModel
+from training.architectures.models import SiameseModel
 from training.objectives.development import GradedSets
 from training.objectives.parts.batches import Indices, Sentences, shuffled
 from training.objectives.parts.losses import Negatives, margin_loss, total_of
@@ -21,7 +21,6 @@ class MarginConfig:
     margin: float = 0.4
     negatives: Negatives = "max"
     regulariser: RegulariserConfig = NO_PENALTY
-    quiet_negatives: bool = False  # chosen by embeddings without dropout, as in the release; costs half a step more
     scramble: float = 0.0  # share of pairs whose words are shuffled (Wieting & Gimpel 2017: 0.25/0.5/0.75)
 
 
@@ -58,19 +57,9 @@ class MarginObjective:
         """Margin loss plus penalties."""
         left, right = self.scrambler(self.a.batch(batch), self.b.batch(batch))  # before negatives are chosen
         a, b = self.model.encode_pair(left, right)
-        quiet = self._quiet(left, right) if self.config.quiet_negatives else None
-        margin = margin_loss(a, b, self.config.margin, self.config.negatives, self.generator, quiet)
+        margin = margin_loss(a, b, self.config.margin, self.config.negatives, self.generator)
         penalty = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
         return total_of({"margin": margin, "penalty": penalty})
-
-    @torch.no_grad()
-    def _quiet(self, left: Batch, right: Batch) -> tuple[Tensor, Tensor]:
-        """The embeddings [B, D] of both sides without dropout."""
-        self.model.eval()
-        try:
-            return self.model.encode_pair(left, right)
-        finally:
-            self.model.train()
 
     def evaluate(self) -> dict[str, float]:
         """Mean Pearson r over the development sets."""

@@ -142,9 +142,8 @@ _MSRP_AS_PRINTED = replace(
     objective=PairwiseConfig(YES_OR_NO, "accuracy", l2=LAMBDA / (2 * 3_669)),
     optimiser=AS_PRINTED,
 )
-# Named departures against attention that hardly aligns: a larger start; counts of what the sentences share. With counts
-# a run begins at a logistic regression on them, so the two without an epoch are scikit-learn's regressions.
-_LARGE = replace(_MSRP_ALONE, name="mgim-msrp-large-start", architecture=replace(DEPARTED, attention_start=5.0))
+# A named departure: counts of what the sentences share. A run begins at a logistic regression on them, so the two
+# without an epoch are scikit-learn's regressions.
 _WITH_OVERLAPS = replace(DEPARTED, projected=True, shared_words=True, overlaps=True, dropout=0.3, output_dropout=0.4)
 _OVERLAPS = replace(
     _MSRP_ALONE,
@@ -173,7 +172,7 @@ _REGRESSION = replace(
 
 RECIPES = (
     *(_SICK_PRINTED, _SICK_PROJECTED, _SICK_ALONE, _TEACHER, _TEACHER_WORDS, _SICK, _SICK_AS_PRINTED),
-    *(_MSRP_PRINTED, _CONDITIONAL, _WORDS, _RANDOM, _MSRP_ALONE, _TWEETS, _MSRP_AS_PRINTED, _LARGE),
+    *(_MSRP_PRINTED, _CONDITIONAL, _WORDS, _RANDOM, _MSRP_ALONE, _TWEETS, _MSRP_AS_PRINTED),
     *(_REGRESSION, _REGRESSION_OVERLAPS, _OVERLAPS),
     # With word vectors that were trained in pre-training.
     replace(_TWEETS, name="mgim-tweets-words", start="mgim-teacher-words"),

@@ -166,8 +166,6 @@ RECIPES = (
     _ablation("no-context", replace(PWIM, context=False), "-.1225"),  # without the Bi-LSTM
     _ablation("no-focus", replace(PWIM, focus="none"), "-.0083"),  # without the similarity focus layer
     _ablation("focus-dropout", replace(PWIM, focus="dropout"), "-.0314"),  # dropout instead of the focus
-    _ablation("bounded", replace(PWIM, focus="bounded"), "the published algorithm"),  # a walk of |a| + |b| cells
-    _ablation("two-lstms", replace(PWIM, shared_directions=False), "one LSTM for each direction;"),
     _words_trained(_ablation("tuned-words", PWIM, "not in the paper;")),
     _GLOVE,
     _words_trained(replace(_GLOVE, name="pwim-sick-glove-tuned")),

@@ -1,6 +1,7 @@
 """A recipe: every setting of one run, as a typed value. It travels as JSON in the run and in the manifest."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from typing import Any, Literal
 
@@ -48,7 +49,6 @@ class Schedule:
     patience: int | None = None  # epochs without a better development score before stopping
     # Of the learning rates: to 0 at the end of the last epoch; `warm` first rises over `WARM_UP` of all steps.
     decay: Literal["none", "linear", "warm"] = "none"
-    stop_after: int | None = None  # epochs, where time allows no more; the rates decay as if all `epochs` followed
     checkpoint_seconds: float = 60.0  # also inside an epoch: what a kill can cost
     keep: Literal["best", "last"] = "best"  # the epoch of the best development score, or the last one
 
@@ -112,10 +112,28 @@ def differences(recorded: dict[str, JsonValue], recipe: Recipe) -> list[str]:
     return sorted(key for key in {*then, *now} - {"reaches", "publication"} if then.get(key) != now.get(key))
 
 
+# Settings that there are no longer, and what every run that can still be made had them at.
+GONE: Mapping[str, JsonValue] = {
+    **{"layers": 1, "activation": "tanh", "hidden": None, "dropout": 0.0, "word_dropout": 0.0},
+    **{"output_gate": True, "tags": "none", "gate_bias": 0.0, "ungated": None},
+    **{"shared_directions": True, "focus_dropout": 0.3, "unit_words": False},
+    **{"forget_bias": 1.0, "limit": None, "bilinear": False, "attention_start": 1.0},
+    **{"quiet_negatives": False, "similarity_weight": 1.0, "edits_weight": 1.0},
+    **{"regulariser": {"composition": 0.0, "words": 0.0, "universal": 0.0}},
+    **{"stop_after": None, "start_share": 0.0, "shuffled": True, "seed": 0},
+}
+
+
+def without_gone(recorded: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """Settings recorded as JSON without those that the dataclass no longer has, where they made no difference."""
+    known = {setting.name for setting in fields(kind)}
+    return {name: each for name, each in recorded.items() if name in known or GONE.get(name, MISSING) != each}
+
+
 def with_defaults(recorded: dict[str, JsonValue], part: object) -> dict[str, JsonValue]:
     """Settings recorded as JSON, with those added: fields of the dataclass `part`, unknown when it was recorded."""
     assert is_dataclass(part)
-    filled = dict(recorded)
+    filled = without_gone(recorded, type(part))
     for setting in fields(part):
         value = getattr(part, setting.name)
         inner = filled.get(setting.name)

@@ -26,12 +26,10 @@ AVERAGE, LAST, MEAN = WordAveragingConfig(), LSTMConfig(), LSTMConfig(pooling="m
 
 @dataclass(frozen=True)
 class SupervisedRow:
-    """One row of a table and the figures the paper prints for it, in the order of its tasks; None: not in the paper."""
+    """One row of a table; `analyses/tables` has the figures that the paper prints for it."""
 
     name: str
-    label: str
     architecture: ArchitectureConfig
-    paper: tuple[float | None, ...]
     scramble: float = 0.0
     start: str | None = None  # a transfer run, towards which the run is regularised ("universal")
 
@@ -50,7 +48,7 @@ def row_recipe(name: str, row: SupervisedRow, data: SickPairs | STSSplitPairs | 
     classes = RATINGS_STS if isinstance(data, STSSplitPairs) else SupervisedConfig.classes
     return Recipe(
         name=name,
-        reaches=f"{row.label}: the paper's {' / '.join(str(f) for f in row.paper if f is not None) or '(none)'}",
+        reaches="the paper's figure in analyses/tables",
         table=MINILM,
         architecture=row.architecture,
         data=data,

@@ -45,7 +45,7 @@ AVG_SICK = Recipe(  # relatedness and entailment on one encoder, started from th
     table=MINILM,
     architecture=WordAveragingConfig(),
     data=SickPairs(),
-    objective=SupervisedConfig(similarity_weight=1.0, entailment_weight=1.0, hidden=100, directed=True),
+    objective=SupervisedConfig(entailment_weight=1.0, hidden=100, directed=True),
     optimiser=OptimiserConfig("adam", learning_rate=1e-3, embedding_learning_rate=3e-3),
     schedule=Schedule(epochs=20, batch_size=25, decay="linear"),
     row_scale=10.0,

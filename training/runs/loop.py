@@ -113,7 +113,7 @@ def train(
 
     done = state.epoch * objective.steps() + state.step
     with Progress(f"{run.parent.name} {run.name}, batches", all_steps, done=done) as progress:
-        while not state.finished and state.epoch < (schedule.stop_after or schedule.epochs):
+        while not state.finished and state.epoch < schedule.epochs:
             model.train()
             for batch in islice(objective.batches(state.epoch), state.step, None):
                 if schedule.decay != "none":

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from torch import Tensor
 
 from training.architectures import MGIM
 from training.architectures.models import InteractionModel
@@ -15,11 +14,8 @@ from training.objectives.pairwise import EVALUATION_BATCH, TargetPairs
 
 
 @torch.no_grad()
-def begin_at_regression(model: InteractionModel, pairs: TargetPairs, *, trained: bool) -> None:
-    """Fit the weights of the counts on training pairs, each read in both orders.
-
-    The rest of a new network begins at zero. That of a network that is `trained` already, on other pairs, is one more
-    variable of the regression: its weight multiplies W^s.
+def begin_at_regression(model: InteractionModel, pairs: TargetPairs) -> None:
+    """Fit the weights of the counts on training pairs, each read in both orders; the rest of the network begins at 0.
 
     Raises:
         ValueError: the targets are not of two classes.
@@ -38,20 +34,14 @@ def begin_at_regression(model: InteractionModel, pairs: TargetPairs, *, trained:
         batch = np.arange(start, min(start + EVALUATION_BATCH, len(pairs)))
         left, right = pairs.a.batch(batch), pairs.b.batch(batch)
         for pair in ((*left, *right), (*right, *left)):
-            found.append(torch.cat([network.counted(*pair), *([_log_odds(network(*pair))] if trained else [])], dim=1))
+            found.append(network.counted(*pair))
             target.append(pairs.target[batch] > 0.5)
     values_NC = torch.cat(found).double().numpy()
     scaler = StandardScaler().fit(values_NC)
     fitted = LogisticRegression(max_iter=1_000).fit(scaler.transform(values_NC), np.concatenate(target))
     weights_C = fitted.coef_[0] / scaler.scale_
     bias = float(fitted.intercept_[0] - weights_C @ scaler.mean_)
-    own = counts.weight.shape[1]
     half = torch.tensor([[-0.5], [0.5]], device=output.weight.device)  # of the log odds: less for no, more for yes
-    counts.weight.copy_(half * torch.from_numpy(weights_C[:own]).to(half))
+    counts.weight.copy_(half * torch.from_numpy(weights_C).to(half))
     counts.bias.copy_(half[:, 0] * bias)
-    output.weight.mul_(float(weights_C[own]) if trained else 0.0)
-
-
-def _log_odds(log_probabilities_BK: Tensor) -> Tensor:
-    """Of yes against no [B, 1]."""
-    return log_probabilities_BK[:, 1:2] - log_probabilities_BK[:, 0:1]
+    output.weight.zero_()

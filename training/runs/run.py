@@ -56,7 +56,7 @@ def run(
     model.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     objective = build_objective(recipe, model, table.tokenizer, runs, teacher, seed)
     if isinstance(objective, PairwiseObjective):
-        begin_at_regression(objective.model, objective.training, trained=recipe.start is not None)
+        begin_at_regression(objective.model, objective.training)
     record_recipe(folder, recipe, seed)
     start = copy.deepcopy(model.state_dict()) if isinstance(objective, ManhattanObjective) else {}
     result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed)

@@ -110,19 +110,12 @@ class ParaphrasePairs(TransferSource[list[Pair]]):
 class LexicalPairs(TransferSource[list[Pair]]):
     """Pairs of words of PPDB, the kind of pair at hand that the papers' phrase pairs were taken from."""
 
-    limit: int | None = None  # the first ones of the order
-    shuffled: bool = False  # False: as PPDB has them, the surest first
-    seed: int = 0  # of the shuffled order, of which a smaller limit is a part
-
     feeds: ClassVar = (MarginConfig,)
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
-        """The pairs, without one that is an evaluation sentence; they need no teacher."""
+        """The pairs in a random order, without one that is an evaluation sentence; they need no teacher."""
         pairs = [pair for pair in without_evaluation_sentences(paraphrase.lexical()) if _readable(pair)]
-        if self.shuffled:
-            order = np.random.default_rng(self.seed).permutation(len(pairs))
-            pairs = [pairs[i] for i in order]
-        return pairs[: self.limit]
+        return [pairs[i] for i in np.random.default_rng(0).permutation(len(pairs))]
 
     def trained_on(self) -> Iterable[TrainingData]:
         """PPDB."""

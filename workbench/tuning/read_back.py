@@ -40,6 +40,7 @@ from training.architectures.parts.layers import width
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.publishing.export import export_encoder, export_pair
 from training.publishing.graphs import graphs_in
+from training.recipes.recipe import without_gone
 from training.words.storage import Float16Embedding, Int8Embedding, Storage, stored
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
@@ -146,7 +147,10 @@ def config_of(manifest: Manifest) -> ArchitectureConfig | InteractionConfig | Se
 
 def _made(kind: type, settings: Any) -> Any:
     """A config of JSON settings; None where these are of another version."""
-    if not isinstance(settings, dict) or not set(settings) <= {field.name for field in fields(kind)}:
+    if not isinstance(settings, dict):
+        return None
+    settings = without_gone(settings, kind)
+    if not set(settings) <= {field.name for field in fields(kind)}:
         return None
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()})
 

@@ -56,7 +56,7 @@ def by_hand(gran: GRAN, variant: int, row: int) -> Tensor:
     return a / n
 
 
-@pytest.mark.parametrize("config", [GRANConfig(), *(GRANConfig(v, hidden=5) for v in (1, 2, 3, 4)), GRANConfig(5)])
+@pytest.mark.parametrize("config", [GRANConfig(v) for v in (1, 2, 3, 4, 5)])
 def test_every_variant_is_its_equation(config: GRANConfig) -> None:
     gran = encoder(config)
     with torch.no_grad():
@@ -67,7 +67,7 @@ def test_every_variant_is_its_equation(config: GRANConfig) -> None:
 
 @pytest.mark.parametrize("combine", ["sum", "tanh"])
 def test_bigran_has_a_gate_in_each_direction(combine: str) -> None:
-    gran = encoder(GRANConfig(bidirectional=True, combine=combine, hidden=5))  # type: ignore[arg-type]
+    gran = encoder(GRANConfig(bidirectional=True, combine=combine))  # type: ignore[arg-type]
     with torch.no_grad():
         found = gran(IDS, LENGTHS)
         for row in range(len(IDS)):
@@ -91,32 +91,5 @@ def test_with_open_gates_it_is_word_averaging() -> None:
 
 
 def test_what_cannot_be_built_is_refused() -> None:
-    for config, message in [
-        (GRANConfig(variant=3, bidirectional=True), "BiGRAN is of variant 1, got variant 3"),
-        (GRANConfig(variant=2, ungated="tanh"), "ungated is of variant 1, got variant 2"),
-        (GRANConfig(variant=5, hidden=5), "hidden 5 must be the words' width 8"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            GRAN(config, WordEmbedding(ROWS))
-
-
-@pytest.mark.parametrize(("name", "f"), [("tanh", torch.tanh), ("relu", torch.relu)])
-def test_without_the_gate_the_function_of_words_and_states_is_averaged(name: str, f: object) -> None:
-    gran = encoder(GRANConfig(ungated=name))  # type: ignore[arg-type]
-    layer = gran.gates[0]
-    for row in range(len(LENGTHS)):
-        x, h = words_and_states(gran, row)
-        a = [f(layer.words(x[t]) + layer.states(h[t, 0])) for t in range(len(x))]  # type: ignore[operator]
-        assert torch.allclose(gran(IDS, LENGTHS)[row], sum(a) / len(a), atol=1e-6)
-    assert not gran.has_token_parts
-
-
-@pytest.mark.parametrize("variant", [1, 3, 4])
-def test_gates_start_open_where_they_are_told_to(variant: int) -> None:
-    torch.manual_seed(0)
-    wide = GRAN(GRANConfig(variant, gate_bias=30.0), WordEmbedding(ROWS))
-    average = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
-    assert torch.allclose(wide(IDS, LENGTHS), average(IDS, LENGTHS), atol=1e-5)
-    torch.manual_seed(0)
-    shut = GRAN(GRANConfig(variant), WordEmbedding(ROWS))
-    assert not torch.allclose(shut(IDS, LENGTHS), average(IDS, LENGTHS), atol=1e-2)
+    with pytest.raises(ValueError, match="BiGRAN is of variant 1, got variant 3"):
+        GRAN(GRANConfig(variant=3, bidirectional=True), WordEmbedding(ROWS))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from contract.padding import pad
 from tests import toys
-from training.architectures.mgim import MGIM, MGIMConfig, overlaps_of, shared_counts
+from training.architectures.mgim import FORGET_BIAS, MGIM, MGIMConfig, overlaps_of, shared_counts
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.parts.recurrent import LSTM
@@ -32,9 +32,7 @@ VARIANTS = (
     replace(PRINTED, conditional=False),
     replace(PRINTED, comparison=True),
     replace(PRINTED, first_word=True),
-    replace(PRINTED, limit=4),
     replace(PRINTED, projected=True),
-    replace(PRINTED, attention_start=5.0),
 )
 
 
@@ -111,7 +109,7 @@ def by_hand(net: MGIM, a: Ids, b: Ids) -> tuple[Vector, Vector]:
         return layer.weight.detach().double().numpy()
 
     table = net.embedding.weight.detach().double().numpy()
-    words_a, words_b = table[list(a[: config.limit])], table[list(b[: config.limit])]
+    words_a, words_b = table[list(a)], table[list(b)]
     if config.projected:
         words_a, words_b = (words @ matrix(net.project).T for words in (words_a, words_b))
     nothing = np.zeros(config.hidden)
@@ -211,7 +209,7 @@ def test_every_parameter_gets_a_gradient(config: MGIMConfig) -> None:
         assert parameter.grad is not None, name
         assert parameter.grad.abs().max() > 0, name
     # Never the padding, never a word that was not there.
-    used = {i for a, b in PAIRS[: len(toys.RATED)] for side in (a, b) for i in side[: config.limit]}
+    used = {i for a, b in PAIRS[: len(toys.RATED)] for side in (a, b) for i in side}
     assert set(net.embedding.weight.grad.abs().sum(1).nonzero().flatten().tolist()) == used
 
 
@@ -230,7 +228,7 @@ def test_the_second_bilstm_starts_as_a_copy_and_is_not_tied() -> None:
         assert torch.equal(one, other)
         assert one is not other
     assert not torch.equal(own.first.input_weight, own.second.input_weight)
-    assert PRINTED.forget_bias == own.second.bias.max() == 1.0
+    assert own.second.bias.max() == FORGET_BIAS
 
 
 def test_dropout_is_of_training_only() -> None:
@@ -242,7 +240,7 @@ def test_dropout_is_of_training_only() -> None:
 
 
 # An export takes seconds: these and that of shared words have every option that a graph can tell.
-EXPORTS = (PRINTED, replace(WITHOUT_ATTENTION, conditional=False, limit=4))
+EXPORTS = (PRINTED, replace(WITHOUT_ATTENTION, conditional=False))
 
 
 @pytest.mark.parametrize("config", EXPORTS, ids=label)
@@ -269,25 +267,6 @@ def test_the_graph_of_its_attention_is_equal_too(tmp_path: Path) -> None:
     net = network(PRINTED)
     export_explanation(net, path, "toy")
     assert check_explanation(path, net, len(toys.table().rows), LONGEST).near_ties == 0
-
-
-def test_bilinear_attention_is_the_softmax_of_y_w_h() -> None:
-    net = network(replace(PRINTED, bilinear=True))
-    assert net.attention is not None
-    y, h = torch.randn(1, 4, 5), torch.randn(1, 3, 5)
-    with torch.no_grad():
-        expected = torch.softmax(h[0] @ net.attention.on_b.weight.T @ y[0].T, dim=1)
-        assert torch.allclose(net.attention.weights(y, torch.tensor([4]), h)[0], expected, atol=1e-6)
-
-
-def test_a_larger_start_of_the_attention_is_as_many_times_larger() -> None:
-    torch.manual_seed(0)
-    small = MGIM(PRINTED, WordEmbedding(toys.table().rows), 2)
-    torch.manual_seed(0)
-    large = MGIM(replace(PRINTED, attention_start=5.0), WordEmbedding(toys.table().rows), 2)
-    for name in ("on_a", "on_b", "score"):
-        assert torch.equal(getattr(large.attention, name).weight, 5.0 * getattr(small.attention, name).weight)
-    assert torch.equal(large.attention.carry.weight, small.attention.carry.weight)
 
 
 def test_shared_words_and_numbers_are_counted_on_real_tokens_only() -> None:
@@ -329,7 +308,7 @@ def test_counts_move_the_answer_and_are_no_weights() -> None:
 
 
 def test_the_graph_counts_shared_words_too(tmp_path: Path) -> None:
-    net = network(replace(DEPARTURES, shared_words=True, overlaps=True, bilinear=True, projected=True))
+    net = network(replace(DEPARTURES, shared_words=True, overlaps=True, projected=True))
     vocabulary = len(toys.table().rows)
     net.mark_numbers([i % 3 == 0 for i in range(vocabulary)])
     model = InteractionModel(net, both_orders=True)

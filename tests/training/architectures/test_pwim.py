@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from contract.padding import pad
 from tests import toys
 from training.architectures.models import InteractionModel
-from training.architectures.parts.layers import WordEmbedding
 from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED, PWIMConfig
 from training.objectives.parts.losses import kl_to_target, sparse_target
 from training.publishing.export import export_explanation, export_pair
@@ -23,12 +22,10 @@ VARIANTS = (
     SMALL,
     replace(SMALL, grid=1),
     replace(SMALL, grid=32),
-    replace(SMALL, focus="bounded"),
     replace(SMALL, focus="none"),
     replace(SMALL, focus="dropout"),
-    replace(SMALL, shared_directions=False),
     replace(SMALL, context=False),
-    replace(SMALL, unit_words=True, word_scale=2.0, dropout=0.1),
+    replace(SMALL, word_scale=2.0),
 )
 
 
@@ -87,8 +84,6 @@ def states(net: PWIM, ids: Ids) -> tuple[Tensor, Tensor]:
         return words[0], words[0]
     length = torch.tensor([len(ids)])
     forward, _ = net.lstm(words, length)
-    if not net.config.shared_directions:
-        return forward[0, :, 0], forward[0, :, 1]
     backward, _ = net.lstm(words.flip(1), length)
     return forward[0, :, 0], backward[0, :, 0].flip(0)
 
@@ -109,7 +104,7 @@ def brute_cube(net: PWIM, a: Ids, b: Ids) -> np.ndarray:
     return cube
 
 
-def brute_focus(cube: np.ndarray, bound: bool) -> np.ndarray:
+def brute_focus(cube: np.ndarray) -> np.ndarray:
     """Algorithm 2, one cell after the other, for the paper's channels 10 and 11 [S, T]."""
     rows, columns = cube.shape[1:]
     weights = np.full((rows, columns), UNMATCHED)
@@ -117,7 +112,7 @@ def brute_focus(cube: np.ndarray, bound: bool) -> np.ndarray:
         steps = np.round(cube[channel] / STEP)
         cells = sorted(np.ndindex(rows, columns), key=lambda cell: (-steps[cell], cell))
         free_rows, free_columns = set(range(rows)), set(range(columns))
-        for i, j in cells[: rows + columns] if bound else cells:
+        for i, j in cells:
             if i in free_rows and j in free_columns:
                 weights[i, j] = 1.0
                 free_rows.remove(i)
@@ -128,8 +123,8 @@ def brute_focus(cube: np.ndarray, bound: bool) -> np.ndarray:
 def brute_answer(net: PWIM, a: Ids, b: Ids) -> Tensor:
     """The whole model for one pair: its own image, in plain convolutions, poolings and zeros at the border."""
     cube = brute_cube(net, a, b)
-    if net.config.focus in ("full", "bounded"):
-        cube[:12] *= brute_focus(cube, net.config.focus == "bounded")
+    if net.config.focus == "full":
+        cube[:12] *= brute_focus(cube)
     size = [-(-length // net.config.grid) * net.config.grid for length in (len(a), len(b))]
     image = torch.zeros(1, CHANNELS, *size)
     image[0, :, : len(a), : len(b)] = torch.from_numpy(cube)
@@ -142,8 +137,6 @@ def brute_answer(net: PWIM, a: Ids, b: Ids) -> Tensor:
 
 @every_variant
 def test_it_is_the_papers_model_of_each_pair_by_itself(config: PWIMConfig) -> None:
-    if config.unit_words:
-        config = replace(config, unit_words=False)  # has a test of its own
     net = network(config)
     found = answer(net, tensors(PAIRS, padding_a=3, padding_b=1))
     with torch.no_grad():
@@ -169,16 +162,8 @@ def test_the_matrices_are_the_cosine_and_the_focus_and_nothing_on_the_padding() 
         for pair, (a, b) in zip(shown, PAIRS, strict=True):
             cube = brute_cube(net, a, b)
             np.testing.assert_allclose(pair[0, : len(a), : len(b)], cube[9], atol=1e-5)
-            np.testing.assert_allclose(pair[1, : len(a), : len(b)], brute_focus(cube, bound=False), atol=1e-6)
+            np.testing.assert_allclose(pair[1, : len(a), : len(b)], brute_focus(cube), atol=1e-6)
             assert pair[:, len(a) :].abs().sum() == pair[:, :, len(b) :].abs().sum() == 0
-
-
-def test_words_are_brought_to_one_length_and_scaled() -> None:
-    rows = toys.table().rows * np.linspace(0.1, 9.0, len(toys.table().rows), dtype=np.float32)[:, None]
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-6)
-    net, plain = network(replace(SMALL, unit_words=True, word_scale=2.0)), network(SMALL)
-    net.embedding, plain.embedding = WordEmbedding(rows), WordEmbedding(2.0 * unit)
-    torch.testing.assert_close(answer(net, tensors(PAIRS)), answer(plain, tensors(PAIRS)), atol=1e-5, rtol=1e-5)
 
 
 @every_variant
@@ -228,7 +213,7 @@ def test_both_orders_answer_with_the_mean_of_the_probabilities() -> None:
 
 # An export takes seconds: the pair graph of the published options is that of test_pwim_tasks.py.
 def test_its_graph_is_equal_at_sizes_never_traced(tmp_path: Path) -> None:
-    config = replace(SMALL, grid=1, focus="none", context=False, unit_words=True, maps=(4, 3, 3))
+    config = replace(SMALL, grid=1, focus="none", context=False, maps=(4, 3, 3))
     net = network(config)
     net.embedding = Int8Embedding(torch.from_numpy(toys.table().rows))
     model = InteractionModel(net, both_orders=False)
@@ -238,7 +223,7 @@ def test_its_graph_is_equal_at_sizes_never_traced(tmp_path: Path) -> None:
 
 
 def test_the_graph_of_its_matrices_is_equal_too(tmp_path: Path) -> None:
-    net = network(replace(SMALL, focus="bounded", shared_directions=False, hidden=3))
+    net = network(replace(SMALL, hidden=3))
     export_explanation(net, tmp_path / "explanation.onnx", "toy")
     agreement = check_explanation(tmp_path / "explanation.onnx", net, len(toys.table().rows), 32)
     assert agreement.near_ties == 0

@@ -16,7 +16,7 @@ BATCH = torch.tensor([[3, 5, 9], [4, 0, 0], [7, 7, 2]]), torch.tensor([3, 1, 2])
 
 def test_the_embedding_is_the_state_at_the_last_word() -> None:
     torch.manual_seed(0)
-    encoder = RNNEncoder(RNNConfig(hidden=5), WordEmbedding(ROWS))
+    encoder = RNNEncoder(RNNConfig(), WordEmbedding(ROWS))
     with torch.no_grad():
         encoder.rnn.hidden_weight += 0.3
         found = encoder(*BATCH).numpy()
@@ -50,8 +50,3 @@ def test_the_identity_rnn_is_pulled_to_its_start_by_the_universal_penalty() -> N
     penalty.backward()
     assert rnn.input_weight.grad[0, 1, 1].item() == pytest.approx(10 * 2 * 0.2, rel=1e-5)
     assert rnn.input_weight.grad.count_nonzero() == 1
-
-
-def test_an_identity_rnn_of_another_width_is_refused() -> None:
-    with pytest.raises(ValueError, match="as wide as its words: hidden 5, words 8"):
-        RNNEncoder(RNNConfig("identity", hidden=5), WordEmbedding(ROWS))

@@ -16,13 +16,11 @@ WITH = (
     GRANConfig(variant=3),
     GRANConfig(variant=4),
     GRANConfig(bidirectional=True),
-    GRANConfig(hidden=5),
 )
 WITHOUT = (
     GRANConfig(variant=2),
     GRANConfig(variant=5),
     GRANConfig(bidirectional=True, combine="tanh"),
-    GRANConfig(tags="eos"),
 )
 IDS, LENGTHS = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0], [7, 0, 0, 0]]), torch.tensor([4, 2, 1])
 

@@ -14,7 +14,6 @@ from training.architectures import LSTMConfig
 from training.architectures.malstm import manhattan_similarity
 from training.architectures.parts.heads import PairHead
 from training.objectives.manhattan import ManhattanConfig, ManhattanObjective
-from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.supervised import LABELS, LabelledPairs
 from training.pairs import Pair
 from training.recipes.recipe import OptimiserConfig, Schedule
@@ -56,7 +55,7 @@ def test_the_loss_is_the_squared_error_to_the_label_between_0_and_1() -> None:
         a, b = (task.model.encode(side.batch(np.array([0, 3]))) for side in (task.training.a, task.training.b))
         g = torch.exp(-(a - b).abs().sum(1))
     assert float(loss) == pytest.approx(float(((g - torch.tensor([1.0, 0.125])) ** 2).mean()), abs=1e-6)
-    assert parts == {"error": pytest.approx(float(loss)), "penalty": 0.0}
+    assert parts == {"error": pytest.approx(float(loss))}
 
 
 def test_it_learns_a_tiny_set_and_reports_ratings(tmp_path: Path) -> None:
@@ -68,13 +67,6 @@ def test_it_learns_a_tiny_set_and_reports_ratings(tmp_path: Path) -> None:
     assert after["mse"] < before["mse"]
     assert after["accuracy"] >= before["accuracy"]
     assert after["selection"] == after["pearson"] <= result.best["selection"] + 1e-5  # the ratings choose the epoch
-
-
-def test_a_penalty_is_added() -> None:
-    task = objective(ManhattanConfig(regulariser=RegulariserConfig(composition=0.1)))
-    loss, parts = task.loss(np.arange(4))
-    assert parts["penalty"] > 0
-    assert float(loss.detach()) == pytest.approx(parts["error"] + parts["penalty"])
 
 
 def with_head(pairs: tuple[Pair, ...], weight: float = 0.5) -> ManhattanObjective:

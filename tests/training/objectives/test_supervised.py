@@ -19,7 +19,7 @@ PARTIAL = [
     replace(p, target=None if i % 3 == 0 else p.target, label=None if i % 3 == 1 else p.label)
     for i, p in enumerate(toys.RATED)
 ]
-CONFIG = SupervisedConfig(similarity_weight=0.7, entailment_weight=0.3)
+CONFIG = SupervisedConfig(entailment_weight=0.3)
 
 
 def labelled_pairs(pairs: list | tuple) -> LabelledPairs:
@@ -47,8 +47,8 @@ def test_the_loss_is_the_weighted_sum_over_the_pairs_that_have_the_gold(pairs: l
     kl = kl_to_target(found["similarity"][rated], target).item()
     nll = -np.mean([found["entailment"][i, LABELS.index(pairs[i].label)].item() for i in known])
     loss, parts = objective(model, pairs).loss(np.arange(len(pairs)))
-    assert parts == pytest.approx({"similarity": 0.7 * kl, "entailment": 0.3 * nll, "penalty": 0.0}, abs=1e-6)
-    assert loss.item() == pytest.approx(0.7 * kl + 0.3 * nll, abs=1e-6)
+    assert parts == pytest.approx({"similarity": kl, "entailment": 0.3 * nll, "penalty": 0.0}, abs=1e-6)
+    assert loss.item() == pytest.approx(kl + 0.3 * nll, abs=1e-6)
 
 
 def test_a_batch_without_one_gold_has_no_such_part() -> None:

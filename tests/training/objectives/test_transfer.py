@@ -109,31 +109,3 @@ def test_a_scrambled_run_resumes_with_the_same_shuffles(tmp_path: Path) -> None:
     assert lines[0] == lines[1]
     for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True):
         assert torch.equal(a, b)
-
-
-def test_negatives_may_be_chosen_without_dropout_while_the_loss_keeps_it() -> None:
-    quiet, loud = (replace(MAX, quiet_negatives=which) for which in (True, False))
-    batch = np.array([0, 7, 11, 20])
-    losses = []
-    for config in (quiet, loud):
-        task = objective(config)
-        task.model = toys.model(WordAveragingConfig(dropout=0.5)).train()
-        torch.manual_seed(3)
-        left, right = task.a.batch(batch), task.b.batch(batch)
-        noisy = task.model.encode_pair(left, right)
-        plain = task.model.eval().encode_pair(left, right)
-        task.model.train()
-        chosen = plain if config.quiet_negatives else None
-        expected = margin_loss(*noisy, 0.6, "max", torch.Generator(), chosen).item()
-        torch.manual_seed(3)
-        losses.append(task.loss(batch)[0].item())
-        assert losses[-1] == pytest.approx(expected, abs=1e-6)
-        assert task.model.training
-
-
-def test_the_margin_loss_takes_its_negatives_from_the_embeddings_it_is_told_to() -> None:
-    near = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])  # the first two are hard for each other
-    elsewhere = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.1, 0.9]])  # here the first and the last
-    by_itself = margin_loss(near, near, 0.5, "max", torch.Generator()).item()
-    by_others = margin_loss(near, near, 0.5, "max", torch.Generator(), (elsewhere, elsewhere)).item()
-    assert by_others < by_itself

@@ -34,12 +34,12 @@ RATED = Recipe(
     name="toy-rated",
     reaches="nothing",
     table=toys.TABLE,
-    architecture=MGIMConfig(hidden=4, limit=9),
+    architecture=MGIMConfig(hidden=4),
     data=CorpusPairs("sick"),
     objective=PairwiseConfig(RATINGS_OF_SICK, "pearson", both_orders=True),
     optimiser=OptimiserConfig(learning_rate=0.01, embedding_learning_rate=None),
     schedule=Schedule(epochs=1, batch_size=4),
-    publication=Publication("toy-rated", "A toy"),
+    publication=Publication("toy-rated", "A toy", max_tokens=9),
 )
 CHOSEN = replace(
     RATED,

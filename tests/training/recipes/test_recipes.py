@@ -59,7 +59,7 @@ def test_the_papers_encoders_are_compared_on_the_same_pairs_from_the_same_words(
     lexical = [name for name in PAPERS if name.endswith("-lexical")]
     assert len(lexical) == 3  # Table 1 of 2017
     assert {type(find(name).data) for name in lexical} == {LexicalPairs}
-    assert len(PAPERS) - len(lexical) == 7 + 26  # two of them ours: gran-1-slow, gran-1-open
+    assert len(PAPERS) - len(lexical) == 7 + 23
     for recipe in map(find, sorted(set(PAPERS) - set(lexical))):
         assert recipe.data == ParaphrasePairs(limit=160_000)
         assert recipe.table.name == "minilm-256"

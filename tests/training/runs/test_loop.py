@@ -145,16 +145,6 @@ def test_more_epochs_go_on_as_if_they_had_been_asked_for_at_once(tmp_path: Path)
     assert lines(tmp_path / "parts") == lines(tmp_path / "whole")
 
 
-def test_a_schedule_that_stops_early_is_the_beginning_of_the_whole_one(tmp_path: Path) -> None:
-    whole = replace(SCHEDULE, decay="linear")
-    runs = {"whole": whole, "short": replace(whole, stop_after=2)}
-    objectives = {name: Scripted([0.1, 0.2, 0.3, 0.4, 0.5]) for name in runs}
-    results = {name: train(objectives[name], OPTIMISER, runs[name], tmp_path / name, seed=0) for name in runs}
-    assert results["short"].epochs == 2
-    assert objectives["short"].losses == objectives["whole"].losses[:6]
-    assert lines(tmp_path / "short") == lines(tmp_path / "whole")[:3]
-
-
 def test_the_seed_decides_everything(tmp_path: Path) -> None:
     weights = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):

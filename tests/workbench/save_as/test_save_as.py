@@ -41,7 +41,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     drafts, models = tmp_path_factory.mktemp("drafts"), tmp_path_factory.mktemp("models")
     words = stored(torch.from_numpy(toys.table().rows), "int8")
     torch.manual_seed(0)
-    encoders = {"avg": WordAveraging(WordAveragingConfig(), words), "gran": GRAN(GRANConfig(hidden=6), words)}
+    encoders = {"avg": WordAveraging(WordAveragingConfig(), words), "gran": GRAN(GRANConfig(), words)}
     for name, encoder in encoders.items():
         folder = drafts / name
         folder.mkdir()

@@ -15,7 +15,7 @@ from workbench.tuning.read_back import TuneRefused, config_of, read_start
 
 
 @pytest.mark.parametrize(
-    "config", [GRANConfig(hidden=5), LSTMConfig(pooling="mean", bidirectional=True, hidden=5)], ids=["gran", "bilstm"]
+    "config", [GRANConfig(), LSTMConfig(pooling="mean", bidirectional=True, hidden=5)], ids=["gran", "bilstm"]
 )
 def test_every_weight_of_an_encoder_comes_back(tmp_path: Path, config: GRANConfig | LSTMConfig) -> None:
     start = read_start(starts.siamese_model(tmp_path, "toy", config))

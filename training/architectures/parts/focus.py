@@ -34,20 +34,6 @@ def greedy_matching(similarity_BST: Tensor, real_BST: Tensor) -> Tensor:
     return taken
 
 
-def first_of_walk(similarity_BST: Tensor, real_BST: Tensor, count_B: Tensor) -> Tensor:
-    """Bool [B, S, T]: the `count` real cells of highest similarity, where Algorithm 2 of the paper stops."""
-    walk = similarity_BST.detach().masked_fill(~real_BST, CLOSED).flatten(1)
-    # The exporter has no stable sort; its TopK orders equal values by index, like a stable sort.
-    order = torch.sort(walk, dim=1, descending=True).indices if torch.onnx.is_in_onnx_export() else _stable(walk)
-    steps = torch.arange(walk.shape[1], device=walk.device).expand_as(order)
-    rank = torch.zeros_like(order).scatter(1, order, steps)
-    return (rank < count_B[:, None]).view_as(real_BST) & real_BST
-
-
-def _stable(walk: Tensor) -> Tensor:
-    return torch.sort(walk, dim=1, descending=True, stable=True).indices
-
-
 def _any_free(free: Tensor, taken: Tensor) -> Tensor:
     return (free > CLOSED).any()
 

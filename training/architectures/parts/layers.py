@@ -4,14 +4,11 @@ Shapes: B batch, T tokens, D embedding dimensions, V token ids.
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from training.words.tables import Matrix
-
-TagChoice = Literal["none", "sos", "eos", "both"]
 
 
 def mask(lengths_B: Tensor, tokens: int) -> Tensor:
@@ -66,30 +63,18 @@ def _dropped(values: Tensor, rate: float, shape: Sequence[int]) -> Tensor:
 
 
 class Tags(nn.Module):
-    """Learnt vectors before the first word (SOS) and after the last one (EOS), read like words.
+    """A learnt vector after the last word (EOS), read like one: Wieting & Gimpel (2017), section 4.1.2, footnote 4."""
 
-    Wieting & Gimpel (2017), section 4.1.2, footnote 4.
-    """
-
-    def __init__(self, dim: int, which: TagChoice) -> None:
-        """`which`: none, sos, eos or both."""
+    def __init__(self, dim: int) -> None:
+        """It starts Gaussian (0.1)."""
         super().__init__()
-        self.sos = nn.Parameter(torch.randn(dim) * 0.1) if which in ("sos", "both") else None
-        self.eos = nn.Parameter(torch.randn(dim) * 0.1) if which in ("eos", "both") else None
+        self.eos = nn.Parameter(torch.randn(dim) * 0.1)
 
     def forward(self, words_BTD: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
-        """Words [B, T, D], lengths [B] -> the same with the tags among them."""
-        batch, _, dim = words_BTD.shape
-        if self.eos is not None:
-            room = torch.zeros_like(words_BTD[:, :1])
-            words_BTD = torch.cat([words_BTD, room], dim=1)
-            here_BT = torch.arange(words_BTD.shape[1], device=lengths_B.device)[None, :] == lengths_B[:, None]
-            words_BTD = torch.where(here_BT[:, :, None], self.eos, words_BTD)
-            lengths_B = lengths_B + 1
-        if self.sos is not None:
-            words_BTD = torch.cat([self.sos.expand(batch, 1, dim), words_BTD], dim=1)
-            lengths_B = lengths_B + 1
-        return words_BTD, lengths_B
+        """Words [B, T, D], lengths [B] -> the same with the tag behind them."""
+        words_BTD = torch.cat([words_BTD, torch.zeros_like(words_BTD[:, :1])], dim=1)
+        here_BT = torch.arange(words_BTD.shape[1], device=lengths_B.device)[None, :] == lengths_B[:, None]
+        return torch.where(here_BT[:, :, None], self.eos, words_BTD), lengths_B + 1
 
 
 class WordEmbedding(nn.Module):

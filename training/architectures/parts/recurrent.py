@@ -17,13 +17,9 @@ from torch import Tensor, nn
 ALWAYS_OPEN = 100.0  # a gate's bias at which sigmoid is 1 in float32: an ONNX LSTM without an output gate
 
 Attributes = dict[str, int | float | str | bool | Sequence[int] | Sequence[float] | Sequence[str] | Sequence[bool]]
-Activation = Literal["tanh", "relu", "identity"]
-_FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
-    "relu": torch.relu,
-    "identity": lambda x: x,
-}
-_ONNX_NAMES: dict[Activation, str] = {"tanh": "Tanh", "relu": "Relu", "identity": "Affine"}
+Activation = Literal["tanh", "identity"]
+_FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "identity": lambda x: x}
+_ONNX_NAMES: dict[Activation, str] = {"tanh": "Tanh", "identity": "Affine"}
 
 
 class Steps:

@@ -43,18 +43,15 @@ def margin_loss(
     margin: float,
     how: Negatives,
     generator: torch.Generator,
-    chosen_by: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """Mean over pairs of max(0, d - cos(x1,x2) + cos(x1,t1)) + max(0, d - cos(x1,x2) + cos(x2,t2)).
 
     Wieting et al. (2016), eq. 2, first term. Needs at least 2 pairs, because negatives come from other pairs.
-    `chosen_by`: other embeddings [B, D], [B, D] of the same sentences, by which the negatives are chosen.
     """
     if len(a_BD) < 2:
         raise ValueError("the margin loss needs a batch of at least 2 pairs")
     a, b = normalize(a_BD, dim=1), normalize(b_BD, dim=1)
-    by_a, by_b = (a, b) if chosen_by is None else (normalize(side, dim=1) for side in chosen_by)
-    t1, t2 = hardest_negatives(by_a.detach(), by_b.detach(), how, generator)
+    t1, t2 = hardest_negatives(a.detach(), b.detach(), how, generator)
     everyone = torch.cat([a, b])
     positive = (a * b).sum(1)
     first = (margin - positive + (a * everyone[t1]).sum(1)).clamp(min=0)

@@ -38,7 +38,7 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
     assert isinstance(model.network, PWIM | MGIM)
     model.network.embedding = embedding(words, publication.storage, factor)
     mark_numbers(model.network, words.tokenizer)  # of a shorter vocabulary perhaps
-    limit = recipe.architecture.limit or publication.max_tokens
+    limit = recipe.architecture.limit if isinstance(recipe.architecture, PWIMConfig) else publication.max_tokens
     explains = not isinstance(recipe.architecture, MGIMConfig) or recipe.architecture.attention
     classes = recipe.objective.classes
     return {

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from training.architectures.parts.focus import first_of_walk, greedy_matching
+from training.architectures.parts.focus import greedy_matching
 
 Matrix = list[list[float]]
 Cell = tuple[int, int]
@@ -18,10 +18,10 @@ def walk(similarity: Matrix) -> list[Cell]:
     return sorted(cells, key=lambda cell: (-similarity[cell[0]][cell[1]], cell))
 
 
-def matched(similarity: Matrix, count: int | None = None) -> set[Cell]:
-    """Algorithm 2 as printed: walk the first `count` cells, take those whose row and column are free."""
+def matched(similarity: Matrix) -> set[Cell]:
+    """Algorithm 2: walk the cells, take those whose row and column are free."""
     taken: set[Cell] = set()
-    for i, j in walk(similarity)[:count]:
+    for i, j in walk(similarity):
         if all(i != row and j != column for row, column in taken):
             taken.add((i, j))
     return taken
@@ -59,17 +59,6 @@ def test_the_matching_is_that_of_the_walk_whatever_the_padding_holds(
     assert cells(taken) == [matched(matrix) for matrix in matrices]
     assert set(taken.unique().tolist()) <= {0.0, 1.0}
     assert taken.sum((1, 2)).tolist() == [min(len(matrix), len(matrix[0])) for matrix in matrices]
-
-
-@given(ragged(), st.integers(0, 3), st.integers(-3, 3))
-def test_the_bounded_walk_stops_where_the_paper_stops(matrices: list[Matrix], padding: int, more: int) -> None:
-    rows, columns = max(map(len, matrices)) + padding, max(len(m[0]) for m in matrices) + padding
-    similarity, real = batch(matrices, rows, columns, 7.0)
-    counts = [max(len(m) + len(m[0]) + more, 1) for m in matrices]
-    walked = first_of_walk(similarity, real, torch.tensor(counts))
-    assert cells(walked) == [set(walk(m)[:n]) for m, n in zip(matrices, counts, strict=True)]
-    expected = [matched(m, n) for m, n in zip(matrices, counts, strict=True)]
-    assert cells(greedy_matching(similarity, walked)) == expected
 
 
 def test_no_gradient_goes_through_the_matching() -> None:

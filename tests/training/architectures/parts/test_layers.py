@@ -108,22 +108,10 @@ def test_word_dropout_takes_whole_words_and_dropout_single_values() -> None:
         WordNoise(0.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("which", "expected"),
-    [
-        ("none", [[1, 2, 0], [3, 4, 5]]),
-        ("sos", [[8, 1, 2, 0], [8, 3, 4, 5]]),
-        ("eos", [[1, 2, 9, 0], [3, 4, 5, 9]]),
-        ("both", [[8, 1, 2, 9, 0], [8, 3, 4, 5, 9]]),
-    ],
-)
-def test_tags_stand_before_the_first_and_after_the_last_word(which: str, expected: list[list[int]]) -> None:
-    tags = Tags(1, which)  # type: ignore[arg-type]
+def test_a_tag_stands_after_the_last_word() -> None:
+    tags = Tags(1)
     with torch.no_grad():
-        for tag, value in ((tags.sos, 8.0), (tags.eos, 9.0)):
-            if tag is not None:
-                tag.fill_(value)
-    words = torch.tensor([[1.0, 2, 0], [3, 4, 5]])[:, :, None]
-    found, lengths = tags(words, torch.tensor([2, 3]))
-    assert found[:, :, 0].tolist() == expected
-    assert (lengths - torch.tensor([2, 3])).tolist() == [len(expected[0]) - 3] * 2
+        tags.eos.fill_(9.0)
+    found, lengths = tags(torch.tensor([[1.0, 2, 0], [3, 4, 5]])[:, :, None], torch.tensor([2, 3]))
+    assert found[:, :, 0].tolist() == [[1, 2, 9, 0], [3, 4, 5, 9]]
+    assert lengths.tolist() == [3, 4]

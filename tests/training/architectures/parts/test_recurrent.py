@@ -144,7 +144,7 @@ def test_without_peepholes_it_is_torchs_own_lstm() -> None:
 
 @pytest.mark.parametrize(
     ("activation", "function"),
-    [("tanh", np.tanh), ("relu", lambda x: np.maximum(x, 0)), ("identity", lambda x: x)],
+    [("tanh", np.tanh), ("identity", lambda x: x)],
 )
 def test_an_rnn_is_its_equation(activation: str, function: Callable[[Vector], Vector]) -> None:
     layer = disturbed(RNN(D, H, activation))  # type: ignore[arg-type]
@@ -285,7 +285,7 @@ def exported(config: LSTMConfig | RNNConfig) -> tuple[nn.Module, bytes]:
         pytest.param(LSTMConfig(), lambda m: without_input(m, 4), id="no lengths"),
         pytest.param(LSTMConfig(), one_way, id="the other direction"),
         pytest.param(LSTMConfig(output_gate=False), lambda m: rearranged(m, 3, [1, 0, *range(2, 8)]), id="shut gate"),
-        pytest.param(RNNConfig("relu"), lambda m: with_activation(m, b"Tanh"), id="another activation"),
+        pytest.param(RNNConfig("identity"), lambda m: with_activation(m, b"Tanh"), id="another activation"),
         pytest.param(RNNConfig("identity"), lambda m: without_input(m, 4), id="no lengths in an RNN"),
     ],
 )
