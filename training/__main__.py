@@ -270,8 +270,8 @@ def _seeds(text: str) -> tuple[int, ...]:
 def run_cli() -> None:
     """Run the command line; an expected error is one line, not a traceback."""
     from contract.errors import ContractError
-    from training.corpora.catalogue.cli import list_corpora
     from training.corpora.files import CorpusError
+    from training.corpora.inventory import list_corpora
     from training.corpora.synonyms import WordNetMissing
     from training.publishing.graphs import ParityError
     from training.runs.folder import RecipeChangedError, RunMissing

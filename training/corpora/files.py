@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from training.corpora import counts
+from training.corpora import catalogue
 from training.pairs import Pair
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -114,7 +114,7 @@ def numbered_lines(path: Path, name: str) -> Iterator[tuple[int, str]]:
 
 
 def read_lines(corpus: str, relative: str) -> list[tuple[int, str]]:
-    """All (number, line) of a file without a header, its number of lines checked against `counts.PUBLISHED`."""
+    """All (number, line) of a file without a header, its number of lines checked against `catalogue.PUBLISHED`."""
     lines = list(numbered_lines(locate(corpus, relative), relative))
     _check_rows(relative, len(lines))
     return lines
@@ -124,7 +124,7 @@ def read_rows(corpus: str, relative: str, header: Sequence[str]) -> list[Row]:
     """All records of a tab-separated file with the given header line.
 
     Raises `CorpusError` for another header, another number of columns in any line, and a number of rows other than the
-    one in `counts.PUBLISHED`.
+    one in `catalogue.PUBLISHED`.
     """
     columns = {name: index for index, name in enumerate(header)}
     rows: list[Row] = []
@@ -169,7 +169,7 @@ def checked(relative: str, pairs: list[Pair]) -> list[Pair]:
 
     Raises `CorpusError` when they differ.
     """
-    published = counts.PUBLISHED.get(relative)
+    published = catalogue.PUBLISHED.get(relative)
     if published is None:
         return pairs
     if published.labels:
@@ -184,7 +184,7 @@ def checked(relative: str, pairs: list[Pair]) -> list[Pair]:
 
 
 def _check_rows(relative: str, rows: int) -> None:
-    published = counts.PUBLISHED.get(relative)
+    published = catalogue.PUBLISHED.get(relative)
     if published is not None and rows != published.rows:
         raise CorpusError(f"{relative}: expected the published {published.rows} rows, got {rows}")
 

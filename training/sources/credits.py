@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from contract.manifest import TrainingData
-from training.corpora.catalogue import catalogue
+from training.corpora import catalogue
 
 TEACHER = TrainingData(
     name="sentence-transformers/all-MiniLM-L6-v2",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from contract.manifest import TrainingData
-from training.corpora.catalogue import catalogue
+from training.corpora import catalogue
 from training.corpora.files import locate
 from training.sources.credits import TEACHER, entry
 from training.words.published import WordVectors, read_vectors

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from training.corpora import counts
+from training.corpora import catalogue
 
 Write = Callable[..., Path]
 
@@ -16,7 +16,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty data folder; readers expect no published counts until a test says so."""
     folder = tmp_path / "data"
     monkeypatch.setenv("SEMBLANCE_DATA", str(folder))
-    monkeypatch.setattr(counts, "PUBLISHED", {})
+    monkeypatch.setattr(catalogue, "PUBLISHED", {})
     return folder
 
 

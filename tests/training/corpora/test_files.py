@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from training.corpora import counts
-from training.corpora.counts import Published
+from training.corpora import catalogue
+from training.corpora.catalogue import Published
 from training.corpora.files import CorpusError, CorpusMissing, count_rows, data_dir, read_lines, read_rows
 
 HEADER = ("score", "sentence")
@@ -97,7 +97,7 @@ def test_range_ends_blank_text_and_choices(write):
 
 
 def test_the_published_number_of_rows_is_checked(write, monkeypatch):
-    monkeypatch.setattr(counts, "PUBLISHED", {"t.tsv": Published(2), "u.txt": Published(3)})
+    monkeypatch.setattr(catalogue, "PUBLISHED", {"t.tsv": Published(2), "u.txt": Published(3)})
     write("t.tsv", HEADER, ("1", "a"))
     with pytest.raises(CorpusError) as caught:
         read_rows("toy", "t.tsv", HEADER)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from training.corpora.catalogue import catalogue
+from training.corpora import catalogue
 from training.corpora.files import CorpusMissing
 from training.recipes import find
 from training.runs.folder import RunMissing, changed_settings

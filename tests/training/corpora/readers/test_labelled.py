@@ -2,8 +2,8 @@
 
 import pytest
 
-from training.corpora import counts
-from training.corpora.counts import Published
+from training.corpora import catalogue
+from training.corpora.catalogue import Published
 from training.corpora.files import CorpusError
 from training.corpora.readers import answers, msrp, nli, pit2015, sst
 from training.pairs import Pair
@@ -27,7 +27,7 @@ def test_questions_are_groups(write, read, file):
 
 
 def test_the_number_of_questions_is_checked(write, monkeypatch):
-    monkeypatch.setattr(counts, "PUBLISHED", {"trecqa/train.tsv": Published(2, {"0": 2}, groups=1)})
+    monkeypatch.setattr(catalogue, "PUBLISHED", {"trecqa/train.tsv": Published(2, {"0": 2}, groups=1)})
     write("trecqa/train.tsv", answers.HEADER, ("q1", "0", "a ?", "b"), ("q2", "0", "c ?", "d"))
     with pytest.raises(CorpusError) as caught:
         answers.trecqa("train")

@@ -1,7 +1,7 @@
 import pytest
 
-from training.corpora import counts
-from training.corpora.counts import Published
+from training.corpora import catalogue
+from training.corpora.catalogue import Published
 from training.corpora.files import CorpusError
 from training.corpora.readers import sick
 from training.pairs import Pair
@@ -28,7 +28,7 @@ def test_relatedness_below_one_is_refused(write):
 
 def test_published_label_counts_are_checked(write, monkeypatch):
     expected = Published(2, {"neutral": 1, "entailment": 1})
-    monkeypatch.setattr(counts, "PUBLISHED", {"sick/SICK_train.txt": expected})
+    monkeypatch.setattr(catalogue, "PUBLISHED", {"sick/SICK_train.txt": expected})
     write("sick/SICK_train.txt", sick.HEADER, *ROWS)
     with pytest.raises(CorpusError) as caught:
         sick.read("train")

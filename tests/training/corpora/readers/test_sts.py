@@ -1,7 +1,7 @@
 import pytest
 
 from training.corpora import transfer
-from training.corpora.counts import PUBLISHED
+from training.corpora.catalogue import PUBLISHED
 from training.corpora.files import CorpusError
 from training.corpora.readers import pit2015, sick, sts, stsb
 from training.pairs import Pair

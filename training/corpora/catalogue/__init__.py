@@ -1,1 +1,0 @@
-"""Which corpora there are, fetching them, and the inventory of the data folder."""
