@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from training.console import console, run, set_up_logging, teacher_folder
-from workbench.domains import domain
 from workbench.imports.cli import import_model
 from workbench.save_as.cli import save_as
 from workbench.tuning.cli import tune_model
@@ -37,7 +36,6 @@ def main() -> None:
 app.command("tune")(tune_model)
 app.command("import")(import_model)
 app.command("save-as")(save_as)
-app.command()(domain)
 
 
 @app.command()

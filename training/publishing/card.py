@@ -167,7 +167,6 @@ def _tuned(manifest: Manifest) -> str:
     counts, held_out = tuned["counts"], tuned["held_out"]
     assert isinstance(counts, dict)
     assert isinstance(held_out, dict)
-    rated = f" Its pairs are near neighbours, rated by `{tuned['teacher']}`." if tuned.get("teacher") else ""
     rows = []
     for name, both in held_out.items():
         assert isinstance(both, dict)
@@ -179,7 +178,7 @@ def _tuned(manifest: Manifest) -> str:
     return (
         f"## Tuning\n\nFrom `{tuned['from']}` on {tuned['name']}: {counts['rows']} rows, {counts['left_out']} of them "
         f"left out; {counts['train']} pairs to train on, {counts['dev']} for the choice of the epoch and the "
-        f"calibration. No sentence is in two parts.{rated}\n\n{head}\n" + "\n".join(rows) + note
+        f"calibration. No sentence is in two parts.\n\n{head}\n" + "\n".join(rows) + note
     )
 
 

@@ -11,7 +11,7 @@ from semblance.batch.formats import KNOWN
 
 
 def tune_model(
-    pairs: Annotated[Path | None, typer.Argument(help=f"labelled pairs, columns as in docs/tune.md: {KNOWN}")] = None,
+    pairs: Annotated[Path, typer.Argument(help=f"labelled pairs, columns as in docs/tune.md: {KNOWN}")],
     start: Annotated[
         str,
         typer.Option(
@@ -30,10 +30,6 @@ def tune_model(
     scale: Annotated[
         tuple[float, float] | None, typer.Option(help="lowest and highest score there can be [default: in the file]")
     ] = None,
-    unlabelled: Annotated[
-        Path | None, typer.Option(help="instead of pairs: texts, one a line, whose neighbours the teacher rates")
-    ] = None,
-    teacher: Annotated[str, typer.Option(help="id of the published model that rates unlabelled texts")] = "minilm",
     seed: Annotated[int, typer.Option(min=0, help="of the split and the order of batches")] = 1,
     epochs: Annotated[int | None, typer.Option(min=1, help="at most [default: by the kind of model]")] = None,
     rate: Annotated[float | None, typer.Option(min=0.0, help="learning rate [default: by the kind of model]")] = None,
@@ -54,8 +50,6 @@ def tune_model(
             models=models,
             runs=runs,
             pairs=pairs,
-            texts=unlabelled,
-            teacher=teacher,
             columns=tuple(column) if column else None,
             scale=scale,
             seed=seed,

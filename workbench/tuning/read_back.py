@@ -88,7 +88,7 @@ class Start:
     storage: Storage  # of its words
 
 
-def look_for(folders: Iterable[Path], option: str, name: str) -> Path:
+def look_for(folders: Iterable[Path], name: str) -> Path:
     """The folder of a model, in the first of these folders that has it; raises TuneRefused, which names those there."""
     ids: list[str] = []
     for models in dict.fromkeys(folders):
@@ -96,9 +96,7 @@ def look_for(folders: Iterable[Path], option: str, name: str) -> Path:
             return models / name
         ids += sorted(path.parent.relative_to(models).as_posix() for path in models.glob(f"**/{MANIFEST_NAME}"))
     where = " or ".join(map(str, dict.fromkeys(folders)))
-    raise TuneRefused(
-        f"{option} {name}: there is no such model in {where} (--models); there: {', '.join(ids) or 'none'}"
-    )
+    raise TuneRefused(f"--from {name}: there is no such model in {where} (--models); there: {', '.join(ids) or 'none'}")
 
 
 def read_start(folder: Path) -> Start:

@@ -25,7 +25,7 @@ from training.publishing.runtime import PublishedModel
 from training.runs.folder import RecipeChangedError
 from training.runs.loop import Result, train
 from workbench.imports.calibration import sample
-from workbench.tuning.material import Material, from_pairs, from_texts
+from workbench.tuning.material import Material, from_pairs
 from workbench.tuning.measure import MAIN, figures
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.plan import TRAINED_TOKENS, Plan, classes_of, module_for, plan_for
@@ -35,7 +35,7 @@ from workbench.tuning.write import golden_texts, write_tuned
 logger = logging.getLogger(__name__)
 
 PUBLISHED = Path("models")
-SETTINGS, REFUSED, RATED = "tune.json", "refused.jsonl", "teacher.npz"
+SETTINGS, REFUSED = "tune.json", "refused.jsonl"
 ROUNDING = 1e-6  # a figure that is lower by no more is not worse
 # Pairs that one word, or its place, sets apart: what a file without such pairs cannot teach.
 TRAPS = (
@@ -55,9 +55,7 @@ class Wish:
     model_id: str
     models: Path  # where the new one goes; models to start from are looked for here, and in `models`
     runs: Path
-    pairs: Path | None = None
-    texts: Path | None = None  # unlabelled, one a line
-    teacher: str = "minilm"
+    pairs: Path
     columns: tuple[str, ...] | None = None
     scale: tuple[float, float] | None = None
     seed: int = 1
@@ -65,10 +63,6 @@ class Wish:
     rate: float | None = None
     even_if_worse: bool = False
     version: int | None = None
-
-    def folder_of(self, option: str, name: str) -> Path:
-        """The folder of a model to start from; raises TuneRefused where there is none."""
-        return look_for((self.models, PUBLISHED), option, name)
 
 
 @dataclass(frozen=True)
@@ -97,12 +91,11 @@ def tune(wish: Wish) -> Tuned:
         ManifestError, ArtifactError, ParityError: of the model folders.
     """
     target = _target(wish)
-    origin = wish.folder_of("--from", wish.start)
-    if wish.texts is not None:
-        wish.folder_of("--teacher", wish.teacher)
+    origin = look_for((wish.models, PUBLISHED), wish.start)
     folder = wish.runs / f"tune-{wish.model_id}" / f"seed-{wish.seed}"
     start = read_start(origin)
-    material = _material(wish, start, folder)
+    read = read_own(wish.pairs, wish.columns, scale=wish.scale)
+    material = from_pairs(wish.pairs, read, start.tokenizer, wish.seed)
     plan = plan_for(start, len(material.parts.train), wish.epochs, wish.rate)
     _record(folder, _settings(wish, start, material, plan))
     refused = _write_refused(folder, material)
@@ -133,7 +126,7 @@ def tune(wish: Wish) -> Tuned:
             draft,
             tokenizer=start.manifest.path_of(origin, start.manifest.tokenizer),
             title=f"{start.manifest.title}; tuned on {material.name}",
-            training_data=_training_data(wish, start, material),
+            training_data=_training_data(start, material),
             provenance=_provenance(wish, start, material, plan),
         )
         tuned = PublishedModel(draft, manifest)
@@ -164,21 +157,10 @@ def _target(wish: Wish) -> Path:
         raise TuneRefused(
             f"--id {wish.model_id}: small letters, digits and hyphens, at most 64, a letter or digit first"
         ) from error
-    if (wish.pairs is None) == (wish.texts is None):
-        raise TuneRefused("give a file of labelled pairs, or --unlabelled with a file of texts, and not both")
     target = place_for(wish.models / wish.model_id, wish.version)
     if (target / MANIFEST_NAME).is_file() and "tuned" not in Manifest.load(target).provenance.recipe:
         raise FileExistsError(f"{target} is a model that was not made by tuning: give another --id")
     return target
-
-
-def _material(wish: Wish, start: Start, folder: Path) -> Material:
-    if wish.pairs is not None:
-        return from_pairs(wish.pairs, read_own(wish.pairs, wish.columns, scale=wish.scale), start.tokenizer, wish.seed)
-    assert wish.texts is not None
-    teacher = wish.folder_of("--teacher", wish.teacher)
-    Manifest.load(teacher).verify(teacher)
-    return from_texts(wish.texts, PublishedModel(teacher), start.tokenizer, wish.seed, folder / RATED)
 
 
 def _settings(wish: Wish, start: Start, material: Material, plan: Plan) -> dict[str, JsonValue]:
@@ -189,7 +171,6 @@ def _settings(wish: Wish, start: Start, material: Material, plan: Plan) -> dict[
         "kind": material.kind,
         "columns": wish.columns,
         "scale": material.scale,
-        "teacher": material.teacher,
         "seed": wish.seed,
         "optimiser": asdict(plan.optimiser),
         "schedule": asdict(plan.schedule),
@@ -307,21 +288,15 @@ def _as_figures(manifest: Manifest, material: Material, after: Mapping[str, floa
     ]
 
 
-def _training_data(wish: Wish, start: Start, material: Material) -> tuple[TrainingData, ...]:
+def _training_data(start: Start, material: Material) -> tuple[TrainingData, ...]:
     task = "entailment" if material.kind == "entailment" else "similarity"
-    use = f"train: {task}; a tenth for the choice of the epoch and the calibration"
-    if material.teacher is not None:
-        use = f"texts without labels: near neighbours, rated by {material.teacher}"
     own = TrainingData(
         name=material.name,
-        use=use,
+        use=f"train: {task}; a tenth for the choice of the epoch and the calibration",
         rows=len(material.pairs) - len(material.parts.held_out),
         licence="as the owner of the file says",
         source="a local file",
     )
-    taught: tuple[TrainingData, ...] = ()
-    if material.teacher is not None:
-        taught = Manifest.load(wish.folder_of("--teacher", wish.teacher)).training_data
     rated = sample()
     beside = TrainingData(
         name=rated.name,
@@ -331,7 +306,7 @@ def _training_data(wish: Wish, start: Start, material: Material) -> tuple[Traini
         source=rated.source,
     )
     calibrating = (beside,) if material.kind == "label" else ()
-    return tuple(dict.fromkeys([*start.manifest.training_data, *taught, own, *calibrating]))
+    return tuple(dict.fromkeys([*start.manifest.training_data, own, *calibrating]))
 
 
 def _provenance(wish: Wish, start: Start, material: Material, plan: Plan) -> Provenance:
@@ -353,9 +328,7 @@ def _provenance(wish: Wish, start: Start, material: Material, plan: Plan) -> Pro
 
 
 def _command(wish: Wish) -> str:
-    words = ["python", "-m", "workbench", "tune"]
-    words += [wish.pairs.name] if wish.pairs is not None else []
-    words += ["--unlabelled", wish.texts.name, "--teacher", wish.teacher] if wish.texts is not None else []
+    words = ["python", "-m", "workbench", "tune", wish.pairs.name]
     words += ["--from", wish.start, "--id", wish.model_id, "--seed", str(wish.seed)]
     for column in wish.columns or ():
         words += ["--column", column]

@@ -48,7 +48,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def tuned(tmp_path: Path) -> Callable[..., Tuned]:
     """Tune the model `toy` of the folder of models."""
 
-    def run(pairs: Path | None, **more: Any) -> Tuned:
+    def run(pairs: Path, **more: Any) -> Tuned:
         wish = {"start": "toy", "model_id": "mine", "models": tmp_path / "models", "runs": tmp_path / "runs"}
         return tune(Wish(**(wish | {"pairs": pairs} | more)))
 
@@ -207,26 +207,12 @@ def test_a_new_head_learns_entailment(tmp_path: Path, tuned: Callable[..., Tuned
     assert (manifest.similarity, manifest.tasks) == (None, ("entailment",))
 
 
-def test_a_transformer_learns_from_a_teacher_without_labels(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
     starts.transformer_model(tmp_path / "models", "toy")
-    starts.siamese_model(tmp_path / "models", "teacher", WordAveragingConfig())
-    said = [text for text, _ in starts.sentences(250)]
-    path = tmp_path / "texts.txt"
-    path.write_text("\n".join([*said, "", said[0].upper(), "\u200b"]) + "\n", encoding="utf-8")
-    done = tuned(None, texts=path, teacher="teacher")
-    material = done.material
-    assert (material.rows, [fault.line for fault in material.faults]) == (252, [252, 253])
+    done = tuned(starts.write(tmp_path / "pairs.jsonl", starts.rows("score", 300)))
     assert done.after["spearman"] > done.before["spearman"]
-    held = [{text for pair in material.part(name) for text in (pair.a, pair.b)} for name in material.parts._fields]
+    held = [{text for p in done.material.part(name) for text in (p.a, p.b)} for name in done.material.parts._fields]
     assert not held[0] & held[1] | held[0] & held[2] | held[1] & held[2]
-    pair = material.pairs[0]
-    teacher = PublishedModel(tmp_path / "models" / "teacher")
-    assert pair.target == pytest.approx(teacher.similarity([pair.a], [pair.b]).score[0], abs=1e-6)
-    assert "rated by `teacher`" in (done.folder / "README.md").read_text()
-    short = tmp_path / "short.txt"
-    short.write_text("a dog\na cat\na man\n")
-    with pytest.raises(PairsError, match="3 different texts, at least 200 are needed"):
-        tuned(None, texts=short, teacher="teacher", model_id="other")
 
 
 def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
@@ -238,12 +224,6 @@ def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: C
         tuned(path, model_id="My Model")
     with pytest.raises(TuneRefused, match=r"--from nope: .*models or models \(--models\); there: toy\b"):
         tuned(path, start="nope")
-    with pytest.raises(TuneRefused, match="--teacher nope: there is no such model"):
-        tuned(None, texts=path, teacher="nope")
-    with pytest.raises(TuneRefused, match="and not both"):
-        tuned(path, texts=path)
-    with pytest.raises(TuneRefused, match="and not both"):
-        tuned(None)
     bad = starts.write(tmp_path / "bad.jsonl", [{"a": "x", "b": "y", "label": "so"}] * 5 + starts.rows("label", 3))
     with pytest.raises(PairsError, match=r"of 8 rows 5 do not fit: line 1: label: expected 0 or 1, found 'so'"):
         tuned(bad)
