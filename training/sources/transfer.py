@@ -17,8 +17,7 @@ from contract.manifest import Figure, TrainingData
 from contract.text import split_words
 from training.corpora import mixtures
 from training.corpora.glosses import glosses
-from training.corpora.leakage import without_evaluation_sentences
-from training.corpora.readers import paraphrase, sts
+from training.corpora.readers import sts
 from training.corpora.synonyms import wordnet_folder
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
@@ -104,24 +103,3 @@ class ParaphrasePairs(TransferSource[list[Pair]]):
         """The sources of the mixture."""
         sources = Counter(pair.group.split(":")[0] for pair in self.train())
         return by_source(sources, "paraphrase pairs of the margin loss")
-
-
-@dataclass(frozen=True)
-class LexicalPairs(TransferSource[list[Pair]]):
-    """Pairs of words of PPDB, the kind of pair at hand that the papers' phrase pairs were taken from."""
-
-    feeds: ClassVar = (MarginConfig,)
-
-    def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
-        """The pairs in a random order, without one that is an evaluation sentence; they need no teacher."""
-        pairs = [pair for pair in without_evaluation_sentences(paraphrase.lexical()) if _readable(pair)]
-        return [pairs[i] for i in np.random.default_rng(0).permutation(len(pairs))]
-
-    def trained_on(self) -> Iterable[TrainingData]:
-        """PPDB."""
-        yield entry("ppdb", "pairs of words of the margin loss", len(self.train()))
-
-
-def _readable(pair: Pair) -> bool:
-    """Whether both sides hold a word."""
-    return bool(split_words(pair.a)) and bool(split_words(pair.b))

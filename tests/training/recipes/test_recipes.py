@@ -20,7 +20,7 @@ from training.recipes.recipe import Recipe
 from training.runs.build import build_interaction_model, build_model
 from training.runs.provenance import commands_for
 from training.sources.tables import PretrainedEncoder
-from training.sources.transfer import LexicalPairs, ParaphrasePairs
+from training.sources.transfer import ParaphrasePairs
 
 PAPERS = [  # the transfer runs; pp-projection-1200 and -2400 are the starts of features
     name
@@ -56,11 +56,8 @@ def margin(recipe: Recipe) -> MarginConfig:
 
 
 def test_the_papers_encoders_are_compared_on_the_same_pairs_from_the_same_words() -> None:
-    lexical = [name for name in PAPERS if name.endswith("-lexical")]
-    assert len(lexical) == 3  # Table 1 of 2017
-    assert {type(find(name).data) for name in lexical} == {LexicalPairs}
-    assert len(PAPERS) - len(lexical) == 7 + 23
-    for recipe in map(find, sorted(set(PAPERS) - set(lexical))):
+    assert len(PAPERS) == 7 + 23
+    for recipe in map(find, PAPERS):
         assert recipe.data == ParaphrasePairs(limit=160_000)
         assert recipe.table.name == "minilm-256"
         assert recipe.start is None

@@ -1,4 +1,4 @@
-"""Paraphrases: Quora, Twitter-URL (automatic and labelled), simplification, Bible versions, phrases and words of PPDB.
+"""Paraphrases: Quora, Twitter-URL (automatic and labelled), simplification, Bible versions, phrases of PPDB.
 
 Only the train parts are read: the published test parts overlap them (Quora by 13,798 pairs).
 """
@@ -20,7 +20,6 @@ TWITTER_LABELLED_FILE = "twitter-url-labelled/train.tsv.gz"
 SIMPLIFICATION_FILE = "simplification/complex-simple-pairs.tsv.gz"
 BIBLE_FILE = "bible-versions/bible-pairs.tsv.gz"
 PHRASES_FILE = "ppdb-human-ratings/ppdb-sample.tsv"
-LEXICAL_FILE = "ppdb-lexical/ppdb-2.0-xxl-lexical-equivalence.tsv"
 
 SIMPLIFICATION_SOURCES = ("turkcorpus", "turkcorpus-simplewiki", "asset", "wikisplit", "wikilarge", "wikismall")
 
@@ -87,19 +86,6 @@ def rated_phrases() -> list[Pair]:
             group=row.text("syntactic_tag"),
         )
         for row in rows
-    ]
-
-
-def lexical() -> list[Pair]:
-    """Pairs of words that PPDB 2.0 XXL calls equivalent, the surest first; ``label`` 1.
-
-    50,154 rows; those of which a side is empty are left out.
-    """
-    rows = read_rows("PPDB", LEXICAL_FILE, ("tag", "longer", "shorter"))
-    return [
-        Pair(row.text("longer"), row.text("shorter"), label="1", group=row.text("tag"))
-        for row in rows
-        if row.raw("longer").strip() and row.raw("shorter").strip()
     ]
 
 
