@@ -19,7 +19,7 @@ app = typer.Typer(
     "are read from SEMBLANCE_DATA (default: data/); runs are kept under runs/ and resume where they were interrupted.",
 )
 
-Storage = Literal["float32", "float16", "int8"]
+Storage = Literal["float32", "int8"]
 Models = Annotated[Path, typer.Option(help="where model folders live")]
 Runs = Annotated[Path, typer.Option(help="where word tables, runs and teacher encodings are kept")]
 Seed = Annotated[int, typer.Option(help="seed of the order of batches, the heads and dropout")]

@@ -14,7 +14,7 @@ class FigureFile(RecordFile):
 
     recipe: str
     seed: int
-    storage: str  # of the word table: float32, float16 or int8
+    storage: str  # of the word table: float32 or int8
     command: str
     measured: date
     figures: tuple[Figure, ...]

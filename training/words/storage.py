@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from contract.tokenizer import Tokenizer
 from training.words.tables import WordTable
 
-Storage = Literal["int8", "float16", "float32"]
+Storage = Literal["int8", "float32"]
 
 
 class Int8Embedding(nn.Module):
@@ -32,29 +32,9 @@ class Int8Embedding(nn.Module):
         return gather(input_ids_BT, self.codes).float() * gather(input_ids_BT, self.scale)
 
 
-class Float16Embedding(nn.Module):
-    """Rows stored as float16, converted to float32 after the gather: half the size, without measurable loss."""
-
-    rows: Tensor
-
-    def __init__(self, rows: Tensor) -> None:
-        """Round float rows [V, D]."""
-        super().__init__()
-        self.register_buffer("rows", rows.detach().half())
-        self.embedding_dim = rows.shape[1]
-
-    def forward(self, input_ids_BT: Tensor) -> Tensor:
-        """Ids [B, T] -> vectors [B, T, D]."""
-        return nn.functional.embedding(input_ids_BT, self.rows).float()
-
-
 def stored(rows: torch.Tensor, storage: Storage) -> nn.Module:
     """An embedding that stores the rows in that format."""
-    if storage == "int8":
-        return Int8Embedding(rows)
-    if storage == "float16":
-        return Float16Embedding(rows)
-    return nn.Embedding.from_pretrained(rows)
+    return Int8Embedding(rows) if storage == "int8" else nn.Embedding.from_pretrained(rows)
 
 
 def shrink(table: WordTable, keep: int, texts: list[str]) -> WordTable:

@@ -41,7 +41,7 @@ from training.architectures.transformer import BERTConfig, SentenceBERT, Sentenc
 from training.publishing.export import export_encoder, export_pair
 from training.publishing.graphs import graphs_in
 from training.recipes.recipe import without_gone
-from training.words.storage import Float16Embedding, Int8Embedding, Storage, stored
+from training.words.storage import Int8Embedding, Storage, stored
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 _CONFIGS: Mapping[str, type[ArchitectureConfig | InteractionConfig]] = {
@@ -202,8 +202,6 @@ def _words(manifest: Manifest, arrays: Arrays) -> tuple[nn.Module, Storage]:
         kept = Int8Embedding(found["codes"].float())
         kept.codes, kept.scale = found["codes"], found["scale"]
         return kept, "int8"
-    if set(found) == {"rows"}:
-        return Float16Embedding(found["rows"].float()), "float16"
     if set(found) == {"weight"}:
         return nn.Embedding.from_pretrained(found["weight"]), "float32"
     raise TuneRefused(f"{manifest.id}: its graph has no words in a form that is known here")

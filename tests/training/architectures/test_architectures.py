@@ -25,7 +25,7 @@ from training.objectives.supervised import LabelledPairs, SupervisedConfig, Supe
 from training.publishing.export import export_encoder
 from training.publishing.parity import TOLERANCE, check_encoder
 from training.publishing.runtime import open_graph
-from training.words.storage import Float16Embedding, Int8Embedding
+from training.words.storage import Int8Embedding
 
 CONFIGS = get_args(ArchitectureConfig)
 VARIANTS: tuple[ArchitectureConfig, ...] = (
@@ -148,7 +148,7 @@ EXPORTS += [
     (GRANConfig(variant=4), Int8Embedding),
     (GRANConfig(variant=5), Int8Embedding),
     (GRANConfig(bidirectional=True, combine="tanh"), Int8Embedding),
-    *((WordAveragingConfig(), storage) for storage in (WordEmbedding, Float16Embedding)),
+    (WordAveragingConfig(), WordEmbedding),
 ]
 
 

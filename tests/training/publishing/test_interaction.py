@@ -176,8 +176,8 @@ def test_words_that_were_trained_are_others_and_shared_by_who_freezes_them(
 
 def test_shared_files_go_with_the_last_model_that_names_them(published: Publish) -> None:
     first, other = shared(published(CHOSEN)), published(RATED)
-    again = published(stored(CHOSEN, "toy-chosen", "float16"))
-    assert set(shared(again)) == {"embedding.rows.npy", "tokenizer.json"}
+    again = published(stored(CHOSEN, "toy-chosen", "float32"))
+    assert set(shared(again)) == {"embedding.weight.npy", "tokenizer.json"}
     assert first["embedding.codes.npy"].exists()  # of the other model
     assert not first["embedding.scale.npy"].exists()
     for folder in (again, other):
@@ -195,7 +195,7 @@ def test_a_graph_that_fails_parity_leaves_everything_alone(
 
     monkeypatch.setattr(interaction, "check_pair", refuse)
     with pytest.raises(ParityError):
-        published(stored(CHOSEN, "toy-chosen", "float16"))
+        published(stored(CHOSEN, "toy-chosen", "float32"))
     assert {path: path.read_bytes() for path in (tmp_path / "models").rglob("*") if path.is_file()} == before
     Manifest.load(folder).verify(folder)
 

@@ -80,13 +80,7 @@ Network = TypeVar("Network", SentenceBERT, CrossEncoder)
 
 
 def stored(model: Network, storage: Storage) -> Network:
-    """A copy of a model as it is published.
-
-    Raises:
-        ValueError: a storage other than int8 and float32.
-    """
-    if storage not in ("int8", "float32"):
-        raise ValueError(f"transformers are stored as int8 or float32, not as {storage}")
+    """A copy of a model as it is published."""
     kept = copy.deepcopy(model).eval()
     if storage == "int8":
         kept.bert = quantised(model.bert)

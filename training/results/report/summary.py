@@ -39,7 +39,7 @@ def fitted_on(file: FigureFile) -> tuple[str, ...]:
 
 
 def summary(files: Sequence[FigureFile]) -> str:
-    """One line a model. Of several storage formats of a recipe the smallest is shown: int8, float16, float32.
+    """One line a model. Of a recipe stored in both formats int8 is shown.
 
     A mean of the transfer sets is marked where the model was fitted on some of them.
     """
@@ -48,7 +48,7 @@ def summary(files: Sequence[FigureFile]) -> str:
         recipes.setdefault(file.recipe, {}).setdefault(file.storage, []).append(file)
     rows, notes = [], []
     for recipe, forms in sorted(recipes.items()):
-        storage = min(forms, key=("int8", "float16", "float32").index)
+        storage = "int8" if "int8" in forms else "float32"
         cells = [_cell(forms[storage], key, scale, digits) for _, key, scale, digits in _COLUMNS]
         if cells[0] and (sets := fitted_on(forms[storage][0])):
             cells[0] += " \\*"
