@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from contract.manifest import TrainingData
-from training.corpora import pairwise
-from training.corpora.catalogue import catalogue
+from training.corpora import catalogue, pairwise
 from training.corpora.pairwise import Corpus, Parts
 from training.pairs import Pair
 from training.recipes import RECIPES, find

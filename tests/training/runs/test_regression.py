@@ -10,6 +10,7 @@ from tests import toys
 from training.architectures import MGIMConfig
 from training.architectures.mgim import MGIM
 from training.architectures.models import InteractionModel
+from training.architectures.parts.layers import WordEmbedding
 from training.objectives.pairwise import YES_OR_NO, TargetPairs, predict
 from training.pairs import Pair
 from training.runs.regression import begin_at_regression
@@ -26,7 +27,7 @@ def pairs() -> TargetPairs:
 
 def model(config: MGIMConfig, classes: int = 2) -> InteractionModel:
     torch.manual_seed(0)
-    network = MGIM(config, toys.words(), classes)
+    network = MGIM(config, WordEmbedding(toys.table().rows), classes)
     if config.shared_words:
         network.mark_numbers([False] * len(toys.table().rows))
     return InteractionModel(network, both_orders=True)
