@@ -5,13 +5,15 @@ Settings that all rows share: `training.recipes.rows`. Departures and scores: do
 
 from dataclasses import replace
 
-from training.architectures import ArchitectureConfig, GRANConfig
+from training.architectures import GRANConfig, LSTMConfig, WordAveragingConfig
 from training.recipes.recipe import Recipe
 from training.recipes.rows import AVERAGE, DROPOUT, LAST, MEAN, SCRAMBLE, WORD_DROPOUT, SupervisedRow, row_recipe
 from training.sources.rated import SickPairs, STSSplitPairs
 
 
-def _noisy(name: str, plain: ArchitectureConfig, *regularised: str) -> tuple[SupervisedRow, ...]:
+def _noisy(
+    name: str, plain: WordAveragingConfig | LSTMConfig | GRANConfig, *regularised: str
+) -> tuple[SupervisedRow, ...]:
     """The rows of an encoder in Table 5, by what regularises them."""
     rows = []
     for noises in ((), *(each.split(", ") for each in regularised)):
@@ -32,13 +34,13 @@ TABLE_5 = (
     *_noisy("lstm-avg", MEAN, *_ALL),
     *_noisy("gran", GRANConfig(), *_ALL),
 )
+_OTHERS: tuple[tuple[str, LSTMConfig | GRANConfig], ...] = (
+    *((f"gran-{variant}", GRANConfig(variant=variant)) for variant in (2, 3, 4, 5)),
+    ("bigran", GRANConfig(bidirectional=True)),
+    ("bilstm-avg", replace(MEAN, bidirectional=True)),
+)
 TABLE_6 = tuple(  # dropout and scrambling
-    SupervisedRow(name, replace(architecture, dropout=DROPOUT), SCRAMBLE)
-    for name, architecture in (
-        *((f"gran-{variant}", GRANConfig(variant=variant)) for variant in (2, 3, 4, 5)),
-        ("bigran", GRANConfig(bidirectional=True)),
-        ("bilstm-avg", replace(MEAN, bidirectional=True)),
-    )
+    SupervisedRow(name, replace(architecture, dropout=DROPOUT), SCRAMBLE) for name, architecture in _OTHERS
 )
 TABLE_8 = (
     SupervisedRow("avg-universal", replace(AVERAGE, dropout=DROPOUT), start="gran-avg"),
