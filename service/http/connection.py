@@ -2,7 +2,7 @@
 
 uvicorn itself waits without limit for the request line and headers, and for a client that does not read. This class
 also answers what is not HTTP, in the format of other errors, and notices at any time that the client has left.
-This file and `server.py` alone use what uvicorn does not document; so `pyproject.toml` names one version of it.
+This file and `server.py` alone use what uvicorn does not document; `tests/service/http/test_uvicorn.py` has the names.
 """
 
 import asyncio
