@@ -21,7 +21,7 @@ def costs(client: Client, model: str, seconds: float) -> list[int]:
     """Make a model expect so much of each text or pair, whatever its length; the batches that its graphs run."""
     scorer = client.app.service.registry[model].scorer
     ran: list[int] = []
-    found = [scorer.embeddings] if hasattr(scorer, "embeddings") else scorer.outputs.values()
+    found = scorer.outputs.values() if hasattr(scorer, "outputs") else [scorer.embeddings]
     for vectors in found:
         vectors.batcher.cost = Cost(0.0, 0.0, per_item=seconds)
     scorer.seconds_per_new_pair = seconds
