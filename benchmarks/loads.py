@@ -81,6 +81,20 @@ class Sent:
         return sorted(self.latencies)[max(0, ceil(len(self.latencies) * percent / 100) - 1)]
 
 
+def _answer(connection: http.client.HTTPConnection, path: str, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
+    """The answer to a POST; over a new connection where the server has closed the one that was kept."""
+    was_open = connection.sock is not None
+    try:
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+    except ConnectionError:
+        connection.close()
+        if not was_open:
+            raise
+        return _answer(connection, path, body)
+    return answer, answer.read()
+
+
 def send(
     port: int, requests: Sequence[tuple[str, bytes]], due: Sequence[float], clients: int, seconds: float = 1e9
 ) -> Sent:
@@ -111,9 +125,7 @@ def send(
             time.sleep(max(0.0, due[at] - (time.perf_counter() - start)))
             path, body = requests[at]
             try:
-                connection.request("POST", path, body, {"Content-Type": "application/json"})
-                answer = connection.getresponse()
-                content = answer.read()
+                answer, content = _answer(connection, path, body)
             except (OSError, http.client.HTTPException) as error:
                 failures.append(f"{path}: {error!r}")
                 break
