@@ -17,6 +17,7 @@ import uvloop
 from contract.scoring import Array, Embeddings, Run
 from contract.tokenizer import Encoded
 from service.app import create_app
+from service.compute.pool import INLINE_SECONDS
 from service.http.application import Application
 from service.http.connection import MAX_PIPELINED
 from service.http.server import Server
@@ -285,6 +286,8 @@ def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
             scorer = app.service.registry["avg-sick"].scorer
             read: list[tuple[bool, int]] = []  # whether in the event loop, and how many characters
             tokenise = scorer.tokenise
+            # As on a slow machine: by its own measure a fast one may read several labels within `INLINE_SECONDS`.
+            scorer._per_char = scorer._per_char._replace(reading=INLINE_SECONDS / 100)
 
             def noted(texts: Sequence[str]) -> list[Encoded]:
                 read.append((threading.current_thread() is threading.main_thread(), sum(map(len, texts))))
@@ -296,6 +299,6 @@ def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
             assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
             out.close()
             assert sum(chars for _, chars in read) > 2 * sum(map(len, labels))
-            assert max((chars for in_loop, chars in read if in_loop), default=0) < 10_000
+            assert max((chars for in_loop, chars in read if in_loop), default=0) < 1000
 
     uvloop.run(trial())
