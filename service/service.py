@@ -79,9 +79,10 @@ class Service:
         self.registry = Registry(telemetry, opener, main_models(settings), where_more_are(settings.models_dir))
         self.reloader = Reloader(settings, self.registry, opener, telemetry, required_by(settings))
         self.reloader.read_all()
-        self.defaults: Mapping[str, str] = Defaults(settings, self.registry)
-        self.reloader.keep(self.defaults.required())
-        self.reloader.open_first(self.defaults.values())
+        defaults = Defaults(settings, self.registry)
+        self.defaults: Mapping[str, str] = defaults
+        self.reloader.keep(defaults.required())
+        self.reloader.open_first(defaults.opened_first())
         self.checks = Checks(self.registry.values)
         telemetry.models_refused.set_function(lambda: len(self.reloader.problems))
         telemetry.ready.set_function(lambda: self.readiness()["status"] != "unready")

@@ -20,6 +20,7 @@ USUAL: dict[Capability, tuple[str, ...]] = {
     "entailment": ("pwim-general", "avg-sick"),  # the first knows text of many kinds, the other captions
 }
 USUAL_RERANKER = "minilm"  # of the second stage of /rank: best on FAQs, and better than none on answers
+OPENED_FIRST = ("/similarity", "/rank")  # their defaults; what most callers ask
 _LISTED_FIRST = ("SEMBLANCE_MODELS", "SEMBLANCE_PRELOAD")
 ROUTES: dict[str, tuple[str, Capability]] = {  # the setting, and what the model must be able to
     "/similarity": ("default_similarity", "similarity"),
@@ -42,7 +43,7 @@ class Defaults(dict[str, str]):
 
     def __init__(self, settings: Settings, registry: Registry) -> None:
         """Choose, and log the routes without a model."""
-        self._registry = registry
+        self._registry, self._settings = registry, settings
         for route, (setting, capability) in ROUTES.items():
             name = getattr(settings, setting) or chosen(capability, registry.able(capability))
             if name is not None and capability in registry[name].capabilities:
@@ -58,6 +59,13 @@ class Defaults(dict[str, str]):
         for route, name in self.items():
             setting, capability = ROUTES[route]
             yield Required(PREFIX + setting.upper(), name, capability)
+
+    def opened_first(self) -> list[str]:
+        """Names of the models that are open before the service is ready: another route's if the settings name it."""
+        settings = self._settings
+        return [
+            name for route, name in self.items() if route in OPENED_FIRST or getattr(settings, ROUTES[route][0]) == name
+        ]
 
     def _able(self, route: str) -> list[str]:
         return self._registry.able(ROUTES[route][1])
