@@ -195,10 +195,10 @@ class Server(uvicorn.Server):
             listening.close()
         await asyncio.sleep(0)  # uvloop closes its sockets in the next iteration
         self._accept(_BACKLOG)
-        self._begin(_BACKLOG)
-        for listening in self._listening:
+        for listening in self._listening:  # at once: who connects between the two is reset
             listening.close()
         self._listening.clear()
+        self._begin(_BACKLOG)
         if self._beginning:
             await asyncio.wait(self._beginning)
         patience = min(self._grace_seconds, _PATIENCE_SECONDS, self.config.timeout_keep_alive)
