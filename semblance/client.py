@@ -197,9 +197,23 @@ class AsyncClient(_Endpoint):
         self._http = httpx.AsyncClient(base_url=url, headers=self._headers, timeout=self._timeout, transport=transport)
 
     @classmethod
-    def local(cls, models_dir: str | Path | None = None, *, max_items: int | None = None, concurrency: int = 4) -> Self:
-        """Open the models in this process; see `Client.local`."""
-        return cls(IN_PROCESS, max_items=max_items, concurrency=concurrency, transport=InProcess(models_dir))
+    def local(
+        cls,
+        models_dir: str | Path | None = None,
+        *,
+        max_items: int | None = None,
+        concurrency: int = 4,
+        whole_files: bool = False,
+        **settings: Any,
+    ) -> Self:
+        """Open the models in this process; see `Client.local`.
+
+        With `whole_files` each model is opened when it is first asked, and nothing is cached; `settings` are others of
+        the service.
+        """
+        settings |= {"preload": ("none",), "cache": "off", "cache_bytes": 0} if whole_files else {}
+        transport = InProcess(models_dir, **settings)
+        return cls(IN_PROCESS, max_items=max_items, concurrency=concurrency, transport=transport)
 
     similarity = _async(Questions.similarity)
     rank = _async(Questions.rank)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,12 +28,13 @@ _NO_LIMITS = {
 }
 
 
-def open_service(models_dir: str | Path | None = None) -> Any:
-    """The application of `service.app`, its models open.
+def open_service(models_dir: str | Path | None = None, **changes: Any) -> Any:
+    """The application of `service.app`, its default models open.
 
     Args:
         models_dir: instead of SEMBLANCE_MODELS_DIR, or of the usual folder; other settings come from the environment,
             except for those that protect a service against its callers.
+        changes: of further settings.
 
     Raises:
         MissingExtra: the service's packages are not installed.
@@ -41,36 +42,30 @@ def open_service(models_dir: str | Path | None = None) -> Any:
     """
     with needs(_HERE, extra="service"):
         from service.app import create_app
-    settings = local_settings(models_dir)
-    return starting(lambda: create_app(settings))
+        from service.errors import StartupError
+    settings = local_settings(models_dir).model_copy(update=changes)
+    try:
+        return create_app(settings)
+    except StartupError as error:
+        raise CannotStart("; ".join(str(error).splitlines())) from None
 
 
 def local_settings(models_dir: str | Path | None = None) -> Any:
     """The service's settings for a process of one caller; arguments and errors as for `open_service`."""
     with needs(_HERE, extra="service"):
+        from service.errors import StartupError
         from service.settings import Settings
     changed = {name: f.get_default() for name, f in Settings.model_fields.items() if name.startswith(_GUARDS)}
     changed |= _NO_LIMITS
     if models_dir is not None:
         changed["models_dir"] = tuple(map(Path, str(models_dir).split(os.pathsep)))
-    settings = starting(Settings.from_environment).model_copy(update=changed)
+    try:
+        settings = Settings.from_environment().model_copy(update=changed)
+    except StartupError as error:
+        raise CannotStart("; ".join(str(error).splitlines())) from None
     for folder in settings.models_dir:
         _check_folder(folder)
     return settings
-
-
-def starting(open_it: Callable[[], T]) -> T:
-    """What a function of the service opens, its errors translated.
-
-    Raises:
-        CannotStart: a setting or a model is invalid.
-    """
-    from service.errors import StartupError
-
-    try:
-        return open_it()
-    except StartupError as error:
-        raise CannotStart("; ".join(str(error).splitlines())) from None
 
 
 def _check_folder(models_dir: Path) -> None:
@@ -89,9 +84,9 @@ def _check_folder(models_dir: Path) -> None:
 class InProcess(httpx.AsyncBaseTransport):
     """Passes requests to the service, which starts with the first request and stops with the transport."""
 
-    def __init__(self, models_dir: str | Path | None = None) -> None:
+    def __init__(self, models_dir: str | Path | None = None, **changes: Any) -> None:
         """Open the models; see `open_service`."""
-        self._app = open_service(models_dir)
+        self._app = open_service(models_dir, **changes)
         self._http = httpx.ASGITransport(self._app)
         self._starting: asyncio.Task[None] | None = None
 
@@ -114,21 +109,32 @@ class InProcess(httpx.AsyncBaseTransport):
             await self._app.service.close()
 
 
+class LoopThread:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        # A daemon thread, because the interpreter joins others before it finalizes clients that were not closed.
+        self.thread = threading.Thread(target=self.loop.run_forever, name="semblance", daemon=True)
+        self.thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """What the coroutine returns; blocks until then."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+
 class BlockingInProcess(httpx.BaseTransport):
     """`InProcess` for a blocking client: the service runs in its own thread."""
 
     def __init__(self, models_dir: str | Path | None = None) -> None:
         """Open the models; see `open_service`."""
         self._inner = InProcess(models_dir)
-        self._loop = asyncio.new_event_loop()
-        # A daemon thread, because the interpreter joins others before it finalizes clients that were not closed.
-        thread = threading.Thread(target=self._loop.run_forever, name="semblance", daemon=True)
-        thread.start()
-        self._end = weakref.finalize(self, _end, self._inner, self._loop, thread)
+        self._loop = LoopThread()
+        self._end = weakref.finalize(self, _end, self._inner, self._loop)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer one request."""
-        return asyncio.run_coroutine_threadsafe(self._answer(request), self._loop).result()
+        return self._loop.run(self._answer(request))
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         answer = await self._inner.handle_async_request(request)
@@ -139,12 +145,12 @@ class BlockingInProcess(httpx.BaseTransport):
         self._end()
 
 
-def _end(inner: InProcess, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+def _end(inner: InProcess, of: LoopThread) -> None:
     """Called once: by `close`, or when a client that was not closed is collected."""
-    if threading.current_thread() is thread:  # collected in that thread, which cannot join itself
-        loop.stop()
+    if threading.current_thread() is of.thread:  # collected in that thread, which cannot join itself
+        of.loop.stop()
         return
-    asyncio.run_coroutine_threadsafe(inner.aclose(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    of.run(inner.aclose())
+    of.loop.call_soon_threadsafe(of.loop.stop)
+    of.thread.join()
+    of.loop.close()

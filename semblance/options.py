@@ -11,9 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from semblance.batch.job import Asked
 from semblance.client import AsyncClient, Client
-from semblance.columns import LocalModels
 from semblance.errors import RequestFailed
 from semblance.retries import Retries
 
@@ -85,17 +83,17 @@ class Service:
             except RequestFailed as error:
                 raise error.about(in_words(error, {**_OPTIONS, **(words or {})})) from None
 
-    def of_batch(self, patience: float = PATIENCE) -> Asked:
+    def of_batch(self, patience: float = PATIENCE) -> AsyncClient:
         """What a batch asks: a service, or local models, of which only the task's own are opened.
 
         A service that refuses a request because it is busy is asked again for `patience` seconds.
 
         Raises:
             InvalidArgument: the URL or the key is invalid.
-            CannotStart: the models folder cannot be read.
+            CannotStart: a setting, or the models folder, cannot be read.
         """
         if self.is_here:
-            return LocalModels(self.models_dir)
+            return AsyncClient.local(self.models_dir, whole_files=True)
         assert self.url is not None, "without one the models are opened here"
         return AsyncClient(self.url, api_key=self.api_key, timeout=self.timeout, retries=Retries.of_batch(patience))
 

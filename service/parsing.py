@@ -9,6 +9,7 @@ from pydantic import PlainValidator, ValidationError
 
 LATEST: Literal["latest"] = "latest"
 ALL: Literal["all"] = "all"
+NONE: Literal["none"] = "none"
 Version = int | Literal["latest", "all"]
 AT = "@"  # between a model's id and its version
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}")

@@ -79,7 +79,8 @@ class Settings(BaseSettings):
     preload: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="models to open before the service is ready, beside the defaults of /similarity and /rank and "
-        "those that other settings name: ID,ID or all; others are opened at their first request",
+        "those that other settings name: ID,ID or all; none opens not even those; others are opened at their first "
+        "request",
     )
     default_similarity: str | None = Field(
         default=None,

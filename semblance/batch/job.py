@@ -17,17 +17,14 @@ from typing import Any
 
 from semblance.batch.checkpoint import Checkpoint, Files, load
 from semblance.batch.formats import PARQUET, open_source, open_store
-from semblance.batch.rows import Chunk, Row, Say, Source, Unreadable
-from semblance.batch.tasks import BadRow, Options, Task, make_task
+from semblance.batch.rows import Chunk, Say, Source
+from semblance.batch.tasks import Options, Task, ask_rows, make_task
 from semblance.batch.writer import Answered, Writer
 from semblance.client import AsyncClient
-from semblance.columns import LocalModels
-from semblance.errors import BatchError, RequestFailed
-from semblance.retries import TIMEOUT
+from semblance.errors import BatchError
 
 ROWS_AT_ONCE = 64  # of a chunk, at most
 ROWS_OF_REQUESTS = 16  # of a chunk in which each row is a request
-TRIES = 3  # of a single row that exceeds the service's time limit
 OWN_PREFIX = "semblance"  # of new columns, if the input has a column with one of their names
 
 
@@ -41,12 +38,11 @@ class Progress:
     skipped: int
 
 
-Asked = AsyncClient | LocalModels
 Watch = Callable[[Progress], None]
 
 
 async def run_batch(
-    client: Asked,
+    client: AsyncClient,
     source_path: Path,
     output: Path,
     options: Options,
@@ -60,7 +56,7 @@ async def run_batch(
     """Request an answer for every row of a file and write the output; resumes after an interruption.
 
     Args:
-        client: sends the requests, or opens the models here; `Retries` of a batch say how long a busy service is asked.
+        client: sends the requests; `Retries` of a batch say how long a busy service is asked.
         source_path: .jsonl, .ndjson, .csv, .tsv or .parquet.
         output: the same suffixes; may differ from the input's.
         options: task, columns, model.
@@ -112,7 +108,9 @@ def _begin(files: Files, identity: dict[str, Any], overwrite: bool) -> Checkpoin
     return found or Checkpoint(identity)
 
 
-async def _ask_all(client: Asked, source: Source, task: Task, writer: Writer, concurrency: int, watch: Watch) -> None:
+async def _ask_all(
+    client: AsyncClient, source: Source, task: Task, writer: Writer, concurrency: int, watch: Watch
+) -> None:
     size = min(ROWS_AT_ONCE, task.rows_at_once) if task.rows_at_once > 1 else ROWS_OF_REQUESTS
     asking: deque[asyncio.Task[Answered]] = deque()
 
@@ -134,61 +132,10 @@ async def _ask_all(client: Asked, source: Source, task: Task, writer: Writer, co
         await asyncio.gather(*asking, return_exceptions=True)
 
 
-async def _answer(client: Asked, task: Task, chunk: Chunk) -> Answered:
+async def _answer(client: AsyncClient, task: Task, chunk: Chunk) -> Answered:
     """The answers to a chunk's rows, with a reason for each row without one."""
-    answered = Answered(chunk, {}, {})
-    items: list[tuple[int, Any]] = []
-    for place, row in enumerate(chunk.rows):
-        if isinstance(row, Unreadable):
-            answered.bad[place] = BadRow("unreadable", row.reason)
-        elif row is not None:
-            try:
-                items.append((place, task.item(_free(row, task))))
-            except BadRow as bad:
-                answered.bad[place] = bad
-    await _ask(client, task, items, answered)
-    return answered
-
-
-def _free(row: Row, task: Task) -> Row:
-    """The row; raises BadRow if it has one of the new columns already."""
-    for name in task.adds:
-        if (column := f"{task.options.prefix}{name}") in row:
-            raise BadRow("column_taken", "the answer's column is there already; --prefix renames it", column)
-    return row
-
-
-async def _ask(client: Asked, task: Task, items: list[tuple[int, Any]], answered: Answered) -> None:
-    """Send the rows, as many in a request as it may have; bisect a failed request to find the bad rows."""
-    most = task.rows_at_once
-    waiting = [items[start : start + most] for start in range(0, len(items), most)][::-1]
-    slow = 0  # times that a row alone took longer than the service's time limit
-
-    while waiting:
-        part = waiting.pop()
-        alone = len(part) == 1
-        try:
-            rows = [item for _, item in part]
-            cells = await (client.ask(task, rows) if isinstance(client, LocalModels) else task.ask(client, rows))
-        except RequestFailed as error:
-            if (bad := task.blamed(error)) is None:
-                raise
-            if error.code == TIMEOUT and alone and (slow := slow + 1) < TRIES:
-                waiting.append(part)
-                await asyncio.sleep(error.retry_after or 0.0)
-                continue
-            guilty = 0 if alone else error.index
-            if guilty is None:
-                middle = len(part) // 2
-                waiting += [part[middle:], part[:middle]]
-                continue
-            place, _ = part.pop(guilty)
-            answered.bad[place] = bad
-            slow = 0
-            if part:
-                waiting.append(part)
-        else:
-            answered.cells.update({place: answer for (place, _), answer in zip(part, cells, strict=True)})
+    rows = [(place, row) for place, row in enumerate(chunk.rows) if row is not None]
+    return Answered(chunk, *await ask_rows(client, task, rows))
 
 
 def _prefix(source: Source, task: Task, say: Say) -> str:
@@ -239,5 +186,5 @@ def _identity(source: Path, output: Path, options: Options, task: Task) -> dict[
         "output": output.suffix.lower(),
         **json.loads(json.dumps(asdict(options))),
         "model": task.model.id,
-        "fingerprints": [model.fingerprint for model in (task.model, task.second) if model],
+        "fingerprints": list(task.fingerprints),
     }

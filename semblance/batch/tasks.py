@@ -1,14 +1,16 @@
 """The tasks: the columns that each reads, the requests that it makes, the columns that it adds."""
 
+import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from semblance.batch.rows import Kind, Row
+from semblance.batch.rows import Kind, Row, Unreadable
 from semblance.client import AsyncClient
 from semblance.errors import BatchError, RequestFailed
+from semblance.retries import TIMEOUT
 from semblance.types import LimitsInfo, ModelInfo, Models
 
 Name = Literal["similarity", "paraphrase", "relevance", "entailment", "rank", "embed"]
@@ -32,7 +34,8 @@ _ROUTE_TASKS: Mapping[Name, str] = {
     "rank": "similarity",
     "embed": "embedding",
 }
-_OF_ONE_ROW = frozenset({"inference_failed", "timeout"})  # one row of a request may be the cause
+_OF_ONE_ROW = frozenset({"inference_failed", TIMEOUT})  # one row of a request may be the cause
+TRIES = 3  # of a single row that exceeds the service's time limit
 
 
 class BadRow(Exception):
@@ -86,6 +89,11 @@ class Task(ABC):
         self.rows_at_once = models.limits.max_pairs
         route, able = f"/{_ROUTES.get(options.task, options.task)}", _ROUTE_TASKS[options.task]
         self.model = find_model(models, options.model or default_of(models, route), able)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Of the model, and of that of a second stage."""
+        return tuple(model.fingerprint for model in (self.model, self.second) if model)
 
     def item(self, row: Row) -> Any:
         """The request's item for a row: the text of each column; raises BadRow."""
@@ -248,6 +256,64 @@ _TASKS: Mapping[Name, type[Task]] = {
 def make_task(options: Options, models: Models) -> Task:
     """The task that the options select; raises BatchError."""
     return _TASKS[options.task](options, models)
+
+
+async def ask_rows(
+    client: AsyncClient, task: Task, rows: Iterable[tuple[int, Row | Unreadable]]
+) -> tuple[dict[int, Row], dict[int, BadRow]]:
+    """The new cells of each row by its number, and why others have none.
+
+    As many rows go into a request as it may have; a failed request is bisected to find the bad rows.
+
+    Raises:
+        SemblanceError: a request fails for a reason that is not of a row.
+    """
+    items: list[tuple[int, Any]] = []
+    cells: dict[int, Row] = {}
+    bad: dict[int, BadRow] = {}
+    for number, row in rows:
+        try:
+            items.append((number, task.item(_answerable(row, task))))
+        except BadRow as why:
+            bad[number] = why
+    most = task.rows_at_once
+    waiting = [items[start : start + most] for start in range(0, len(items), most)][::-1]
+    slow = 0  # times that a row alone took longer than the service's time limit
+    while waiting:
+        part = waiting.pop()
+        alone = len(part) == 1
+        try:
+            answers = await task.ask(client, [item for _, item in part])
+        except RequestFailed as error:
+            if (reason := task.blamed(error)) is None:
+                raise
+            if error.code == TIMEOUT and alone and (slow := slow + 1) < TRIES:
+                waiting.append(part)
+                await asyncio.sleep(error.retry_after or 0.0)
+                continue
+            guilty = 0 if alone else error.index
+            if guilty is None:
+                middle = len(part) // 2
+                waiting += [part[middle:], part[:middle]]
+                continue
+            number, _ = part.pop(guilty)
+            bad[number] = reason
+            slow = 0
+            if part:
+                waiting.append(part)
+        else:
+            cells.update({number: answer for (number, _), answer in zip(part, answers, strict=True)})
+    return cells, bad
+
+
+def _answerable(row: Row | Unreadable, task: Task) -> Row:
+    """The row; raises BadRow if it cannot be read, or has one of the new columns already."""
+    if isinstance(row, Unreadable):
+        raise BadRow("unreadable", row.reason)
+    for name in task.adds:
+        if (column := f"{task.options.prefix or ''}{name}") in row:
+            raise BadRow("column_taken", "the answer's column is there already; --prefix renames it", column)
+    return row
 
 
 def default_of(models: Models, route: str) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from semblance.batch.job import Asked
 from semblance.batch.rows import Kind, Say, Step
+from semblance.client import AsyncClient
 from semblance.corpus.clusters import cluster
 from semblance.corpus.neighbours import QUERIES_AT_ONCE, Near, Neighbours
 from semblance.corpus.second import Second, decided
@@ -29,7 +29,7 @@ class Deduped:
 
 
 async def dedupe(
-    client: Asked,
+    client: AsyncClient,
     path: Path,
     output: Path,
     column: str,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from semblance.batch.job import Asked
 from semblance.batch.rows import Chunk, Kind, Say, Step
+from semblance.client import AsyncClient
 from semblance.corpus.neighbours import Neighbours
 from semblance.corpus.second import Second, scores
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
@@ -29,7 +29,7 @@ class Searched:
 
 
 async def search(
-    client: Asked,
+    client: AsyncClient,
     corpus_path: Path,
     queries_path: Path,
     output: Path,

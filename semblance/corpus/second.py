@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from semblance.batch.checkpoint import Files
-from semblance.batch.job import Asked, Progress, run_batch
+from semblance.batch.job import Progress, run_batch
 from semblance.batch.rows import Say, Step
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
+from semblance.client import AsyncClient
 from semblance.corpus.neighbours import Near
 from semblance.corpus.work import Asking, Corpus
 
@@ -34,13 +35,13 @@ class Second:
         prefix = SCORE.removesuffix("score")
         return Options(self.task, DEFAULT_COLUMNS[self.task], model=self.model, prefix=prefix)
 
-    async def check(self, client: Asked) -> None:
+    async def check(self, client: AsyncClient) -> None:
         """Raise BatchError if the model is not served or lacks the task: before a corpus is embedded."""
         make_task(self.options(), await client.models())
 
 
 async def scores(
-    client: Asked,
+    client: AsyncClient,
     pairs: Iterable[tuple[str, str]],
     beside: Path,
     second: Second,
@@ -85,7 +86,7 @@ async def scores(
 
 
 async def decided(
-    client: Asked,
+    client: AsyncClient,
     near: Iterable[Near],
     corpus: Corpus,
     beside: Path,

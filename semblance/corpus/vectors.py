@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from semblance.batch.checkpoint import Files
-from semblance.batch.job import Asked, Progress, run_batch
+from semblance.batch.job import Progress, run_batch
 from semblance.batch.tasks import BadRow, Options, default_of, find_model
+from semblance.client import AsyncClient
 from semblance.corpus.texts import TEXT, Texts
 from semblance.extras import needs
 
@@ -42,7 +43,7 @@ class Vectors:
 
 
 async def embed(
-    client: Asked,
+    client: AsyncClient,
     texts: Texts,
     output: Path,
     *,

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from semblance.batch.checkpoint import Checkpoint, Files
 from semblance.batch.formats import JSON_LINES, KNOWN, PARQUET, SEPARATORS, open_store
-from semblance.batch.job import Asked, Progress
+from semblance.batch.job import Progress
 from semblance.batch.rows import Chunk, Kind, Say, Source, Step
 from semblance.batch.tasks import BadRow
 from semblance.batch.writer import Answered, Writer
+from semblance.client import AsyncClient
 from semblance.corpus import vectors
 from semblance.corpus.texts import Input, Texts, collect, input_of
 from semblance.corpus.vectors import Vectors
@@ -60,7 +61,7 @@ def opened(path: Path, column: str, adds: Collection[str] = (), option: str = "-
     return found
 
 
-async def read(client: Asked, of: Input, beside: Path, asking: Asking, step: Step, say: Say) -> Corpus:
+async def read(client: AsyncClient, of: Input, beside: Path, asking: Asking, step: Step, say: Say) -> Corpus:
     """Embed the distinct texts of a column; working files have names that begin with `beside`.
 
     Raises:

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semblance.batch.job import ROWS_AT_ONCE, Asked
+from semblance.batch.job import ROWS_AT_ONCE
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
-from semblance.columns import LocalModels
+from semblance.client import AsyncClient
 from semblance.errors import BatchError
 from semblance.threshold.own_pairs import PairsError, read_own
 
@@ -54,7 +54,7 @@ def read_pairs(path: Path, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
 
 
 async def scores_of(
-    client: Asked, pairs: LabelledPairs, model: str | None, task: Scored
+    client: AsyncClient, pairs: LabelledPairs, model: str | None, task: Scored
 ) -> tuple[str, npt.NDArray[np.float64], int]:
     """The model's name, its scores [n], and how many pairs have a text that it cuts.
 
@@ -74,7 +74,7 @@ async def scores_of(
     rows: list[dict[str, Any]] = []
     for start in range(0, len(items), size):
         part = items[start : start + size]
-        rows += await (client.ask(asked, part) if isinstance(client, LocalModels) else asked.ask(client, part))
+        rows += await asked.ask(client, part)
     column = "entailment" if task == "entailment" else "score"
     scores = np.array([row[column] for row in rows], dtype=np.float64)
     return asked.model.name, scores, sum(bool(row["truncated"]) for row in rows)

@@ -7,7 +7,7 @@ from time import perf_counter, time_ns
 import numpy as np
 import numpy.typing as npt
 
-from semblance.batch.job import Asked
+from semblance.client import AsyncClient
 from semblance.threshold.choice import Labels, Quality, Scores, choose, quality
 from semblance.threshold.labelled import LabelledPairs, Scored, ThresholdError, scores_of
 
@@ -49,7 +49,7 @@ class Compared:
 
 
 async def candidates(
-    client: Asked,
+    client: AsyncClient,
     pairs: LabelledPairs,
     models: Sequence[str] | None,
     tasks: Sequence[Scored] = OF_A_PAIR,

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from service.errors import InvalidRequest, some
 from service.models.registry import Registry, Required
-from service.parsing import ALL, AT, LATEST
+from service.parsing import ALL, AT, LATEST, NONE
 from service.scoring.scorer import Capability
 from service.settings import PREFIX, Settings
 
@@ -85,7 +85,7 @@ def required_by(settings: Settings) -> Iterator[Required]:
     for name in settings.models:
         yield Required("SEMBLANCE_MODELS", name)
     for name in settings.preload:
-        if name != ALL:
+        if name not in (ALL, NONE):
             yield Required("SEMBLANCE_PRELOAD", name)
     for name, pin in settings.model_versions.items():
         yield Required("SEMBLANCE_MODEL_VERSIONS", name if pin == LATEST else f"{name}{AT}{pin}")

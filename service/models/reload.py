@@ -25,7 +25,7 @@ from service.models.registry import Registry, Required, unmet
 from service.models.repository import Contents, Problem, Release, file_stamps, look, names_of
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
-from service.parsing import ALL, AT
+from service.parsing import ALL, AT, NONE
 from service.schemas import ReloadedModel, ReloadReport
 from service.settings import Settings
 
@@ -108,7 +108,7 @@ class Reloader:
             ProviderError: CUDA does not start.
         """
         preload = self._registry.names if ALL in self._settings.preload else self._settings.preload
-        found = [self._registry[name] for name in (*names, *preload)]
+        found = [] if NONE in preload else [self._registry[name] for name in (*names, *preload)]
         for model in dict.fromkeys(found):
             try:
                 model.opened = self._opener.open(model)

@@ -1,6 +1,7 @@
 """`semblance.scorer`: columns of texts in, columns of answers out, in this process or in another."""
 
 import asyncio
+import logging
 import pickle
 import shutil
 import subprocess
@@ -13,61 +14,39 @@ import numpy as np
 import pytest
 
 from contract.manifest import Limits, Manifest
-from semblance import Client, columns, scorer
-from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
-from semblance.columns import LocalModels
+from semblance import AsyncClient, columns, scorer
+from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options, make_task
 from semblance.errors import BatchError, CannotStart, InvalidRequest
+from tests.client.alike import assert_alike
 
 A = ["a man plays guitar", "the dog runs", "a cat sleeps", "a man plays guitar"]
 B = ["a woman plays flute", "a dog runs in the park", "the man", "a dog"]
 
 
-@pytest.fixture
-def client(models: Path) -> Any:
-    with Client.local(models) as opened:
-        yield opened
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("similarity", {"model": "avg-sick"}),
+        ("entailment", {"model": "pair-sick"}),
+        ("embed", {}),
+        ("rank", {"top_k": 3, "rerank_model": "pair-sick", "rerank_top": 2}),
+    ],
+)
+def test_columns_and_answers_are_those_of_a_batch(models: Path, task: Name, options: dict[str, Any]) -> None:
+    given = {"a": A, "b": B, "premise": A, "hypothesis": B, "sentence": A, "query": A, "candidates": [B] * len(A)}
+    names = DEFAULT_COLUMNS[task]
+    found = scorer(task=task, models_dir=models, **options)(*(given[name] for name in names))
 
+    async def ask() -> list[dict[str, Any]]:
+        async with AsyncClient.local(models) as client:
+            made = make_task(Options(task, names, **options), await client.models())
+            return await made.ask(client, list(zip(*(given[name] for name in names), strict=True)))
 
-@pytest.mark.parametrize("model", ["avg-paraphrase", "avg-sick", "pair-sick"])
-def test_scores_are_those_of_the_service(models: Path, client: Client, model: str) -> None:
-    found = scorer(model, models_dir=models)(A, B)
-    expected = client.similarity(list(zip(A, B, strict=True)), model=model).results
-    for name in ("score", "raw_score", "rating"):
-        if name in found:
-            np.testing.assert_allclose(found[name], [getattr(each, name) for each in expected], atol=1e-6)
-    assert ("rating" in found) == (expected[0].rating is not None)
-    assert found["unknown"].tolist() == [max(each.unknown) for each in expected]
-    assert found["truncated"].tolist() == [any(each.truncated) for each in expected]
-
-
-def test_labels_and_embeddings_are_those_of_the_service(models: Path, client: Client) -> None:
-    found = scorer("pair-sick", "entailment", models_dir=models)(A, B)
-    expected = client.entailment(list(zip(A, B, strict=True)), model="pair-sick").results
-    assert found["label"].tolist() == [each.label for each in expected]
-    np.testing.assert_allclose(found["neutral"], [each.probabilities.neutral for each in expected], atol=1e-6)
-    found = scorer(None, "embed", models_dir=models)(A)
-    np.testing.assert_allclose(found["embedding"], client.embed(A).embeddings, atol=1e-6)
-
-
-@pytest.mark.parametrize("second", [None, "pair-sick"])
-def test_rankings_are_those_of_the_service(models: Path, client: Client, second: str | None) -> None:
-    top = 2 if second else None
-    rank = scorer("avg-paraphrase", "rank", models_dir=models, top_k=3, rerank_model=second, rerank_top=top)
-    found = rank(A[:2], [B, B[1:]])
-    for row, candidates in enumerate((B, B[1:])):
-        expected = client.rank(A[row], candidates, top_k=3, rerank_model=second, rerank_top=top).results
-        assert found["ranking"][row] == [each.index for each in expected]
-        np.testing.assert_allclose(found["scores"][row], [each.score for each in expected], atol=1e-6)
-
-
-def test_the_columns_are_those_of_a_batch(models: Path) -> None:
-    listed = asyncio.run(LocalModels(models).models())
-    for task in ("similarity", "entailment", "rank", "embed"):
-        made = make_task(Options(task, DEFAULT_COLUMNS[task]), listed)  # type: ignore[arg-type]
-        asked = scorer(None, task, models_dir=models)  # type: ignore[arg-type]
-        assert dict(asked.kinds) == dict(made.adds)
-        given = [[B] * len(A) if name == "candidates" else A for name in DEFAULT_COLUMNS[task]]  # type: ignore[index]
-        assert list(asked(*given)) == list(made.adds)
+    expected = asyncio.run(ask())
+    assert list(found) == list(expected[0])
+    assert_alike(
+        {name: column.tolist() for name, column in found.items()}, {k: [e[k] for e in expected] for k in found}
+    )
 
 
 @pytest.mark.parametrize("bad", [None, float("nan"), "", " \n", "\u200b", 3, "x" * 100_001])
@@ -97,19 +76,17 @@ def test_no_rows_are_no_rows(models: Path) -> None:
         scorer(models_dir=models)(A[:1], B[:2])
 
 
-def test_a_scorer_is_a_few_names_and_opens_once(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[object] = []
-    really = columns._open
-    monkeypatch.setattr(columns, "_OPENED", {})
-    monkeypatch.setattr(columns, "_open", lambda source: (opened.append(source), really(source))[1])
-    first = scorer(models_dir=models)
-    packed = pickle.dumps(first)
-    assert len(packed) < 1500
-    assert opened == []
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda each: each(A, B)["score"].tolist(), [first, pickle.loads(packed)] * 4))
+def test_a_scorer_is_a_few_names_and_opens_once(models: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    shutil.copytree(models, there := tmp_path / "models")
+    with caplog.at_level(logging.INFO, "service"):
+        first = scorer(models_dir=there)
+        packed = pickle.dumps(first)
+        assert len(packed) < 1500
+        assert not [record for record in caplog.records if record.message == "model opened"]
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(lambda each: each(A, B)["score"].tolist(), [first, pickle.loads(packed)] * 4))
     assert found == found[:1] * 8
-    assert opened == [first.model]
+    assert [r.__dict__["fields"]["model"] for r in caplog.records if r.message == "model opened"] == ["avg-paraphrase"]
 
 
 def test_another_process_gives_the_same_answer(models: Path, tmp_path: Path) -> None:
@@ -130,6 +107,7 @@ def test_a_worker_refuses_another_model(models: Path, tmp_path: Path) -> None:
     there = tmp_path / "models"
     shutil.copytree(models, there)
     asked = scorer("pair-sick", models_dir=there)
+    columns._opened.cache_clear()  # as in another process
     manifest = Manifest.load(there / "pair-sick")
     shorter = manifest.model_copy(update={"limits": Limits(max_tokens=manifest.limits.max_tokens - 1)})
     shorter.model_copy(update={"fingerprint": shorter.expected_fingerprint()}).save(there / "pair-sick")

@@ -290,9 +290,8 @@ def test_a_mistake_is_said_before_anything_is_embedded(
 
 
 def test_without_a_service_only_the_model_asked_is_opened(
-    models: Path, semblance: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    models: Path, semblance: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("semblance.columns._OPENED", {})  # what earlier tests of this process opened
     source = write(tmp_path / "in.csv", [{"sentence": text} for text in sentences(20)])
     with caplog.at_level(logging.INFO, "service"):
         ran = semblance("dedupe", source, tmp_path / "out.csv", "--model", "avg-paraphrase", "--models-dir", models)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from semblance import AsyncClient
 from semblance.cli import app
-from semblance.columns import LocalModels
 from semblance.errors import BatchError
 from semblance.threshold.choice import choose, quality, resampled
 from semblance.threshold.labelled import LabelledPairs, Scored, ThresholdError, read_pairs, scores_of
@@ -146,7 +146,7 @@ def test_an_interval_needs_two_of_each_label() -> None:
 
 def scored(models: Path, model: str, pairs: LabelledPairs, task: Scored) -> tuple[np.ndarray, int]:
     async def ask() -> tuple[str, np.ndarray, int]:
-        async with LocalModels(models) as here:
+        async with AsyncClient.local(models) as here:
             return await scores_of(here, pairs, model, task)
 
     _, scores, cut = asyncio.run(ask())
