@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semblance.batch.rows import Kind, Row
-from semblance.batch.tasks import DEFAULT_COLUMNS, BadRow, Name, Options, ask_rows, make_task
+from semblance.batch.rows import BadRow, Kind, Row
+from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options, ask_rows, make_task
 from semblance.client import AsyncClient
 from semblance.errors import CannotStart, InvalidRequest
 from semblance.local import LoopThread, local_settings

@@ -22,8 +22,3 @@ def test_a_figure_that_differs_is_seen() -> None:
     assert digit is not None
     at = block.start(1) + digit.end() - 1
     assert filled(text[:at] + ("1" if text[at] != "1" else "2") + text[at + 1 :]) == text
-
-
-def test_a_table_that_there_is_not_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        filled("<!-- figures: nothing -->\n<!-- end -->")

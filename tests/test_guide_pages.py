@@ -9,7 +9,6 @@ import yaml
 
 from scripts.guide import pages_of_code, pages_of_service
 from scripts.guide.imported import rewrite
-from scripts.guide.results import result_pages
 from service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,16 +27,6 @@ def test_every_error_has_its_status_and_code() -> None:
     page = pages_of_code.errors_page()
     assert "| 413 | `too_large` | A body, a text or a list over its limit. |" in page
     assert len(re.findall(r"^\| \d{3} \| `\w+` \| \S.*\.? \|$", page, flags=re.MULTILINE)) >= 17
-
-
-def test_every_key_of_the_manifest_is_listed() -> None:
-    page = pages_of_code.manifest_page()
-    for path in ("avg-sick", "pwim-sick"):
-        for key in json.loads((ROOT / "models" / path / "manifest.json").read_text()):
-            assert f"| `{key}` |" in page
-    targets = set(re.findall(r"\]\(#(\w+)\)", page))
-    assert targets
-    assert targets <= {heading.lower() for heading in re.findall(r"^## (\w+)$", page, flags=re.MULTILINE)}
 
 
 def test_every_command_says_what_it_does() -> None:
@@ -62,17 +51,6 @@ def test_links_lead_to_pages_of_the_site_or_nowhere() -> None:
     # A page of docs/ that is missing stays a link, so that the build refuses it; code is left alone.
     kept = "[x](missing.md)\n```sh\n[y](../service/app.py)\n```\n"
     assert rewrite(kept, here="a.md", origin="docs/a.md", pages=pages, known=known) == kept
-
-
-def test_results_become_a_page_for_each_paper() -> None:
-    report = (ROOT / "analyses" / "RESULTS.md").read_text(encoding="utf-8")
-    pages = result_pages(report, TABLES)
-    headings = re.findall(r"^### (.*)$", report, flags=re.MULTILINE)
-    assert headings
-    for heading in headings:
-        assert sum(f"## {heading}\n" in page for page in pages.values()) == 1, heading
-    assert pages["wieting-2016.md"].count("<svg") >= 2
-    assert all(f"({name})" in pages["index.md"] for name in pages if name != "index.md")
 
 
 def test_the_kubernetes_examples_are_values_of_the_chart() -> None:

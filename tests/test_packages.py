@@ -134,13 +134,6 @@ def test_an_empty_environment_answers(url: str, installed: Installed) -> None:
     assert sorted(model["id"] for model in json.loads(listed.stdout)["models"]) == sorted(usual_models())
 
 
-def test_a_model_that_did_not_come_along_is_said_to_be_elsewhere(installed: Installed) -> None:
-    done = installed.run("semblance", "score", "a man", "a dog", "--model", "minilm-cross")
-    assert done.returncode == 1
-    assert "no model 'minilm-cross'; the closest for similarity: minilm" in done.stderr
-    assert "more are in models/ of its source" in done.stderr
-
-
 def test_models_in_the_folder_come_before_those_of_the_wheel(installed: Installed) -> None:
     """A folder called models with something else in it does not."""
     here = installed.folder / "models"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scripts.quick import ALWAYS, ROOT, SLOW, reached_by, typed
+from scripts.quick import ALWAYS, ROOT, SLOW, reached_by
 
 LRU = Path("service/compute/lru.py")
 MIRROR = Path("tests/service/compute/test_lru.py")
@@ -23,12 +23,6 @@ def test_a_module_is_tested_by_its_mirror_and_by_who_imports_it() -> None:
 
 def test_a_changed_test_is_run_however_slow_and_helpers_of_tests_are_not() -> None:
     assert reached_by([SLOWLY, TEXT, Path("tests/toys.py")], TESTS) == ([SLOWLY, TEXT, *map(Path, ALWAYS)], [])
-
-
-def test_types_are_checked_of_what_changed_and_of_who_imports_it() -> None:
-    cache, other = Path("service/compute/cache.py"), Path("service/cpus.py")
-    sources = {LRU: "", cache: "from service.compute.lru import LRU\n", other: "import os\n"}
-    assert typed([LRU, TEXT], sources) == [cache, LRU]
 
 
 def test_what_is_slow_is_there() -> None:

@@ -66,21 +66,6 @@ def requirements() -> list[Requirement]:
     return [requirement for requirement in found if requirement.name != project["name"]]  # an extra made of extras
 
 
-@pytest.mark.parametrize(
-    "parts",  # in pieces, or this very file would be found
-    [
-        ("see /", "work/x"),
-        ("cd /", "root/x"),
-        ("../", "shared/data"),
-        ("https://", "pypi.org/simple"),
-        ("--find", "-links x"),
-        ("cd /", "mnt/disk"),
-    ],
-)
-def test_the_search_for_machines_finds_them(parts: tuple[str, ...]) -> None:
-    assert MACHINE.search("".join(parts))
-
-
 def test_no_tracked_file_names_a_machine_or_a_package_index() -> None:
     found = []
     for path in tracked():
@@ -148,14 +133,6 @@ def test_the_lock_with_hashes_is_the_lock() -> None:
         for line in pins.splitlines():
             if not line.startswith("#"):
                 assert re.fullmatch(r"[\w.-]+==\S+(?:\s+--hash=sha256:[0-9a-f]{64})+\s*", line), line
-
-
-def test_the_image_is_installed_by_hash_and_nothing_else() -> None:
-    stage = DOCKERFILE[DOCKERFILE.index("AS build") : DOCKERFILE.index("AS inventory")].replace("\\\n", "")
-    for command in re.findall(r"-m pip.*? install [^&\n]*", stage):
-        assert "--no-deps" in command
-        assert "--require-hashes" in command or command.rstrip().endswith("/opt/wheel/*.whl"), command
-    assert "--no-build-isolation" in stage
 
 
 @pytest.mark.parametrize("name", sorted(COMPOSE["services"]))

@@ -1,12 +1,11 @@
-"""Which reader and which store a file's suffix selects."""
+"""Which reader and which writer a file's suffix selects."""
 
-from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from semblance.batch.rows import Kind, Source
+from semblance.batch.outputs import write_csv, write_json_lines
+from semblance.batch.rows import Source, Write
 from semblance.batch.sources import Csv, JsonLines, Lines
-from semblance.batch.stores import CsvStore, JsonLinesStore, Store
 from semblance.errors import BatchError
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -42,8 +41,8 @@ def open_source(path: Path, needed: list[str] | None = None, *, lines: str | Non
     raise BatchError(f"{path}: {KNOWN}{', or .txt with a text a line' if lines is not None else ''}")
 
 
-def open_store(output: Path, columns: Sequence[str] | None, schema: Any, adds: Mapping[str, Kind]) -> Store:
-    """The store for an output; its suffix selects the kind. Columns and schema are those of the input, if known.
+def write_of(output: Path) -> Write:
+    """What writes an output; its suffix selects it.
 
     Raises:
         BatchError: its suffix is unknown.
@@ -51,11 +50,11 @@ def open_store(output: Path, columns: Sequence[str] | None, schema: Any, adds: M
     """
     suffix = output.suffix.lower()
     if suffix in JSON_LINES:
-        return JsonLinesStore()
+        return write_json_lines
     if suffix in SEPARATORS:
-        return CsvStore(SEPARATORS[suffix], columns, list(adds))
+        return partial(write_csv, separator=SEPARATORS[suffix])
     if suffix in PARQUET:
-        from semblance.batch.parquet import ParquetStore
+        from semblance.batch.parquet import write_parquet
 
-        return ParquetStore(schema, adds)
+        return write_parquet
     raise BatchError(f"{output}: {KNOWN}")

@@ -1,4 +1,4 @@
-"""Runs a batch: reads chunks, requests answers a few chunks ahead, writes them in order, resumes at the checkpoint.
+"""Runs a batch: reads chunks, requests answers a few chunks ahead, records them in order, writes the output at the end.
 
 A fixed number of chunks is under way. Chunks are small, so that with a slow model too some rows are answered, and kept,
 every few seconds.
@@ -8,23 +8,24 @@ import asyncio
 import hashlib
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from semblance.batch.checkpoint import Checkpoint, Files, load
-from semblance.batch.formats import PARQUET, open_source, open_store
-from semblance.batch.rows import Chunk, Say, Source
+from semblance.batch.formats import PARQUET, open_source, write_of
+from semblance.batch.journal import Journal
+from semblance.batch.outputs import write_output
+from semblance.batch.rows import Answered, BadRow, Chunk, Outcome, Say, Source
 from semblance.batch.tasks import Options, Task, ask_rows, make_task
-from semblance.batch.writer import Answered, Writer
 from semblance.client import AsyncClient
 from semblance.errors import BatchError
 
 ROWS_AT_ONCE = 64  # of a chunk, at most
 ROWS_OF_REQUESTS = 16  # of a chunk in which each row is a request
+ROWS_WRITTEN = 16_384  # at a time
 OWN_PREFIX = "semblance"  # of new columns, if the input has a column with one of their names
 
 
@@ -41,6 +42,11 @@ class Progress:
 Watch = Callable[[Progress], None]
 
 
+def partial_of(output: Path) -> Path:
+    """The file in which the progress towards an output is."""
+    return output.with_name(f"{output.name}.partial")
+
+
 async def run_batch(
     client: AsyncClient,
     source_path: Path,
@@ -49,7 +55,6 @@ async def run_batch(
     *,
     overwrite: bool = False,
     concurrency: int = 4,
-    every: float = 1.0,
     watch: Watch = lambda _: None,
     say: Say = lambda _: None,
 ) -> Progress:
@@ -62,7 +67,6 @@ async def run_batch(
         options: task, columns, model.
         overwrite: start again, and replace an existing output.
         concurrency: chunks in flight at once.
-        every: seconds between checkpoints; the most work that a killed batch repeats.
         watch: called after every chunk.
         say: called with messages for the user, one line each.
 
@@ -70,72 +74,66 @@ async def run_batch(
         The final progress.
 
     Raises:
-        BatchError: files, columns, model or checkpoint do not fit.
+        BatchError: files, columns, model or progress do not fit.
         SemblanceError: the service does not answer, or is too busy; progress is kept.
     """
-    files = Files(output)
+    write = write_of(output)
     source = open_source(source_path, list(options.columns) if output.suffix.lower() in PARQUET else None)
     task = make_task(options, await client.models())
     options = task.options = replace(options, prefix=_prefix(source, task, say))
-    adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
-    store = open_store(output, source.columns, getattr(source, "schema", None), adds)
-    checkpoint = _begin(files, _identity(source_path, output, options, task), overwrite)
-    if not checkpoint.complete:
-        with closing(Writer(files, checkpoint, store, options.prefix or "", every)) as writer:
-            try:
-                await _ask_all(client, source, task, writer, concurrency, watch)
-            except BaseException:
-                writer.save()
-                raise
-            writer.save(complete=True)
-            checkpoint = writer.done
-    store.finish(files)
-    if not files.output.exists():
-        raise BatchError(f"{files.output} was finished, but is gone; --overwrite begins again")
-    if files.errors.exists() and not files.errors.stat().st_size:
-        files.errors.unlink()
-    files.checkpoint.unlink()
-    return Progress(source.total, source.total, checkpoint.rows, checkpoint.skipped)
+    if output.exists() and not partial_of(output).exists() and not overwrite:
+        raise BatchError(f"{output} exists; --overwrite replaces it")
+    identity = _identity(source_path, output, options, task)
+    with closing(Journal(partial_of(output), identity, overwrite=overwrite)) as journal:
+        await _ask_all(client, source, task, journal, concurrency, watch)
+        adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
+        bad = ((row, each) for row, each in enumerate(journal.outcomes()) if isinstance(each, BadRow))
+        write_output(write, output, source, adds, lambda: _answered(source, journal, options.prefix or ""), bad)
+        journal.path.unlink()
+        return Progress(source.total, source.total, journal.rows, journal.skipped)
 
 
-def _begin(files: Files, identity: dict[str, Any], overwrite: bool) -> Checkpoint:
-    """The checkpoint to resume from, or an empty one."""
-    if overwrite:
-        files.checkpoint.unlink(missing_ok=True)
-    found = load(files.checkpoint, identity)
-    if found is None and files.output.exists() and not overwrite:
-        raise BatchError(f"{files.output} exists; --overwrite replaces it")
-    return found or Checkpoint(identity)
+def _answered(source: Source, journal: Journal, prefix: str) -> Iterator[Answered]:
+    """The rows that have answers, from the first on."""
+    outcomes = journal.outcomes()
+    for chunk in source.chunks(0, ROWS_WRITTEN):
+        of_chunk = list(islice(outcomes, len(chunk.rows)))
+        kept = [place for place, each in enumerate(of_chunk) if isinstance(each, dict)]
+        cells = [
+            {f"{prefix}{name}": cell for name, cell in each.items()} for each in of_chunk if isinstance(each, dict)
+        ]
+        yield Answered(chunk, kept, cells)
 
 
 async def _ask_all(
-    client: AsyncClient, source: Source, task: Task, writer: Writer, concurrency: int, watch: Watch
+    client: AsyncClient, source: Source, task: Task, journal: Journal, concurrency: int, watch: Watch
 ) -> None:
     size = min(ROWS_AT_ONCE, task.rows_at_once) if task.rows_at_once > 1 else ROWS_OF_REQUESTS
-    asking: deque[asyncio.Task[Answered]] = deque()
+    asking: deque[tuple[Chunk, asyncio.Task[list[Outcome]]]] = deque()
 
-    async def write_one() -> None:
-        answered = await asking.popleft()
-        writer.write(answered)
-        watch(Progress(answered.chunk.position, source.total, writer.done.rows, writer.done.skipped))
+    async def record_one() -> None:
+        chunk, answers = asking.popleft()
+        journal.append(await answers)
+        watch(Progress(chunk.position, source.total, journal.rows, journal.skipped))
 
     try:
-        for chunk in source.chunks(writer.done.rows, size):
-            asking.append(asyncio.ensure_future(_answer(client, task, chunk)))
+        for chunk in source.chunks(journal.rows, size):
+            asking.append((chunk, asyncio.ensure_future(_answer(client, task, chunk))))
             if len(asking) >= concurrency:
-                await write_one()
+                await record_one()
         while asking:
-            await write_one()
+            await record_one()
     finally:
-        for one in asking:
+        for _, one in asking:
             one.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await asyncio.gather(*(one for _, one in asking), return_exceptions=True)
 
 
-async def _answer(client: AsyncClient, task: Task, chunk: Chunk) -> Answered:
-    """The answers to a chunk's rows, with a reason for each row without one."""
+async def _answer(client: AsyncClient, task: Task, chunk: Chunk) -> list[Outcome]:
+    """What becomes of each row of a chunk."""
     rows = [(place, row) for place, row in enumerate(chunk.rows) if row is not None]
-    return Answered(chunk, *await ask_rows(client, task, rows))
+    cells, bad = await ask_rows(client, task, rows)
+    return [cells.get(place) or bad.get(place) for place in range(len(chunk.rows))]
 
 
 def _prefix(source: Source, task: Task, say: Say) -> str:

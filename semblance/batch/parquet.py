@@ -1,14 +1,10 @@
 """Reads and writes Parquet with pyarrow. From Parquet to Parquet, columns keep their types."""
 
-import io
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from semblance.batch.checkpoint import Files
-from semblance.batch.rows import Chunk, Kind, Row
-from semblance.batch.stores import merged, replace_output
+from semblance.batch.rows import Answered, Chunk, Kind, Rows, Source
 from semblance.errors import BatchError
 from semblance.extras import needs
 
@@ -16,7 +12,6 @@ with needs("Parquet", extra="parquet"):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-ROWS_IN_A_GROUP = 65_536
 TYPES: Mapping[Kind, Any] = {
     "number": pa.float64(),
     "text": pa.string(),
@@ -64,70 +59,44 @@ class ParquetSource:
                 yield Chunk(at - table.num_rows, rows, at, table)
 
 
-class ParquetStore:
-    """Parquet, kept as consecutive Arrow streams, which unlike Parquet can be appended to and truncated."""
+def write_parquet(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows) -> None:
+    """New columns have fixed types; others keep those of a Parquet input, or get one from their values.
 
-    def __init__(self, schema: Any, adds: Mapping[str, Kind]) -> None:
-        """New columns have fixed types; others keep the input's, or get one from their values."""
-        self._schema = schema
-        self._adds = pa.schema([pa.field(name, TYPES[kind]) for name, kind in adds.items()])
-
-    def pack(self, chunk: Chunk, kept: Sequence[int], cells: Sequence[Row]) -> bytes:
-        """See `Store`."""
-        if not kept:
-            return b""
-        if chunk.table is not None:
-            table = chunk.table.take(pa.array(kept))
+    Raises:
+        BatchError: a column has values of several types.
+    """
+    added = pa.schema([pa.field(name, TYPES[kind]) for name, kind in adds.items()])
+    try:
+        if isinstance(source, ParquetSource):
+            schema = pa.schema([*source.schema, *added])
         else:
-            rows = list(merged(chunk, kept, [{}] * len(kept)))
-            table = pa.table({name: _column(name, rows) for name in dict.fromkeys(key for row in rows for key in row)})
-        for field in self._adds:
-            table = table.append_column(field, pa.array([answer[field.name] for answer in cells], field.type))
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return sink.getvalue()
-
-    def finish(self, files: Files) -> None:
-        """See `Store`."""
-        if not files.partial.exists():
-            return
-        try:
-            self._write(files)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise BatchError(f"a column has values of several types ({error}); write .jsonl instead") from None
-        replace_output(files)
-
-    def _write(self, files: Files) -> None:
-        found = {table.schema: None for table in _streams(files.partial)}
-        if found:
-            schema = pa.unify_schemas(list(found), promote_options="permissive")
-        else:
-            schema = pa.schema([*(self._schema or ()), *self._adds])
+            found = dict.fromkeys(_table(each, added).schema for each in rows() if each.kept)
+            schema = pa.unify_schemas([*found] or [added], promote_options="permissive")
         nothing = schema.empty_table()
-        with files.unfinished.open("wb") as file:
-            with pq.ParquetWriter(file, schema) as writer:
-                waiting = [nothing]
-                for table in _streams(files.partial):
-                    waiting.append(table)
-                    if sum(each.num_rows for each in waiting) >= ROWS_IN_A_GROUP:
-                        writer.write_table(pa.concat_tables(waiting, promote_options="permissive"))
-                        waiting = [nothing]
-                writer.write_table(pa.concat_tables(waiting, promote_options="permissive"))
-            file.flush()
-            os.fsync(file.fileno())
+        with pq.ParquetWriter(file, schema) as writer:
+            for each in rows():
+                if each.kept:
+                    tables = [nothing, _table(each, added)]
+                    writer.write_table(pa.concat_tables(tables, promote_options="permissive"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise BatchError(f"a column has values of several types ({error}); write .jsonl instead") from None
 
 
-def _column(name: str, rows: Sequence[Row]) -> Any:
+def _table(answered: Answered, added: Any) -> Any:
+    """The rows with their answers."""
+    if answered.chunk.table is not None:
+        table = answered.chunk.table.take(pa.array(answered.kept))
+    else:
+        rows = [answered.chunk.rows[place] for place in answered.kept]
+        names = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
+        table = pa.table({name: _column(name, rows) for name in names})
+    for field in added:
+        table = table.append_column(field, pa.array([cells[field.name] for cells in answered.cells], field.type))
+    return table
+
+
+def _column(name: str, rows: Sequence[Any]) -> Any:
     try:
         return pa.array([row.get(name) for row in rows])
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise BatchError(f"column {name!r} has values of several types ({error}); write .jsonl instead") from None
-
-
-def _streams(path: Path) -> Iterator[Any]:
-    """Each appended chunk, as a table."""
-    with pa.OSFile(str(path)) as file:
-        while file.tell() < file.size():
-            with pa.ipc.open_stream(file) as reader:
-                yield reader.read_all()

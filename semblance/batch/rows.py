@@ -1,8 +1,8 @@
-"""The types that every other module of a batch works with: rows, chunks of rows, sources, kinds of output columns."""
+"""The types that every other module of a batch works with: rows, chunks of rows, sources, answers, outputs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, BinaryIO, Literal, Protocol
 
 Row = dict[str, Any]
 Kind = Literal["number", "text", "flag", "place", "places", "numbers", "vector"]  # of an output column
@@ -36,6 +36,34 @@ class Chunk:
     lines: Sequence[int] = ()
 
 
+class BadRow(Exception):
+    """A row that gets no answer, with the reason."""
+
+    def __init__(self, code: str, reason: str, column: str | None = None) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+        self.column = column
+
+
+Outcome = Row | BadRow | None  # of a row: its new cells, why it has none, or that it is an empty line
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Rows of a chunk that have answers.
+
+    Attributes:
+        chunk: of the input.
+        kept: positions in the chunk; one may come several times.
+        cells: of each of these the new cells.
+    """
+
+    chunk: Chunk
+    kept: Sequence[int]
+    cells: Sequence[Row]
+
+
 class Source(Protocol):
     """An input file.
 
@@ -50,3 +78,7 @@ class Source(Protocol):
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
         """Skip `start` rows, then yield chunks of `size` rows."""
         ...
+
+
+Rows = Callable[[], Iterator[Answered]]  # all that have answers, from the first on
+Write = Callable[[BinaryIO, Source, Mapping[str, Kind], Rows], None]  # into a file, with the new columns

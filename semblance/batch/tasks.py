@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from semblance.batch.rows import Kind, Row, Unreadable
+from semblance.batch.rows import BadRow, Kind, Row, Unreadable
 from semblance.client import AsyncClient
 from semblance.errors import BatchError, RequestFailed
 from semblance.retries import TIMEOUT
@@ -36,16 +36,6 @@ _ROUTE_TASKS: Mapping[Name, str] = {
 }
 _OF_ONE_ROW = frozenset({"inference_failed", TIMEOUT})  # one row of a request may be the cause
 TRIES = 3  # of a single row that exceeds the service's time limit
-
-
-class BadRow(Exception):
-    """A row that gets no answer, with the reason."""
-
-    def __init__(self, code: str, reason: str, column: str | None = None) -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
-        self.column = column
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +179,7 @@ class Embed(Task):
         answer = await client.embed([sentence for (sentence,) in items], model=self.model.name)
         return [
             {"embedding": embedding, "truncated": truncated}
-            for embedding, truncated in zip(answer.embeddings.tolist(), answer.truncated, strict=True)
+            for embedding, truncated in zip(answer.embeddings, answer.truncated, strict=True)
         ]
 
 

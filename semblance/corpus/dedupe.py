@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from semblance.batch.rows import Kind, Say, Step
+from semblance.batch.formats import write_of
+from semblance.batch.outputs import write_output
+from semblance.batch.rows import Answered, Kind, Row, Say, Step
 from semblance.client import AsyncClient
 from semblance.corpus.clusters import cluster
 from semblance.corpus.neighbours import QUERIES_AT_ONCE, Near, Neighbours
 from semblance.corpus.second import Second, decided
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
-from semblance.corpus.work import Asking, Output, forget, opened, place, read
+from semblance.corpus.work import Asking, forget, opened, place, read
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,6 @@ async def dedupe(
         await second.check(client)
     corpus = await read(client, source, beside, asking, step, say)
     values, texts = corpus.vectors.values, corpus.texts
-    written = Output(output, corpus.source, _adds(prefix))
     step("indexing", 0.0)
     near = Neighbours(values, exact=exact)
 
@@ -93,26 +94,27 @@ async def dedupe(
     of_row = np.asarray(texts.of_row, dtype=np.int64)
     leaders = leader[of_row]
     sizes = np.bincount(leaders[leaders >= 0], minlength=len(of_row))
-    for chunk in corpus.source.chunks(0, ROWS_AT_ONCE):
-        cells: dict[int, dict[str, object]] = {}
-        bad = {}
-        for at in range(len(chunk.rows)):
-            row = chunk.before + at
-            if (lead := int(leaders[row])) < 0:
-                if (reason := corpus.why_not(row)) is not None:
-                    bad[at] = reason
-            elif not only_first or lead == row:
-                values_of = (lead + 1, int(sizes[lead]), round(float(closeness[of_row[row]]), 6))
-                cells[at] = dict(zip(_adds(prefix), values_of, strict=True))
-        written.write(chunk, cells, bad)
-        step("writing", (chunk.before + len(chunk.rows)) / len(of_row))
-    written.finish()
+    adds = _adds(prefix)
+
+    def rows() -> Iterator[Answered]:
+        for chunk in corpus.source.chunks(0, ROWS_AT_ONCE):
+            kept: list[int] = []
+            cells: list[Row] = []
+            for at, row in enumerate(range(chunk.before, chunk.before + len(chunk.rows))):
+                lead = int(leaders[row])
+                if lead == row or (lead >= 0 and not only_first):
+                    kept.append(at)
+                    values_of = (lead + 1, int(sizes[lead]), round(float(closeness[of_row[row]]), 6))
+                    cells.append(dict(zip(adds, values_of, strict=True)))
+            yield Answered(chunk, kept, cells)
+            step("writing", (chunk.before + len(chunk.rows)) / len(of_row))
+
+    bad = corpus.without()
+    write_output(write_of(output), output, corpus.source, adds, rows, bad)
     if asking.keep is None:
         forget(beside)
     clusters = int((sizes > 0).sum())
-    return Deduped(
-        len(of_row), len(texts.first_row), clusters, written.skipped, corpus.vectors.model, near.exact, recall
-    )
+    return Deduped(len(of_row), len(texts.first_row), clusters, len(bad), corpus.vectors.model, near.exact, recall)
 
 
 def _adds(prefix: str) -> dict[str, Kind]:

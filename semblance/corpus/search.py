@@ -1,16 +1,19 @@
 """The texts of one file that are nearest to each text of another."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from semblance.batch.rows import Chunk, Kind, Say, Step
+from semblance.batch.formats import write_of
+from semblance.batch.outputs import write_output
+from semblance.batch.rows import Answered, Kind, Row, Say, Step
 from semblance.client import AsyncClient
 from semblance.corpus.neighbours import Neighbours
 from semblance.corpus.second import Second, scores
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
-from semblance.corpus.work import Asking, Output, forget, opened, place, read
+from semblance.corpus.work import Asking, forget, opened, place, read
 from semblance.errors import BatchError
 
 
@@ -76,7 +79,6 @@ async def search(
     # The shorter file first: what is wrong with it is told before a long corpus is embedded.
     queries = await read(client, sources[1], beside_queries, asking, step, say)
     corpus = await read(client, sources[0], beside, asking, step, say)
-    written = Output(output, queries.source, adds, typed=False)
     step("indexing", 0.0)
     near = Neighbours(corpus.vectors.values, exact=exact)
     step("searching", 0.0)
@@ -100,38 +102,34 @@ async def search(
     vector_of = np.full(len(queries.texts.first_row) + 1, NO_TEXT, dtype=np.int64)
     vector_of[queries.vectors.texts] = np.arange(len(queries.vectors.texts))
     first_row = np.asarray(corpus.texts.first_row)[numbers]
-    total = 0
-    for chunk in queries.source.chunks(0, ROWS_AT_ONCE):
-        hits: list[dict[str, object]] = []
-        repeated = []
-        bad = {}
-        for at, cells in enumerate(chunk.rows):
-            total += 1
-            query = chunk.before + at
-            if (vector := int(vector_of[queries.texts.of_row[query]])) < 0:
-                if (reason := queries.why_not(query)) is not None:
-                    bad[at] = reason
-                continue
-            for rank, hit in enumerate(np.flatnonzero(given[vector]), 1):
-                row, cosine = int(rows[vector, hit]), min(float(cosines[vector, hit]), 1.0)
-                values = [rank, int(first_row[row]) + 1, text_of[int(numbers[row])], round(cosine, 6)]
-                values += [] if second is None else [round(float(score_of[vector, hit]), 6)]
-                hits.append(dict(zip(adds, values, strict=True)))
-                repeated.append(cells)
-        written.write(chunk, {}, bad)
-        written.write(Chunk(chunk.before, repeated, chunk.position), dict(enumerate(hits)), {})
-        step("writing", chunk.position / max(1, queries.source.total))
-    written.finish()
+
+    def found() -> Iterator[Answered]:
+        for chunk in queries.source.chunks(0, ROWS_AT_ONCE):
+            kept: list[int] = []
+            cells: list[Row] = []
+            for at in range(len(chunk.rows)):
+                if (vector := int(vector_of[queries.texts.of_row[chunk.before + at]])) < 0:
+                    continue
+                for rank, hit in enumerate(np.flatnonzero(given[vector]), 1):
+                    row, cosine = int(rows[vector, hit]), min(float(cosines[vector, hit]), 1.0)
+                    values = [rank, int(first_row[row]) + 1, text_of[int(numbers[row])], round(cosine, 6)]
+                    values += [] if second is None else [round(float(score_of[vector, hit]), 6)]
+                    kept.append(at)
+                    cells.append(dict(zip(adds, values, strict=True)))
+            yield Answered(chunk, kept, cells)
+            step("writing", chunk.position / max(1, queries.source.total))
+
+    bad = queries.without()
+    write_output(write_of(output), output, queries.source, adds, found, bad)
     forget(beside_queries)
     if asking.keep is None:
         forget(beside)
-    left_out = sum(corpus.why_not(row) is not None for row in range(len(corpus.texts.of_row)))
     return Searched(
-        total,
+        len(queries.texts.of_row),
         len(corpus.texts.of_row),
         len(corpus.texts.first_row),
-        written.skipped,
-        left_out,
+        len(bad),
+        len(corpus.without()),
         corpus.vectors.model,
         near.exact,
         recall,

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from semblance.batch.checkpoint import Files
 from semblance.batch.job import Progress, run_batch
+from semblance.batch.outputs import errors_of
 from semblance.batch.rows import Say, Step
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
 from semblance.client import AsyncClient
@@ -61,7 +61,7 @@ async def scores(
             line = json.dumps({"n": count - 1, "a": a, "b": b}) + "\n"
             digest.update(line.encode())
             file.write(line)
-    scored = beside.with_name(f"{beside.name}.{digest.hexdigest()[:12]}.scored.jsonl")  # others' checkpoints differ
+    scored = beside.with_name(f"{beside.name}.{digest.hexdigest()[:12]}.scored.jsonl")  # of others the progress differs
     found = np.full(count, np.nan)
 
     def watch(done: Progress) -> None:
@@ -80,7 +80,7 @@ async def scores(
     with scored.open(encoding="utf-8") as file:
         for row in map(json.loads, file):
             found[row["n"]] = row[SCORE]
-    for path in (given, scored, Files(scored).errors):
+    for path in (given, scored, errors_of(scored)):
         path.unlink(missing_ok=True)
     return found
 

@@ -8,8 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from semblance.batch.formats import open_source
-from semblance.batch.rows import Source, Unreadable
-from semblance.batch.tasks import BadRow
+from semblance.batch.rows import BadRow, Source, Unreadable
 from semblance.errors import BatchError
 
 ROWS_AT_ONCE = 4096

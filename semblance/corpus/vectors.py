@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semblance.batch.checkpoint import Files
-from semblance.batch.job import Progress, run_batch
-from semblance.batch.tasks import BadRow, Options, default_of, find_model
+from semblance.batch.job import Progress, partial_of, run_batch
+from semblance.batch.outputs import errors_of
+from semblance.batch.rows import BadRow
+from semblance.batch.tasks import Options, default_of, find_model
 from semblance.client import AsyncClient
 from semblance.corpus.texts import TEXT, Texts
 from semblance.extras import needs
@@ -69,11 +70,9 @@ async def embed(
     found = find_model(models, model or default_of(models, ROUTE), "embedding")
     says = output.with_suffix(".json")
     identity = {"texts": _digest(texts.path), "model": found.id, "fingerprint": found.fingerprint}
-    files = Files(output)
     if overwrite or not output.exists() or _read(says) != identity:
-        if not files.checkpoint.exists():
-            files.output.unlink(missing_ok=True)
-            files.errors.unlink(missing_ok=True)
+        if not partial_of(output).exists():
+            output.unlink(missing_ok=True)
         says.unlink(missing_ok=True)
         await run_batch(
             client,
@@ -86,22 +85,16 @@ async def embed(
             say=say,
         )
         says.write_text(json.dumps(identity), encoding="utf-8")
-    bad = (
-        {
-            line["row"] - 1: BadRow(line["code"], line["reason"])
-            for line in (map(json.loads, files.errors.read_text(encoding="utf-8").splitlines()))
-        }
-        if files.errors.exists()
-        else {}
-    )
+    errors = errors_of(output)
+    lines = errors.read_text(encoding="utf-8").splitlines() if errors.exists() else []
+    bad = {line["row"] - 1: BadRow(line["code"], line["reason"]) for line in map(json.loads, lines)}
     numbers = np.setdiff1d(np.arange(len(texts.first_row), dtype=np.int64), np.fromiter(bad, np.int64, len(bad)))
     return Vectors(_unit_vectors(output, len(numbers), found.dim or 0), numbers, found.id, bad)
 
 
 def remove(output: Path) -> None:
     """Remove the file and those beside it."""
-    files = Files(output)
-    for path in (output, output.with_suffix(".json"), files.errors, files.partial, files.checkpoint):
+    for path in (output, output.with_suffix(".json"), errors_of(output), partial_of(output)):
         path.unlink(missing_ok=True)
 
 

@@ -1,16 +1,12 @@
 """What both commands do first: a file's distinct texts, their vectors, and messages about progress."""
 
 from collections.abc import Collection
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from semblance.batch.checkpoint import Checkpoint, Files
-from semblance.batch.formats import JSON_LINES, KNOWN, PARQUET, SEPARATORS, open_store
+from semblance.batch.formats import write_of
 from semblance.batch.job import Progress
-from semblance.batch.rows import Chunk, Kind, Say, Source, Step
-from semblance.batch.tasks import BadRow
-from semblance.batch.writer import Answered, Writer
+from semblance.batch.rows import BadRow, Say, Source, Step
 from semblance.client import AsyncClient
 from semblance.corpus import vectors
 from semblance.corpus.texts import Input, Texts, collect, input_of
@@ -43,9 +39,10 @@ class Corpus:
     texts: Texts
     vectors: Vectors
 
-    def why_not(self, row: int) -> BadRow | None:
-        """Why a row, from 0, has no vector; None where it has one, or is an empty line."""
-        return self.texts.bad.get(row) or self.vectors.bad.get(self.texts.of_row[row])
+    def without(self) -> list[tuple[int, BadRow]]:
+        """Rows, from 0, without a vector, and why; an empty line is none of them."""
+        reasons = ((row, self.texts.bad.get(row) or self.vectors.bad.get(n)) for row, n in enumerate(self.texts.of_row))
+        return [(row, reason) for row, reason in reasons if reason is not None]
 
 
 def opened(path: Path, column: str, adds: Collection[str] = (), option: str = "--column") -> Input:
@@ -97,8 +94,7 @@ def place(path: Path, output: Path, asking: Asking) -> Path:
         raise BatchError(f"{output} exists; --overwrite replaces it")
     if output.resolve() == path.resolve():
         raise BatchError(f"{output} is the input too: name another output")
-    if output.suffix.lower() not in (*JSON_LINES, *SEPARATORS, *PARQUET):
-        raise BatchError(f"{output}: {KNOWN}")
+    write_of(output)
     if not output.parent.is_dir():
         raise BatchError(f"{output}: there is no folder {output.parent}")
     if asking.keep is None:
@@ -111,40 +107,3 @@ def forget(beside: Path) -> None:
     """Remove the working files."""
     beside.with_name(f"{beside.name}.texts.jsonl").unlink(missing_ok=True)
     vectors.remove(beside.with_name(f"{beside.name}.vectors.parquet"))
-
-
-class Output:
-    """Writes rows and their new cells to a file of any format, and rows without an answer to `OUTPUT.errors.jsonl`."""
-
-    def __init__(self, output: Path, source: Source, adds: dict[str, Kind], *, typed: bool = True) -> None:
-        """Begin.
-
-        Args:
-            output: its suffix selects the format.
-            source: whose columns come along.
-            adds: the new columns.
-            typed: whether Parquet columns keep the input's types: only where chunks have their tables.
-
-        Raises:
-            BatchError: the suffix is unknown.
-        """
-        self._files = Files(output)
-        for path in (self._files.partial, self._files.errors):
-            path.unlink(missing_ok=True)
-        self._store = open_store(output, source.columns, getattr(source, "schema", None) if typed else None, adds)
-        self._writer = Writer(self._files, Checkpoint({}), self._store, "", every=1e9)
-        self.skipped = 0
-
-    def write(self, chunk: Chunk, cells: dict[int, dict[str, object]], bad: dict[int, BadRow]) -> None:
-        """Append a chunk's answered rows, and why the bad ones are not."""
-        self._writer.write(Answered(chunk, cells, bad))
-        self.skipped += len(bad)
-
-    def finish(self) -> None:
-        """Write the output whole, in place of an older one."""
-        with closing(self._writer):
-            self._writer.save(complete=True)
-        self._store.finish(self._files)
-        if not self._files.errors.stat().st_size:
-            self._files.errors.unlink()
-        self._files.checkpoint.unlink()

@@ -1,7 +1,6 @@
 """`python -m benchmarks.general`: the sets that were written, and the measures."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -24,13 +23,10 @@ from benchmarks.general.measures import (
     raw_scores,
     same_scores,
 )
-from benchmarks.general.sections import faq
 from benchmarks.general.sets import Claim, Contrast, Question
 from contract.manifest import Manifest, ScoreTask
 from contract.scoring import Similarities
-from tests import fakes
 from training.pairs import Pair
-from training.publishing.runtime import PublishedModel
 
 
 class Told:
@@ -73,13 +69,6 @@ def test_the_contrasts_and_claims_are_sound() -> None:
     assert all(claim.by is None or 0 <= claim.by < len(claim.document) for claim in claims)
 
 
-def test_a_sample_is_the_same_each_time() -> None:
-    assert sets.sample(range(5), 9) == [0, 1, 2, 3, 4]
-    found = sets.sample(range(100), 9)
-    assert found == sets.sample(range(100), 9)
-    assert len(set(found)) == 9
-
-
 # the measures
 
 
@@ -88,14 +77,6 @@ def test_a_text_and_the_same_written_otherwise(task: Literal["similarity", "para
     told = Told({("Go!", "go"): 0.9, ("Stop.", "stop"): 0.2, ("No.", "no"): 0.5})
     found = same_scores(told, task, ["Go!", "Stop.", "No."], ["go", "stop", "no"])
     assert found == {"mean": pytest.approx(1.6 / 3), "lowest": 0.2, "yes": 1}
-
-
-def test_the_plain_texts_are_written_otherwise() -> None:
-    texts = sets.plain_texts()
-    assert len(texts) == len(set(texts)) >= 100
-    for text in texts:
-        assert sorted(sets.mistyped(text)) == sorted(text)
-    assert sets.mistyped("May I return it?") == "May I reutrn it?"
 
 
 def test_orders_and_what_is_first() -> None:
@@ -148,21 +129,6 @@ def test_the_baseline_counts_words() -> None:
     yes, no = overlap_entailment([*same, *other], [same[0], other[0]])
     assert yes["entailment"] > 0.5 > no["entailment"]
     assert sum(yes.values()) == pytest.approx(1.0)
-
-
-def test_a_section_has_a_line_for_each_model_and_each_two_stages(tmp_path: Path) -> None:
-    fakes.cosine_model(tmp_path / "avg-paraphrase")
-    fakes.interaction_model(tmp_path / "pair-sick")
-    models = {name: PublishedModel(tmp_path / name) for name in ("avg-paraphrase", "pair-sick")}
-    lines, rows = faq(models, 10)
-    ways = [(row["model"], row.get("second"), row.get("top")) for row in rows]
-    assert ways[1:] == [
-        ("avg-paraphrase", None, None),
-        ("pair-sick", None, None),
-        ("avg-paraphrase", "pair-sick", 5),
-        ("avg-paraphrase", "pair-sick", 15),
-    ]
-    assert len(lines) == 2 + len(rows)
 
 
 def test_requests_and_statements_come_in_two_halves_that_share_no_text() -> None:

@@ -3,13 +3,11 @@
 import asyncio
 import csv
 import json
-import os
 import random
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,16 +20,14 @@ import pytest
 
 from semblance import AsyncClient, Client
 from semblance.batch import job
-from semblance.batch.formats import open_source
 from semblance.batch.job import run_batch
-from semblance.batch.stores import AppendOnly
+from semblance.batch.journal import Journal
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.errors import BatchError, NoAnswer, ServiceFailed
 from semblance.extras import install_command
 from semblance.types import Similarities
 from tests import fakes
 from tests.client.conftest import Ran, Run
-from tests.service.conftest import NEEDED_SECONDS
 from training.publishing.runtime import PublishedModel
 
 ROOT = Path(__file__).parents[2]
@@ -109,18 +105,6 @@ def test_every_kind_of_file_in_and_out(batch: Batch, client: Client, tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"in{into}", f"out{out}"]
 
 
-def test_entailment_and_names_of_columns(batch: Batch, client: Client, tmp_path: Path) -> None:
-    given = [{"first": row["a"], "second": row["b"], "score": 1} for row in rows(5)]
-    source, output = write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
-    options = ("--task", "entailment", "--column", "first", "--column", "second", "--model", "pair-sick")
-    assert batch(source, output, *options, "--prefix", "our_").code == 0
-    expected = client.entailment([(row["first"], row["second"]) for row in given], model="pair-sick").results
-    for row, result, before in zip(read(output), expected, given, strict=True):
-        assert {name: row[name] for name in before} == before
-        assert row["our_label"] == result.label
-        assert row["our_neutral"] == pytest.approx(result.probabilities.neutral, abs=1e-6)
-
-
 @pytest.mark.parametrize("task", ["paraphrase", "relevance"])
 def test_the_probability_of_a_task(semblance: Run, tmp_path: Path, task: Literal["paraphrase", "relevance"]) -> None:
     models = tmp_path / "models"
@@ -176,19 +160,6 @@ def test_rank(batch: Batch, client: Client, tmp_path: Path, suffix: str) -> None
         assert scores == pytest.approx([result.score for result in expected], abs=1e-6)
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
-def test_embed(batch: Batch, client: Client, tmp_path: Path, suffix: str) -> None:
-    texts = sentences(6)
-    source, output = write(tmp_path / "in.jsonl", [{"sentence": text} for text in texts]), tmp_path / f"out{suffix}"
-    assert batch(source, output, "--task", "embed").code == 0
-    found = [row["embedding"] for row in read(output)]
-    vectors = [json.loads(cell) if isinstance(cell, str) else cell for cell in found]
-    for vector, expected in zip(vectors, client.embed(texts).embeddings.tolist(), strict=True):
-        assert vector == pytest.approx(expected, abs=1e-6)
-    if suffix == ".parquet":
-        assert pq.read_schema(output).field("embedding").type == pa.list_(pa.float32())
-
-
 def test_parquet_keeps_the_types_of_its_columns(batch: Batch, tmp_path: Path) -> None:
     table = pa.table(
         {
@@ -225,31 +196,6 @@ def test_rows_of_json_that_have_different_columns(batch: Batch, tmp_path: Path) 
     assert [(row["n"], row["more"]) for row in as_parquet] == [(1.0, None), (2.5, {"deep": [1, None]}), (None, None)]
 
 
-def test_columns_whose_types_differ_from_chunk_to_chunk(
-    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(job, "ROWS_AT_ONCE", 1)
-    given = [{"a": "a man", "b": "a dog", "n": n} for n in (None, 1, 2.5)]
-    assert batch(write(tmp_path / "in.jsonl", given), tmp_path / "out.parquet").code == 0
-    assert [row["n"] for row in read(tmp_path / "out.parquet")] == [None, 1.0, 2.5]
-    given[1]["n"] = "one"
-    code, _, err = batch(write(tmp_path / "in.jsonl", given), tmp_path / "mixed.parquet")
-    assert code == 2
-    assert "write .jsonl instead" in err
-    assert err.count("\n") == 1
-
-
-def test_csv_as_spreadsheets_write_it(batch: Batch, tmp_path: Path) -> None:
-    text = '\ufeffa,b,note\r\n"a man, the dog","a\r\ncat","said ""no"""\r\n\r\na dog,a cat,\r\n'
-    (tmp_path / "in.csv").write_bytes(text.encode())
-    assert batch(tmp_path / "in.csv", tmp_path / "out.csv").code == 0
-    found = read(tmp_path / "out.csv")
-    assert [(row["a"], row["b"], row["note"]) for row in found] == [
-        ("a man, the dog", "a\r\ncat", 'said "no"'),
-        ("a dog", "a cat", ""),
-    ]
-
-
 def test_what_json_cannot_write_becomes_null(batch: Batch, tmp_path: Path) -> None:
     table = pa.table({"a": ["a man"], "b": ["a dog"], "x": [float("nan")], "day": pa.array([1], pa.date32())})
     pq.write_table(table, tmp_path / "in.parquet")
@@ -268,13 +214,6 @@ def test_an_input_without_rows(batch: Batch, tmp_path: Path, out: str) -> None:
     assert read(tmp_path / f"out{out}") == []
     if out == ".parquet":
         assert pq.read_schema(tmp_path / "out.parquet").names == ["score", "raw_score", "truncated", "unknown"]
-
-
-def test_a_summary_for_machines(batch: Batch, tmp_path: Path) -> None:
-    source, output = write(tmp_path / "in.jsonl", [*rows(2), {"a": "", "b": ""}]), tmp_path / "out.jsonl"
-    code, out, _ = batch(source, output, "--json")
-    assert code == 4
-    assert json.loads(out) == {"rows": 3, "skipped": 1, "output": str(output), "errors": f"{output}.errors.jsonl"}
 
 
 # bad rows
@@ -401,7 +340,7 @@ from pathlib import Path
 from semblance import AsyncClient
 from semblance.batch import job
 from semblance.batch.tasks import Options
-source, output, url, every, kill = sys.argv[1:]
+source, output, url, kill = sys.argv[1:]
 job.ROWS_AT_ONCE = 16
 seen = 0
 def watch(done):
@@ -412,13 +351,13 @@ def watch(done):
 async def run():
     async with AsyncClient(url) as client:
         options = Options("similarity", ("a", "b"))
-        await job.run_batch(client, Path(source), Path(output), options, every=float(every), watch=watch)
+        await job.run_batch(client, Path(source), Path(output), options, watch=watch)
 asyncio.run(run())
 """
 
 
-def killed(source: Path, output: Path, url: str, every: float, kill: int) -> int:
-    arguments = [sys.executable, "-c", CHILD, source, output, url, every, kill]
+def killed(source: Path, output: Path, url: str, kill: int) -> int:
+    arguments = [sys.executable, "-c", CHILD, source, output, url, kill]
     done = subprocess.run(list(map(str, arguments)), cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     return done.returncode
@@ -429,15 +368,14 @@ def test_killed_it_goes_on_exactly(url: str, tmp_path: Path, out: str) -> None:
     given = rows(100)
     given[3]["a"] = given[60]["b"] = ""
     source, output = write(tmp_path / "in.jsonl", given), tmp_path / f"out{out}"
-    assert killed(source, output, url, 0, 3) == -signal.SIGKILL
+    assert killed(source, output, url, 3) == -signal.SIGKILL
     assert not output.exists()
-    checkpoint = json.loads((tmp_path / f"out{out}.checkpoint.json").read_text())
-    assert (checkpoint["rows"], checkpoint["skipped"]) == (48, 1)
-    assert killed(source, output, url, 3600, 2) == -signal.SIGKILL  # chunks that no checkpoint counts
     partial = tmp_path / f"out{out}.partial"
     with partial.open("ab") as file:
-        file.write(b'{"half a ro')
-    ask_all(url, source, output)
+        file.write(b'[{"half a ro')
+    seen = []
+    ask_all(url, source, output, watch=lambda progress: seen.append(progress.rows))
+    assert seen[0] == 100  # 48 were answered already
     found = read(output)
     assert [row["id"] for row in found] == [row["id"] for i, row in enumerate(given) if i not in (3, 60)]
     assert [line["row"] for line in errors_of(output)] == [4, 61]
@@ -476,18 +414,7 @@ def interrupted(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tu
     return source, output
 
 
-def test_when_the_service_goes_what_is_done_stays_done(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, output = interrupted(url, tmp_path, monkeypatch)
-    seen = []
-    done = ask_all(url, source, output, watch=lambda progress: seen.append(progress.rows))
-    assert seen == [30, 40]
-    assert (done.rows, done.skipped) == (40, 0)
-    assert [row["id"] for row in read(output)] == [str(i) for i in range(40)]
-
-
-@pytest.mark.parametrize("step", ["replace_output", "unlink"])
+@pytest.mark.parametrize("step", ["replace", "unlink"])
 def test_killed_while_it_finishes_it_finishes(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -497,13 +424,9 @@ def test_killed_while_it_finishes_it_finishes(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        if step == "replace_output":
-            patched.setattr("semblance.batch.stores.replace_output", power_cut)
-        else:
-            patched.setattr(Path, "unlink", power_cut)
+        patched.setattr("os.replace" if step == "replace" else "pathlib.Path.unlink", power_cut)
         with pytest.raises(KeyboardInterrupt):
             ask_all(url, source, output)
-    assert json.loads((tmp_path / "out.csv.checkpoint.json").read_text())["complete"]
     asked = []
     ask_all(url, source, output, watch=asked.append)
     assert asked == []
@@ -521,8 +444,8 @@ def test_another_batch_does_not_go_on_from_there(
         with source.open("a") as file:
             file.write("\n")
     elif change == "fingerprint":
-        path = tmp_path / "out.jsonl.checkpoint.json"
-        path.write_text(path.read_text().replace('"fingerprints": [\n   "', '"fingerprints": [\n   "0'))
+        path = tmp_path / "out.jsonl.partial"
+        path.write_text(path.read_text().replace('"fingerprints": ["', '"fingerprints": ["0'))
     else:
         options = replace(OPTIONS, **{change: "avg-sick"})
     monkeypatch.setattr(sys.modules[__name__], "OPTIONS", options)
@@ -532,20 +455,11 @@ def test_another_batch_does_not_go_on_from_there(
     assert len(read(output)) == 40
 
 
-def test_a_partial_file_that_lost_rows_is_not_trusted(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, output = interrupted(url, tmp_path, monkeypatch)
-    os.truncate(tmp_path / "out.jsonl.partial", 100)
-    with pytest.raises(BatchError, match="100 bytes, the checkpoint says"):
-        ask_all(url, source, output)
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "more": 1}'])
-def test_a_file_that_is_no_checkpoint(url: str, tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", ["{", "[]\n", "{}\n", '{"batch": 2}\n'])
+def test_a_file_that_is_not_of_a_batch(url: str, tmp_path: Path, content: str) -> None:
     source, output = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.jsonl"
-    (tmp_path / "out.jsonl.checkpoint.json").write_text(content)
-    with pytest.raises(BatchError, match="not a checkpoint"):
+    (tmp_path / "out.jsonl.partial").write_text(content)
+    with pytest.raises(BatchError, match=r"not of a batch .*--overwrite begins again"):
         ask_all(url, source, output)
 
 
@@ -561,32 +475,11 @@ def test_an_output_is_not_replaced_unasked(batch: Batch, tmp_path: Path) -> None
 def test_two_at_once_do_not_write_one_file(url: str, tmp_path: Path) -> None:
     source, output = write(tmp_path / "in.jsonl", rows(3)), tmp_path / "out.jsonl"
 
-    held = AppendOnly(tmp_path / "out.jsonl.partial", 0)
+    held = Journal(tmp_path / "out.jsonl.partial", {})
     with pytest.raises(BatchError, match=r"out\.jsonl\.partial: another batch is writing it"):
         ask_all(url, source, output)
     held.close()
-    assert ask_all(url, source, output).rows == 3
-
-
-def test_interrupted_by_the_keyboard(url: str, tmp_path: Path) -> None:
-    source, output = write(tmp_path / "in.jsonl", rows(200_000)), tmp_path / "out.jsonl"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "semblance", "batch", source, output, "--url", url],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        # A test run in the background has it ignored, and hands that down.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    deadline = time.monotonic() + NEEDED_SECONDS
-    while not (tmp_path / "out.jsonl.checkpoint.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=NEEDED_SECONDS)
-    assert (process.returncode, out) == (130, "")
-    assert err == "semblance: interrupted; the same command goes on from here\n"
-    assert json.loads((tmp_path / "out.jsonl.checkpoint.json").read_text())["rows"] < 200_000
+    assert ask_all(url, source, output, overwrite=True).rows == 3
 
 
 def test_without_a_terminal_it_says_now_and_then_how_far_it_is(
@@ -646,19 +539,3 @@ def test_without_pyarrow_it_says_what_to_install(batch: Batch, tmp_path: Path, m
     code, _, err = batch(write(tmp_path / "in.csv", rows(2)), tmp_path / "out.parquet")
     assert code == 2
     assert err == f"semblance: Parquet needs pyarrow, which is not installed: {install_command('parquet')}\n"
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("start", [0, 1, 9, 10, 11, 39, 40])
-def test_any_row_can_be_the_next_one(tmp_path: Path, suffix: str, start: int) -> None:
-    given = rows(40)
-    source = open_source(write(tmp_path / f"in{suffix}", given))
-    whole = list(source.chunks(0, 10))
-    assert [row for chunk in whole for row in chunk.rows] == given
-    assert whole[-1].position == source.total
-    found = list(source.chunks(start, 10))
-    assert [row for chunk in found for row in chunk.rows] == given[start:]
-    at = start
-    for chunk in found:
-        assert chunk.before == at
-        at += len(chunk.rows)

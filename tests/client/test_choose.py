@@ -69,13 +69,3 @@ def test_the_command_compares_the_main_models_and_every_one_where_asked(models: 
         assert row["ms_a_pair"] > 0
     assert sum(row["recommended"] for row in said["models"]) == 1
     assert [row["auc"] for row in said["models"]] == sorted((row["auc"] for row in said["models"]), reverse=True)
-
-
-def test_some_models_or_tasks_only(models: Path, tmp_path: Path) -> None:  # noqa: F811
-    asked = ["choose", str(write(tmp_path / "pairs.csv", rows())), "--models-dir", str(models), "--resamples", "20"]
-    ran = CliRunner().invoke(app, [*asked, "--model", "both", "--task", "entailment", "--json"])
-    assert [(row["model"], row["task"]) for row in json.loads(ran.output)["models"]] == [("both", "entailment")]
-    refused = CliRunner().invoke(app, [*asked, "--model", "nobody"])
-    assert "model 'nobody' is not served; there are avg-paraphrase, avg-sick, both" in str(refused.exception)
-    refused = CliRunner().invoke(app, [*asked, "--model", "avg-paraphrase", "--task", "relevance"])
-    assert "no model has relevance" in str(refused.exception)

@@ -76,31 +76,6 @@ def test_without_a_url_the_models_are_opened_here(semblance: Run, url: str, mode
     assert found == semblance("score", *PAIR, "--url", url)
 
 
-def test_labels_for_people(here: Run) -> None:
-    code, out, err = here("classify", "a dog runs", "a man", "--label", "dog", "--label", "man", "--template", "a {}")
-    assert (code, err) == (0, "")
-    lines = [line.split() for line in out.splitlines()]
-    assert lines[0] == ["text", "label", "probability"]
-    assert [line[0] for line in lines[1:]] == ["a", lines[2][0], "a", lines[4][0], "avg-sick"]
-    assert {lines[1][3], lines[2][0]} == {"dog", "man"}  # the most probable one in the line of its text
-    assert float(lines[1][4]) >= float(lines[2][1])
-
-
-def test_what_is_wrong_with_a_label_is_named_as_it_was_typed(here: Run) -> None:
-    assert (
-        "--label 2: the label 'dog' was given before" in here("classify", "a", "--label", "dog", "--label", "dog").err
-    )
-    assert "--template: the template has no {}" in here("classify", "a", "--label", "a", "--template", "b").err
-    assert "text 2: the text has no visible character" in here("classify", "a", " ", "--label", "dog").err
-
-
-def test_models_for_people(here: Run) -> None:
-    code, out, _ = here("models")
-    assert code == 0
-    for word in ("avg-paraphrase", "avg-sick", "pair-sick", "/entailment", "similarity,", "entailment,", "256 pairs"):
-        assert word in out
-
-
 def test_a_task_is_marked_where_it_is_unmeasured_or_at_chance(url: str) -> None:
     with Client(url) as client:
         answer = client.models()
@@ -135,14 +110,6 @@ def test_candidates_that_are_no_text_are_refused_by_their_place(
     assert here("rank", "guitar", "--file", tmp_path / "lines").err.startswith(expected)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a dog\n\xff\n"), encoding="utf-8"))
     assert here("rank", "guitar").err.startswith(expected)
-
-
-def test_a_terminal_without_bars(here: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr(sys, "stdout", out)
-    assert here("score", *PAIR).code == 0
-    out.flush()
-    assert b"score      0.7510  ???" in out.buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -223,21 +190,6 @@ def test_nothing_on_standard_input_is_said_in_plain_words(
 
 def test_version(semblance: Run) -> None:
     assert semblance("--version") == Ran(0, f"semblance {version()}\n", "")
-
-
-def test_embeddings_for_people(here: Run) -> None:
-    code, out, _ = here("embed", *PAIR)
-    assert code == 0
-    first, _, last = out.splitlines()[1:]
-    assert first.startswith(PAIR[0])
-    assert len(first.split()) == len(PAIR[0].split()) + 1 + 4 + 1
-    assert last == "avg-paraphrase: 8 numbers each, all of them with --json"
-
-
-def test_ranks_and_candidates_are_counted_from_1(here: Run) -> None:
-    lines = [line.split() for line in here("rank", "the guitar", "a dog", "the guitar").out.splitlines()]
-    assert lines[0] == ["rank", "score", "candidate", "number"]
-    assert [(line[0], line[-1]) for line in lines[1:3]] == [("1", "2"), ("2", "1")]
 
 
 def test_a_terminal_is_not_read_for_candidates(semblance: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Both clients against the real application with tiny models: in this process, and over a port."""
 
 import asyncio
-import dataclasses
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -243,37 +242,6 @@ def test_another_program_on_the_port_is_told_from_the_service() -> None:
         pytest.raises(UnexpectedAnswer, match="cannot be read"),
     ):
         client.models()
-
-
-def test_a_failed_part_ends_the_others(client: Client) -> None:
-    """Of an async call: what it had begun is cancelled, and nothing is left running."""
-    begun: list[str] = []
-    ended: list[str] = []
-    served = dataclasses.asdict(client.models())
-
-    class Slow(httpx.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            if request.method == "GET":
-                return httpx.Response(200, json=served)
-            begun.append("")
-            if len(begun) == 1:
-                await asyncio.sleep(0)
-                return httpx.Response(422, json={"error": {"code": "c", "message": "m", "field": "pairs.0.a"}})
-            try:
-                await asyncio.sleep(60)
-            finally:
-                ended.append("")
-            raise AssertionError
-
-    async def ask() -> int:
-        async with AsyncClient("http://service", transport=Slow(), max_items=1) as client:
-            with pytest.raises(InvalidRequest):
-                await client.similarity(PAIRS)
-            await asyncio.sleep(0)
-            return len(asyncio.all_tasks())
-
-    assert asyncio.run(ask()) == 1
-    assert len(ended) == len(begun) - 1 == 2
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from semblance.corpus.neighbours import Near, Neighbours
 from semblance.errors import NoAnswer
 from tests.client.conftest import Run
 from tests.client.test_batch import SUFFIXES, read, sentences, write
-from tests.client.test_extras import python
 
 LEAST = 0.97
 
@@ -49,16 +48,6 @@ def same(found: list[dict[str, Any]], name: str) -> list[Any]:
 # neighbours and clusters
 
 
-def test_what_is_above_is_exactly_what_is_above(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "QUERIES_AT_ONCE", 7)
-    values = unit(50)
-    near = list(Neighbours(values).above(values, 0.9))
-    found = {(int(a), int(b)) for part in near for a, b in zip(part.queries, part.rows, strict=True)}
-    assert found == set(zip(*map(np.ndarray.tolist, np.nonzero(values @ values.T >= 0.9)), strict=True))
-    for part in near:
-        np.testing.assert_allclose(part.cosines, (values @ values.T)[part.queries, part.rows], atol=1e-6)
-
-
 @pytest.mark.parametrize("exact", [True, False])
 def test_the_best_come_in_order(exact: bool) -> None:
     values, queries = unit(300), unit(20, seed=1)
@@ -91,11 +80,6 @@ def test_clusters_are_joined_through_others(monkeypatch: pytest.MonkeyPatch, at_
     ones = np.ones(1, dtype=np.float32)
     near = [Near(np.array([a]), np.array([b]), ones) for a, b in ((4, 2), (1, 5), (2, 5), (0, 0))]
     assert clusters.cluster(near, 7).tolist() == [0, 1, 1, 3, 1, 1, 6]
-
-
-def test_clusters_of_many_are_those_of_all_pairs() -> None:
-    values = unit(200, centres=60)
-    assert clusters.cluster(Neighbours(values).above(values, 0.95), 200).tolist() == joined(values, 0.95)
 
 
 # files
@@ -204,16 +188,6 @@ def test_a_second_model_orders_what_is_found(url: str, semblance: Run, tmp_path:
     assert (refused.code, "model 'pair-sick' has no paraphrase" in refused.err) == (2, True)
 
 
-def test_matches_below_the_cosine_are_left_out(url: str, semblance: Run, tmp_path: Path) -> None:
-    corpus = write(tmp_path / "corpus.csv", [{"sentence": text} for text in ("a dog", "the man plays guitar")])
-    queries = write(tmp_path / "queries.csv", [{"query": "a dog"}])
-    output = tmp_path / "out.csv"
-    assert semblance("search", corpus, queries, output, "--cosine", 0.999, "--prefix", "found_", "--url", url).code == 0
-    assert read(output) == [
-        {"query": "a dog", "found_rank": "1", "found_row": "1", "found_match": "a dog", "found_cosine": "1.0"}
-    ]
-
-
 def test_rows_without_a_text_are_named(url: str, semblance: Run, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     lines = [
@@ -300,15 +274,6 @@ def test_without_a_service_only_the_model_asked_is_opened(
     assert opened == {"avg-paraphrase"}
 
 
-def test_an_output_is_not_replaced_unasked(url: str, semblance: Run, tmp_path: Path) -> None:
-    source = write(tmp_path / "in.csv", [{"sentence": "a dog"}])
-    output = write(tmp_path / "out.csv", [{"precious": "1"}])
-    assert "out.csv exists; --overwrite replaces it" in semblance("dedupe", source, output, "--url", url).err
-    assert "is the input too" in semblance("dedupe", source, source, "--overwrite", "--url", url).err
-    assert semblance("dedupe", source, output, "--overwrite", "--url", url).code == 0
-    assert read(output)[0]["cluster"] == "1"
-
-
 def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from semblance.client import AsyncClient
 
@@ -369,14 +334,3 @@ def test_kept_embeddings_are_used_again(
     assert semblance(*command[:-1]).code == 0
     assert asked[1:] == ["out.csv.queries.texts.jsonl", "corpus.csv.texts.jsonl"]
     assert read(tmp_path / "out.csv")[0]["match"] == "another file"
-
-
-def test_without_its_packages_it_says_what_to_install(tmp_path: Path) -> None:
-    source = write(tmp_path / "in.csv", [{"sentence": "a dog"}])
-    done = python(
-        f"sys.argv = ['semblance', 'dedupe', {str(source)!r}, 'out.csv']\n"
-        "from semblance.__main__ import main; sys.exit(main())",
-        "faiss",
-    )
-    assert done.returncode == 2
-    assert "searching a file needs faiss, which is not installed" in done.stderr

@@ -7,7 +7,6 @@ tests/test_explaining_page.py; the tutorial's: test_tutorial.py.
 import contextlib
 import io
 import json
-import math
 import re
 import shlex
 import subprocess
@@ -93,13 +92,6 @@ def test_every_example_is_run() -> None:
     ]
 
 
-def test_commands_name_a_python_that_is_there() -> None:
-    """`make` builds .venv and .venv-serve; a bare `python` has none of our packages."""
-    for page, language, block in BLOCKS:
-        if language in ("sh", "console"):
-            assert not re.search(r"(?<![\w/.-])python -m service", block), page
-
-
 @pytest.mark.clients
 @pytest.mark.parametrize("code", DIALECTS, ids=["cohere", "openai", "huggingface_hub", "langchain"])
 def test_another_client_is_answered_by_a_plain_service(code: str, published: str, empty: Path) -> None:
@@ -125,14 +117,6 @@ def test_a_key_is_made_as_documented_and_lets_in(monkeypatch: pytest.MonkeyPatch
         name, _, value = header.partition(": ")
         assert httpx.get(where, headers={name: value}).status_code == 200
         assert httpx.get(where).status_code == 401
-
-
-def test_the_readme_knows_how_large_models_are() -> None:
-    sizes = [
-        float(re.findall(r"([\d.]+) MB", card.read_text(encoding="utf-8"))[0])
-        for card in sorted((ROOT / "models").glob("*/README.md"))
-    ]
-    assert f"models of {int(min(sizes))} to {math.ceil(max(sizes))} MB" in README
 
 
 @pytest.mark.parametrize(("code", "printed"), SNIPPETS, ids=["client", "async", "local"])

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from semblance import errors
-from semblance.errors import RequestFailed, request_failed
+from semblance.errors import request_failed
 from semblance.exits import exit_code
 
 
@@ -21,32 +21,12 @@ def test_an_error_carries_all_that_the_body_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (400, RequestFailed),
-        (401, errors.Unauthorized),
-        (404, errors.NotFound),
-        (422, errors.InvalidRequest),
-        (429, errors.Overloaded),
-        (500, errors.ServiceFailed),
-        (503, errors.ServiceFailed),
-    ],
-)
-def test_each_status_has_its_class(status: int, kind: type[RequestFailed]) -> None:
-    assert type(request_failed(status, body(), None, None)) is kind
-
-
-@pytest.mark.parametrize(
     "page", [b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "no"}', b'{"error": {}}', b"\xff"]
 )
 def test_what_another_program_answers_is_an_error_too(page: bytes) -> None:
     error = request_failed(502, page, "from-header", None)
     assert type(error) is errors.ServiceFailed
     assert str(error) == "Bad Gateway (http_502, request from-header)"
-
-
-def test_a_status_that_no_standard_knows() -> None:
-    assert str(request_failed(599, b"", None, None)) == "no such status is known (http_599)"
 
 
 def test_a_field_counts_over_all_that_was_given() -> None:
@@ -63,10 +43,6 @@ def test_other_fields_stay(field: str | None) -> None:
     error = request_failed(422, body(field=field), None, None)
     assert error.at(range(5, 7), "pairs") is error
     assert error.at(range(9), "text") is error  # of a list that was not split
-
-
-def test_an_error_is_one_line() -> None:
-    assert str(request_failed(500, body(message="one\ntwo\n  three"), None, None)).count("\n") == 0
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,6 @@ def test_tuning_without_the_training_half_says_what_to_install() -> None:
     assert done.stderr == f"semblance: tuning needs torch, which is not installed: {install_command('training')}\n"
 
 
-def test_the_options_of_tuning_are_those_of_the_training_half() -> None:
-    pytest.importorskip("torch")
-    done = python("from semblance.__main__ import main; sys.argv[1:] = ['tune', '--help']; sys.exit(main())")
-    assert done.returncode == 0, done.stderr
-    assert "semblance tune" in done.stdout
-    assert "--even-if-worse" in done.stdout
-
-
 def commands(monkeypatch: pytest.MonkeyPatch, *, installed: bool, path: str) -> str:
     def found(name: str) -> str:
         if not installed:
@@ -110,10 +102,3 @@ def test_imports_go_one_way() -> None:
     }
     for package in ("contract", "service", "training"):  # the workbench reads users' files as the command line does
         assert "semblance" not in {name for name, _ in imports(package)}
-
-
-def test_there_are_no_other_names() -> None:
-    import semblance
-
-    with pytest.raises(AttributeError, match="no attribute 'Cleint'"):
-        _ = semblance.Cleint

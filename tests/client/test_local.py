@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from semblance import AsyncClient, Client, local
-from semblance.errors import CannotStart, MissingExtra
-from semblance.extras import install_command
-from service.settings import Settings
+from semblance.errors import CannotStart
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,12 +28,6 @@ def test_settings_that_do_not_fit_are_one_line(models: Path, monkeypatch: pytest
     monkeypatch.setenv("SEMBLANCE_MAX_PAIRS", "none")
     with pytest.raises(CannotStart, match=r"SEMBLANCE_PORT: .*; SEMBLANCE_MAX_PAIRS: "):
         Client.local(models)
-
-
-def test_the_environment_names_the_models(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEMBLANCE_MODELS_DIR", str(models))
-    with Client.local() as client:
-        assert [model.id for model in client.models().models] == ["avg-paraphrase", "avg-sick", "pair-sick"]
 
 
 def test_nothing_guards_a_service_that_nobody_else_can_reach(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,11 +55,6 @@ def test_a_process_that_answers_only_itself_refuses_nothing_for_being_busy(
     assert asyncio.run(ask()) == [100] * 40
 
 
-def test_what_a_process_of_its_own_leaves_out_are_settings() -> None:
-    """A setting renamed in the service would not be lifted here."""
-    assert set(local._NO_LIMITS) <= set(Settings.model_fields)
-
-
 def test_closing_twice_and_without_a_request(models: Path) -> None:
     client = Client.local(models)
     client.close()
@@ -77,27 +64,6 @@ def test_closing_twice_and_without_a_request(models: Path) -> None:
         await AsyncClient.local(models).aclose()
 
     asyncio.run(never_asked())
-
-
-def test_many_first_requests_start_it_once(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = local.open_service(models)
-    events: list[str] = []
-    start = opened.service.start
-
-    async def starting() -> None:
-        events.append("start")
-        await asyncio.sleep(0.01)
-        await start()
-
-    opened.service.start = starting
-    monkeypatch.setattr(local, "open_service", lambda _: opened)
-
-    async def ask() -> None:
-        async with AsyncClient.local() as client:
-            await asyncio.gather(*(client.similarity([("a man", "a dog")]) for _ in range(5)))
-
-    asyncio.run(ask())
-    assert events == ["start"]
 
 
 def test_an_application_that_does_not_start_says_why(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,15 +86,3 @@ def test_a_client_nobody_closed_lets_the_interpreter_end(models: Path) -> None:
         [sys.executable, "-c", code], cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "ready\n", "")
-
-
-def test_without_the_service_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "service"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "fastapi", None)
-    with pytest.raises(MissingExtra) as caught:
-        Client.local()
-    assert str(caught.value) == (
-        "opening models here, without --url or SEMBLANCE_URL, needs fastapi, which is not installed: "
-        f"{install_command('service')}"
-    )

@@ -42,16 +42,6 @@ def test_labels_of_three_kinds(tmp_path: Path) -> None:
     assert (ranked.kind, ranked.pairs[0].group) == ("ranking", "q")
 
 
-def test_parquet_is_read_by_rows(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    pq = pytest.importorskip("pyarrow.parquet")
-    table = pa.table({"a": ["x", None, "z"], "b": ["p", "q", "r"], "score": [0.5, 1.0, float("nan")]})
-    pq.write_table(table, tmp_path / "pairs.parquet")
-    read = read_own(tmp_path / "pairs.parquet", scale=(0, 1))
-    assert [fault.line for fault in read.faults] == [2, 3]
-    assert read.said(read.faults).startswith("row 2: a: there is none; row 3: score: nan is no number")
-
-
 def test_a_fault_has_the_line_on_which_its_row_begins(tmp_path: Path) -> None:
     """Texts may hold line breaks, and empty lines count."""
     path = tmp_path / "pairs.csv"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semblance.errors import InvalidRequest, RequestFailed, TooLarge, UnexpectedAnswer
+from semblance.errors import RequestFailed, TooLarge
 from semblance.protocol import Call, Questions, Steps, read
 from semblance.types import Ranking
 
@@ -91,13 +91,6 @@ def test_all_pairs_are_sent_once_in_order_within_the_limits(texts: list[str], mo
         assert len(call.body or b"") <= room or len(call.places) == 1
 
 
-def test_one_pair_asks_nothing_before() -> None:
-    _, sent = run(Questions().similarity([("a", "b")]), lengths)
-    assert [(call.method, call.path, call.body) for call in sent] == [
-        ("POST", "/similarity", b'{"pairs":[{"a":"a","b":"b"}]}')
-    ]
-
-
 def test_limits_are_asked_once() -> None:
     questions = Questions()
     for _ in range(2):
@@ -118,91 +111,6 @@ def test_a_caller_may_ask_for_smaller_requests() -> None:
     )
     assert [len(call.places) for call in sent[1:]] == [3, 3, 1]
     assert [json.loads(call.body or b"")["role"] for call in sent[1:]] == ["query"] * 3
-
-
-@pytest.mark.parametrize(("labels", "size"), [(None, 4), (["a"], 6), (["a", "b", "c"], 2), (list("abcdefgh"), 1)])
-def test_texts_with_labels_make_pairs_within_the_limit(labels: list[str] | None, size: int) -> None:
-    def answer(_: str, body: dict[str, Any]) -> dict[str, Any]:
-        results = [{"label": text, "probabilities": {text: 1.0}, "truncated": False} for text in body["text"]]
-        return {"model": "m", "results": results}
-
-    steps = Questions().classify(list("tuvwxyz"), labels)
-    found, sent = run(steps, answer, max_pairs=6)
-    assert [result.label for result in found.results] == list("tuvwxyz")
-    assert [len(call.places) for call in sent[1:]] == [min(size, 7 - start) for start in range(0, 7, size)]
-
-
-@pytest.mark.parametrize(("document", "size"), [("A long text.", 6), (["one", "two", "three"], 2), (["s"] * 9, 1)])
-def test_claims_with_sentences_make_pairs_within_the_limit(document: str | list[str], size: int) -> None:
-    def answer(_: str, body: dict[str, Any]) -> dict[str, Any]:
-        assert body["premise"] == document
-        result = {"label": "neutral", "probabilities": {"entailment": 0, "neutral": 1, "contradiction": 0}}
-        result |= {"truncated": [False, False], "index": 0}
-        return {"model": "m", "results": [{**result, "sentence": claim} for claim in body["hypotheses"]]}
-
-    found, sent = run(Questions().claims(document, list("tuvwxyz")), answer, max_pairs=6)
-    assert [result.sentence for result in found.results] == list("tuvwxyz")
-    assert [len(call.places) for call in sent[1:]] == [min(size, 7 - start) for start in range(0, 7, size)]
-
-
-def test_nothing_to_ask_is_for_the_service_to_refuse() -> None:
-    steps = Questions().similarity([])
-    assert next(steps) == [Call("/similarity", b'{"pairs":[]}', range(0), "pairs")]
-
-
-def test_texts_travel_as_they_are_and_lone_surrogates_escaped() -> None:
-    (call,) = next(Questions().explain("\u732b", "b"))
-    assert call.body == '{"a":"\u732b","b":"b"}'.encode()
-    (call,) = next(Questions().explain("\ud800", "b"))
-    assert call.body == b'{"a":"\\ud800","b":"b"}'
-
-
-@pytest.mark.parametrize("top_k", [None, 1, 3, 50])
-def test_a_ranking_in_parts_is_the_ranking_of_all(top_k: int | None) -> None:
-    candidates = ["x" * n for n in (3, 9, 1, 7, 12, 5, 2, 8, 11, 4)]
-    whole, sent = run(rank(Questions(), candidates, top_k=top_k), by_length, max_candidates=100)
-    assert len(sent) == 2
-    parts, sent = run(rank(Questions(), candidates, top_k=top_k), by_length, max_candidates=3)
-    assert len(sent) == 5
-    assert parts == whole
-    assert parts.truncated.candidates == [1, 4, 8]
-
-
-def test_candidates_of_one_score_stay_in_their_order() -> None:
-    found, _ = run(rank(Questions(), ["xx"] * 10), by_length)
-    assert [result.index for result in found.results] == list(range(10))
-
-
-@pytest.mark.parametrize("top_k", [None, 2, 6])
-def test_the_second_stage_orders_the_best_of_all_parts(top_k: int | None) -> None:
-    candidates = ["x" * n for n in (3, 9, 1, 7, 12, 5, 2, 8, 11, 4)]
-    steps = rank(Questions(), candidates, rerank_model="short", rerank_top=5, top_k=top_k)
-    found, _ = run(steps, by_length)
-    stages = [(result.index, result.stage) for result in found.results]
-    #  12, 11, 9, 8, 7 are the five longest; the second model has the shortest of them first
-    assert stages == [(3, 2), (7, 2), (1, 2), (8, 2), (4, 2), (5, 1), (9, 1), (0, 1), (6, 1), (2, 1)][:top_k]
-    assert (found.model, found.rerank_model) == ("m", "short")
-    assert found.truncated.candidates == [1, 4, 8]
-    assert found.rerank_truncated.candidates == [1, 4, 8]
-
-
-def test_the_second_stage_has_defaults() -> None:
-    candidates = ["x" * n for n in range(1, 7)]
-    found, _ = run(rank(Questions(), candidates, rerank_top=3), by_length, second="short")
-    assert [result.index for result in found.results] == [3, 4, 5, 2, 1, 0]
-    found, _ = run(rank(Questions(), candidates, rerank_model="short"), by_length)
-    assert [result.index for result in found.results] == [4, 5, 3, 2, 1, 0]
-    with pytest.raises(InvalidRequest, match="rerank_model: there is no default model"):
-        run(rank(Questions(), candidates, rerank_top=3), by_length)
-
-
-@pytest.mark.parametrize("answer", [b"<html>", b"", b"[]", b'{"status": "fine"}'])
-def test_what_is_no_answer_of_this_service_is_said(answer: bytes) -> None:
-    steps = Questions().health()
-    next(steps)
-    with pytest.raises(UnexpectedAnswer, match="not an answer of this service: ") as caught:
-        steps.send([answer])
-    assert "\n" not in str(caught.value)
 
 
 def test_fields_of_a_newer_service_are_left_out() -> None:

@@ -9,9 +9,6 @@ from semblance import render
 from semblance.types import (
     Explanation,
     MatrixOfTokens,
-    Ranking,
-    RankResult,
-    RankTruncated,
     TokensOfSentence,
     VectorsOfTokens,
 )
@@ -22,26 +19,6 @@ def text(renderable: RenderableType, width: int = 60) -> str:
     console.print(renderable)
     assert isinstance(console.file, StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
-
-
-def test_a_ranking() -> None:
-    answer = Ranking(
-        "first", [RankResult(1, 0.75, 0.8), RankResult(0, 0.0, -0.1)], RankTruncated(query=False, candidates=[0])
-    )
-    assert (
-        text(render.ranking(answer, ["a [bold]dog", "猫"]))
-        == """\
-rank  score                         candidate         number
-1     0.7500  ███████████████·····  猫                2
-2     0.0000  ····················  a [bold]dog (cut  1
-                                    at the model's
-                                    limit)
-first"""
-    )
-    both = Ranking(
-        "first", [RankResult(0, 1.0, 1.0, 2)], answer.truncated, "second", RankTruncated(query=False, candidates=[])
-    )
-    assert text(render.ranking(both, ["dog"])).splitlines()[-1] == "first, then second"
 
 
 EXPLANATION = Explanation(

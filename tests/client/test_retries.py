@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from semblance import AsyncClient, Client, Retries
-from semblance.errors import InvalidRequest, NoAnswer, Overloaded, RequestFailed, ServiceFailed, TimedOut
+from semblance.errors import NoAnswer, RequestFailed, ServiceFailed, TimedOut
 from semblance.retries import retry_after
 from semblance.types import Explanation
 
@@ -131,30 +131,9 @@ def test_a_connection_that_breaks_is_made_again(ask: Ask, broken: Exception, kin
 
 
 @both
-def test_it_gives_up_with_the_last_error(ask: Ask) -> None:
-    found, waits, asked = ask(refusal(503), refusal(429, retry_after="1"))
-    assert isinstance(found, Overloaded)
-    assert found.retry_after == 1.0
-    assert (len(waits), asked) == (3, 4)
-
-
-@both
-def test_without_retries_it_asks_once(ask: Ask) -> None:
-    assert ask(refusal(), answer(), retries=0)[1:] == ([], 1)
-
-
-@both
 @pytest.mark.parametrize("asked_for", ["61", "inf"])
 def test_whoever_asks_for_too_much_patience_is_not_asked_again(ask: Ask, asked_for: str) -> None:
     assert ask(refusal(retry_after=asked_for), answer(), retries=Retries(patience=60))[1:] == ([], 1)
-
-
-@both
-def test_a_refused_field_is_not_asked_again(ask: Ask) -> None:
-    error = {"error": {"code": "empty_text", "message": "m", "field": "a", "limit": None, "request_id": "r"}}
-    found, waits, _ = ask(httpx.Response(422, json=error), answer())
-    assert isinstance(found, InvalidRequest)
-    assert (found.field, waits) == ("a", [])
 
 
 @pytest.mark.parametrize(

@@ -56,13 +56,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # files
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
-def test_pairs_are_read(tmp_path: Path, suffix: str) -> None:
-    found = read_pairs(write(tmp_path / f"pairs{suffix}", rows()))
-    assert list(zip(found.a, found.b, strict=True)) == ALIKE + UNLIKE
-    assert found.labels.tolist() == [True] * 4 + [False] * 4
-
-
 @pytest.mark.parametrize(
     ("row", "fault"),
     [
@@ -81,13 +74,6 @@ def test_a_fault_names_line_and_column(tmp_path: Path, row: tuple[object, ...], 
     assert str(error.value) == f"{path}: {fault}"
 
 
-def test_both_labels_are_needed(tmp_path: Path) -> None:
-    with pytest.raises(ThresholdError, match="no pair has the label 0"):
-        read_pairs(write(tmp_path / "pairs.csv", rows()[:4]))
-    with pytest.raises(BatchError, match=r"expected \.jsonl"):
-        read_pairs(write(tmp_path / "pairs.txt", rows()))
-
-
 # the choice
 
 
@@ -98,14 +84,6 @@ def test_scores_that_labels_part_are_cut_half_way() -> None:
     found = quality(scores, labels, 0.55)
     assert (found.precision, found.recall, found.f1, found.passing) == (1.0, 1.0, 1.0, 2)
     assert quality(scores, labels, 0.95).precision == 0.0  # nothing passes
-
-
-def test_no_other_cut_has_a_higher_f1() -> None:
-    random = np.random.default_rng(3)
-    labels = random.random(200) < 0.4
-    scores = np.clip(labels * 0.2 + random.random(200) * 0.8, 0, 1).round(2)  # with ties
-    best = quality(scores, labels, choose(scores, labels)).f1
-    assert best == pytest.approx(max(quality(scores, labels, cut).f1 for cut in np.unique(scores)))
 
 
 def test_a_wanted_precision_is_reached_with_the_most_recall() -> None:
@@ -134,11 +112,6 @@ def test_more_pairs_are_surer_and_the_seed_decides() -> None:
     assert many.f1.mean < quality(scores, labels, choose(scores, labels)).f1  # measured on pairs that did not choose
     assert resampled(scores[:60], labels[:60], resamples=100) == few
     assert resampled(scores[:60], labels[:60], resamples=100, seed=2) != few
-
-
-def test_an_interval_needs_two_of_each_label() -> None:
-    with pytest.raises(ThresholdError, match="at least two pairs with each label"):
-        resampled(np.array([0.1, 0.2, 0.9]), np.array([False, False, True]))
 
 
 # the model

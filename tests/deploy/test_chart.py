@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from service.settings import PREFIX, Settings
+from service.settings import Settings
 from tests.deploy.charts import (
     CHART,
     DEPLOY,
-    ROOT,
     VALUES,
     chart,
     environment,
@@ -46,18 +45,6 @@ def test_the_schema_refuses_settings_that_have_values_of_their_own() -> None:
     assert set(re.findall(r"SEMBLANCE_([A-Z_]+)[,\s]", template)) <= refused
 
 
-def test_examples_name_settings_and_models_of_the_service() -> None:
-    settings = {name for values in chart.examples().values() for name in values.get("settings", {})}
-    assert len(settings) > 5
-    assert {name for name in settings if name.lower() not in Settings.model_fields} == set()
-    for each in chart.kserve():
-        if each["kind"] == "InferenceService":
-            variables = {one["name"]: one["value"] for one in each["spec"]["predictor"]["model"]["env"]}
-            assert {name.removeprefix(PREFIX).lower() for name in variables} <= set(Settings.model_fields)
-            for model in variables.get("SEMBLANCE_MODELS", "minilm").split(","):
-                assert (ROOT / "models" / model).is_dir()
-
-
 # With Helm.
 
 
@@ -67,11 +54,6 @@ def test_an_example_lints_and_makes_what_kubernetes_knows(name: str) -> None:
     values = chart.examples()[name]
     assert chart.lint(values) == []
     assert [fault for resource in made(values) for fault in chart.faults(resource)] == []
-
-
-@needs_helm
-def test_kserve_files_are_what_kserve_and_kubernetes_know() -> None:
-    assert [fault for resource in chart.kserve() for fault in chart.faults(resource)] == []
 
 
 @needs_helm
@@ -155,27 +137,6 @@ def test_variables_are_settings_and_the_service_takes_them(name: str, monkeypatc
     settings = Settings.from_environment()
     wanted = values.get("settings", {})
     assert {key: getattr(settings, key.lower()) for key in wanted} == wanted
-
-
-@needs_helm
-def test_selectors_find_the_pods_and_only_those() -> None:
-    resources = made(chart.examples()["guarded-values.yaml"])
-    by_kind = {each["kind"]: each for each in resources}
-    labels = by_kind["Deployment"]["spec"]["template"]["metadata"]["labels"]
-    test_labels = by_kind["Pod"]["metadata"]["labels"]
-    for selector in (
-        by_kind["Deployment"]["spec"]["selector"]["matchLabels"],
-        by_kind["Service"]["spec"]["selector"],
-        by_kind["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
-        by_kind["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
-    ):
-        assert selector.items() <= labels.items()
-        assert not selector.items() <= test_labels.items()
-    monitor = by_kind["ServiceMonitor"]["spec"]
-    assert monitor["selector"]["matchLabels"].items() <= by_kind["Service"]["metadata"]["labels"].items()
-    assert monitor["endpoints"][0]["port"] == by_kind["Service"]["spec"]["ports"][0]["name"]
-    # The rules ask for this job.
-    assert by_kind["Service"]["metadata"]["labels"][monitor["jobLabel"]] == "semblance"
 
 
 @needs_helm
