@@ -1,7 +1,7 @@
 """Quality and cost on sets that no model here was trained on or chosen by: FAQs, health answers, questions, intents.
 
     python -m benchmarks.kept_aside                               # the models of the table, some 25 minutes on one core
-    python -m benchmarks.kept_aside minilm-small gran --stages    # any others, in one stage
+    python -m benchmarks.kept_aside lstm-avg dan                  # any others
 
 Needs SEMBLANCE_DATA. Scores are those of the published models through their graphs, as the service gives them.
 """
@@ -25,8 +25,6 @@ from training.objectives.metrics import ranked
 from training.publishing.runtime import PublishedModel
 
 MODELS = ("avg-paraphrase", "gran", "minilm-small", "minilm")
-STAGES = ("avg-paraphrase+minilm", "minilm-small+minilm", "minilm+minilm-cross")  # of /rank
-TOP = 10  # that a second stage orders again
 BLOCK = 125  # answers or questions that one right one is found among
 BLOCKS = 3  # of each FAQ
 FAQS = {
@@ -93,20 +91,6 @@ def _square(score: Score, block: Sequence[tuple[str, str]]) -> Values:
     """Scores of every question with every answer of a block [n, n]."""
     asked = [question for question, _ in block for _ in block]
     return score(asked, [answer for _ in block for _, answer in block]).reshape(len(block), len(block))
-
-
-def second_stage(first: Score, second: Score, sets: Mapping[str, Sequence[Sequence[tuple[str, str]]]]) -> float:
-    """How often the right one is first after the best `TOP` of each question were ordered again; mean of the sets."""
-    shares = []
-    for blocks in sets.values():
-        right = []
-        for block in blocks:
-            best = np.argsort(-_square(first, block), axis=1, kind="stable")[:, :TOP]
-            asked = [block[i][0] for i in range(len(block)) for _ in range(TOP)]
-            again = second(asked, [block[int(j)][1] for j in best.ravel()]).reshape(len(block), TOP)
-            right += [float(best[i, again[i].argmax()] == i) for i in range(len(block))]
-        shares.append(mean(right))
-    return mean(shares)
 
 
 def groups(corpus: str, file: str, names: Sequence[str]) -> dict[str, list[tuple[str, str, bool]]]:
@@ -179,18 +163,6 @@ def measure(model: PublishedModel) -> dict[str, float]:
     }
 
 
-def measure_second(first: PublishedModel, second: PublishedModel) -> dict[str, float]:
-    """The figures of two stages. Health answers and related questions are some ten: all are ordered by the second."""
-    score = scorer(second)
-    return {
-        "answer": second_stage(scorer(first), score, faq_answers()),
-        "question": second_stage(scorer(first), score, reworded_questions()),
-        "health": mean_average_precision(score, health()),
-        "related": mean_average_precision(score, related()),
-        "milliseconds": milliseconds(second),
-    }
-
-
 COLUMNS = {
     "question": "FAQ by its question",
     "answer": "FAQ by its answer",
@@ -209,39 +181,31 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="ids of models that embed a text")
-    parser.add_argument("--stages", nargs="*", default=STAGES, metavar="FIRST+SECOND", help="of two stages")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    stages = [tuple(each.split("+")) for each in options.stages]
-    names = dict.fromkeys([*options.ids, *(name for each in stages for name in each)])
-    models = {name: PublishedModel(options.models / name) for name in names}
     rows: list[dict[str, object]] = []
     for name in options.ids:
-        rows.append({"model": name, **measure(models[name])})
+        rows.append({"model": name, **measure(PublishedModel(options.models / name))})
         print(rows[-1], flush=True)  # a long run that is ended has said something
-    for first, second in stages:
-        rows.append({"model": first, "second": second, **measure_second(models[first], models[second])})
-        print(rows[-1], flush=True)
-    report(rows, " ".join(["python -m benchmarks.kept_aside", *options.ids, "--stages", *options.stages]), options.out)
+    report(rows, " ".join(["python -m benchmarks.kept_aside", *options.ids]), options.out)
 
 
 def report(rows: Sequence[Mapping[str, object]], command: str, out: Path) -> None:
     """Print the table, and write the dated result."""
-    base = next((row["milliseconds"] for row in rows if row["model"] == "minilm" and "second" not in row), None)
+    base = next((row["milliseconds"] for row in rows if row["model"] == "minilm"), None)
 
     def cells(row: Mapping[str, object]) -> list[str]:
         values = [f"{value:.3f}" if isinstance(value := row.get(column), float) else "" for column in COLUMNS]
         spent = row["milliseconds"]
         assert isinstance(spent, float)
-        share = f" ({spent / base:.3f})" if isinstance(base, float) and "second" not in row else ""
-        name = f"{row['model']}, then {row['second']} on the best {TOP}" if "second" in row else str(row["model"])
-        return [name, *values, f"{spent:.2f}{share}"]
+        share = f" ({spent / base:.3f})" if isinstance(base, float) else ""
+        return [str(row["model"]), *values, f"{spent:.2f}{share}"]
 
     about = (
         f"`{command}`. FAQs: the right one first of {BLOCK}, mean of three FAQs' answers (bank, course, Covid), and of "
         f"COVID-Q's questions in other words. Intents: the nearest other text has the same one. CPU: milliseconds of "
-        f"one thread for a new answer (in two stages: for a candidate of the second), in brackets beside `minilm`. "
+        f"one thread for a new answer, in brackets beside `minilm`. "
         f"{machine('onnxruntime', 'numpy')}."
     )
     lines = table(["model", *COLUMNS.values(), "CPU ms"], [cells(row) for row in rows])

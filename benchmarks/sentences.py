@@ -60,8 +60,3 @@ def sentences(count: int, seed: int) -> list[str]:
 def pairs(texts: Sequence[str]) -> dict[str, object]:
     """A body of `/similarity`: texts 1 and 2, 3 and 4, and so on."""
     return {"pairs": [{"a": a, "b": b} for a, b in zip(texts[::2], texts[1::2], strict=True)]}
-
-
-def candidates(texts: Sequence[str]) -> dict[str, object]:
-    """A body of `/rank`: the first text is the query."""
-    return {"query": texts[0], "candidates": list(texts[1:])}

@@ -206,16 +206,6 @@ def _contrast() -> str:
     return _table(head, rows)
 
 
-def _same() -> str:
-    kinds = ("itself", "no capitals, no marks", "a typing error")
-    rows = [
-        [f"`{row['model']}`, {row['task']}", *(str(row[kind]["yes"]) for kind in kinds)]
-        for row in general_text("same")
-        if row["model"] in _USES
-    ]
-    return _table(["model, task", *kinds], rows)
-
-
 def _entailment() -> str:
     rows = [
         [
@@ -273,7 +263,6 @@ _TABLES: dict[str, Callable[[], str]] = {
     "kept-aside": _kept_aside,
     "faq": _faq,
     "contrast": _contrast,
-    "same": _same,
     "entailment": _entailment,
     "claims": _claims,
 }

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,6 @@ from training.pairs import Pair
 Values = npt.NDArray[np.float64]
 SURE = 0.9  # a probability that a user would act on
 _WORD = re.compile(r"[^\W_]+")
-
-
-SAME_TASKS: tuple[Literal["similarity", "paraphrase", "entailment"], ...] = ("similarity", "paraphrase", "entailment")
 
 
 class Model(Protocol):
@@ -203,17 +200,3 @@ def overlap_entailment(fit: Sequence[Pair], pairs: Sequence[Pair]) -> list[dict[
     return [
         dict(zip(model.classes_.tolist(), row, strict=True)) for row in model.predict_proba(features(pairs)).tolist()
     ]
-
-
-def same_scores(
-    model: Model,
-    task: Literal["similarity", "paraphrase", "entailment"],
-    texts: Sequence[str],
-    others: Sequence[str],
-) -> dict[str, float]:
-    """Of n texts against the same written otherwise: mean score, the lowest, and how many are over one half."""
-    if task == "entailment":
-        scores = np.array([each["entailment"] for each in model.entailment(texts, others)])
-    else:
-        scores = np.asarray(model.similarity(texts, others, task).score)
-    return {"mean": float(scores.mean()), "lowest": float(scores.min()), "yes": int((scores > 0.5).sum())}

@@ -5,7 +5,6 @@ from typing import Any
 
 from benchmarks.general import sets
 from benchmarks.general.measures import (
-    SAME_TASKS,
     SURE,
     claim_figures,
     contrast_shares,
@@ -20,7 +19,6 @@ from benchmarks.general.measures import (
     overlap_order,
     ranking_figures,
     raw_scores,
-    same_scores,
 )
 from benchmarks.report import table
 from contract.manifest import ScoreTask
@@ -143,31 +141,6 @@ def statements(models: Models, most: int) -> tuple[list[str], Rows]:
     return table(["model", *head], lines), rows
 
 
-def same(models: Models, most: int) -> tuple[list[str], Rows]:
-    """A text with itself, and with small changes of its writing."""
-    texts = sets.plain_texts()
-    written: Mapping[str, list[str]] = {
-        "itself": texts,
-        "no capitals, no marks": ["".join(c for c in text.lower() if c.isalnum() or c in " '-") for text in texts],
-        "a typing error": [sets.mistyped(text) for text in texts],
-    }
-    rows: Rows = []
-    for name, model in models.items():
-        for task in SAME_TASKS:
-            if task in model.manifest.tasks:
-                scores = {how: same_scores(model, task, texts, others) for how, others in written.items()}
-                rows.append({"model": name, "task": task, **scores})
-    lines = [
-        [
-            row["model"],
-            row["task"],
-            *(f"{row[how]['mean']:.2f}, {row[how]['lowest']:.2f}, {row[how]['yes']}" for how in written),
-        ]
-        for row in rows
-    ]
-    return table(["model", "task", *written], lines), rows
-
-
 def entailment(models: Models, most: int) -> tuple[list[str], Rows]:
     """Accuracy and calibration on development pairs; of SNLI and MultiNLI those that calibrate no model."""
     parts = {
@@ -250,11 +223,6 @@ SECTIONS: Mapping[str, tuple[str, Section]] = {
         "that follows from it in other words and one that does not: how many are said to follow (the most likely "
         "label is entailment), and how often one that follows has the higher probability (AUC).",
         statements,
-    ),
-    "same": (
-        "Every question, answer and sentence that was written for this page (114) with itself, in lower case without "
-        "marks, and with a typing error in its longest word: mean score, lowest score, and how many are over .5.",
-        same,
     ),
     "entailment": (
         "Entailment on development pairs, with the expected calibration error (ten bins). The overlap of words is a "

@@ -68,20 +68,6 @@ def written_contrasts() -> list[Contrast]:
     return [Contrast(kind, original, [rewrite], edit) for kind, original, rewrite, edit in _texts()["contrast"]]
 
 
-def plain_texts() -> list[str]:
-    """Every question and answer of the FAQs, and the originals of the written contrasts."""
-    asked = questions()
-    answers = [answer for question in asked for answer in question.answers]
-    return list(dict.fromkeys([*(q.text for q in asked), *answers, *(each.original for each in written_contrasts())]))
-
-
-def mistyped(text: str) -> str:
-    """Two letters in the middle of its longest word exchanged."""
-    word = max(text.split(), key=len)
-    middle = len(word) // 2
-    return text.replace(word, word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :], 1)
-
-
 def caption_contrasts(most: int = MOST) -> list[Contrast]:
     """Edits of captions by makers that no model was trained on; the rewrites are other captions of the same picture.
 

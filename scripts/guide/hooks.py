@@ -14,10 +14,9 @@ from mkdocs.structure.pages import Page
 
 from scripts.guide import pages_of_code, pages_of_service
 from scripts.guide.imported import imported_files, rewrite
-from scripts.guide.results import result_pages, with_plots
+from scripts.guide.results import result_pages
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = ROOT / "analyses" / "tables"
 IMPORTED = imported_files(ROOT)
 _ORIGINS = {place: path for path, place in IMPORTED.items()}
 # What a page would load by itself; links that a reader may follow are not meant.
@@ -45,7 +44,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, text in reference.items():
         files.append(File.generated(config, f"reference/{name}", content=text))
     report = (ROOT / "analyses" / "RESULTS.md").read_text(encoding="utf-8")
-    for name, text in result_pages(report, TABLES).items():
+    for name, text in result_pages(report).items():
         if name == "index.md":
             files.remove(next(file for file in files if file.src_uri == "results/index.md"))
         files.append(File.generated(config, f"results/{name}", content=text))
@@ -63,13 +62,13 @@ def _measurements() -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Draw plots, and point links at the pages of the site."""
+    """Point links at the pages of the site."""
     place = page.file.src_uri
     origin = _ORIGINS.get(place, f"docs/{place}")
     if place.startswith("results/"):
         origin = "analyses/RESULTS.md"
     known = [file.src_uri for file in files]
-    return rewrite(with_plots(markdown, TABLES), here=place, origin=origin, pages=IMPORTED, known=known)
+    return rewrite(markdown, here=place, origin=origin, pages=IMPORTED, known=known)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

@@ -1,7 +1,6 @@
 """`python -m benchmarks.general`: the sets that were written, and the measures."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from benchmarks.general.measures import (
     overlap_order,
     ranking_figures,
     raw_scores,
-    same_scores,
 )
 from benchmarks.general.sets import Claim, Contrast, Question
 from contract.manifest import Manifest, ScoreTask
@@ -70,13 +68,6 @@ def test_the_contrasts_and_claims_are_sound() -> None:
 
 
 # the measures
-
-
-@pytest.mark.parametrize("task", ["similarity", "paraphrase", "entailment"])
-def test_a_text_and_the_same_written_otherwise(task: Literal["similarity", "paraphrase", "entailment"]) -> None:
-    told = Told({("Go!", "go"): 0.9, ("Stop.", "stop"): 0.2, ("No.", "no"): 0.5})
-    found = same_scores(told, task, ["Go!", "Stop.", "No."], ["go", "stop", "no"])
-    assert found == {"mean": pytest.approx(1.6 / 3), "lowest": 0.2, "yes": 1}
 
 
 def test_orders_and_what_is_first() -> None:
