@@ -75,7 +75,7 @@ class Scorer:
             found = ", ".join(str(len(column)) for column in columns)
             raise ValueError(f"{self.task} reads {len(names)} columns of one length ({', '.join(names)}), got {found}")
         with _OPENING:
-            here = _opened(self.models_dir)
+            here = _opened(self.models_dir, os.getpid())
         task = make_task(self.options, here.models)
         if task.fingerprints != self.fingerprints:
             raise CannotStart(
@@ -122,14 +122,15 @@ def scorer(
     options = Options(task, DEFAULT_COLUMNS[task], model, top_k=top_k, rerank_model=rerank_model, rerank_top=rerank_top)
     folders = os.pathsep.join(str(folder.absolute()) for folder in local_settings(models_dir).models_dir)
     with _OPENING:
-        made = make_task(options, _opened(folders).models)
+        made = make_task(options, _opened(folders, os.getpid()).models)
     return Scorer(options, folders, made.fingerprints, dict(made.adds), nulls)
 
 
 class _Opened:
     """The service in this process, for the scorers of one folder; each of its sessions has one thread."""
 
-    def __init__(self, folders: str) -> None:
+    def __init__(self, folders: str, _: int) -> None:
+        """Open the folders; a forked process, whose threads are gone, has another number."""
         self.loop = LoopThread()
         self.client = AsyncClient.local(folders, whole_files=True, worker_threads=1)
         self.models = self.loop.run(self.client.models())
