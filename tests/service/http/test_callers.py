@@ -31,16 +31,18 @@ MB = 1_048_576
 
 
 @asynccontextmanager
-async def serving(models: Path, **settings: object) -> AsyncIterator[tuple[Application, Address]]:
-    """A server in this event loop, on a port of its own."""
+async def serving(
+    models: Path, listening: socket.socket | None = None, /, **settings: object
+) -> AsyncIterator[tuple[Application, Address]]:
+    """A server in this event loop, on a port of its own, or on this socket."""
     chosen = Settings(models_dir=models, port=0, shutdown_grace_seconds=1, preload=("all",), **settings)  # type: ignore[arg-type]
     app = create_app(chosen)
     server = Server(app, chosen)
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
-    await server.startup()
-    for listening in server._listening:  # and who connects there: what nobody reads waits in this process
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
+    await server.startup([listening] if listening is not None else None)
+    for each in server._listening:  # and who connects there: what nobody reads waits in this process
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)
     try:
         yield app, server.servers[0].sockets[0].getsockname()
     finally:

@@ -1,7 +1,6 @@
 """Who may ask, and how often."""
 
 import shlex
-import socket
 import subprocess
 
 import httpx
@@ -13,7 +12,6 @@ from service.http.crowd import client_of
 from service.http.guard import Callers, digest_of, hash_key
 from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry
-from service.process.resources import bind
 from service.settings import HASH_KEY
 from tests.service.api.test_bad_input import GOOD, error_of
 from tests.service.conftest import Serve, let_in
@@ -135,16 +133,6 @@ async def test_callers_without_end_take_no_memory_without_end(monkeypatch) -> No
 )
 def test_whom_an_address_stands_for(address: str, client: str) -> None:
     assert client_of(address) == client
-
-
-def test_callers_by_ipv4_of_a_socket_for_both_are_told_apart() -> None:
-    with bind("::", 0) as listening:
-        listening.listen()
-        for ours in ("127.0.0.1", "127.0.0.2"):
-            with socket.create_connection(("127.0.0.1", listening.getsockname()[1]), source_address=(ours, 0)):
-                connected, address = listening.accept()
-                connected.close()
-            assert client_of(address[0]) == ours
 
 
 @pytest.mark.parametrize(

@@ -79,12 +79,15 @@ def test_a_body_may_come_after_a_large_head(url: str) -> None:
         assert connection.recv(65536).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.parametrize("expect", [b"", b"expect: 100-continue\r\n"], ids=["at once", "after it was asked for"])
-def test_what_follows_a_refused_body_is_no_request(url: str, expect: bytes) -> None:
-    head = (
-        b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\n%scontent-length: 100000\r\n\r\n" % expect
-    )
-    answer = sent_until_closed(url, head, question(), question())
+@pytest.mark.parametrize(
+    ("expect", "length"),
+    [(b"", 100_000), (b"expect: 100-continue\r\n", 100_000), (b"expect: 100-continue\r\n", 100)],
+    ids=["at once", "after it was asked for", "a short one after it was asked for"],
+)
+def test_what_follows_a_refused_body_is_no_request(url: str, expect: bytes, length: int) -> None:
+    """Also where the body is short, and would be read: who does not get its 100 sends the next request instead."""
+    head = b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\n%scontent-length: %d\r\n\r\n"
+    answer = sent_until_closed(url, head % (expect, length), question(), question())
     assert answer.startswith(b"HTTP/1.1 415")
     assert b"\r\nconnection: close\r\n" in answer
     assert answer.count(b"HTTP/1.1 ") == 1
@@ -118,4 +121,17 @@ def test_a_body_that_nobody_reads_in_small_chunks_is_not_parsed(
     answer = sent_until_closed(url, head, *[b"40\r\n%s\r\n" % (b"a" * 64) * 2000] * 20, b"0\r\n\r\n" + question())
     assert answer.startswith(b"HTTP/1.1 " + status)
     assert b"\r\nconnection: close\r\n" in answer
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_after_a_refusal_nothing_more_is_parsed(url: str) -> None:
+    """Pieces of one byte, which would get a second answer, in the middle of the time to read the first."""
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
+        connection.sendall(CHUNKED.replace(b"application/json", b"text/plain"))
+        answer = connection.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 415")
+        connection.sendall(b"1\r\na\r\n" * MAX_GAP_BYTES)
+        connection.shutdown(socket.SHUT_WR)
+        answer += b"".join(iter(lambda: connection.recv(65536), b""))
     assert answer.count(b"HTTP/1.1 ") == 1
