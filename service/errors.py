@@ -25,6 +25,7 @@ ServiceError
     ├── InternalError        500  internal_error
     │   └── InferenceFailed  500  inference_failed
     ├── ModelUnavailable     503  model_unavailable
+    ├── ShuttingDown         503  shutting_down
     ├── TookTooLong          503  timeout
     └── HttpError            as the framework says (404 not_found, 405 method_not_allowed), and 501
 
@@ -271,6 +272,13 @@ class ModelUnavailable(RequestError):
     def __init__(self, name: str, reason: str, seconds: float) -> None:
         super().__init__(f"model {name} could not be opened: {reason}")
         self.headers = retry_headers(seconds)
+
+
+class ShuttingDown(RequestError):
+    """The service stops, and waits for no answer any more."""
+
+    status, code = 503, "shutting_down"
+    headers: Mapping[str, str] = retry_headers(1)
 
 
 class TookTooLong(RequestError):

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from itertools import count
@@ -14,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.api.exchange import EXCHANGE, Exchange, exchange_of
 from service.api.family import Family
 from service.api.route import Table
-from service.errors import HttpError, InternalError, RequestError
+from service.errors import HttpError, InternalError, RequestError, ShuttingDown
 from service.http.connection import CONNECTION, Connection
 from service.http.time_limit import ClientLeft
 from service.observe.logs import REQUEST_ID, fields
@@ -144,7 +145,7 @@ class Errors:
             await self._app(scope, receive, send)
         except ClientLeft:
             exchange.status = CLIENT_LEFT
-        except Exception as error:
+        except (Exception, CancelledError) as error:
             ours = _as_request_error(error)
             if exchange.started:
                 return
@@ -155,8 +156,10 @@ class Errors:
             await send({"type": "http.response.body", "body": body})
 
 
-def _as_request_error(error: Exception) -> RequestError:
+def _as_request_error(error: Exception | CancelledError) -> RequestError:
     """What an exception is to the caller; the log has the details of our mistakes."""
+    if isinstance(error, CancelledError):  # by uvicorn, which would answer 500, at the end of the time to finish in
+        return ShuttingDown("the service stops; ask again, and another one answers")
     if isinstance(error, RequestError):
         if error.status >= 500 and not isinstance(error, HttpError):
             log.error(error.message, exc_info=error.__cause__, extra=fields(code=error.code))

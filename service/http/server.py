@@ -6,7 +6,8 @@ After SIGTERM:
    requests are still answered, with `Connection: close`.
 2. The server accepts all connected clients, and closes the listening socket. Idle connections stay open for some
    seconds, because a client may be sending a request; it is answered, and its connection closed.
-3. Requests under way are finished. Steps 2 and 3 take at most `SEMBLANCE_SHUTDOWN_GRACE_SECONDS`.
+3. Requests under way are finished. Steps 2 and 3 take at most `SEMBLANCE_SHUTDOWN_GRACE_SECONDS`; who is not answered
+   by then gets a 503 (`record.Errors`).
 
 SIGINT begins with step 3; a second SIGINT ends the process at once.
 """

@@ -145,6 +145,25 @@ def test_work_shared_with_a_caller_who_stays_goes_on(models: Path) -> None:
     uvloop.run(trial())
 
 
+def test_who_is_not_answered_when_the_service_stops_is_told_to_ask_again(models: Path) -> None:
+    async def trial() -> None:
+        async with serving(models, worker_threads=1) as (app, address):
+            gate = Gate(app, "pair-sick")
+            incoming, out = await asyncio.open_connection(*address)
+            out.write(post(pairs_of("a dog")))
+            await until(lambda: app.service.pool.busy == 1, "it runs")
+        head, _, body = (await incoming.read()).partition(b"\r\n\r\n")
+        gate.open.set()
+        lines = head.lower().split(b"\r\n")
+        assert lines[0].startswith(b"http/1.1 503")
+        assert {b"retry-after: 1", b"connection: close", b"content-type: application/json"} <= set(lines)
+        assert json.loads(body)["error"]["code"] == "shutting_down"
+        assert counted(app, 503) == 1
+        out.close()
+
+    uvloop.run(trial())
+
+
 def test_a_few_pipelined_requests_are_answered_and_too_many_close_the_connection(url: str) -> None:
     few = raw(url, *[question(close=False)] * 10, question())
     assert few.count(b"HTTP/1.1 200") == 11
