@@ -81,24 +81,20 @@ def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest
 
     def similarity() -> Ask:
         model = rng.choice(similar)
-        left = texts.some(most(model, 256, 12))
-        return Ask.post("/similarity", {"pairs": [{"a": a, "b": texts.one()} for a in left], "model": model})
+        pairs = [{"a": a, "b": texts.one()} for a in texts.some(most(model, 256, 12))]
+        return Ask.post("/similarity", {"pairs": pairs, "model": model})
 
     def rank() -> Ask:
         model = rng.choice(similar)
-        body: dict[str, object] = {
-            "query": texts.one(),
-            "candidates": texts.some(most(model, 1000, 20)),
-            "model": model,
-        }
+        many = texts.some(most(model, 1000, 20))
+        body: dict[str, object] = {"query": texts.one(), "candidates": many, "model": model}
         if rng.random() < 0.3 and heavy:
             body |= {"rerank_model": rng.choice(sorted(heavy)), "rerank_top": rng.randint(1, 10)}
         return Ask.post("/rank", body)
 
     def entailment() -> Ask:
         model = rng.choice(models["entailment"])
-        left = texts.some(most(model, 128, 12))
-        pairs = [{"premise": a, "hypothesis": texts.one()} for a in left]
+        pairs = [{"premise": a, "hypothesis": texts.one()} for a in texts.some(most(model, 128, 12))]
         return Ask.post("/entailment", {"pairs": pairs, "model": model})
 
     def embed() -> Ask:
@@ -109,29 +105,22 @@ def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest
         longest_here = most(model, 40, 12)  # an explanation scores the pair once for each token
         return Ask.post("/explain", {"a": texts.one(longest_here), "b": texts.one(longest_here), "model": model})
 
-    def tei() -> Ask:
-        inputs = texts.some(64)
-        return rng.choice(
-            [
-                Ask.post("/similarity", {"inputs": {"source_sentence": texts.one(), "sentences": inputs}}),
-                Ask.post("/embed", {"inputs": inputs}),
-                Ask.post("/predict", {"inputs": [[text, texts.one()] for text in inputs]}),
-                Ask.post("/rerank", {"query": texts.one(), "texts": inputs, "return_text": True}),
-                Ask.post("/", {"inputs": inputs}),
-            ]
-        )
-
     def others() -> Ask:
-        documents = texts.some(100)
-        return rng.choice(
-            [
-                Ask.post("/rerank", {"query": texts.one(), "documents": documents}),
-                Ask.post("/v1/rerank", {"query": texts.one(), "documents": documents, "return_documents": True}),
-                Ask.post("/v2/rerank", {"query": texts.one(), "documents": documents, "top_n": 3}),
-                Ask.post("/score", {"text_1": texts.one(), "text_2": documents}),
-                Ask.post("/v1/embeddings", {"input": documents, "encoding_format": rng.choice(["float", "base64"])}),
-            ]
+        """Of other families."""
+        many, query = texts.some(80), texts.one()
+        asked: tuple[tuple[str, dict[str, object]], ...] = (
+            ("/similarity", {"inputs": {"source_sentence": query, "sentences": many}}),
+            ("/embed", {"inputs": many}),
+            ("/predict", {"inputs": [[text, query] for text in many]}),
+            ("/rerank", {"query": query, "texts": many, "return_text": True}),
+            ("/", {"inputs": many}),
+            ("/rerank", {"query": query, "documents": many}),
+            ("/v1/rerank", {"query": query, "documents": many, "return_documents": True}),
+            ("/v2/rerank", {"query": query, "documents": many, "top_n": 3}),
+            ("/score", {"text_1": query, "text_2": many}),
+            ("/v1/embeddings", {"input": many, "encoding_format": rng.choice(["float", "base64"])}),
         )
+        return Ask.post(*rng.choice(asked))
 
     def looks() -> Ask:
         paths = ["/models", "/v1/models", "/info", "/metrics", "/health/ready", "/health/live", "/v2", "/openapi.json"]
@@ -149,9 +138,7 @@ def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest
             ]
         )
 
-    makers: Sequence[Callable[[], Ask]] = (
-        [similarity] * 4 + [rank] * 3 + [entailment] * 2 + [embed] * 2 + [explain] + [tei] * 2 + [others] * 2
-    )
+    makers = [similarity] * 4 + [rank] * 3 + [entailment] * 2 + [embed] * 2 + [explain] + [others] * 4
     while True:
         chance = rng.random()
         yield looks() if chance < 0.02 else refused() if chance < 0.04 else rng.choice(makers)()

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from statistics import median
 
-from benchmarks.report import Findings
-from benchmarks.servers import Service
+from benchmarks.faults.trial import Trial
 
 LIMIT_MB = 1024  # of the process, at its peak
 TIMES, LEAST_MS = 5.0, 100.0  # others wait no longer than these: times their control, or milliseconds
+PROBED = "pwim-sick"  # the model that somebody else asks
 THEIRS, MINE = "127.0.0.2", "127.0.0.1"
 TEXT = "the quick brown fox jumps over the lazy dog while an old man plays his guitar by the river and "
 
@@ -67,51 +67,47 @@ ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
 }  # fmt: skip
 
 
-async def run(options: argparse.Namespace) -> Findings:
+async def run(options: argparse.Namespace) -> Trial:
     """Run all attacks against one process."""
-    findings = Findings(
-        "callers",
+    trial = Trial(
+        options,
         "One caller against all others",
-        f"python -m benchmarks.faults callers --seconds {options.seconds:g}",
         f"Each attack for {options.seconds:g} s from one address, against one process with the default settings; "
-        f"another address asks for one new pair of `{options.probe}` at a time. Control: the same without an attack.",
-        head=["attack", "probes", "median ms", "worst ms", "not 200", "MB"],
+        f"another address asks for one new pair of `{PROBED}` at a time. Control: the same without an attack.",
+        ["attack", "probes", "median ms", "worst ms", "not 200", "MB"],
     )
-    with Service(options.service_cpus, preload=f"{options.probe},minilm,minilm-cross") as served:
-        probe = Probe(served.port, options.probe)
-        control, worst, _ = await asyncio.to_thread(probe.for_seconds, options.seconds)
-        findings.row("control", len(control), median(control), worst, 0, round(served.resources().resident_mb))
-        for name in ATTACKS:
-            if options.only and not any(each in name for each in options.only):
-                continue
+    with trial.service(preload=f"{PROBED},minilm,minilm-cross") as served:
+        probe, bound = Probe(served.port), LEAST_MS
+        for name in ("control", *filter(trial.only, ATTACKS)):
             with _attacking(served.port, name):
-                took, worst, failed = await asyncio.to_thread(probe.for_seconds, options.seconds)
-            memory = served.resources()
-            findings.row(name, len(took), median(took), worst, failed, round(memory.resident_mb))
-            bound = max(LEAST_MS, TIMES * median(control))
-            found = f"{median(took):.0f} ms, {failed} not answered"
-            findings.promise(
-                f"{name}: half of others' requests within {bound:.0f} ms", median(took) <= bound and not failed, found
-            )
+                took, failed = await asyncio.to_thread(probe.for_seconds, options.seconds)
+            half = median(took)
+            trial.row(name, len(took), half, max(took), failed, round(served.resources().resident_mb))
+            if name == "control":
+                bound = max(LEAST_MS, TIMES * half)
+                continue
+            found = f"{half:.0f} ms, {failed} not answered"
+            within = f"{name}: half of others' requests within {bound:.0f} ms"
+            trial.promise(within, half <= bound and not failed, found)
         peak = served.resources().peak_mb
-        findings.promise(f"the process takes less than {LIMIT_MB} MB", peak < LIMIT_MB, f"{peak:.0f} MB")
-        findings.quiet("no error in the log", served.complaints())
-    return findings
+        trial.promise(f"the process takes less than {LIMIT_MB} MB", peak < LIMIT_MB, f"{peak:.0f} MB")
+        trial.quiet("no error in the log", served.complaints())
+    return trial
 
 
 class Probe:
     """Somebody else, who asks for one new pair at a time on a connection of each request."""
 
-    def __init__(self, port: int, model: str) -> None:
-        self._port, self._model, self._number = port, model, 0
+    def __init__(self, port: int) -> None:
+        self._port, self._number = port, 0
 
-    def for_seconds(self, seconds: float) -> tuple[list[float], float, int]:
-        """Milliseconds of each request, the most of them, and how many were not answered with 200."""
+    def for_seconds(self, seconds: float) -> tuple[list[float], int]:
+        """Milliseconds of each request, and how many were not answered with 200."""
         until, took, failed = time.monotonic() + seconds, [], 0
         while time.monotonic() < until:
             self._number += 1
             pair = {"a": f"a man plays a guitar {self._number}", "b": "a woman is singing a song"}
-            body = _post("/similarity", {"model": self._model, "pairs": [pair]}, "Connection: close")
+            body = _post("/similarity", {"model": PROBED, "pairs": [pair]}, "Connection: close")
             began, said = time.monotonic(), b""
             with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 15, (MINE, 0)) as connection:
                 connection.sendall(body)
@@ -119,12 +115,15 @@ class Probe:
             took.append((time.monotonic() - began) * 1000)
             failed += not said.startswith(b"HTTP/1.1 200")
             time.sleep(0.02)
-        return took, max(took), failed
+        return took, failed
 
 
 @contextmanager
 def _attacking(port: int, name: str) -> Iterator[None]:
-    """Attack from another process, which does not keep the probe's interpreter busy."""
+    """Attack from another process, which does not keep the probe's interpreter busy; nothing where it is no attack."""
+    if name not in ATTACKS:
+        yield
+        return
     attacking = multiprocessing.get_context("spawn").Process(target=_attack, args=(port, name), daemon=True)
     attacking.start()
     time.sleep(1)  # until it has begun

@@ -64,14 +64,9 @@ class Tally:
         return self.failed == 0 and self.asked > 0
 
     @property
-    def told(self) -> str:
-        """The examples, each after a semicolon."""
-        return "".join(f"; {example}" for example in self.examples)
-
-    @property
     def failures(self) -> str:
         """Counts of failures, and the examples."""
-        return f"{self.lost} lost, {self.wrong} wrong of {self.asked}{self.told}"
+        return "; ".join([f"{self.lost} lost, {self.wrong} wrong of {self.asked}", *self.examples])
 
     @property
     def times(self) -> tuple[float, float, float]:
@@ -194,20 +189,20 @@ class Load:
             self._tally.lost += 1
             self._tally.note(f"{ask.path}: {type(error).__name__} {error}")
             return
+        took = (time.perf_counter() - began) * 1000
         tally = self._tally  # the current one, when the answer arrives
-        if response.status_code == ask.status:
-            tally.milliseconds.append((time.perf_counter() - began) * 1000)
         tally.statuses[response.status_code] += 1
         told = {"retry-after", "retry-after-ms"} <= response.headers.keys()
         tally.bare += response.status_code == 429 and not told
         if response.status_code != ask.status:
             wrong: str | None = f"status {response.status_code}, expected {ask.status}: {response.text[:200]}"
-        elif ask.judge is not None:
-            wrong = ask.judge(response.json())
-        elif ask.answer is not None:
-            wrong = difference(response.json(), ask.answer)
         else:
+            tally.milliseconds.append(took)
             wrong = None
+            if ask.judge is not None:
+                wrong = ask.judge(response.json())
+            elif ask.answer is not None:
+                wrong = difference(response.json(), ask.answer)
         if wrong is not None:
             tally.wrong += 1
             tally.note(f"{ask.path}: {wrong}")

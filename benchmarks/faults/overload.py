@@ -15,13 +15,15 @@ from pathlib import Path
 
 from benchmarks.closed_loop import Measured
 from benchmarks.closed_loop import load as closed_loop
-from benchmarks.faults.load import Ask, Load, in_random_order
-from benchmarks.report import Findings
+from benchmarks.faults.load import Ask
+from benchmarks.faults.trial import Trial
 from benchmarks.sentences import sentences
 from benchmarks.servers import Service
 
 CONNECTIONS = 1.5  # of the flood, per request that the service admits; fewer could not overload it
 CALLERS, ASKED_EACH = 16, 10.0  # beside it, and their requests a second
+SATURATION_SECONDS = 10.0  # for measuring what it can take
+MAX_IN_FLIGHT, MAX_QUEUE_SECONDS, HEAVY = 1024, 2.0, "pwim-qa"  # of the service; an interaction model
 LEAST_ANSWERED = 0.4
 MEMORY_MB = 256.0  # growth that is allowed for a full queue
 # Factors on the time of a full queue: the queue's length is based on an estimated rate, its order is not first come,
@@ -63,68 +65,53 @@ def kinds(heavy: str) -> list[Kind]:
     ]
 
 
-async def run(options: argparse.Namespace) -> Findings:
+async def run(options: argparse.Namespace) -> Trial:
     """Run all kinds."""
-    findings = Findings(
-        "overload",
+    options.callers, options.rate = CALLERS, CALLERS * ASKED_EACH
+    trial = Trial(
+        options,
         "More callers than are let in",
-        f"python -m benchmarks.faults overload --seconds {options.seconds:g}",
         f"{CONNECTIONS:g} times as many connections of wrk as requests are let in, for {options.seconds:g} s; "
         f"latencies are those of the 200s of {CALLERS} callers beside it. Bound, in times that a full queue takes: for "
-        f"cheap ones {SLACK_OF_CHEAP:g}, of one on each connection (`SEMBLANCE_MAX_IN_FLIGHT`, "
-        f"{options.max_in_flight}) at the measured rate; for others {SLACK:g}, of the work let in "
-        f"(`SEMBLANCE_MAX_QUEUE_SECONDS`, "
-        f"{options.max_queue_seconds:g}). "
-        f"Service on cores {options.service_cpus or 'any'}, load on {options.client_cpus or 'any'}.",
-        head=HEAD,
+        f"cheap ones {SLACK_OF_CHEAP:g}, of one on each connection (`SEMBLANCE_MAX_IN_FLIGHT`, {MAX_IN_FLIGHT}) at the "
+        f"measured rate; for others {SLACK:g}, of the work let in (`SEMBLANCE_MAX_QUEUE_SECONDS`, "
+        f"{MAX_QUEUE_SECONDS:g}). Service on cores {options.service_cpus or 'any'}, load on "
+        f"{options.client_cpus or 'any'}.",
+        HEAD,
     )
-    for kind in kinds(options.heavy):
-        if options.only and not kind.name.startswith(tuple(options.only)):
-            continue
-        own = {} if kind.warm else {"cache_bytes": 0}
-        with Service(
-            options.service_cpus,
-            max_in_flight=options.max_in_flight,
-            max_queue_seconds=options.max_queue_seconds,
-            **own,
-        ) as served:
-            if kind.warm:
-                closed = await asyncio.to_thread(_closed, served, kind, 3.0, options)  # sends each body many times
-            closed = await asyncio.to_thread(_closed, served, kind, options.saturation_seconds, options)
-            findings.promise(
-                f"{kind.name}: {kind.connections} connections at once are all answered",
-                closed.refused == closed.broken == 0,
-                f"{closed.requests} requests, {closed.refused} refused, {closed.broken} broken",
-            )
-            if not closed.requests:
-                raise SystemExit(
-                    f"{kind.name}: not one answer in {options.saturation_seconds:g} s: ask for more of them"
-                )
-            await asyncio.sleep(1)
-            await _overload(served, kind, closed.rate, findings, options)
-            findings.quiet(f"{kind.name}: no error in the log", served.complaints())
-    return findings
+    for kind in kinds(HEAVY):
+        if trial.only(kind.name):
+            own = {} if kind.warm else {"cache_bytes": 0}
+            with trial.service(max_in_flight=MAX_IN_FLIGHT, max_queue_seconds=MAX_QUEUE_SECONDS, **own) as served:
+                await _overload(trial, served, kind)
+                trial.quiet(f"{kind.name}: no error in the log", served.complaints())
+    return trial
 
 
-def _closed(
-    served: Service, kind: Kind, seconds: float, options: argparse.Namespace, connections: int | None = None
-) -> Measured:
-    with tempfile.TemporaryDirectory() as folder:
-        bodies = Path(folder) / "bodies.jsonl"
-        bodies.write_bytes(b"\n".join(kind.bodies) + b"\n")
-        at_once = connections or kind.connections
-        return closed_loop(served.port, kind.path, bodies, 0, at_once, seconds, options.client_cpus)
+async def _overload(trial: Trial, served: Service, kind: Kind) -> None:
+    def closed(seconds: float, connections: int = kind.connections) -> Measured:
+        with tempfile.TemporaryDirectory() as folder:
+            bodies = Path(folder) / "bodies.jsonl"
+            bodies.write_bytes(b"\n".join(kind.bodies) + b"\n")
+            cpus = trial.options.client_cpus or None
+            return closed_loop(served.port, kind.path, bodies, 0, connections, seconds, cpus)
 
+    def says(what: str, kept: bool, found: object) -> None:
+        trial.promise(f"{kind.name}: {what}", kept, found)
 
-async def _overload(served: Service, kind: Kind, most: float, findings: Findings, options: argparse.Namespace) -> None:
+    if kind.warm:
+        await asyncio.to_thread(closed, 3.0)  # sends each body many times
+    alone = await asyncio.to_thread(closed, min(SATURATION_SECONDS, trial.options.seconds))
+    fine = alone.refused == alone.broken == 0 < alone.requests
+    found = f"{alone.requests} requests, {alone.refused} refused, {alone.broken} broken"
+    says(f"{kind.connections} connections at once are all answered", fine, found)
+    most = max(alone.rate, 1e-9)
+    await asyncio.sleep(1)
     before = served.resources()
-    connections = round(CONNECTIONS * options.max_in_flight)
-    asks = [Ask(kind.path, body) for body in kind.bodies]
-    async with Load(
-        served.url, in_random_order(asks, options.seed), callers=CALLERS, rate=CALLERS * ASKED_EACH
-    ) as load:
+    connections = round(CONNECTIONS * MAX_IN_FLIGHT)
+    async with trial.load(served, [Ask(kind.path, body) for body in kind.bodies]) as load:
         await asyncio.sleep(0.2)
-        offered = await asyncio.to_thread(_closed, served, kind, options.seconds, options, connections)
+        offered = await asyncio.to_thread(closed, trial.options.seconds, connections)
         tally = load.take()
         load.hold()
     after = served.resources()
@@ -132,36 +119,24 @@ async def _overload(served: Service, kind: Kind, most: float, findings: Findings
     metrics = served.metrics()
 
     answered, refused = tally.statuses[200], tally.statuses[429]
-    others = tally.lost + tally.statuses.total() - answered - refused
-    good = offered.requests - offered.refused
-    bound_ms = 1000 * (SLACK_OF_CHEAP * connections / most if kind.warm else SLACK * options.max_queue_seconds)
-    p50, p99, largest = (tally.percentile(percent) for percent in (50, 99, 100))
+    others = tally.asked - answered - refused
+    good = (offered.requests - offered.refused) / offered.seconds
+    bound_ms = 1000 * (SLACK_OF_CHEAP * connections / most if kind.warm else SLACK * MAX_QUEUE_SECONDS)
     sent = offered.requests / offered.seconds
-    findings.row(
-        *(kind.name, round(most), round(sent), round(sent / most, 2), round(good / offered.seconds)),
-        *(answered, refused, others, p50, p99, largest, round(bound_ms)),
-        *(round(before.resident_mb), round(after.peak_mb)),
-    )
-    findings.values[kind.name] = {"closed_loop_rate": most, "flood": vars(offered), "callers": dict(tally.statuses)}
-    says = findings.promise
-    says(f"{kind.name}: the flood was refused in part", offered.refused > 0, f"{offered.refused} of {offered.requests}")
-    says(f"{kind.name}: only 200 and 429", others == offered.broken == 0, f"{others}, {offered.broken} broken")
-    says(f"{kind.name}: each 429 says Retry-After and retry-after-ms", tally.bare == 0, f"{refused - tally.bare} do")
-    says(f"{kind.name}: p99 of the callers' 200s", p99 <= bound_ms, f"{p99:.0f} of {bound_ms:.0f} ms")
-    says(
-        f"{kind.name}: at least {LEAST_ANSWERED:.0%} of the measured rate is still answered",
-        good / offered.seconds >= LEAST_ANSWERED * most,
-        f"{good / offered.seconds:.0f}/s, {good / offered.seconds / most:.0%}",
-    )
-    says(
-        f"{kind.name}: memory is bounded",
-        after.peak_mb - before.resident_mb <= MEMORY_MB,
-        f"{before.resident_mb:.0f} MB before, {after.peak_mb:.0f} at most",
-    )
+    trial.row(
+        kind.name, round(most), round(sent), round(sent / most, 2), round(good), answered, refused, others,
+        *tally.times, round(bound_ms), round(before.resident_mb), round(after.peak_mb),
+    )  # fmt: skip
+    trial.values[kind.name] = {"closed_loop_rate": most, "flood": vars(offered), "callers": dict(tally.statuses)}
+    says("the flood was refused in part", offered.refused > 0, f"{offered.refused} of {offered.requests}")
+    says("only 200 and 429", others == offered.broken == 0, f"{others}, {offered.broken} broken")
+    says("each 429 says Retry-After and retry-after-ms", tally.bare == 0, f"{refused - tally.bare} do")
+    p99 = tally.percentile(99)
+    says("p99 of the callers' 200s", p99 <= bound_ms, f"{p99:.0f} of {bound_ms:.0f} ms")
+    share = f"at least {LEAST_ANSWERED:.0%} of the measured rate is still answered"
+    says(share, good >= LEAST_ANSWERED * most, f"{good:.0f}/s, {good / most:.0%}")
+    found = f"{before.resident_mb:.0f} MB before, {after.peak_mb:.0f} at most"
+    says("memory is bounded", after.peak_mb - before.resident_mb <= MEMORY_MB, found)
     gauges = {name: metrics.total(f"semblance_{name}") for name in ("requests_in_flight", "workers_busy")}
-    says(
-        f"{kind.name}: an empty queue a second later",
-        # The scrape itself is one in flight.
-        gauges["requests_in_flight"] <= 1 and gauges["workers_busy"] == 0,
-        gauges,
-    )
+    # The scrape itself is one in flight.
+    says("an empty queue a second later", gauges["requests_in_flight"] <= 1 and not gauges["workers_busy"], gauges)

@@ -8,7 +8,6 @@ and the previous version stays.
 
 import argparse
 import asyncio
-import itertools
 import json
 import os
 import random
@@ -16,15 +15,12 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import httpx
-
 from benchmarks.faults.bodies import Texts
-from benchmarks.faults.load import Ask, Load, client_of, difference, in_random_order, with_answers
-from benchmarks.report import Findings
+from benchmarks.faults.load import Ask, answered, client_of, difference, with_answers
+from benchmarks.faults.trial import LOOK_SECONDS, Trial, until
 from benchmarks.servers import ROOT, Service
 from contract.golden import GoldenPair, GoldenPairs
 from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest, describe_file
@@ -38,6 +34,7 @@ PLAIN = "avg-sick"  # has no versions; for entailment
 HEAD = ["workers", "reloads", "refused", "asked", "lost", "wrong", "p50 ms", "p99 ms", "max ms", "longest reload s",
         "MB before", "MB after"]  # fmt: skip
 SEEN_SECONDS = 60.0
+DISTINCT = 100  # requests
 GROWTH_MB = 50.0  # per process; models that stay in memory would take several times that
 
 
@@ -93,24 +90,25 @@ def cut_the_manifest(folder: Path) -> None:
 SPOILS = (flip_a_byte, change_golden, lose_a_file, cut_the_manifest)
 
 
-async def run(options: argparse.Namespace) -> Findings:
-    """Reload under load, with one process and with several."""
-    findings = Findings(
-        "reload",
+async def run(options: argparse.Namespace) -> Trial:
+    """Reload under load, with one process and with two."""
+    trial = Trial(
+        options,
         "Models reloaded under load",
-        f"python -m benchmarks.faults reload --times {options.times} --rate {options.rate:g}",
         f"`/similarity`, `/embed` and `/rank` of {' and '.join(CONTENTS)} by {options.callers} callers, "
         f"{options.rate:g} requests a second together; {options.times} good versions and as many bad ones of each, "
         "found by `POST /models/reload` and SIGHUP in turn. Wrong: another status, or another answer (1e-6) than the "
         "version that it names gives.",
-        head=HEAD,
+        HEAD,
     )
     with tempfile.TemporaryDirectory() as folder:
-        contents = [await _contents(Path(folder), turn, options) for turn in (1, 2)]
-        for workers in options.workers:
-            models = _folder(Path(folder) / f"swapped-{workers}", 1)
-            await _swap(models, workers, contents, findings, options)
-    return findings
+        contents = []
+        for version in (1, 2):
+            with trial.service(models_dir=_folder(Path(folder) / f"content-{version}", version)) as served:
+                contents.append(await with_answers(served.url, asks_of(options.seed)))
+        for workers in (1, 2):
+            await _swap(trial, _folder(Path(folder) / f"swapped-{workers}", 1), workers, contents)
+    return trial
 
 
 def _folder(models: Path, version: int) -> Path:
@@ -122,15 +120,8 @@ def _folder(models: Path, version: int) -> Path:
     return models
 
 
-async def _contents(folder: Path, version: int, options: argparse.Namespace) -> list[Ask]:
-    """All requests with the answers of a version's content."""
-    models = _folder(folder / f"content-{version}", version)
-    with Service(options.service_cpus, models_dir=models) as served:
-        return await with_answers(served.url, asks_of(options.seed, options.distinct))
-
-
-def asks_of(seed: int, count: int) -> list[Ask]:
-    """`count` requests to the models that have versions."""
+def asks_of(seed: int) -> list[Ask]:
+    """Requests to the models that have versions."""
     rng = random.Random(seed)
     texts = Texts(rng, longest=20, kept=50)
     siamese, interaction = CONTENTS
@@ -144,7 +135,7 @@ def asks_of(seed: int, count: int) -> list[Ask]:
         lambda: Ask.post("/embed", {"sentences": texts.some(5), "model": siamese}),
         lambda: Ask.post("/rank", {"query": texts.one(), "candidates": texts.some(20), "model": siamese}),
     )
-    return [makers[i % len(makers)]() for i in range(count)]
+    return [makers[i % len(makers)]() for i in range(DISTINCT)]
 
 
 def judged(ask: Ask, answers: tuple[object, object], bad: set[tuple[str, int]]) -> Ask:
@@ -168,112 +159,81 @@ def judged(ask: Ask, answers: tuple[object, object], bad: set[tuple[str, int]]) 
     return Ask(ask.path, ask.body, judge=judge)
 
 
-async def _swap(
-    models: Path, workers: int, contents: Sequence[Sequence[Ask]], findings: Findings, options: argparse.Namespace
-) -> None:
+async def _swap(trial: Trial, models: Path, workers: int, contents: Sequence[Sequence[Ask]]) -> None:
     bad: set[tuple[str, int]] = set()
     pairs = zip(*contents, strict=True)
     asks = [judged(first, (first.answer, second.answer), bad) for first, second in pairs]
     name = f"{workers} workers" if workers > 1 else "one process"
-    own = {"models_dir": models, **({"workers": workers} if workers > 1 else {})}
-    with Service(options.service_cpus, **own) as served:
-        while workers > 1 and len(served.workers()) < workers:
-            await asyncio.sleep(0.1)
-        load = Load(served.url, in_random_order(asks, options.seed), callers=options.callers, rate=options.rate)
-        async with load, client_of(served.url) as client:
+    version, refusals = 1, 0
+    took: list[float] = []
+    with trial.service(models_dir=models, workers=workers) as served:
+        await until(lambda: workers == 1 or len(served.workers()) == workers, SEEN_SECONDS)
+
+        def told() -> set[str]:
+            """The models that readiness reports as not reloaded."""
+            reasons = str(served.readiness()[1]["reasons"])
+            return {model for model in CONTENTS if f"model {model} is not reloaded" in reasons}
+
+        async with trial.load(served, asks) as load, client_of(served.url) as client:
             await asyncio.sleep(1)
-            before = served.resources().resident_mb
-            took: list[float] = []
-            resident = [before]
-            seen = 0
-            version = 1
-            ways: Iterator[Callable[[], Awaitable[object]]] = itertools.cycle(
-                (partial(_by_route, client), partial(_by_signal, served))
-            )
-            for turn in range(options.times):
+            resident = [served.resources().resident_mb]
+            for turn in range(trial.options.times):
                 old, wrong, version = version, version + 1, version + 3  # an odd step, so that contents alternate
                 spoil = SPOILS[turn % len(SPOILS)]
                 for model in CONTENTS:
                     bad.add((model, wrong))
                     publish(models, model, wrong, spoil)
-                refused = {r["model"] for r in await _by_route(client) if r["outcome"] == "failed"}
-                told = await _told(served)
-                seen += len(refused)
-                findings.promise(
+                answer = (await client.post("/models/reload")).json()["models"]
+                refused = {each["model"] for each in answer if each["outcome"] == "failed"}
+                await until(lambda: told() == set(CONTENTS), 10)  # workers learn it one after another
+                refusals += len(refused)
+                trial.promise(
                     f"{name}, turn {turn + 1}: refused and reported ({spoil.__name__})",
-                    refused == told == set(CONTENTS),
-                    f"{sorted(refused)}, in readiness {sorted(told)}",
+                    refused == told() == set(CONTENTS),
+                    f"{sorted(refused)}, in readiness {sorted(told())}",
                 )
                 for model in CONTENTS:
                     shutil.rmtree(models / model / str(wrong))
                     publish(models, model, version)
                 began = time.monotonic()
-                await next(ways)()
-                shown = await _shown(client, version, workers)
+                if turn % 2:
+                    os.kill(served.pid, signal.SIGHUP)
+                else:
+                    await client.post("/models/reload")
+                shown = await _shown(served, version, workers)
                 took.append(time.monotonic() - began)
-                findings.promise(
-                    f"{name}, turn {turn + 1}: version {version} answers everywhere", shown, f"after {took[-1]:.1f} s"
+                trial.promise(
+                    f"{name}, turn {turn + 1}: version {version} answers everywhere", shown, f"{took[-1]:.1f} s"
                 )
                 for model in CONTENTS:
                     shutil.rmtree(models / model / str(old))
                 resident.append(served.resources().resident_mb)
             await asyncio.sleep(1)
             tally = load.take()
-            after = served.resources().resident_mb
         complaints = [line for line in served.complaints() if "model not reloaded" not in line]
-    findings.row(
-        workers, 2 * options.times, seen, tally.asked, tally.lost, tally.wrong,
-        *tally.times, round(max(took), 1), round(before), round(after),
+    trial.row(
+        workers, 2 * trial.options.times, refusals, tally.asked, tally.lost, tally.wrong,
+        *tally.times, round(max(took), 1), round(resident[0]), round(resident[-1]),
     )  # fmt: skip
-    says = findings.promise
-    says(
-        f"{name}: no request failed, and no bad version answered",
-        tally.right,
-        tally.failures,
-    )
+    trial.answered(f"{name}, no bad version", tally)
     half = len(resident) // 2
-    says(
+    trial.promise(
         f"{name}: replaced models are freed: no growth in the second half",
         max(resident[half:]) - max(resident[: half + 1]) <= GROWTH_MB * workers,
         f"MB after each turn: {', '.join(f'{mb:.0f}' for mb in resident)}",
     )
-    findings.quiet(f"{name}: no other error in the log", complaints)
+    trial.quiet(f"{name}: no other error in the log", complaints)
 
 
-async def _by_route(client: httpx.AsyncClient) -> list[dict[str, str]]:
-    """Reload by the route; the result for each model."""
-    return list((await client.post("/models/reload")).json()["models"])
-
-
-async def _by_signal(served: Service) -> None:
-    os.kill(served.pid, signal.SIGHUP)
-
-
-async def _shown(client: httpx.AsyncClient, version: int, workers: int) -> bool:
+async def _shown(served: Service, version: int, workers: int) -> bool:
     """Wait until all versioned models answer with this version, over enough connections to reach every worker."""
-    ask = [Ask.post("/similarity", {"pairs": [{"a": "a man", "b": "a dog"}], "model": model}) for model in CONTENTS]
-    deadline = time.monotonic() + SEEN_SECONDS
-    in_a_row = 0
-    while time.monotonic() < deadline:
+    asks = [Ask.post("/similarity", {"pairs": [{"a": "a man", "b": "a dog"}], "model": model}) for model in CONTENTS]
+    deadline, in_a_row = time.monotonic() + SEEN_SECONDS, 0
+    while time.monotonic() < deadline and in_a_row < (1 if workers == 1 else 5 * workers):
         versions = set()
-        for one in ask:
-            async with client_of(str(client.base_url)) as fresh:
-                response = await fresh.post(one.path, content=one.body, headers={"content-type": "application/json"})
-                versions.add(response.json()["model_version"])
+        for ask in asks:
+            async with client_of(served.url) as fresh:
+                versions.add((await answered(fresh, ask)).json()["model_version"])
         in_a_row = in_a_row + 1 if versions == {version} else 0
-        if in_a_row >= (1 if workers == 1 else 5 * workers):
-            return True
-        await asyncio.sleep(0.05)
-    return False
-
-
-async def _told(served: Service) -> set[str]:
-    """The models that readiness reports as not reloaded; waits, because workers learn it one after another."""
-    for _ in range(100):
-        reasons = (await asyncio.to_thread(served.readiness))[1]["reasons"]
-        assert isinstance(reasons, list)
-        told = {model for model in CONTENTS if any(f"model {model} is not reloaded" in reason for reason in reasons)}
-        if told == set(CONTENTS):
-            break
-        await asyncio.sleep(0.1)
-    return told
+        await asyncio.sleep(LOOK_SECONDS)
+    return in_a_row > 0

@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import json
 import random
-import socket
 from contextlib import closing
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 from benchmarks.faults.bodies import Texts, every_route, models_by_task, of_vectors
 from benchmarks.faults.load import Ask, Load, difference, in_random_order
-from benchmarks.faults.proxy import Proxy
+from benchmarks.faults.proxy import Faults, standing_before
 from benchmarks.faults.soak import slope
 from benchmarks.report import Findings
 from benchmarks.servers import Metrics
@@ -153,24 +152,28 @@ def test_a_load_counts_what_is_lost_and_what_is_wrong() -> None:
     assert any("0.5, expected 0.6" in example for example in tally.examples)
 
 
-def test_a_proxy_in_its_own_process_hands_on_and_resets() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(server.getsockname()[1]) as proxy:
+def test_a_proxy_hands_on_and_resets() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while size := await reader.readline():
+            writer.write(b"x" * int(size))
 
-        def asked_and_answered(answer: bytes) -> bytes:
-            with socket.create_connection(("127.0.0.1", proxy.port)) as client:
-                client.sendall(b"?")
-                upstream, _ = server.accept()
-                with upstream:
-                    assert upstream.recv(1) == b"?"
-                    upstream.sendall(answer)
-                    found = b""
-                    while len(found) < len(answer):
-                        found += client.recv(65536)
-                    return found
+    async def trial() -> None:
+        faults = Faults()
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        target = server.sockets[0].getsockname()[1]
+        async with server, standing_before(target, faults, random.Random(1)) as port:
 
-        assert asked_and_answered(b"x" * 1000) == b"x" * 1000
-        proxy.faults.cut = 10
-        with pytest.raises(ConnectionResetError):
-            asked_and_answered(b"x" * 1000)
-        proxy.faults.cut = 0
-        assert asked_and_answered(b"y" * 10) == b"y" * 10
+            async def found(size: int) -> bytes:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                with closing(writer):
+                    writer.write(b"%d\n" % size)
+                    return await reader.readexactly(size)
+
+            assert await found(1000) == b"x" * 1000
+            faults.cut = 10
+            with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+                await found(1000)
+            faults.cut = 0
+            assert await found(10) == b"x" * 10
+
+    asyncio.run(trial())

@@ -49,7 +49,7 @@ async def plain(serve: Serve) -> list[object]:
 @asynccontextmanager
 async def behind_a_proxy(redis_server: RedisServer) -> AsyncIterator[tuple[str, Faults]]:
     whims = Faults()
-    async with standing_before(redis_server.port, 0, whims, random.Random(1)) as port:
+    async with standing_before(redis_server.port, whims, random.Random(1)) as port:
         yield f"redis://127.0.0.1:{port}/0", whims
 
 
