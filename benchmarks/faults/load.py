@@ -134,6 +134,7 @@ class Load:
         self._tasks: list[asyncio.Task[None]] = []
         self._goes_on = asyncio.Event()
         self._ended = False
+        self._in_flight = 0
 
     async def __aenter__(self) -> Self:
         self._goes_on.set()
@@ -153,6 +154,12 @@ class Load:
     def hold(self) -> None:
         """Pause sending; requests in flight are still awaited."""
         self._goes_on.clear()
+
+    async def rest(self) -> None:
+        """Pause sending, and wait until nothing is in flight."""
+        self.hold()
+        while self._in_flight:
+            await asyncio.sleep(0.01)
 
     def go_on(self) -> None:
         """Resume sending."""
@@ -178,7 +185,9 @@ class Load:
                     await asyncio.sleep(wait)  # otherwise all callers would send at the same time from now on
                     continue
                 began = time.perf_counter()
+                self._in_flight += 1
                 await self._ask(client, next(self._asks))
+                self._in_flight -= 1
                 await asyncio.sleep(max(0.0, self._pause - (time.perf_counter() - began)))
 
     async def _ask(self, client: httpx.AsyncClient, ask: Ask) -> None:

@@ -24,7 +24,7 @@ from benchmarks.servers import Service
 
 HEAD = ["what", "processes gone", "asked", "lost", "wrong", "p50 ms", "p99 ms", "max ms", "replaced within s"]
 WAYS = {"stopped (SIGTERM)": signal.SIGTERM, "killed (SIGKILL)": signal.SIGKILL}
-REPLACED_SECONDS, PAUSE_SECONDS, ENDED_SECONDS = 120.0, 1.0, 30.0
+REPLACED_SECONDS, PAUSE_SECONDS, PAGE_SECONDS, ENDED_SECONDS = 120.0, 1.0, 3.0, 30.0
 TEXT = "Two dogs are running through the snow while a man plays the guitar in the park. "
 LONG = {"query": TEXT, "candidates": [TEXT * 2 + str(i) for i in range(200)], "model": "pwim-qa"}
 
@@ -66,9 +66,9 @@ async def _replace(trial: Trial, served: Service, load: Load, name: str, number:
         return await until(true, REPLACED_SECONDS)
 
     async def counted() -> float:
-        """The 200s of scoring routes in the metrics; nothing is in flight, which would make the counts differ."""
-        load.hold()
-        await asyncio.sleep(1)
+        """The 200s of scoring routes in the metrics, which workers write each second; nothing is in flight then."""
+        await load.rest()
+        await asyncio.sleep(PAGE_SECONDS)
         metrics = await asyncio.to_thread(served.metrics)
         routes = ("/similarity", "/entailment", "/embed", "/rank")
         return sum(metrics.total("semblance_requests_total", route=route, status="200") for route in routes)

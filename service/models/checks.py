@@ -10,6 +10,7 @@ from service.models.model import Model
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 3.0  # between the end of one round and the beginning of the next
+THREAD = "checks"  # its name
 STALE_SECONDS = 15.0  # without the end of a round: a graph hangs, or the process gets no CPU time
 
 
@@ -26,7 +27,7 @@ class Checks:
         """Start; the models have just been proven, so the first round waits."""
         self._round_ended = monotonic()
         # A daemon thread: a graph that hangs must not keep the process from ending.
-        Thread(target=self._run, name="checks", daemon=True).start()
+        Thread(target=self._run, name=THREAD, daemon=True).start()
 
     def close(self) -> None:
         """Stop."""

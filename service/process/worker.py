@@ -19,6 +19,7 @@ from service.errors import SettingsError, StartupError
 from service.http.application import Application
 from service.http.server import Server
 from service.machine import usable_cpus
+from service.models import checks
 from service.observe import logs
 from service.observe.snapshots import Snapshots
 from service.observe.tracing import open_tracing
@@ -96,10 +97,14 @@ def _serve(
 
 
 def _end_threads() -> None:
-    """Wait for the threads of the pool; where a graph hangs, end the process, which Python would wait for."""
+    """Wait for the threads that run graphs; where one hangs, end the process, which Python would wait for.
+
+    One that comes back to Python after its end would abort the process instead: "terminate called without an active
+    exception".
+    """
     until = monotonic() + _THREAD_SECONDS
     for thread in enumerate_threads():
-        if thread.name.startswith(THREADS):
+        if thread.name.startswith((THREADS, checks.THREAD)):
             thread.join(max(0.0, until - monotonic()))
             if thread.is_alive():
                 log.error("a graph does not end; the process ends without it")

@@ -154,8 +154,9 @@ def test_a_load_counts_what_is_lost_and_what_is_wrong() -> None:
 
 def test_a_proxy_hands_on_and_resets() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while size := await reader.readline():
-            writer.write(b"x" * int(size))
+        with closing(writer):
+            while size := await reader.readline():
+                writer.write(b"x" * int(size))
 
     async def trial() -> None:
         faults = Faults()

@@ -311,3 +311,32 @@ def test_a_graph_that_hangs_does_not_keep_the_process(models: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+_CHECKS = """
+import sys, time
+from service.__main__ import main
+from service.models import checks
+from service.process import worker
+
+def round_(self):
+    print("begun", flush=True)
+    time.sleep(1)
+    print("ended", flush=True)
+
+checks.CHECK_SECONDS, checks.Checks._round, worker._THREAD_SECONDS = 0.0, round_, 240.0
+sys.exit(main([]))
+"""
+
+
+def test_a_check_under_way_ends_before_the_process(models: Path) -> None:
+    """It runs graphs: coming back from one when Python is gone, its thread would abort the process."""
+    asked = command(models_dir=models, port=free_port(), shutdown_grace_seconds=1, drain_seconds=0)
+    asked["args"] = [sys.executable, "-c", _CHECKS]
+    with subprocess.Popen(**asked) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.terminate()
+        said, _ = process.communicate(timeout=NEEDED_SECONDS)
+        assert process.returncode == 0
+        assert said.count("ended") == said.count("begun") + 1
