@@ -172,8 +172,11 @@ def _tuned(manifest: Manifest) -> str:
         assert isinstance(both, dict)
         before = "" if both["start"] is None else f"{both['start']:.4f}"
         rows.append(f"| {name.replace('_', ' ')} | {before} | {both['tuned']:.4f} |")
-    known = manifest.similarity is not None or "entailment" in str(tuned.get("start_tasks"))
-    note = "" if known else "\n\nThe start has no entailment: its accuracy is the share of the most frequent label."
+    note = (
+        ""
+        if manifest.similarity is not None
+        else "\n\nThe start has no entailment: its accuracy is the share of the most frequent label."
+    )
     head = f"| held out: {counts['held_out']} pairs | `{tuned['from']}` | tuned |\n|---|---|---|"
     return (
         f"## Tuning\n\nFrom `{tuned['from']}` on {tuned['name']}: {counts['rows']} rows, {counts['left_out']} of them "

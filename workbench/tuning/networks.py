@@ -1,55 +1,39 @@
-"""The models that are tuned, each a module from the ids and lengths of both sentences to an answer.
+"""What is tuned: a module from the ids and lengths of both sentences to an answer.
 
 Shapes: B pairs, S tokens of a, T of b, D embedding dimensions, K classes.
 """
 
-from typing import Literal, Protocol
-
 import torch
 from torch import Tensor, nn
 
-from training.architectures.malstm import manhattan_similarity
-from training.architectures.models import InteractionModel
 from training.architectures.parts.heads import PairHead
 
 HEAD_LENGTH = 4.0  # mean length of the embeddings that a new head reads; published ones are far shorter
 
 
-class Answers(Protocol):
-    """A model of pairs: ids [B, S], [B, T] and lengths [B] of both -> scores [B], or log-probabilities [B, K]."""
-
-    def __call__(self, ids_a_BS: Tensor, lengths_a_B: Tensor, ids_b_BT: Tensor, lengths_b_B: Tensor) -> Tensor:
-        """Answer B pairs."""
-
-
 class SiamesePair(nn.Module):
-    """An encoder of single sentences, and what compares two embeddings."""
+    """An encoder of single sentences, and what compares two embeddings: the cosine, or a head."""
 
-    def __init__(
-        self, encoder: nn.Module, comparison: Literal["cosine", "exp_l1"] | None, head: "ScaledHead | None" = None
-    ) -> None:
-        """Either a comparison, whose scores are the answer, or a head, whose log-probabilities are."""
+    def __init__(self, encoder: nn.Module, head: "ScaledHead | None" = None) -> None:
+        """With a head, its log-probabilities are the answer."""
         super().__init__()
-        assert (comparison is None) != (head is None)
-        self.encoder, self.comparison = encoder, comparison
+        self.encoder = encoder
         self.heads = nn.ModuleDict({} if head is None else {"head": head})
 
     def embeddings(
         self, ids_a_BS: Tensor, lengths_a_B: Tensor, ids_b_BT: Tensor, lengths_b_B: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Both sides as one batch, which costs a recurrent encoder half the steps -> [B, D], [B, D]."""
+        """Both sides as one batch -> [B, D], [B, D]."""
         tokens = max(ids_a_BS.shape[1], ids_b_BT.shape[1])
         ids = torch.cat([nn.functional.pad(ids, (0, tokens - ids.shape[1])) for ids in (ids_a_BS, ids_b_BT)])
         a_BD, b_BD = self.encoder(ids, torch.cat([lengths_a_B, lengths_b_B])).float().chunk(2)
         return a_BD, b_BD
 
     def forward(self, ids_a_BS: Tensor, lengths_a_B: Tensor, ids_b_BT: Tensor, lengths_b_B: Tensor) -> Tensor:
-        """See `Answers`."""
+        """Ids [B, S], [B, T] and lengths [B] of both -> scores [B], or log-probabilities [B, K]."""
         a_BD, b_BD = self.embeddings(ids_a_BS, lengths_a_B, ids_b_BT, lengths_b_B)
-        if self.comparison == "cosine":
+        if not self.heads:
             return nn.functional.cosine_similarity(a_BD, b_BD)
-        if self.comparison == "exp_l1":
-            return manhattan_similarity(a_BD, b_BD)
         answer: Tensor = self.heads["head"](a_BD, b_BD)
         return answer
 
@@ -57,8 +41,8 @@ class SiamesePair(nn.Module):
 class ScaledHead(nn.Module):
     """A head that reads embeddings times a factor: with short embeddings its weights would learn too slowly."""
 
-    def __init__(self, head: PairHead, factor: float = 1.0) -> None:
-        """`factor` 1 for a head that was trained on these embeddings."""
+    def __init__(self, head: PairHead, factor: float) -> None:
+        """Wrap the head."""
         super().__init__()
         self.head, self.factor = head, factor
 
@@ -72,26 +56,10 @@ class ScaledHead(nn.Module):
         """The same as a plain head: the factor in its first weights, and its last ones divided by a temperature."""
         linear = {name: value.clone() for name, value in self.head.state_dict().items()}
         for name, power in (("product.weight", 2), ("difference.weight", 1), ("direction.weight", 1)):
-            if name in linear:
-                linear[name] *= self.factor**power
+            linear[name] *= self.factor**power
         for name in ("output.weight", "output.bias"):
             linear[name] /= temperature
         hidden, dim = linear["product.weight"].shape
-        plain = PairHead(dim, len(linear["output.bias"]), hidden, directed="direction.weight" in linear)
+        plain = PairHead(dim, len(linear["output.bias"]), hidden, directed=True)
         plain.load_state_dict(linear)
         return plain.eval()
-
-
-class InteractionPair(nn.Module):
-    """A network that reads both sentences together; in training in one order, which halves the cost."""
-
-    def __init__(self, model: InteractionModel) -> None:
-        """Wrap a published model."""
-        super().__init__()
-        self.model = model
-
-    def forward(self, ids_a_BS: Tensor, lengths_a_B: Tensor, ids_b_BT: Tensor, lengths_b_B: Tensor) -> Tensor:
-        """Log-probabilities [B, K]."""
-        reads = self.model.network if self.training else self.model
-        answer: Tensor = reads(ids_a_BS, lengths_a_B, ids_b_BT, lengths_b_B)
-        return answer

@@ -1,8 +1,7 @@
 """What a model learns from labelled pairs, and how it is measured on others while it does.
 
 Scores of two embeddings learn the order of the pairs (`training.objectives.ordering`; ranked answers within their
-question). Outputs that are classes learn the distribution whose mean is the rating (Tai et al. 2015, eq. 16), and
-entailment its labels, as the published models did.
+question), and entailment its labels, as the published models did.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,18 +9,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import nll_loss
 
-from contract.measures import expected_rating
 from semblance.threshold.own_pairs import Kind
 from training.objectives.ordering import ordering_loss
 from training.objectives.parts.batches import Indices
-from training.objectives.parts.losses import kl_to_target, sparse_target
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import Encodes, PairTokens
 from training.pairs import Pair
 from workbench.tuning.measure import MAIN, figures
+from workbench.tuning.networks import SiamesePair
 
 EVALUATION_BATCH = 64
 SORTED_TOGETHER = 20  # batches, within which pairs of like length share one
@@ -32,13 +30,12 @@ class TuneObjective:
 
     def __init__(
         self,
-        model: nn.Module,
+        model: SiamesePair,
         kind: Kind,
         training: Sequence[Pair],
         development: Sequence[Pair],
         tokenizer: Encodes,
         *,
-        classes: Sequence[float] | None,
         max_tokens: int,
         batch_size: int,
         seed: int,
@@ -46,18 +43,16 @@ class TuneObjective:
         """Tokenise both parts.
 
         Args:
-            model: of `workbench.tuning.networks`.
+            model: what is tuned.
             kind: of the labels.
             training: pairs.
             development: pairs.
             tokenizer: text -> ids.
-            classes: ratings of the model's outputs, on the scale of the pairs; None: it gives scores, or entailment.
             max_tokens: of a sentence; longer ones are cut.
             batch_size: pairs.
             seed: of the order.
         """
         self.model, self.kind, self.batch_size, self.seed = model, kind, batch_size, seed
-        self.classes = None if classes is None else torch.tensor(classes, dtype=torch.float32)
         self.pairs, self.development = training, development
         self.tokens, self.held = (PairTokens(part, tokenizer, max_tokens) for part in (training, development))
         places: dict[str, int] = {}
@@ -87,8 +82,6 @@ class TuneObjective:
         target = torch.from_numpy(self.targets[batch])
         if self.kind == "entailment":
             return nll_loss(output, target.long()), {}
-        if self.classes is not None:
-            return kl_to_target(output, sparse_target(target.float(), self.classes)), {}
         groups = torch.from_numpy(self.groups[batch]) if self.kind == "ranking" else None
         return ordering_loss(output, target.float(), groups), {}
 
@@ -99,14 +92,11 @@ class TuneObjective:
 
     @torch.no_grad()
     def answers(self, tokens: PairTokens) -> npt.NDArray[np.float64]:
-        """Scores [n], expected ratings [n], or the log-probabilities [n, 3] of entailment."""
+        """Scores [n], or the log-probabilities [n, 3] of entailment."""
         order = tokens.by_length(np.arange(len(tokens)), joined=False)
         starts = range(0, len(order), EVALUATION_BATCH)
         parts = [self.model(*tokens.batch(order[start : start + EVALUATION_BATCH])).numpy() for start in starts]
-        found = np.concatenate(parts)[np.argsort(order, kind="stable")]
-        if self.classes is not None and self.kind != "entailment":
-            return expected_rating(found, tuple(self.classes.tolist()))
-        return found.astype(np.float64)
+        return np.concatenate(parts)[np.argsort(order, kind="stable")].astype(np.float64)
 
     def generators(self) -> list[torch.Generator]:
         """None: orders are functions of the seed and the epoch."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from contract.golden import TOLERANCE, GoldenPairs
+from contract.golden import GOLDEN_TEXTS, TOLERANCE, GoldenPairs
 from contract.manifest import MANIFEST_NAME, Figure, Manifest, ModelId, Provenance, TrainingData
 from semblance.threshold.own_pairs import Kind, read_own
 from training.objectives.metrics import calibration_error
@@ -28,9 +28,9 @@ from workbench.imports.calibration import sample
 from workbench.tuning.material import Material, from_pairs
 from workbench.tuning.measure import MAIN, figures
 from workbench.tuning.objective import TuneObjective
-from workbench.tuning.plan import TRAINED_TOKENS, Plan, classes_of, module_for, plan_for
+from workbench.tuning.plan import TRAINED_TOKENS, Plan, module_for, plan_for
 from workbench.tuning.read_back import Start, TuneRefused, look_for, read_start
-from workbench.tuning.write import golden_texts, write_tuned
+from workbench.tuning.write import write_tuned
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ TRAPS = (
     ("The ticket costs 20 euros.", "The ticket costs 50 euros."),
     ("The dog chased the cat.", "The cat chased the dog."),
 )
-_CLOSE = 10 * TOLERANCE  # of a golden raw score: sums in another order, and scales of ratings above 1
+_CLOSE = 10 * TOLERANCE  # of a golden raw score: sums in another order
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,6 @@ def tune(wish: Wish) -> Tuned:
         material.part("train"),
         material.part("dev"),
         start.tokenizer,
-        classes=classes_of(start, material.kind, material.scale),
         max_tokens=min(TRAINED_TOKENS, start.manifest.limits.max_tokens),
         batch_size=plan.schedule.batch_size,
         seed=wish.seed,
@@ -115,7 +114,7 @@ def tune(wish: Wish) -> Tuned:
     _agrees(origin, start, objective)
     result = train(objective, plan.optimiser, plan.schedule, folder, seed=wish.seed)
     held_out = material.part("held_out")
-    before = _baseline(origin, start, material.kind, held_out)
+    before = _baseline(origin, material.kind, held_out)
     with tempfile.TemporaryDirectory(prefix="tune-") as temporary:
         draft = Path(temporary) / wish.model_id
         draft.mkdir()
@@ -143,7 +142,7 @@ def tune(wish: Wish) -> Tuned:
             )
         manifest = _with_comparison(manifest, main, after, before, result)
         measured = _as_figures(manifest, material, after)
-        finish(draft, manifest, measured, golden_texts(start, objective.model), wish.models, target)
+        finish(draft, manifest, measured, GOLDEN_TEXTS, wish.models, target)
     limit = start.manifest.limits.max_tokens
     cut = sum(start.tokenizer.encode(text, limit).truncated for p in material.pairs for text in (p.a, p.b))
     return Tuned(target, material, refused, cut, result, main, after, before, caught)
@@ -216,28 +215,18 @@ def _said(material: Material, refused: Path | None) -> str:
 
 def _agrees(folder: Path, start: Start, objective: TuneObjective) -> None:
     """Hold what was read back against the model's golden answers; raises TuneRefused."""
+    if objective.kind == "entailment":
+        return  # a head that is new has no answers yet
     golden = GoldenPairs.load(start.manifest.path_of(folder, start.manifest.golden)).pairs
     asked = [pair for pair in golden if start.tokenizer.encode(pair.a, 1).ids and start.tokenizer.encode(pair.b, 1).ids]
-    pairs = [Pair(pair.a, pair.b) for pair in asked]
-    entailment = objective.kind == "entailment"
-    expected = [pair.probabilities if entailment else pair.raw_score for pair in asked]
-    if not pairs or None in expected or (entailment and "entailment" not in start.heads):
-        return  # a head that is new has no answers yet
     objective.model.eval()
-    found = objective.answers(PairTokens(pairs, start.tokenizer, start.manifest.limits.max_tokens))
-    if entailment:
-        wanted = np.array([[each[label] for label in LABELS] for each in expected])  # type: ignore[index]
-        found = np.exp(found)
-    else:
-        wanted = np.array(expected, dtype=np.float64)
-        task = start.manifest.similarity
-        if objective.classes is not None and task is not None and task.classes is not None:
-            low, high = (float(objective.classes[i]) for i in (0, -1))
-            found = task.classes[0] + (found - low) / (high - low) * (task.classes[-1] - task.classes[0])
-    if not float(np.abs(found - wanted).max()) <= _CLOSE:  # NaN fails too
+    tokens = PairTokens([Pair(pair.a, pair.b) for pair in asked], start.tokenizer, start.manifest.limits.max_tokens)
+    wanted = np.array([pair.raw_score for pair in asked], dtype=np.float64)
+    off = float(np.abs(objective.answers(tokens) - wanted).max())
+    if not off <= _CLOSE:  # NaN fails too
         raise TuneRefused(
             f"{start.manifest.id}: its weights, read back, give other answers than its golden pairs (by up to "
-            f"{np.abs(found - wanted).max():.1e}): it cannot be tuned"
+            f"{off:.1e}): it cannot be tuned"
         )
 
 
@@ -255,9 +244,9 @@ def _figures_of(model: PublishedModel, kind: Kind, pairs: Sequence[Pair]) -> dic
     return measured
 
 
-def _baseline(folder: Path, start: Start, kind: Kind, pairs: Sequence[Pair]) -> dict[str, float]:
-    """The start's figures; where it has no entailment, the share of the most frequent label."""
-    if kind == "entailment" and start.manifest.entailment is None:
+def _baseline(folder: Path, kind: Kind, pairs: Sequence[Pair]) -> dict[str, float]:
+    """The start's figures; of entailment, which it has not, the share of the most frequent label."""
+    if kind == "entailment":
         (_, most), *_ = Counter(pair.label for pair in pairs).most_common(1)
         return {"accuracy": most / len(pairs)}
     return _figures_of(PublishedModel(folder), kind, pairs)
@@ -317,7 +306,6 @@ def _provenance(wish: Wish, start: Start, material: Material, plan: Plan) -> Pro
         **{name: len(rows) for name, rows in zip(material.parts._fields, material.parts, strict=True)},
     }
     tuned = {"counts": counts, **_settings(wish, start, material, plan), "name": material.name}
-    tuned["start_tasks"] = list(start.manifest.tasks)
     return Provenance(
         created=datetime.now(UTC).date(),
         recipe={"architecture": recipe.get("architecture"), "tuned": tuned},

@@ -5,33 +5,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from torch import nn
 
 from contract.calibration import Calibration
-from contract.golden import GOLDEN_TEXTS
-from contract.manifest import EntailmentTask, Limits, Manifest, Provenance, SimilarityTask, TrainingData
+from contract.manifest import EntailmentTask, Manifest, Provenance, TrainingData
 from semblance.threshold.own_pairs import Kind
-from training.architectures import MGIMConfig
-from training.architectures.models import InteractionModel, output_dim
+from training.architectures.models import output_dim
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERT
 from training.objectives.supervised import LABELS
 from training.pairs import Pair
 from training.publishing.calibrate import fit_centred_isotonic, fit_platt, fit_temperature
 from training.publishing.export import export_head
-from training.publishing.families import interaction, siamese
+from training.publishing.families import siamese
 from training.publishing.families.transformer import write_encoder
 from training.publishing.parity import check_head
 from training.publishing.runtime import PublishedModel
 from training.words.storage import stored
 from workbench.imports.calibration import sample
 from workbench.imports.folder import assemble
-from workbench.tuning.networks import InteractionPair, ScaledHead, SiamesePair
+from workbench.tuning.networks import ScaledHead
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.read_back import Start, TuneRefused
-
-Floats = npt.NDArray[np.float64]
 
 
 def write_tuned(
@@ -47,6 +41,8 @@ def write_tuned(
 ) -> Manifest:
     """Write the files of a model, whose id is the folder's name; its manifest still lacks figures and golden pairs.
 
+    It has the one task that was tuned: of others it would answer with what it no longer is.
+
     Args:
         start: the model it was tuned from.
         objective: with the tuned module, and the development part.
@@ -61,13 +57,14 @@ def write_tuned(
         ParityError, GraphMismatchError: a graph does not compute what was trained.
         TuneRefused: the score cannot be calibrated.
     """
-    model, kind = objective.model.eval(), objective.kind
-    if isinstance(model, InteractionPair):
-        fields = _interaction(start, model.model, folder)
+    kind, before = objective.kind, start.manifest.similarity
+    assert before is not None  # `check_kind` has seen to it
+    fields = _graphs(start, objective, folder, tokenizer)
+    if kind == "entailment":
+        fields |= {"similarity": None, "entailment": EntailmentTask(graph=siamese.ENTAILMENT, labels=LABELS)}
     else:
-        assert isinstance(model, SiamesePair)
-        fields = _siamese(start, model, kind, folder, tokenizer, _temperature(objective))
-    fields |= _tasks(start, kind, objective, scale)
+        ratings = scale if kind == "score" else None
+        fields |= {"similarity": before.model_copy(update={"label_scale": ratings, "calibration": None})}
     manifest = assemble(
         folder,
         fields,
@@ -82,32 +79,13 @@ def write_tuned(
     return manifest.model_copy(update={"similarity": manifest.similarity.model_copy(update={"calibration": fit})})
 
 
-def golden_texts(start: Start, model: nn.Module) -> list[tuple[str, str]]:
-    """What the golden pairs ask: of a model that matches words, nothing whose score depends on rounding."""
-    if not isinstance(model, InteractionPair):
-        return list(GOLDEN_TEXTS)
-    limit = start.manifest.limits.max_tokens
-    return [
-        texts for texts in GOLDEN_TEXTS if not interaction.hangs_on_rounding(model.model, start.tokenizer, limit, texts)
-    ]
-
-
-def _interaction(start: Start, model: InteractionModel, folder: Path) -> dict[str, Any]:
-    explains = not isinstance(start.config, MGIMConfig) or start.config.attention
-    limit = start.manifest.limits.max_tokens
-    fields = interaction.write_graphs(model, start.tokenizer, folder, folder.name, limit, explains=explains)
-    return {"limits": Limits(max_tokens=limit), **fields}
-
-
-def _siamese(
-    start: Start, model: SiamesePair, kind: Kind, folder: Path, tokenizer: Path, temperature: float
-) -> dict[str, Any]:
-    encoder, limits = model.encoder, start.manifest.limits
-    task = "entailment" if kind == "entailment" else "similarity"
-    head = model.heads["head"] if model.heads else None
-    assert head is None or isinstance(head, ScaledHead)
-    heads: dict[str, nn.Module] = {} if head is None else {task: head.folded(temperature)}
-    spread = 1.0 if head is None else 1 / head.factor
+def _graphs(start: Start, objective: TuneObjective, folder: Path, tokenizer: Path) -> dict[str, Any]:
+    model, limits = objective.model.eval(), start.manifest.limits
+    encoder, heads, spread = model.encoder, {}, 1.0
+    if model.heads:
+        head = model.heads["head"]
+        assert isinstance(head, ScaledHead)
+        heads, spread = {"entailment": head.folded(_temperature(objective))}, 1 / head.factor
     if isinstance(encoder, SentenceBERT):
         fields = write_encoder(
             encoder, tokenizer, folder, folder.name, storage=start.storage, max_tokens=limits.max_tokens
@@ -117,39 +95,13 @@ def _siamese(
             check_head(folder / siamese.ENTAILMENT, folded, output_dim(encoder), spread=spread)
         return fields
     words = encoder.embedding
-    trained = isinstance(words, WordEmbedding)
-    if isinstance(words, WordEmbedding):
-        encoder.embedding = stored(words.weight.detach(), start.storage)
-    fields = siamese.write_graphs(
-        encoder, heads, start.tokenizer, folder, folder.name, shares=not trained, spread=spread
-    )
-    return {"limits": limits, "additive": start.manifest.additive, **fields}
-
-
-def _tasks(start: Start, kind: Kind, objective: TuneObjective, scale: tuple[float, float]) -> dict[str, Any]:
-    """The one task that was tuned: of others the model would answer with what it no longer is."""
-    if kind == "entailment":
-        return {"similarity": None, "entailment": EntailmentTask(graph=siamese.ENTAILMENT, labels=LABELS)}
-    before = start.manifest.similarity
-    assert before is not None  # `module_for` has seen to it
-    ratings = scale if kind == "score" else None
-    if objective.classes is None:
-        changed = before.model_copy(update={"label_scale": ratings, "calibration": None})
-        return {"similarity": changed, "entailment": None}
-    graph = siamese.SIMILARITY if start.manifest.encoder is not None else interaction.PAIR
-    similarity = SimilarityTask(
-        graph=graph,
-        classes=tuple(objective.classes.double().tolist()),
-        raw_range=scale,
-        label_scale=ratings,
-        symmetric=before.symmetric,
-    )
-    return {"similarity": similarity, "entailment": None}
+    assert isinstance(words, WordEmbedding)
+    encoder.embedding = stored(words.weight.detach(), start.storage)
+    fields = siamese.write_graphs(encoder, heads, start.tokenizer, folder, folder.name, shares=False, spread=spread)
+    return {"limits": limits, "additive": True, **fields}
 
 
 def _temperature(objective: TuneObjective) -> float:
-    if objective.kind != "entailment":
-        return 1.0
     gold = np.array([[*LABELS].index(pair.label) for pair in objective.development])  # type: ignore[arg-type]
     return fit_temperature(objective.answers(objective.held), gold)
 

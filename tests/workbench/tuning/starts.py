@@ -15,15 +15,12 @@ import torch
 from torch import nn
 
 from contract.golden import GOLDEN_TEXTS
-from contract.manifest import EntailmentTask, Limits, Manifest, Provenance, SimilarityTask
+from contract.manifest import Limits, Manifest, Provenance
 from tests import toys
 from tests.toy_wordpiece import WORDS, wordpiece, wordpiece_json
-from training.architectures import ArchitectureConfig, MGIMConfig, WordAveragingConfig, build_encoder, build_interaction
-from training.architectures.models import InteractionModel
+from training.architectures import WordAveragingConfig, build_encoder
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
-from training.objectives.supervised import LABELS
 from training.publishing.families import siamese
-from training.publishing.families.interaction import similarity_of, write_graphs
 from training.publishing.families.transformer import write_encoder
 from training.publishing.folders import finish
 from training.sources.credits import TEACHER
@@ -31,8 +28,6 @@ from training.words.storage import stored
 from workbench.imports.folder import assemble
 from workbench.imports.model import COSINE
 
-LIMITS = Limits(max_tokens=toys.MAX_TOKENS)
-CLASSES = (1.0, 2.0, 3.0, 4.0, 5.0)
 # Not smaller: an export folds tensors of a few thousand numbers into others.
 BERT = SentenceBERTConfig(
     BERTConfig(len(wordpiece()), hidden=96, layers=1, attention_heads=2, inner=96, positions=20)
@@ -48,71 +43,24 @@ def shaken(module: nn.Module, seed: int = 5) -> nn.Module:
     return module.eval()
 
 
-def words() -> nn.Module:
-    return stored(torch.from_numpy(toys.table().rows), "int8")
-
-
-def weights_of(module: nn.Module) -> dict[str, torch.Tensor]:
-    """All but the words."""
-    return {name: value for name, value in module.state_dict().items() if "embedding" not in name}
-
-
-def encoder(config: ArchitectureConfig) -> nn.Module:
-    """What `siamese_model` publishes."""
-    return shaken(build_encoder(config, words()))
-
-
-def interaction(config: MGIMConfig) -> nn.Module:
-    """What `interaction_model` publishes, for the ratings 1 to 5."""
-    return shaken(build_interaction(config, words(), len(CLASSES)))
-
-
 @cache
 def _average(model_id: str) -> tempfile.TemporaryDirectory[str]:
     """A folder of models with an average of words, which most tests start from: exported once."""
     kept = tempfile.TemporaryDirectory(prefix="average-")
-    _siamese(Path(kept.name), model_id, WordAveragingConfig(), {})
+    module = build_encoder(WordAveragingConfig(), stored(torch.from_numpy(toys.table().rows), "int8")).eval()
+
+    def write(folder: Path) -> dict[str, Any]:
+        fields = siamese.write_graphs(module, {}, toys.tokenizer(), folder, model_id, shares=False)
+        return {"limits": Limits(max_tokens=toys.MAX_TOKENS), "similarity": COSINE, "additive": True, **fields}
+
+    _published(Path(kept.name), model_id, "word_averaging", {"kind": "WordAveragingConfig"}, write)
     return kept
 
 
-def siamese_model(
-    models: Path, model_id: str, config: ArchitectureConfig, heads: Mapping[str, nn.Module] | None = None
-) -> Path:
-    """An encoder over the toy words; its similarity is the cosine, or its head's over the ratings 1 to 5."""
-    if config == WordAveragingConfig() and not heads:
-        shutil.copytree(_average(model_id).name, models, dirs_exist_ok=True)
-        return models / model_id
-    return _siamese(models, model_id, config, heads or {})
-
-
-def _siamese(models: Path, model_id: str, config: ArchitectureConfig, given: Mapping[str, nn.Module]) -> Path:
-    module = encoder(config)
-    rated = SimilarityTask(
-        graph=siamese.SIMILARITY, classes=(1, 2, 3, 4, 5), raw_range=(1, 5), label_scale=(1, 5), symmetric=True
-    )
-    averages = isinstance(config, WordAveragingConfig)
-
-    def write(folder: Path) -> dict[str, Any]:
-        return {
-            "limits": LIMITS,
-            "similarity": rated if "similarity" in given else COSINE,
-            "entailment": EntailmentTask(graph=siamese.ENTAILMENT, labels=LABELS) if "entailment" in given else None,
-            "additive": averages,
-            **siamese.write_graphs(module, given, toys.tokenizer(), folder, model_id, shares=not averages),
-        }
-
-    return _published(models, model_id, config.name, {"kind": type(config).__name__, **asdict(config)}, write)
-
-
-def interaction_model(models: Path, model_id: str, config: MGIMConfig) -> Path:
-    """A network over both sentences, with the ratings 1 to 5."""
-    model = InteractionModel(interaction(config), both_orders=True).eval()
-
-    def write(folder: Path) -> dict[str, Any]:
-        fields = write_graphs(model, toys.tokenizer(), folder, model_id, toys.MAX_TOKENS, explains=config.attention)
-        return {"limits": LIMITS, "similarity": similarity_of(CLASSES, symmetric=True), **fields}
-
-    return _published(models, model_id, config.name, {"kind": type(config).__name__, **asdict(config)}, write)
+def average_model(models: Path, model_id: str) -> Path:
+    """The mean of the toy words."""
+    shutil.copytree(_average(model_id).name, models, dirs_exist_ok=True)
+    return models / model_id
 
 
 def transformer_model(models: Path, model_id: str) -> Path:

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from contract.manifest import Manifest
 from semblance.threshold.own_pairs import PairsError, read_own
 from tests.workbench.tuning import starts
-from training.architectures import LSTMConfig, MGIMConfig, WordAveragingConfig
-from training.architectures.parts.heads import PairHead
 from training.pairs import Pair
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Schedule
@@ -25,13 +22,11 @@ from workbench.imports.model import Labelled
 from workbench.tuning import plan, write
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.plan import Plan
-from workbench.tuning.read_back import TuneRefused, read_start
+from workbench.tuning.read_back import TuneRefused
 from workbench.tuning.split import split
 from workbench.tuning.tune import Tuned, Wish, tune
 
 QUICK = Plan(OptimiserConfig("adam", 0.05, 0.2), Schedule(6, 16, decay="linear"))
-FROZEN = replace(QUICK, optimiser=OptimiserConfig("adam", 0.05, None, clip=5.0))
-INTERACTION = Plan(OptimiserConfig("adam", 0.01, None, clip=5.0), Schedule(12, 16, decay="linear"))
 TRANSFORMER = Plan(OptimiserConfig("adamw", 2e-3, None, clip=1.0), Schedule(4, 16, decay="linear"))
 
 
@@ -39,8 +34,6 @@ TRANSFORMER = Plan(OptimiserConfig("adamw", 2e-3, None, clip=1.0), Schedule(4, 1
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A toy learns in a second what a real model takes minutes for."""
     monkeypatch.setattr(plan, "AVERAGING", QUICK)
-    monkeypatch.setattr(plan, "GALLERY", FROZEN)
-    monkeypatch.setattr(plan, "INTERACTION", INTERACTION)
     monkeypatch.setattr(plan, "TRANSFORMER", TRANSFORMER)
 
 
@@ -55,8 +48,8 @@ def tuned(tmp_path: Path) -> Callable[..., Tuned]:
     return run
 
 
-def average(tmp_path: Path, heads: dict[str, PairHead] | None = None) -> Path:
-    return starts.siamese_model(tmp_path / "models", "toy", WordAveragingConfig(), heads)
+def average(tmp_path: Path) -> Path:
+    return starts.average_model(tmp_path / "models", "toy")
 
 
 def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
@@ -150,51 +143,12 @@ def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(tmp_path: Path
     assert (done.folder / "manifest.json").is_file()
 
 
-def test_a_head_of_ratings_moves_to_the_scale_of_the_pairs(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
-    head = starts.shaken(PairHead(8, 5, hidden=6))
-    assert isinstance(head, PairHead)
-    average(tmp_path, {"similarity": head})
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("score", 300))
-    done = tuned(path, scale=(0.0, 12.0))
-    assert done.main == "spearman"
-    assert done.after["pearson"] > done.before["pearson"]
-    task = Manifest.load(done.folder).similarity
-    assert task is not None
-    assert (task.classes, task.label_scale) == ((0.0, 3.0, 6.0, 9.0, 12.0), (0.0, 12.0))
-    ratings = PublishedModel(done.folder).similarity(["the dog"], ["a dog"]).rating
-    assert ratings is not None
-    assert 0 <= ratings[0] <= 12
-
-
-def test_a_recurrent_encoder_keeps_its_words(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
-    starts.siamese_model(tmp_path / "models", "toy", LSTMConfig(pooling="mean"))
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("score", 300))
-    done = tuned(path)
-    assert done.after["spearman"] > done.before["spearman"]
-    before, after = (Manifest.load(tmp_path / "models" / name) for name in ("toy", "mine"))
-    assert after.files["embedding.codes.npy"] == before.files["embedding.codes.npy"]
-    assert after.files["encoder.onnx"] != before.files["encoder.onnx"]
-    assert after.similarity is not None
-    assert after.similarity.label_scale == done.material.scale
-
-
-def test_an_interaction_model_is_read_back_and_learns_to_rank(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
-    config = MGIMConfig(hidden=12)  # its export is dear: one start for both
-    start = read_start(starts.interaction_model(tmp_path / "models", "toy", config))
-    found = {name.removeprefix("network."): value for name, value in starts.weights_of(start.network).items()}
-    for name, value in starts.weights_of(starts.interaction(config)).items():
-        torch.testing.assert_close(found[name], value, rtol=0, atol=0, msg=name)
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("ranking", 800))
-    done = tuned(path)
+def test_answers_are_ranked_within_their_question(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+    average(tmp_path)
+    done = tuned(starts.write(tmp_path / "pairs.jsonl", starts.rows("ranking", 800)))
     assert done.main == "map"
     assert done.after["map"] > done.before["map"]
     assert set(done.after) == set(done.before) == {"map", "mrr"}
-    task = Manifest.load(done.folder).similarity
-    assert task is not None
-    assert (task.raw_range, task.label_scale) == ((0.0, 1.0), None)
-    path = starts.write(tmp_path / "nli.jsonl", starts.rows("entailment", 300))
-    with pytest.raises(TuneRefused, match="has no output for entailment"):
-        tuned(path, model_id="other")
 
 
 def test_a_new_head_learns_entailment(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
