@@ -1,13 +1,12 @@
 """`python -m workbench`: models of one's own, from other libraries or tuned on one's own pairs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from training.console import console, run, set_up_logging, teacher_folder
 from workbench.imports.cli import import_model
-from workbench.save_as.cli import save_as
 from workbench.tuning.cli import tune_model
 
 app = typer.Typer(
@@ -35,7 +34,20 @@ def main() -> None:
 
 app.command("tune")(tune_model)
 app.command("import")(import_model)
-app.command("save-as")(save_as)
+
+
+@app.command()
+def save_as(
+    form: Annotated[Literal["sentence-transformers", "model2vec", "onnx"], typer.Argument(help="of which library")],
+    model_id: Annotated[str, typer.Argument(help="id of a model, or ID/VERSION")],
+    folder: Annotated[Path, typer.Argument(help="a new folder")],
+    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+) -> None:
+    """Write a model of ours in the form of another library, and measure how near it is (docs/elsewhere.md)."""
+    from workbench.save_as.save import save_as as save
+
+    console.print(save(form, models / model_id, folder).sentence, soft_wrap=True, highlight=False)
+    console.print(f"saved in {folder}", soft_wrap=True, highlight=False)
 
 
 @app.command()
@@ -86,7 +98,7 @@ def run_cli(arguments: list[str] | None = None, name: str | None = None) -> None
     from training.runs.folder import RecipeChangedError
     from training.sources.source import RecipeError
     from workbench.imports.files import ImportRefused
-    from workbench.save_as.static import SaveRefused
+    from workbench.save_as.save import SaveRefused
     from workbench.tuning.read_back import TuneRefused
 
     refused = (ImportRefused, SaveRefused, TuneRefused, SemblanceError, ContractError, CorpusError, ParityError)

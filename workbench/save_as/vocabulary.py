@@ -72,10 +72,3 @@ def vocabulary_of(ours: Tokenizer) -> Vocabulary:
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(END, "merged_with_previous")]
     )
     return Vocabulary(made, np.array(list(entries.values()), dtype=np.int64))
-
-
-def unread_words(ours: Tokenizer, words: list[str]) -> list[str]:
-    """Those of the words that only our tokenizer reads: it hashes them, each into a bucket."""
-    first_bucket = len(ours) - ours.buckets
-    known = set(ours.words)
-    return [word for word in dict.fromkeys(words) if word not in known and ours.fallback(word)[0] >= first_bucket]
