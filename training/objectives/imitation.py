@@ -16,7 +16,8 @@ from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from training.architectures.models import Batch, SiameseModel
 from training.objectives.development import GradedSets
-from training.objectives.parts.batches import Indices, Sentences, shuffled
+from training.objectives.objective import GradedObjective
+from training.objectives.parts.batches import Indices, Sentences
 from training.objectives.parts.losses import cosine_matrix_loss, total_of
 
 PRODUCTS = 10.0  # weight of the products
@@ -36,7 +37,7 @@ class Student(SiameseModel):
         return embeddings.float()
 
 
-class ImitationObjective:
+class ImitationObjective(GradedObjective):
     """The loss on a teacher's vectors."""
 
     def __init__(
@@ -51,13 +52,9 @@ class ImitationObjective:
         """`teacher` [n, D] are the teacher's vectors of the n sentences."""
         if len(sentences) != len(teacher):
             raise ValueError(f"{len(sentences)} sentences but {len(teacher)} vectors")
-        self.model = model
+        super().__init__(len(sentences), batch_size, seed, drop_last=True)
+        self.model: Student = model
         self.sentences, self.teacher, self.development = sentences, teacher, development
-        self.batch_size, self.seed = batch_size, seed
-
-    def steps(self) -> int:
-        """Full batches of an epoch."""
-        return len(self.sentences) // self.batch_size
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """Windows of a random order, each sorted by length and cut into batches, which come in random order."""
@@ -80,16 +77,8 @@ class ImitationObjective:
             }
         )
 
-    def evaluate(self) -> dict[str, float]:
-        """Mean Pearson r over the development sets."""
-        return self.development.evaluate(self.model)
 
-    def generators(self) -> list[torch.Generator]:
-        """None: batches depend on seed and epoch alone."""
-        return []
-
-
-class AnswersObjective:
+class AnswersObjective(GradedObjective):
     """Each question's own answer among those of the batch, both ways, while vectors stay near the teacher's.
 
     Softmax over the batch: M. Henderson et al., "Efficient Natural Language Response Suggestion for Smart Reply", 2017,
@@ -107,17 +96,9 @@ class AnswersObjective:
         seed: int,
     ) -> None:
         """`pairs` [p, 2]: places of a question and its answer among the n sentences, whose vectors are [n, D]."""
-        self.model = model
+        super().__init__(len(pairs), batch_size, seed, drop_last=True)
+        self.model: Student = model
         self.sentences, self.teacher, self.pairs, self.development = sentences, teacher, pairs, development
-        self.batch_size, self.seed = batch_size, seed
-
-    def steps(self) -> int:
-        """Full batches of an epoch."""
-        return len(self.pairs) // self.batch_size
-
-    def batches(self, epoch: int) -> Iterator[Indices]:
-        """Places of pairs, in a random order."""
-        return shuffled(len(self.pairs), self.batch_size, self.seed, epoch, drop_last=True)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Both terms."""
@@ -135,11 +116,3 @@ class AnswersObjective:
                 "vectors": NEAR * (1 - (torch.cat([q * tq, a * ta])).sum(1)).mean(),
             }
         )
-
-    def evaluate(self) -> dict[str, float]:
-        """Mean Pearson r over the development sets."""
-        return self.development.evaluate(self.model)
-
-    def generators(self) -> list[torch.Generator]:
-        """None: batches depend on seed and epoch alone."""
-        return []

@@ -18,7 +18,8 @@ from training.architectures.malstm import SIMILARITIES
 from training.architectures.models import SiameseModel
 from training.objectives.development import encode_all
 from training.objectives.metrics import graded
-from training.objectives.parts.batches import Indices, shuffled
+from training.objectives.objective import Objective
+from training.objectives.parts.batches import Indices
 from training.objectives.parts.losses import total_of
 from training.objectives.supervised import LabelledPairs, entailment_loss
 
@@ -34,7 +35,7 @@ class ManhattanConfig:
     entailment_weight: float = 0.0  # of a head's loss in training; 0: no head. The SVM replaces it afterwards
 
 
-class ManhattanObjective:
+class ManhattanObjective(Objective):
     """Mean squared error of g over rated pairs, and the entailment head's loss over those that have a label."""
 
     def __init__(
@@ -61,19 +62,16 @@ class ManhattanObjective:
                 raise ValueError(
                     f"{what} pair {first}: a rating in {low:g}..{high:g} expected, got {pairs.rating[first]}"
                 )
+        self.rows = np.arange(len(training)) if rows is None else rows
+        super().__init__(len(self.rows), batch_size, seed)
         self.model: SiameseModel = model
         self.training, self.development, self.config = training, development, config
-        self.batch_size, self.seed = batch_size, seed
         self.similarity = SIMILARITIES[config.similarity]
-        self.rows = np.arange(len(training)) if rows is None else rows
-
-    def steps(self) -> int:
-        """Batches of an epoch, the last one smaller."""
-        return -(-len(self.rows) // self.batch_size)
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of training pairs."""
-        return (self.rows[order] for order in shuffled(len(self.rows), self.batch_size, self.seed, epoch))
+        orders = super().batches(epoch)
+        return (self.rows[order] for order in orders)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Mean squared error plus the weighted entailment loss."""
@@ -101,7 +99,3 @@ class ManhattanObjective:
             predicted = self.model.heads["entailment"](a, b).argmax(1).cpu().numpy()
             metrics["accuracy"] = float((predicted == self.development.label)[known].mean())
         return {**metrics, "selection": metrics["pearson"]}
-
-    def generators(self) -> list[torch.Generator]:
-        """None: only the order of batches is random."""
-        return []

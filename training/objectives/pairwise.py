@@ -19,6 +19,7 @@ from contract.measures import expected_rating
 from contract.tokenizer import Tokenizer
 from training.architectures.models import InteractionModel
 from training.objectives.metrics import binary, graded, ranked
+from training.objectives.objective import Objective
 from training.objectives.parts.batches import Indices, Sentences
 from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
 from training.pairs import Pair
@@ -64,7 +65,7 @@ class TargetPairs:
         return len(self.target)
 
 
-class PairwiseObjective:
+class PairwiseObjective(Objective):
     """Loss over pairs, and the development metric of the task."""
 
     def __init__(
@@ -77,9 +78,9 @@ class PairwiseObjective:
         seed: int,
     ) -> None:
         """`config.negatives` counts within the groups of the training pairs."""
+        super().__init__(len(training), batch_size, seed)
         self.model: InteractionModel = model
         self.training, self.development, self.config = training, development, config
-        self.batch_size, self.seed = batch_size, seed
         self.classes = torch.tensor(config.classes)
         self.coin = torch.Generator().manual_seed(seed)
         self.penalised = [p for p in model.parameters() if p is not model.embedding.weight]

@@ -3,7 +3,7 @@
 Wieting et al. (2016), section 4.4: negative log-likelihood of the class under a head over the sentence's embedding.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,8 @@ from training.architectures.models import SiameseModel
 from training.corpora.readers import sst
 from training.objectives.development import encode_all
 from training.objectives.metrics import labelled
-from training.objectives.parts.batches import Indices, Sentences, shuffled
+from training.objectives.objective import Objective
+from training.objectives.parts.batches import Indices, Sentences
 from training.objectives.parts.losses import total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 
@@ -44,7 +45,7 @@ class LabelledSentences:
         return len(self.label)
 
 
-class SentimentObjective:
+class SentimentObjective(Objective):
     """Negative log-likelihood of the classes of sentences."""
 
     def __init__(
@@ -57,18 +58,10 @@ class SentimentObjective:
         seed: int,
     ) -> None:
         """The model must have a head called `sentiment`."""
+        super().__init__(len(training), batch_size, seed)
         self.model: SiameseModel = model
         self.training, self.development = training, development
-        self.batch_size, self.seed = batch_size, seed
         self.regulariser = Regulariser(model, config.regulariser)
-
-    def steps(self) -> int:
-        """Batches of an epoch, the last one smaller."""
-        return -(-len(self.training) // self.batch_size)
-
-    def batches(self, epoch: int) -> Iterator[Indices]:
-        """Indices of training sentences."""
-        return shuffled(len(self.training), self.batch_size, self.seed, epoch)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Mean negative log-likelihood plus penalties."""
@@ -84,7 +77,3 @@ class SentimentObjective:
         predicted = output.argmax(1).cpu().numpy()
         figures = labelled([LABELS[i] for i in predicted], [LABELS[i] for i in self.development.label])
         return {**figures, "selection": figures["accuracy"]}
-
-    def generators(self) -> list[torch.Generator]:
-        """None: only the order of batches is random."""
-        return []

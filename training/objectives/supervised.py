@@ -6,7 +6,7 @@ Tai et al. (2015), section 4.2; Wieting et al. (2016), section 4.4. With both on
 embedding serves both tasks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -21,7 +21,8 @@ from contract.tokenizer import Tokenizer
 from training.architectures.models import SiameseModel
 from training.objectives.development import encode_all
 from training.objectives.metrics import graded, labelled
-from training.objectives.parts.batches import Indices, Sentences, shuffled
+from training.objectives.objective import Objective
+from training.objectives.parts.batches import Indices, Sentences
 from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 from training.objectives.parts.scrambling import Scrambler
@@ -74,7 +75,7 @@ def entailment_loss(head: nn.Module, a_BD: Tensor, b_BD: Tensor, odds_B3: npt.ND
     return kl_to_target(head(a_BD[known], b_BD[known]), odds[known]) if bool(known.any()) else a_BD.new_zeros(())
 
 
-class SupervisedObjective:
+class SupervisedObjective(Objective):
     """Sum of the similarity and entailment losses over labelled pairs."""
 
     def __init__(
@@ -87,20 +88,12 @@ class SupervisedObjective:
         seed: int,
     ) -> None:
         """The model must have the heads the config weighs."""
+        super().__init__(len(training), batch_size, seed)
         self.model: SiameseModel = model
         self.training, self.development, self.config = training, development, config
-        self.batch_size, self.seed = batch_size, seed
         self.classes = torch.tensor(config.classes or (0.0, 1.0))
         self.regulariser = Regulariser(model, config.regulariser)
         self.scrambler = Scrambler(config.scramble, seed)
-
-    def steps(self) -> int:
-        """Batches of an epoch, the last one smaller."""
-        return -(-len(self.training) // self.batch_size)
-
-    def batches(self, epoch: int) -> Iterator[Indices]:
-        """Indices of training pairs."""
-        return shuffled(len(self.training), self.batch_size, self.seed, epoch)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Weighted losses plus penalties."""

@@ -15,7 +15,7 @@ again, in another order.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +23,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
-from contract.tokenizer import Encoded
+from contract.subwords import AnyTokenizer
 from training.architectures import CrossEncoder, PairWithHeads
 from training.corpora.hard import GROUP
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.tasks import DEVELOPMENT, HARD, TEACHES
 from training.objectives.metrics import binary, graded, labelled, ranked
-from training.objectives.parts.batches import Indices, by_size
+from training.objectives.objective import Objective
+from training.objectives.parts.batches import Indices, Sentences, by_size
 from training.objectives.supervised import LABELS
 from training.pairs import Pair
 
@@ -37,13 +38,6 @@ Values = npt.NDArray[np.float64]
 IGNORED, NOT_ENTAILED = -1, 3
 SORTED_TOGETHER = 20  # batches: pairs of like length share one, at little cost to the randomness of their order
 EVALUATION_BATCH = 32
-
-
-class Encodes(Protocol):
-    """A tokenizer."""
-
-    def encode(self, text: str, max_tokens: int) -> Encoded:
-        """Text -> ids."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +64,17 @@ class Rated(NamedTuple):
 class PairTokens:
     """n tokenised pairs."""
 
-    def __init__(self, pairs: Sequence[Pair], tokenizer: Encodes, max_tokens: int) -> None:
+    def __init__(self, pairs: Sequence[Pair], tokenizer: AnyTokenizer, max_tokens: int) -> None:
         """Tokenise both sides, each cut at `max_tokens`.
 
         Raises:
             ValueError: a text has no tokens.
         """
-        self.sides = [[np.array(tokenizer.encode(t, max_tokens).ids) for t in (p.a, p.b)] for p in pairs]
-        if not all(len(ids) for sides in self.sides for ids in sides):
-            raise ValueError("a text has no tokens")
-        self.lengths = np.array([[len(a), len(b)] for a, b in self.sides])  # [n, 2]
+        self.a, self.b = (Sentences([getattr(p, side) for p in pairs], tokenizer, max_tokens) for side in "ab")
+        self.lengths = np.stack([self.a.lengths, self.b.lengths], axis=1)  # [n, 2]
 
     def __len__(self) -> int:
-        return len(self.sides)
+        return len(self.lengths)
 
     def by_length(self, indices: Indices, *, joined: bool) -> Indices:
         """The same pairs in the order of `places`."""
@@ -98,18 +90,10 @@ class PairTokens:
 
     def batch(self, indices: Indices) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Padded ids [B, S], lengths [B] of the first sentences, and [B, T], [B] of the second."""
-        return (*_padded([self.sides[i][0] for i in indices]), *_padded([self.sides[i][1] for i in indices]))
+        return (*self.a.batch(indices), *self.b.batch(indices))
 
 
-def _padded(sentences: Sequence[npt.NDArray[np.int64]]) -> tuple[Tensor, Tensor]:
-    lengths = torch.tensor([len(ids) for ids in sentences])
-    padded = torch.zeros((len(sentences), int(lengths.max())), dtype=torch.int64)
-    for row, ids in zip(padded, sentences, strict=True):
-        row[: len(ids)] = torch.from_numpy(ids)
-    return padded, lengths
-
-
-class TasksObjective:
+class TasksObjective(Objective):
     """The sum of the tasks' losses; development figures of every task."""
 
     def __init__(
@@ -117,7 +101,7 @@ class TasksObjective:
         model: PairWithHeads,
         training: Mapping[str, Sequence[Pair]],
         development: Mapping[str, Sequence[Pair]],
-        tokenizer: Encodes,
+        tokenizer: AnyTokenizer,
         config: TasksConfig,
         *,
         max_tokens: int,
@@ -141,7 +125,8 @@ class TasksObjective:
             ratings: of a larger model, by corpus: each pair then teaches all heads that model has too.
         """
         self.model: PairWithHeads = model
-        self.config, self.batch_size, self.seed, self.low_precision = config, batch_size, seed, low_precision
+        super().__init__(sum(map(len, training.values())), batch_size, seed)
+        self.config, self.low_precision = config, low_precision
         self.names = [name for name in TEACHES if name in training]
         starts = np.cumsum([0, *(len(training[name]) for name in self.names)])
         self.rows = {name: np.arange(a, b) for name, a, b in zip(self.names, starts[:-1], starts[1:], strict=True)}
@@ -257,10 +242,6 @@ class TasksObjective:
                 measured[{"entailment": "accuracy", "similarity": "spearman", "relevance": "map"}.get(task, "accuracy")]
             )
         return {**figures, "selection": float(np.mean(chosen))}
-
-    def generators(self) -> list[torch.Generator]:
-        """None: orders are functions of the seed and the epoch."""
-        return []
 
 
 def _targets(task: str, name: str, pairs: Sequence[Pair]) -> Values:

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from training.architectures.models import SiameseModel
 from training.objectives.development import GradedSets
-from training.objectives.parts.batches import Indices, Sentences, shuffled
+from training.objectives.objective import GradedObjective
+from training.objectives.parts.batches import Indices, Sentences
 from training.objectives.parts.losses import cosine_matrix_loss, cosine_pair_loss, total_of
 from training.objectives.parts.nearest import near_neighbours
 
@@ -31,7 +32,7 @@ class TeacherCosineConfig:
     neighbours: int = 3  # of each sentence in each tree; one is drawn at each step
 
 
-class TeacherCosineObjective:
+class TeacherCosineObjective(GradedObjective):
     """Mean squared error of cosine matrices."""
 
     def __init__(
@@ -47,17 +48,13 @@ class TeacherCosineObjective:
         """`teacher` [n, E] are the teacher's embeddings of the n sentences."""
         if len(sentences) != len(teacher):
             raise ValueError(f"{len(sentences)} sentences but {len(teacher)} teacher embeddings")
+        super().__init__(len(sentences), batch_size, seed, drop_last=True)
         self.model: SiameseModel = model
         self.sentences, self.teacher, self.development, self.config = sentences, teacher, development, config
-        self.batch_size, self.seed = batch_size, seed
         self.choice = torch.Generator().manual_seed(seed)
         self.neighbours: Indices | None = None
         if config.neighbour_weight > 0:
             self.neighbours = near_neighbours(teacher, each=config.neighbours, trees=TREES, seed=seed)
-
-    def steps(self) -> int:
-        """Full batches of an epoch."""
-        return len(self.sentences) // self.batch_size
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of sentences: random batches, mixed with windows along a random direction of the teacher."""
@@ -68,8 +65,7 @@ class TeacherCosineObjective:
         by_projection = np.argsort(along, kind="stable")
         windows = rng.permutation(self.steps())
         near = rng.random(self.steps()) < self.config.near_share
-        random_batches = shuffled(len(self.sentences), self.batch_size, self.seed, epoch, drop_last=True)
-        for step, batch in enumerate(random_batches):
+        for step, batch in enumerate(super().batches(epoch)):
             if near[step]:
                 start = windows[step] * self.batch_size
                 batch = by_projection[start : start + self.batch_size]
@@ -89,10 +85,6 @@ class TeacherCosineObjective:
             near = cosine_pair_loss(student[:own], student[own:], target[:own], target[own:])
             parts["neighbours"] = self.config.neighbour_weight * near
         return total_of(parts)
-
-    def evaluate(self) -> dict[str, float]:
-        """Mean Pearson r over the development sets."""
-        return self.development.evaluate(self.model)
 
     def generators(self) -> list[torch.Generator]:
         """The generator that draws neighbours, if there are any."""

@@ -1,6 +1,5 @@
 """Transfer training on paraphrase pairs with the margin loss (Wieting et al. 2016, section 3.2)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -8,7 +7,8 @@ from torch import Tensor
 
 from training.architectures.models import SiameseModel
 from training.objectives.development import GradedSets
-from training.objectives.parts.batches import Indices, Sentences, shuffled
+from training.objectives.objective import GradedObjective
+from training.objectives.parts.batches import Indices, Sentences
 from training.objectives.parts.losses import Negatives, margin_loss, total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
 from training.objectives.parts.scrambling import Scrambler
@@ -24,7 +24,7 @@ class MarginConfig:
     scramble: float = 0.0  # share of pairs whose words are shuffled (Wieting & Gimpel 2017: 0.25/0.5/0.75)
 
 
-class MarginObjective:
+class MarginObjective(GradedObjective):
     """Pairs of paraphrases against the hardest in-batch negatives."""
 
     def __init__(
@@ -38,20 +38,12 @@ class MarginObjective:
         seed: int,
     ) -> None:
         """`a[i]` and `b[i]` are paraphrases."""
+        super().__init__(len(a), batch_size, seed, drop_last=True)  # negatives come from the batch
         self.model: SiameseModel = model
         self.a, self.b, self.development, self.config = a, b, development, config
-        self.batch_size, self.seed = batch_size, seed
         self.regulariser = Regulariser(model, config.regulariser)
         self.generator = torch.Generator().manual_seed(seed)  # of the MIX coin and its random negatives
         self.scrambler = Scrambler(config.scramble, seed)
-
-    def steps(self) -> int:
-        """Full batches of an epoch; negatives come from the batch, so a smaller one is left out."""
-        return len(self.a) // self.batch_size
-
-    def batches(self, epoch: int) -> Iterator[Indices]:
-        """Indices of pairs."""
-        return shuffled(len(self.a), self.batch_size, self.seed, epoch, drop_last=True)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Margin loss plus penalties."""
@@ -60,10 +52,6 @@ class MarginObjective:
         margin = margin_loss(a, b, self.config.margin, self.config.negatives, self.generator)
         penalty = self.regulariser(torch.cat([left[0].flatten(), right[0].flatten()]))
         return total_of({"margin": margin, "penalty": penalty})
-
-    def evaluate(self) -> dict[str, float]:
-        """Mean Pearson r over the development sets."""
-        return self.development.evaluate(self.model)
 
     def generators(self) -> list[torch.Generator]:
         """The generators of random negatives and of scrambling."""

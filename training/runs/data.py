@@ -6,6 +6,7 @@ from contract.tokenizer import Tokenizer
 from training.architectures.models import InteractionModel, SiameseModel
 from training.objectives.development import GradedSets
 from training.objectives.manhattan import ManhattanConfig, ManhattanObjective
+from training.objectives.objective import Objective
 from training.objectives.pairwise import PairwiseConfig, PairwiseObjective, TargetPairs
 from training.objectives.parts.batches import tokenised_pairs, tokenised_texts
 from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective
@@ -14,7 +15,6 @@ from training.objectives.tasks import TasksConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig, TeacherCosineObjective
 from training.objectives.transfer import MarginConfig, MarginObjective
 from training.recipes.recipe import Recipe
-from training.runs.loop import Objective
 
 
 def build_objective(

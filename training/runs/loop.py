@@ -8,44 +8,21 @@ started again, it continues from the last checkpoint and ends with the same bits
 import json
 import logging
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from training.objectives.objective import Objective
 from training.progress import Progress
 from training.recipes.recipe import WARM_UP, OptimiserConfig, Schedule
 from training.records import replacing
 from training.runs.optimisers import build_optimisers, clip_gradients
 
 logger = logging.getLogger(__name__)
-
-
-class Objective(Protocol):
-    """Data, loss and development score of a run."""
-
-    @property
-    def model(self) -> nn.Module:
-        """The module that is trained."""
-
-    def batches(self, epoch: int) -> Iterator[Any]:
-        """The epoch's batches in an order that depends only on seed and epoch."""
-
-    def steps(self) -> int:
-        """Batches in an epoch."""
-
-    def loss(self, batch: Any) -> tuple[Tensor, dict[str, float]]:
-        """The scalar to minimise and its named parts, for the log."""
-
-    def evaluate(self) -> dict[str, float]:
-        """Development metrics, higher `selection` is better."""
-
-    def generators(self) -> list[torch.Generator]:
-        """Random generators whose state is in the checkpoint."""
 
 
 @dataclass(frozen=True)

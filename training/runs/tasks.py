@@ -4,12 +4,12 @@ from pathlib import Path
 
 import torch
 
-from contract.subwords import Subwords
+from contract.subwords import AnyTokenizer, Subwords
 from contract.tokenizer import Tokenizer
 from training.architectures import CrossEncoder, CrossEncoderConfig, PairWithHeads, PWIMTasksConfig, build_heads
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
-from training.objectives.tasks import Encodes, TasksConfig, TasksObjective
+from training.objectives.tasks import TasksConfig, TasksObjective
 from training.recipes.recipe import Recipe
 from training.runs.folder import RunMissing, run_folder, weights_of
 from training.runs.ratings import load_ratings
@@ -43,7 +43,7 @@ def tokenizer_for(recipe: Recipe, runs: Path, folder: Path) -> Tokenizer | Subwo
 
 
 def tasks_objective(
-    recipe: Recipe, model: PairWithHeads, tokenizer: Encodes, runs: Path, teacher: Path | None, seed: int
+    recipe: Recipe, model: PairWithHeads, tokenizer: AnyTokenizer, runs: Path, teacher: Path | None, seed: int
 ) -> TasksObjective:
     """The tasks on their corpora.
 

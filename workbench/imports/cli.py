@@ -1,7 +1,6 @@
 """`python -m workbench import`, which `semblance import` runs too."""
 
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +8,7 @@ import typer
 from rich.console import Console
 
 from workbench.imports.graph import Pooling
-from workbench.imports.model import Storage
-from workbench.imports.transformer import Head
+from workbench.imports.model import Head, Options, Storage
 
 
 def import_model(
@@ -42,36 +40,28 @@ def import_model(
     """Take a model that was trained elsewhere: check it against its library, write models/ID/ (docs/own-model.md)."""
     from workbench.imports.calibration import read_labelled
     from workbench.imports.folder import import_model as take
-    from workbench.imports.folder import read_model
 
-    options: dict[str, object] = {"--pairs": pairs and pairs.name, "--max-tokens": max_tokens, "--graph": graph}
-    options |= {"--head": head if head != "relevance" else None, "--labels": labels, "--pooling": pooling}
-    options |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
+    given: dict[str, object] = {"--pairs": pairs and pairs.name, "--max-tokens": max_tokens, "--graph": graph}
+    given |= {"--head": head if head != "relevance" else None, "--labels": labels, "--pooling": pooling}
+    given |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
     if int8 and float16:
         raise typer.BadParameter("give one of --int8 and --float16")
     storage: Storage = "int8" if int8 else "float16" if float16 else "float32"
     words = ["semblance", "import", folder.resolve().name, "--id", model_id]
     words += [f"--{storage}"] if storage != "float32" else []
-    for option, value in options.items():
+    for option, value in given.items():
         words += [option, str(value)] if value is not None else []
     if scale is not None:
         words += ["--scale", *(f"{end:g}" for end in scale)]
-    read = partial(
-        read_model,
-        graph=graph,
-        max_tokens=max_tokens,
-        head=head,
-        labels=labels.split(",") if labels else None,
-        pooling=pooling,
-        prompts={"text": prompt, "query": query_prompt, "passage": passage_prompt},
-    )
+    prompts = {"text": prompt, "query": query_prompt, "passage": passage_prompt}
+    named = labels.split(",") if labels else None
     done = take(
         folder,
         model_id,
         models,
         version=version,
         storage=storage,
-        read=read,
+        options=Options(graph, max_tokens, head, named, pooling, prompts),
         labelled=(lambda model: read_labelled(pairs, model.label, scale)) if pairs is not None else None,
         command=shlex.join(words),
     )

@@ -20,10 +20,9 @@ from training.publishing.runtime import PublishedModel
 from training.publishing.texts import texts
 from workbench.imports.calibration import calibrated, sample, temperature_of
 from workbench.imports.files import ImportRefused, licence_of, object_or_none, read_modules
-from workbench.imports.graph import Pooling
-from workbench.imports.model import COSINE, Facts, Floats, ImportedModel, Labelled, Storage
+from workbench.imports.model import COSINE, NO_OPTIONS, Facts, Floats, ImportedModel, Labelled, Options, Storage
 from workbench.imports.static import read_model2vec, read_static
-from workbench.imports.transformer import Head, read_transformer
+from workbench.imports.transformer import read_transformer
 
 logger = logging.getLogger(__name__)
 
@@ -64,17 +63,7 @@ class Imported:
     notes: tuple[str, ...]
 
 
-def read_model(
-    folder: Path,
-    drafts: Path,
-    *,
-    graph: str | None = None,
-    max_tokens: int | None = None,
-    head: Head = "relevance",
-    labels: Sequence[str] | None = None,
-    pooling: Pooling | None = None,
-    prompts: Mapping[str, str | None] | None = None,
-) -> ImportedModel:
+def read_model(folder: Path, drafts: Path, options: Options) -> ImportedModel:
     """Find out what a folder holds, and read it: a table of rows, or a transformer (`read_transformer`).
 
     Raises:
@@ -85,17 +74,8 @@ def read_model(
     modules = [name for name, _ in read_modules(folder)]
     is_model2vec = object_or_none(folder / "config.json").get("model_type") == "model2vec"
     if is_model2vec or modules[:1] == ["StaticEmbedding"]:
-        return (read_model2vec if is_model2vec else read_static)(folder, max_tokens)
-    return read_transformer(
-        folder,
-        drafts,
-        graph=graph,
-        max_tokens=max_tokens,
-        head=head,
-        labels=labels,
-        pooling=pooling,
-        prompts=prompts,
-    )
+        return (read_model2vec if is_model2vec else read_static)(folder, options.max_tokens)
+    return read_transformer(folder, drafts, options)
 
 
 def import_model(
@@ -105,7 +85,7 @@ def import_model(
     *,
     version: int | None = None,
     storage: Storage = "float32",
-    read: Callable[[Path, Path], ImportedModel] = read_model,
+    options: Options = NO_OPTIONS,
     labelled: Callable[[ImportedModel], Labelled] | None = None,
     command: str | None = None,
 ) -> Imported:
@@ -117,7 +97,7 @@ def import_model(
         models: where model folders live.
         version: write `models/<id>/<version>`.
         storage: of its weights.
-        read: how the folder is read.
+        options: what the folder does not say, or what is wanted otherwise.
         labelled: the pairs it is calibrated on; None: a cosine on those that come with this package, others not.
         command: that makes it again.
 
@@ -139,7 +119,7 @@ def import_model(
         }
         for folder in folders.values():
             folder.mkdir(parents=True)
-        model = read(source, folders["drafts"])
+        model = read_model(source, folders["drafts"], options)
         if labelled is not None and model.facts.architecture == "transformer_classifier":
             raise ImportRefused("--pairs: a classifier of single texts is not calibrated on pairs")
         pairs = labelled(model) if labelled is not None else None

@@ -76,6 +76,9 @@ class Ending:
         return np.asarray(found / max(float(np.linalg.norm(found)), 1e-12) if self.normalise else found, np.float32)
 
 
+AS_IT_IS = Ending(None)
+
+
 @dataclass(frozen=True)
 class Answers:
     """From logits to what tasks read."""

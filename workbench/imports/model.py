@@ -1,7 +1,7 @@
 """What every kind of imported model offers to `workbench.imports.folder`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
@@ -10,12 +10,29 @@ import numpy.typing as npt
 
 from contract.manifest import EntailmentLabel, Prompts, SimilarityTask
 from training.pairs import Pair
+from workbench.imports.graph import Pooling
 
+Head = Literal["similarity", "relevance"]
 Floats = npt.NDArray[np.float64]
 Storage = Literal["float32", "float16", "int8"]  # of the weights
 COSINE = SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)  # without a calibration
 LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = get_args(EntailmentLabel)
 NO_PROMPTS = Prompts()
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a folder does not say of its model, or what is wanted otherwise."""
+
+    graph: str | None = None  # the file of the graph, within the folder; None: where such folders have it
+    max_tokens: int | None = None  # fewer than the folder says
+    head: Head = "relevance"  # what one output for a pair means
+    labels: Sequence[str] | None = None  # names of the outputs, where the folder names none
+    pooling: Pooling | None = None  # of the states, where no `modules.json` says it
+    prompts: Mapping[str, str | None] = field(default_factory=dict)  # by role, instead of the folder's
+
+
+NO_OPTIONS = Options()
 
 
 @dataclass(frozen=True)

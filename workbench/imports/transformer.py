@@ -1,7 +1,7 @@
 """Transformers of any family: encoders, rerankers and entailment models, by a graph that the folder holds in ONNX or
 that torch exports."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,22 +28,22 @@ from workbench.imports.described import (
 )
 from workbench.imports.files import TOKENIZER, ImportRefused, read_modules
 from workbench.imports.graph import (
+    AS_IT_IS,
     IDS,
     MASK,
     POSITIONS,
     SEGMENTS,
     Answers,
     Ending,
-    Pooling,
     classes_graph,
     encoder_graph,
     opset_of,
     pair_graph,
 )
 from workbench.imports.int8 import quantise
-from workbench.imports.model import COSINE, LABELS, NO_PROMPTS, Facts, Floats, Storage
+from workbench.imports.model import COSINE, LABELS, NO_PROMPTS, Facts, Floats, Options, Storage
 
-Head = Literal["similarity", "relevance"]
+Task = Literal["embedding", "similarity", "relevance", "entailment", "labels"]
 ENCODER, PAIR, CLASSES = "encoder.onnx", "pair.onnx", "classes.onnx"
 GRAPHS = ("onnx/model.onnx", "model.onnx")  # where such folders have it
 _LEAST_OPSET = 13  # from which the nodes around the graph are the same
@@ -92,55 +92,72 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Encoder:
-    """A transformer whose pooled states are a text's embedding."""
+class Transformer:
+    """A transformer that embeds a text, reads two together, or labels one."""
 
     source: Source
-    ending: Ending
-    max_tokens: int
-    prompts: Prompts | None
+    task: Task
+    max_tokens: int  # of a text, or of both texts of a pair together
+    ending: Ending = AS_IT_IS  # from states to an embedding
+    prompts: Prompts | None = None
+    order: tuple[int, ...] = (0,)  # of entailment: the place in the folder's outputs of each of our labels
+    labels: tuple[str, ...] = ()  # of a classifier, whose logits take the place of an embedding
 
-    label = None
+    @property
+    def sides(self) -> int:
+        """How many texts it reads together."""
+        return 2 if self.task in ("similarity", "relevance", "entailment") else 1
 
     @property
     def library(self) -> str:
-        """sentence-transformers, or the runtime of the folder's own graph."""
-        return "sentence-transformers" if self.source.exported else "onnxruntime"
+        """The folder's own, or the runtime of its graph."""
+        if not self.source.exported:
+            return "onnxruntime"
+        return "sentence-transformers" if self.task == "embedding" else "transformers"
+
+    @property
+    def label(self) -> str | None:
+        """Labels of entailment, or of relevance (1 and 0); scores of similarity."""
+        return None if self.task in ("embedding", "similarity") else "label"
 
     @property
     def dim(self) -> int:
-        """Of its embeddings."""
+        """Of its embeddings, or how many logits there are."""
         return len(self.ending.dense[-1].weight) if self.ending.dense else self.source.width
 
     @property
     def facts(self) -> Facts:
         """What is said of it."""
-        how = f"{self.ending.pooling} pooling" if self.ending.pooling else "pooled by its own graph"
-        length = ", brought to length 1" if self.ending.normalise else ""
-        settings = {
-            "pooling": self.ending.pooling,
-            "dense": len(self.ending.dense),
-            "normalise": self.ending.normalise,
-            "graph": self.source.path.name if not self.source.exported else "exported by torch",
-        }
-        return Facts("transformer_encoder", f"{_kind(self.source)} encoder, {how}{length}", settings, ())
+        graph = self.source.path.name if not self.source.exported else "exported by torch"
+        kind = f"a {refuse_code(self.source.folder).get('model_type', 'transformer')}"
+        if self.task == "labels":
+            what = f"{kind} classifier of single texts"
+            return Facts("transformer_classifier", what, {"labels": list(self.labels)}, ())
+        if self.task != "embedding":
+            what = f"{kind} cross-encoder, for {self.task}"
+            return Facts("transformer_pair", what, {"head": self.task, "graph": graph}, ())
+        ending = self.ending
+        how = f"{ending.pooling} pooling" if ending.pooling else "pooled by its own graph"
+        length = ", brought to length 1" if ending.normalise else ""
+        settings = {"pooling": ending.pooling, "dense": len(ending.dense), "normalise": ending.normalise}
+        return Facts("transformer_encoder", f"{kind} encoder, {how}{length}", {**settings, "graph": graph}, ())
 
     def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
-        """Embeddings of a, as queries, then of b, as passages."""
+        """See `ImportedModel.theirs`."""
         prompts = self.prompts or NO_PROMPTS
-        sides = ((a, prompts.query), (b, prompts.passage))
-        if not self.source.exported:
-            run = self.source.runner(1, self.max_tokens)
-            rows = [self.ending.apply(run(prompt + text)) for texts, prompt in sides for text in texts]
-            return np.stack(rows).astype(np.float64)
-        model = self._library()
-        found = [
-            model.encode(list(texts), prompt=prompt, show_progress_bar=False, convert_to_numpy=True)
-            for texts, prompt in sides
-        ]
-        return np.concatenate(found).astype(np.float64)
+        texts = [*(prompts.query + text for text in a), *(prompts.passage + text for text in b)]
+        if self.task == "embedding" and self.source.exported:
+            found = self._sentence_transformer().encode(texts, prompt="", show_progress_bar=False)
+            return np.asarray(found, dtype=np.float64)
+        run = self._classifier() if self.source.exported else self.source.runner(self.sides, self.max_tokens)
+        rows = list(zip(a, b, strict=True)) if self.sides == 2 else [(text,) for text in texts]
+        read = [run(*row) for row in rows]
+        if self.task == "embedding":
+            read = [self.ending.apply(states) for states in read]
+        outputs = np.stack(read).astype(np.float64)
+        return self._answers().apply(outputs) if self.sides == 2 else outputs
 
-    def _library(self) -> Any:
+    def _sentence_transformer(self) -> Any:
         from sentence_transformers import SentenceTransformer
 
         folder = self.source.folder
@@ -148,174 +165,64 @@ class Encoder:
             model = SentenceTransformer(str(folder), local_files_only=True, device="cpu")
         else:
             from sentence_transformers.models import Pooling as TheirPooling
-            from sentence_transformers.models import Transformer
+            from sentence_transformers.models import Transformer as TheirTransformer
 
-            inner = Transformer(str(folder))
+            inner = TheirTransformer(str(folder))
             pooled = TheirPooling(self.source.width, pooling_mode=str(self.ending.pooling))
             model = SentenceTransformer(modules=[inner, pooled], device="cpu")
         model.max_seq_length = self.max_tokens + self.source.tokens.template(1).width
         return model
 
-    def write(self, folder: Path, model_id: str, storage: Storage, temperature: float = 1.0) -> dict[str, Any]:
-        """See `ImportedModel.write`."""
-        model = self.source.load()
-        template = self.source.tokens.template(1)
-        whole = encoder_graph(model, template, self.ending, self.source.output, self.dim, model_id)
-        save_graph(whole, folder / ENCODER, storage)
-        self.source.tokens.save(folder / TOKENIZER)
-        dimensions = read_dimensions(self.source.folder, self.dim)
-        return {
-            "contract_version": 2 if self.prompts or dimensions else 1,
-            "family": "siamese",
-            "dim": self.dim,
-            "encoder": ENCODER,
-            "tokenizer": TOKENIZER,
-            "limits": Limits(max_tokens=self.max_tokens),
-            "similarity": COSINE,
-            "prompts": self.prompts,
-            "dimensions": dimensions,
-        }
-
-
-@dataclass(frozen=True)
-class PairClassifier:
-    """A transformer that reads two texts together (a model for sequence classification)."""
-
-    source: Source
-    head: Head | Literal["entailment"]
-    order: tuple[int, ...]  # of entailment: the place in the folder's outputs of each of our labels
-    max_tokens: int  # of both texts together
-
-    @property
-    def library(self) -> str:
-        """transformers by sentence-transformers, or the runtime of the folder's own graph."""
-        return "sentence-transformers" if self.source.exported else "onnxruntime"
-
-    @property
-    def label(self) -> str | None:
-        """Labels of entailment, or of relevance (1 and 0); scores of similarity."""
-        return None if self.head == "similarity" else "label"
-
-    @property
-    def facts(self) -> Facts:
-        """What is said of it."""
-        settings = {"head": self.head, "graph": self.source.path.name if not self.source.exported else "torch's"}
-        return Facts("transformer_pair", f"{_kind(self.source)} cross-encoder, for {self.head}", settings, ())
-
-    def _answers(self, temperature: float = 1.0) -> Answers:
-        return Answers(self.head, self.order, temperature)
-
-    def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
-        """Its outputs, as our graph has them: log-probabilities in our order of labels, or one value."""
-        if not self.source.exported:
-            run = self.source.runner(2, self.max_tokens)
-            logits = np.stack([run(x, y) for x, y in zip(a, b, strict=True)])
-        else:
-            from sentence_transformers import CrossEncoder
-            from torch import nn
-
-            width = self.source.tokens.template(2).width
-            model = CrossEncoder(str(self.source.folder), local_files_only=True, device="cpu")
-            model.max_seq_length = self.max_tokens + width
-            pairs = list(zip(a, b, strict=True))
-            found = model.predict(pairs, activation_fn=nn.Identity(), show_progress_bar=False)
-            logits = np.asarray(found).reshape(len(pairs), -1)
-        return self._answers().apply(logits)
-
-    def write(self, folder: Path, model_id: str, storage: Storage, temperature: float = 1.0) -> dict[str, Any]:
-        """See `ImportedModel.write`."""
-        answers = self._answers(temperature)
-        whole = pair_graph(self.source.load(), self.source.tokens.template(2), answers, self.source.output, model_id)
-        save_graph(whole, folder / PAIR, storage)
-        self.source.tokens.save(folder / TOKENIZER)
-        limit = self.max_tokens
-        return {
-            "contract_version": 2,
-            "family": "interaction",
-            "tokenizer": TOKENIZER,
-            "limits": Limits(max_tokens=limit, max_pair_tokens=max(limit, 2)),
-            **_tasks(self.head),
-        }
-
-
-@dataclass(frozen=True)
-class Classifier:
-    """A transformer that labels one text; its logits take the place of an embedding."""
-
-    source: Source
-    labels: tuple[str, ...]
-    max_tokens: int
-
-    label = "label"
-
-    @property
-    def library(self) -> str:
-        """transformers, or the runtime of the folder's own graph."""
-        return "transformers" if self.source.exported else "onnxruntime"
-
-    @property
-    def facts(self) -> Facts:
-        """What is said of it."""
-        settings = {"labels": list(self.labels)}
-        return Facts("transformer_classifier", f"{_kind(self.source)} classifier of single texts", settings, ())
-
-    def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
-        """Logits of a, then of b [2 n, K]."""
-        if not self.source.exported:
-            run = self.source.runner(1, self.max_tokens)
-            return np.stack([run(text) for text in (*a, *b)]).astype(np.float64)
+    def _classifier(self) -> Callable[..., npt.NDArray[np.float32]]:
+        """The library's logits of a text or of a pair."""
         import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(self.source.folder, local_files_only=True)
-        model = AutoModelForSequenceClassification.from_pretrained(self.source.folder, local_files_only=True).eval()
-        most = self.max_tokens + self.source.tokens.template(1).width
-        with torch.inference_mode():
-            rows = [
-                model(**tokenizer(text, truncation=True, max_length=most, return_tensors="pt")).logits[0]
-                for text in (*a, *b)
-            ]
-        return np.asarray(torch.stack(rows).double().numpy())
+        folder = self.source.folder
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True).float().eval()
+        most = self.max_tokens + self.source.tokens.template(self.sides).width
+
+        def run(*texts: str) -> npt.NDArray[np.float32]:
+            with torch.inference_mode():
+                read = tokenizer(*texts, truncation=True, max_length=most, return_tensors="pt")
+                return np.asarray(model(**read).logits[0].numpy())
+
+        return run
+
+    def _answers(self, temperature: float = 1.0) -> Answers:
+        assert self.task in ("similarity", "relevance", "entailment")
+        return Answers(self.task, self.order, temperature)
 
     def write(self, folder: Path, model_id: str, storage: Storage, temperature: float = 1.0) -> dict[str, Any]:
         """See `ImportedModel.write`."""
-        count, template = len(self.labels), self.source.tokens.template(1)
-        whole = encoder_graph(self.source.load(), template, Ending(None), self.source.output, count, model_id)
-        save_graph(whole, folder / ENCODER, storage)
-        save_graph(classes_graph(count, model_id), folder / CLASSES, "float32")
+        model, template, output = self.source.load(), self.source.tokens.template(self.sides), self.source.output
         self.source.tokens.save(folder / TOKENIZER)
-        return {
-            "family": "siamese",
-            "dim": count,
-            "encoder": ENCODER,
-            "tokenizer": TOKENIZER,
-            "limits": Limits(max_tokens=self.max_tokens),
-            "classification": ClassificationTask(graph=CLASSES, labels=self.labels),
-        }
+        fields: dict[str, Any] = {"tokenizer": TOKENIZER, "limits": Limits(max_tokens=self.max_tokens)}
+        if self.sides == 2:
+            whole = pair_graph(model, template, self._answers(temperature), output, model_id)
+            save_graph(whole, folder / PAIR, storage)
+            limits = Limits(max_tokens=self.max_tokens, max_pair_tokens=max(self.max_tokens, 2))
+            return fields | {"contract_version": 2, "family": "interaction", "limits": limits, **_tasks(self.task)}
+        whole = encoder_graph(model, template, self.ending, output, self.dim, model_id)
+        save_graph(whole, folder / ENCODER, storage)
+        fields |= {"family": "siamese", "dim": self.dim, "encoder": ENCODER}
+        if self.task == "labels":
+            save_graph(classes_graph(self.dim, model_id), folder / CLASSES, "float32")
+            return fields | {"classification": ClassificationTask(graph=CLASSES, labels=self.labels)}
+        dimensions = read_dimensions(self.source.folder, self.dim)
+        version = 2 if self.prompts or dimensions else 1
+        more = {"similarity": COSINE, "prompts": self.prompts, "dimensions": dimensions}
+        return fields | {"contract_version": version, **more}
 
 
-def read_transformer(
-    folder: Path,
-    drafts: Path,
-    *,
-    graph: str | None = None,
-    max_tokens: int | None = None,
-    head: Head = "relevance",
-    labels: Sequence[str] | None = None,
-    pooling: Pooling | None = None,
-    prompts: Mapping[str, str | None] | None = None,
-) -> Encoder | PairClassifier | Classifier:
+def read_transformer(folder: Path, drafts: Path, options: Options) -> Transformer:
     """Read a folder of transformers or sentence-transformers, or one with a graph in ONNX.
 
     Args:
         folder: with `config.json`, and weights in safetensors or a graph.
         drafts: a folder for files made on the way.
-        graph: the file of the graph, within the folder; None: where such folders have it, else it is exported.
-        max_tokens: of a text, or of both texts of a pair together, fewer than the folder says.
-        head: what one output for a pair means.
-        labels: names of the outputs, where the folder names none.
-        pooling: of the states, where no `modules.json` says it.
-        prompts: by role, instead of the folder's.
+        options: what the folder does not say, or says otherwise.
 
     Raises:
         ImportRefused: it cannot be taken; names the file and the field.
@@ -324,25 +231,26 @@ def read_transformer(
     kinds = [str(name) for name in config.get("architectures") or ()]
     tokens = read_tokens(folder)
     together = any(name.endswith("ForSequenceClassification") for name in kinds)
-    source = _source(folder, drafts, graph, tokens, together)
-    if source.output != "logits":
-        ending = read_ending(folder, pooling) if source.rank == 3 else Ending(None)
-        limit = most_tokens(folder, tokens.template(1).width, max_tokens)
-        _try(source, limit + tokens.template(1).width)
-        return Encoder(source, ending, limit, read_prompts(folder, prompts or {}))
-    limit = most_tokens(folder, tokens.template(2).width, max_tokens)
-    _try(source, limit + tokens.template(2).width)
+    source = _source(folder, drafts, options.graph, tokens, together)
+    embeds = source.output != "logits"
+    special = tokens.template(1 if embeds else 2).width
+    limit = most_tokens(folder, special, options.max_tokens)
+    _try(source, limit + special)
+    if embeds:
+        ending = read_ending(folder, options.pooling) if source.rank == 3 else AS_IT_IS
+        return Transformer(source, "embedding", limit, ending, read_prompts(folder, options.prompts))
     if source.width == 1:
-        return PairClassifier(source, head, (0,), limit)
-    named = tuple(labels or labels_of(folder))
+        return Transformer(source, options.head, limit)
+    named = tuple(options.labels or labels_of(folder))
     if source.width == len(LABELS) and (sorted(map(str.lower, named)) == sorted(LABELS) or "LABEL_0" in named):
-        return PairClassifier(source, "entailment", order_of_entailment(folder, named), limit)
+        return Transformer(source, "entailment", limit, order=order_of_entailment(folder, named))
     if len(set(named)) != source.width or "LABEL_0" in named:
         raise ImportRefused(
             f"{folder / 'config.json'}: id2label is {', '.join(map(repr, named))}; expected a name for each of "
             f"{source.width} outputs (--labels names them)"
         )
-    return Classifier(source, named, most_tokens(folder, tokens.template(1).width, max_tokens))
+    limit = most_tokens(folder, tokens.template(1).width, options.max_tokens)
+    return Transformer(source, "labels", limit, labels=named)
 
 
 def _source(folder: Path, drafts: Path, graph: str | None, tokens: Tokens, together: bool) -> Source:
@@ -439,8 +347,3 @@ def _tasks(head: str) -> dict[str, Any]:
     logistic = Logistic(slope=1.0)
     relevance = ProbabilityTask(graph=PAIR, columns=(1, 2), calibration=logistic, symmetric=False)
     return {"similarity": similarity, "relevance": relevance}
-
-
-def _kind(source: Source) -> str:
-    config = refuse_code(source.folder)
-    return f"a {config.get('model_type', 'transformer')}"

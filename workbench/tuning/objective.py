@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import nll_loss
 
+from contract.subwords import AnyTokenizer
 from semblance.threshold.own_pairs import Kind
+from training.objectives.objective import Objective
 from training.objectives.ordering import ordering_loss
 from training.objectives.parts.batches import Indices
 from training.objectives.supervised import LABELS
-from training.objectives.tasks import Encodes, PairTokens
+from training.objectives.tasks import PairTokens
 from training.pairs import Pair
 from workbench.tuning.measure import MAIN, figures
 from workbench.tuning.networks import SiamesePair
@@ -25,7 +27,7 @@ EVALUATION_BATCH = 64
 SORTED_TOGETHER = 20  # batches, within which pairs of like length share one
 
 
-class TuneObjective:
+class TuneObjective(Objective):
     """Loss on the pairs to train on, figures on those to choose on."""
 
     def __init__(
@@ -34,7 +36,7 @@ class TuneObjective:
         kind: Kind,
         training: Sequence[Pair],
         development: Sequence[Pair],
-        tokenizer: Encodes,
+        tokenizer: AnyTokenizer,
         *,
         max_tokens: int,
         batch_size: int,
@@ -52,16 +54,14 @@ class TuneObjective:
             batch_size: pairs.
             seed: of the order.
         """
-        self.model, self.kind, self.batch_size, self.seed = model, kind, batch_size, seed
+        super().__init__(len(training), batch_size, seed)
+        self.model: SiamesePair = model
+        self.kind = kind
         self.pairs, self.development = training, development
         self.tokens, self.held = (PairTokens(part, tokenizer, max_tokens) for part in (training, development))
         places: dict[str, int] = {}
         self.groups = np.array([places.setdefault(pair.group, len(places)) for pair in training])
         self.targets = np.array([_target(kind, pair) for pair in training])
-
-    def steps(self) -> int:
-        """Batches of an epoch, the last one smaller."""
-        return -(-len(self.pairs) // self.batch_size)
 
     def batches(self, epoch: int) -> Iterator[Indices]:
         """Indices of pairs: of like length together, or, of ranked answers, those of a question."""
@@ -97,10 +97,6 @@ class TuneObjective:
         starts = range(0, len(order), EVALUATION_BATCH)
         parts = [self.model(*tokens.batch(order[start : start + EVALUATION_BATCH])).numpy() for start in starts]
         return np.concatenate(parts)[np.argsort(order, kind="stable")].astype(np.float64)
-
-    def generators(self) -> list[torch.Generator]:
-        """None: orders are functions of the seed and the epoch."""
-        return []
 
 
 def _target(kind: Kind, pair: Pair) -> float:

@@ -22,9 +22,10 @@ from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from workbench.imports.calibration import read_labelled
 from workbench.imports.files import ImportRefused
-from workbench.imports.folder import import_model, read_model
+from workbench.imports.folder import import_model
 from workbench.imports.graph import POOLINGS
-from workbench.imports.model import LABELS, Storage
+from workbench.imports.model import LABELS, Options, Storage
+from workbench.imports.transformer import Transformer
 
 pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
 
@@ -181,10 +182,9 @@ def test_one_output_is_a_relevance_or_if_asked_a_similarity(ranker: Path, tmp_pa
     assert model.manifest.ranking_task == "relevance"
     probability = model.similarity(A, B, "relevance").score
 
-    def similar(source: Path, drafts: Path):  # type: ignore[no-untyped-def]
-        return read_model(source, drafts, head="similarity")
-
-    model = PublishedModel(import_model(ranker, "similar", tmp_path / "models", read=similar).folder)
+    model = PublishedModel(
+        import_model(ranker, "similar", tmp_path / "models", options=Options(head="similarity")).folder
+    )
     assert model.manifest.tasks == ("similarity",)
     assert model.similarity(A, B).score == pytest.approx(probability, abs=1e-6)
 
@@ -195,10 +195,11 @@ def test_labels_of_entailment_that_the_folder_does_not_name(nli: Path, tmp_path:
     with pytest.raises(ImportRefused, match=r"config\.json: id2label is 'LABEL_0', 'LABEL_1', 'LABEL_2'; expected"):
         import_model(unnamed, "x", tmp_path / "models")
 
-    def named(source: Path, drafts: Path):  # type: ignore[no-untyped-def]
-        return read_model(source, drafts, labels=["neutral", "contradiction", "entailment"])
-
-    mine = PublishedModel(import_model(unnamed, "mine", tmp_path / "models", read=named).folder)
+    mine = PublishedModel(
+        import_model(
+            unnamed, "mine", tmp_path / "models", options=Options(labels=["neutral", "contradiction", "entailment"])
+        ).folder
+    )
     theirs = PublishedModel(import_model(nli, "theirs", tmp_path / "models").folder)
     for found, expected in zip(mine.entailment(A, B), theirs.entailment(A, B), strict=True):
         assert found == pytest.approx(expected, abs=1e-6)
@@ -341,13 +342,13 @@ def test_what_cannot_be_taken_is_refused_with_file_and_field(case: str, copy: Pa
 
 def test_other_refusals(bert: Path, nli: Path, tmp_path: Path) -> None:
     with pytest.raises(ImportRefused, match="no such folder"):
-        read_model(tmp_path / "none", tmp_path)
+        import_model(tmp_path / "none", "x", tmp_path)
     with pytest.raises(ImportRefused, match=r"--id Mine"):
         import_model(bert, "Mine", tmp_path)
     with pytest.raises(ImportRefused, match="--max-tokens 39: the model reads at most 38"):
-        read_model(bert, tmp_path, max_tokens=39)
+        import_model(bert, "x", tmp_path, options=Options(max_tokens=39))
     with pytest.raises(ImportRefused, match=r"--graph onnx/other.onnx: .*no such file"):
-        read_model(bert, tmp_path, graph="onnx/other.onnx")
+        import_model(bert, "x", tmp_path, options=Options(graph="onnx/other.onnx"))
 
 
 def test_a_graph_that_rounds_activations_is_refused(copy: Path, tmp_path: Path) -> None:
@@ -356,27 +357,19 @@ def test_a_graph_that_rounds_activations_is_refused(copy: Path, tmp_path: Path) 
 
     quantize_dynamic(copy / "onnx" / "model.onnx", copy / "onnx" / "model_quantized.onnx")
 
-    def quantised(source: Path, drafts: Path):  # type: ignore[no-untyped-def]
-        return read_model(source, drafts, graph="onnx/model_quantized.onnx")
-
     with pytest.raises(ParityError, match=r"differs"):
-        import_model(copy, "x", tmp_path / "models", read=quantised)
+        import_model(copy, "x", tmp_path / "models", options=Options(graph="onnx/model_quantized.onnx"))
 
 
-def test_what_differs_from_its_library_is_not_published(bert: Path, tmp_path: Path) -> None:
+def test_what_differs_from_its_library_is_not_published(
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A library that computes something else, as where a setting were overlooked."""
 
-    def altered(folder: Path, drafts: Path):  # type: ignore[no-untyped-def]
-        read = read_model(folder, drafts)
-
-        class Altered(type(read)):  # type: ignore[misc]
-            def theirs(self, a: object, b: object) -> np.ndarray:
-                return super().theirs(a, b) + 0.001
-
-        return Altered(**{name: getattr(read, name) for name in read.__dataclass_fields__})
-
+    theirs = Transformer.theirs
+    monkeypatch.setattr(Transformer, "theirs", lambda *args: theirs(*args) + 0.001)
     with pytest.raises(ParityError, match=r"differs from onnxruntime by 1\.\de-03, allowed 1e-04"):
-        import_model(bert, "x", tmp_path / "models", read=altered)
+        import_model(bert, "x", tmp_path / "models")
     assert not (tmp_path / "models" / "x").exists()
 
 
@@ -384,10 +377,9 @@ def test_a_folder_without_modules_and_the_pooling_given(copy: Path, tmp_path: Pa
     expected = encoded(copy)
     (copy / "modules.json").unlink()
 
-    def pooled(source: Path, drafts: Path):  # type: ignore[no-untyped-def]
-        return read_model(source, drafts, pooling="mean", max_tokens=38)
-
-    found = PublishedModel(import_model(copy, "x", tmp_path / "models", read=pooled).folder).embed([*A, *B])
+    found = PublishedModel(
+        import_model(copy, "x", tmp_path / "models", options=Options(pooling="mean", max_tokens=38)).folder
+    ).embed([*A, *B])
     unit = found / np.linalg.norm(found, axis=1, keepdims=True)
     assert unit == pytest.approx(expected, abs=1e-4)  # which the library brings to length 1
 

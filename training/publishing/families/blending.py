@@ -7,11 +7,12 @@ import numpy.typing as npt
 import torch
 from scipy.stats import spearmanr
 
+from contract.subwords import AnyTokenizer
 from training.architectures.transformer import CrossEncoder, SentenceBERT
 from training.corpora.readers import stsb
 from training.corpora.tasks import answers_of_three_kinds
 from training.objectives.metrics import ranked
-from training.objectives.tasks import EVALUATION_BATCH, Encodes, PairTokens, predict
+from training.objectives.tasks import EVALUATION_BATCH, PairTokens, predict
 from training.publishing.calibrate import fit_centred_isotonic
 from training.publishing.families.heads import RAW_RANGE, HeadCalibrations, fit_relevance
 from training.publishing.families.siamese import STS_SCALE
@@ -25,7 +26,7 @@ MULTIPLES = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0)  #
 
 
 def fit_blend(
-    model: CrossEncoder, encoder: SentenceBERT, tokenizer: Encodes, max_tokens: int
+    model: CrossEncoder, encoder: SentenceBERT, tokenizer: AnyTokenizer, max_tokens: int
 ) -> tuple[Blend, HeadCalibrations]:
     """The weights of the best development figures, and the calibrations of the blended tasks.
 

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from contract.calibration import Calibration, Logistic
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask
+from contract.subwords import AnyTokenizer
 from training.architectures import PairWithHeads
 from training.corpora.readers import nli, sick, stsb
 from training.corpora.tasks import CALIBRATION_PAIRS, answers_of_three_kinds, development
 from training.objectives.supervised import LABELS
-from training.objectives.tasks import Encodes, PairTokens, predict
+from training.objectives.tasks import PairTokens, predict
 from training.pairs import Pair
 from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
 from training.publishing.families.siamese import STS_SCALE
@@ -117,7 +118,7 @@ def served_heads(model: PairWithHeads) -> PairWithHeads:
 
 
 def calibrated(
-    model: PairWithHeads, tokenizer: Encodes, max_tokens: int, blended: HeadCalibrations | None = None
+    model: PairWithHeads, tokenizer: AnyTokenizer, max_tokens: int, blended: HeadCalibrations | None = None
 ) -> HeadCalibrations:
     """Calibrations on development parts: SNLI, MultiNLI and SICK; STS-B; MSRP; three kinds of questions.
 
