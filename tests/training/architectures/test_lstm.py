@@ -1,7 +1,5 @@
 """LSTM encoders: what they make of the states; the cell itself is in test_recurrent.py."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from torch import Tensor
@@ -9,8 +7,6 @@ from torch import Tensor
 from tests import toys
 from training.architectures import LSTMConfig, LSTMEncoder
 from training.architectures.parts.layers import WordEmbedding
-from training.publishing.export import export_encoder
-from training.publishing.parity import check_encoder
 
 ROWS = toys.table().rows
 IDS, LENGTHS = torch.tensor([[3, 5, 9, 2], [4, 0, 0, 0], [7, 7, 2, 0]]), torch.tensor([4, 1, 3])
@@ -52,14 +48,6 @@ def test_a_tag_is_read_as_a_word() -> None:
     assert torch.allclose(tagged(IDS, LENGTHS)[2], expected, atol=1e-6)
 
 
-def test_noise_is_of_training_only() -> None:
-    for config in (LSTMConfig(dropout=0.5), LSTMConfig(word_dropout=0.5)):
-        noisy, plain = encoder(config), encoder(LSTMConfig())
-        torch.manual_seed(1)
-        assert not torch.allclose(noisy.train()(IDS, LENGTHS), plain(IDS, LENGTHS))
-        assert torch.equal(noisy.eval()(IDS, LENGTHS), plain(IDS, LENGTHS))
-
-
 @pytest.mark.parametrize("both", [False, True])
 def test_a_second_layer_reads_the_states_of_the_first(both: bool) -> None:
     two = encoder(LSTMConfig(hidden=6, layers=2, bidirectional=both))
@@ -79,10 +67,3 @@ def test_a_second_layer_reads_the_states_of_the_first(both: bool) -> None:
 def test_the_embedding_is_scaled_and_nothing_else(pooling: str) -> None:
     plain, scaled = (encoder(LSTMConfig(pooling=pooling, scale=scale)) for scale in (1.0, 4.0))
     assert torch.equal(scaled(IDS, LENGTHS), 4.0 * plain(IDS, LENGTHS))
-
-
-def test_two_layers_are_exported_as_they_compute(tmp_path: Path) -> None:
-    two = encoder(LSTMConfig(hidden=6, layers=2, bidirectional=True, scale=3.0)).eval()
-    two.embedding = torch.nn.Embedding.from_pretrained(torch.from_numpy(ROWS), freeze=False)
-    export_encoder(two, tmp_path / "encoder.onnx", "toy")
-    assert check_encoder(tmp_path / "encoder.onnx", two, len(ROWS)) < 1e-5

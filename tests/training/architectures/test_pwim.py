@@ -145,15 +145,6 @@ def test_it_is_the_papers_model_of_each_pair_by_itself(config: PWIMConfig) -> No
     torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4)
 
 
-def test_equal_words_tie_and_the_earlier_are_matched() -> None:
-    net = network(replace(SMALL, context=False))
-    with torch.no_grad():
-        shown = net.matrices(*tensors([((4, 4, 6, 4), (4, 1, 4))]))[0]
-    assert shown[0, [0, 1, 3]][:, [0, 2]].numpy() == pytest.approx(1.0, abs=1e-6)  # the cosines of word 4 with itself
-    assert shown[1, 0, 0] == shown[1, 1, 2] == 1.0
-    assert shown[1, 3, 0] == shown[1, 3, 2] == pytest.approx(UNMATCHED)
-
-
 def test_the_matrices_are_the_cosine_and_the_focus_and_nothing_on_the_padding() -> None:
     net = network(SMALL)
     with torch.no_grad():
@@ -189,14 +180,6 @@ def test_every_parameter_gets_a_gradient_and_the_loss_falls(config: PWIMConfig) 
         assert parameter.grad.abs().max() > 0, name
     optimiser.step()
     assert kl_to_target(net(*arguments), target) < first
-
-
-def test_dropout_in_place_of_the_focus_is_of_training_only() -> None:
-    net, plain = network(replace(SMALL, focus="dropout")), network(replace(SMALL, focus="none"))
-    plain.load_state_dict(net.state_dict())
-    assert torch.equal(answer(net, tensors(PAIRS)), answer(plain, tensors(PAIRS)))
-    net.train()
-    assert not torch.equal(answer(net, tensors(PAIRS)), answer(net, tensors(PAIRS)))
 
 
 def test_both_orders_answer_with_the_mean_of_the_probabilities() -> None:

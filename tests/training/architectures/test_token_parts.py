@@ -35,17 +35,6 @@ def test_the_mean_of_the_parts_is_the_embedding(config: GRANConfig) -> None:
         torch.testing.assert_close(parts[row, :length].mean(0), embeddings[row], atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("config", WITH, ids=str)
-def test_a_part_is_its_word_times_numbers_between_0_and_2(config: GRANConfig) -> None:
-    """Two directions add two gates."""
-    encoder = toys.model(config, seed=3).encoder.eval()
-    with torch.no_grad():
-        ratio = encoder.token_parts(IDS, LENGTHS) / encoder.embedding(IDS)
-    real = torch.arange(4)[None, :] < LENGTHS[:, None]
-    assert (ratio[real] > 0).all()
-    assert (ratio[real] < (2 if config.bidirectional else 1)).all()
-
-
 @pytest.mark.parametrize("config", WITHOUT, ids=str)
 def test_averages_of_states_and_what_passes_a_layer_have_no_parts(config: GRANConfig) -> None:
     encoder = toys.model(config).encoder

@@ -1,6 +1,5 @@
 """The transformer: the published model's numbers, no answer moved by company or padding, and it learns."""
 
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from torch import Tensor
 from contract.padding import pad
 from tests import toy_wordpiece
 from training.architectures.transformer import (
-    BERT,
     BERTConfig,
     CrossEncoder,
     CrossEncoderConfig,
@@ -54,30 +52,6 @@ def test_a_text_and_a_pair_answer_alike_alone_and_in_company() -> None:
             assert torch.allclose(alone[name][0], answer[i], atol=1e-6), name
 
 
-@torch.no_grad()
-def test_padding_moves_nothing() -> None:
-    encoder, model = bi(), cross()
-    (ids_a, lengths_a), (ids_b, lengths_b) = batch(TEXTS), batch(OTHERS)
-    wider = [torch.nn.functional.pad(ids, (0, 5)) for ids in (ids_a, ids_b)]
-    dirty = [
-        torch.where(torch.arange(ids.shape[1]) < lengths[:, None], ids, 7)
-        for ids, lengths in zip(wider, (lengths_a, lengths_b), strict=True)
-    ]
-    assert torch.allclose(encoder(dirty[0], lengths_a), encoder(ids_a, lengths_a), atol=1e-6)
-    expected = model(ids_a, lengths_a, ids_b, lengths_b)
-    for name, found in model(dirty[0], lengths_a, dirty[1], lengths_b).items():
-        assert torch.allclose(found, expected[name], atol=1e-6)
-
-
-@torch.no_grad()
-def test_the_order_of_words_and_of_the_texts_matters() -> None:
-    encoder, model = bi(), cross()
-    first, second = encoder(*batch(("the cat sat on the dog", "the dog sat on the cat")))
-    assert (first - second).abs().max() > 1e-4
-    one, other = model(*batch(TEXTS), *batch(OTHERS)), model(*batch(OTHERS), *batch(TEXTS))
-    assert (one["entailment"] - other["entailment"]).abs().max() > 1e-4
-
-
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_every_head_learns_and_words_stay(precision: str) -> None:
     model = cross().train()
@@ -108,26 +82,6 @@ def test_every_head_learns_and_words_stay(precision: str) -> None:
     # A key's bias adds the same to all scores of a query: the softmax takes it out.
     still = {name for name, _ in model.named_parameters() if name.endswith("key.bias")}
     assert trained | still == {name for name, _ in model.named_parameters()} - {"bert.words.weight"} | still
-
-
-def test_dropout_is_drawn_in_training_alone() -> None:
-    def model(share: float) -> CrossEncoder:
-        torch.manual_seed(0)
-        return CrossEncoder(CrossEncoderConfig(replace(TINY, dropout=share)))
-
-    inputs = (*batch(TEXTS), *batch(OTHERS))
-    dropping, plain = model(0.5), model(0.0)
-    plain.load_state_dict(dropping.state_dict())  # dropout has no weights
-    first, second = dropping(*inputs)["similarity"], dropping(*inputs)["similarity"]
-    assert not torch.allclose(first, second)
-    assert torch.equal(dropping.eval()(*inputs)["similarity"], plain(*inputs)["similarity"])
-    part = dropping.bert
-    assert {each.p for each in (dropping.dropout, part.dropout, *(layer.dropout for layer in part.layers))} == {0.5}
-
-
-def test_sizes_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="5 attention heads do not divide 12"):
-        BERT(BERTConfig(vocabulary=10, hidden=12, attention_heads=5))
 
 
 def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:

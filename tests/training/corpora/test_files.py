@@ -26,19 +26,6 @@ def test_quotes_and_unicode_line_separators_stay_inside_a_cell(write):
     assert [row.line for row in rows] == [2, 3]
 
 
-def test_gzip_is_recognised_by_its_bytes(data, write):
-    write("t.tsv.gz", HEADER, ("1", "packed"))
-    (data / "u.tsv").write_bytes((data / "t.tsv.gz").read_bytes())
-    assert read_rows("toy", "u.tsv", HEADER)[0].text("sentence") == "packed"
-
-
-def test_a_last_line_without_line_feed_counts(data, write):
-    path = write("t.tsv", HEADER)
-    path.write_text("score\tsentence\n3\tlast")
-    assert len(read_rows("toy", "t.tsv", HEADER)) == 1
-    assert count_rows(path, "t.tsv") == 1
-
-
 def test_a_missing_file_names_corpus_path_and_command(data):
     with pytest.raises(CorpusMissing) as caught:
         read_rows("Toy corpus", "toy/t.tsv", HEADER)

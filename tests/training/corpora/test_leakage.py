@@ -47,13 +47,6 @@ def test_sentences_of_every_evaluation_set_and_of_no_training_set():
 
 
 @pytest.mark.usefixtures("evaluation")
-def test_corpora_can_be_chosen():
-    assert leakage.evaluation_sentences(["pit2015"]) == {"what a day", "such a day"}
-    with pytest.raises(ValueError, match=r"corpus must be one of sick, sts, .*; got 'quora'"):
-        leakage.evaluation_sentences(["quora"])
-
-
-@pytest.mark.usefixtures("evaluation")
 def test_absent_sets_are_named_in_one_warning(caplog):
     with caplog.at_level(logging.WARNING):
         leakage.evaluation_sentences(["sick"])
@@ -70,17 +63,6 @@ def test_texts_and_pairs_with_an_evaluation_sentence_are_dropped():
     assert list(leakage.without_evaluation_sentences(texts)) == ["a cat sleeps well"]
     pairs = [Pair("new", "a dog barks"), Pair("a dry place", "new"), Pair("new", "newer")]
     assert list(leakage.without_evaluation_sentences(pairs)) == [Pair("new", "newer")]
-
-
-def test_a_given_set_of_sentences_is_used(data):
-    assert list(leakage.without_evaluation_sentences(["One.", "two"], {"one"})) == ["two"]
-
-
-def test_another_data_folder_is_read_afresh(write, monkeypatch, tmp_path):
-    write(sick.FILES["train"], sick.HEADER, ("1", "A cat sleeps.", "A dog barks.", "1.5", "NEUTRAL"))
-    assert "a cat sleeps" in leakage.evaluation_sentences(["sick"])
-    monkeypatch.setenv("SEMBLANCE_DATA", str(tmp_path / "other"))
-    assert leakage.evaluation_sentences(["sick"]) == frozenset()
 
 
 def test_pairs_are_the_same_in_either_order():

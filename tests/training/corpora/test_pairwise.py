@@ -116,8 +116,3 @@ def test_tweets_are_for_pre_training_alone_and_share_no_sentence_with_a_test(mon
     assert found.test == {}
     assert len(found.dev) == 1000
     assert len(found.train) == 200
-
-
-def test_a_corpus_that_is_not_there_is_named() -> None:
-    with pytest.raises(ValueError, match=r"corpus must be one of sick, msrvid, .*; got 'quora'"):
-        read("quora")  # type: ignore[arg-type]

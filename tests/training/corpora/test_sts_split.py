@@ -3,7 +3,6 @@
 import pytest
 
 from training.corpora import sts_split
-from training.corpora.files import CorpusMissing
 from training.corpora.leakage import pair_key
 from training.corpora.readers import sts
 from training.pairs import Pair
@@ -32,11 +31,6 @@ def test_every_set_gives_40_10_and_50_percent(pairs) -> None:
     assert len({p.a for part in (split.train, split.dev, split.test) for p in part}) == 60
 
 
-def test_the_seed_decides(pairs) -> None:
-    assert sts_split.read(seed=3) == sts_split.read(seed=3)
-    assert sts_split.read(seed=3).test != sts_split.read(seed=4).test
-
-
 def test_a_pair_of_a_held_out_part_is_in_no_other(write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sts, "TRANSFER_SETS", SETS)
     rows = [(str(i % 6), f"Number {i}.", f"and {i}") for i in range(20)]
@@ -48,8 +42,3 @@ def test_a_pair_of_a_held_out_part_is_in_no_other(write, monkeypatch: pytest.Mon
     assert len(split.test) == 20  # never cut
     assert (train & dev, train & test, dev & test) == (set(), set(), set())
     assert len(train | dev | test) == 20  # nothing is lost altogether
-
-
-def test_a_set_that_is_missing_is_named(data) -> None:
-    with pytest.raises(CorpusMissing, match=r"sts/2012-test/MSRpar\.tsv"):
-        sts_split.read()

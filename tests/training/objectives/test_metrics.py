@@ -12,15 +12,6 @@ def test_graded_by_hand() -> None:
     assert found == pytest.approx({"pearson": 0.8, "spearman": 0.8, "mse": 0.5})
 
 
-def test_spearman_sees_the_order_only_and_mse_the_distance() -> None:
-    gold = np.array([1.0, 2.0, 3.0, 4.0])
-    found = graded(np.exp(gold), gold)
-    assert found["spearman"] == pytest.approx(1.0)
-    assert 0.8 < found["pearson"] < 0.99
-    assert graded(gold + 2, gold) == pytest.approx({"pearson": 1.0, "spearman": 1.0, "mse": 4.0})
-    assert graded(-gold, gold)["pearson"] == pytest.approx(-1.0)
-
-
 @pytest.mark.parametrize(("predicted", "gold"), [([2, 2, 2], [1, 2, 3]), ([1, 2, 3], [4, 4, 4]), ([1], [2])])
 def test_a_constant_has_no_correlation_and_gets_zero(predicted: list[float], gold: list[float]) -> None:
     found = graded(predicted, gold)
@@ -52,15 +43,6 @@ def test_a_question_without_a_right_answer_counts_nowhere() -> None:
     assert with_it["questions"] == 1
     with pytest.raises(ValueError, match="no question has a relevant candidate"):
         ranked([1.0], [False], ["a"])
-
-
-def test_only_the_order_of_scores_within_a_question_counts() -> None:
-    rng = np.random.default_rng(0)
-    questions = [f"q{i % 7}" for i in range(70)]
-    scores, relevant = rng.random(70), (rng.random(70) < 0.3).tolist()
-    shifts = {f"q{i}": 10.0 * i for i in range(7)}
-    moved = [3 * score + shifts[question] for score, question in zip(scores, questions, strict=True)]
-    assert ranked(moved, relevant, questions) == ranked(scores, relevant, questions)
 
 
 def test_binary_by_hand() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from contract.measures import expected_rating
 from tests import toys
@@ -68,13 +68,6 @@ def test_a_rating_is_held_against_its_sparse_distribution() -> None:
     loss, parts = task.loss(batch)
     assert loss.item() == pytest.approx(kl_to_target(outputs(task, batch), target).item(), abs=1e-6)
     assert parts == {"fit": pytest.approx(loss.item())}
-
-
-def test_of_a_yes_or_no_that_is_the_cross_entropy() -> None:
-    task = objective(CHOSEN, ANSWERS)
-    batch = np.arange(len(ANSWERS))
-    expected = nn.functional.nll_loss(outputs(task, batch), torch.tensor([int(p.target or 0) for p in ANSWERS]))
-    assert task.loss(batch)[0].item() == pytest.approx(expected.item(), abs=1e-6)
 
 
 def test_the_margin_asks_the_right_class_to_lead_by_one() -> None:

@@ -7,7 +7,6 @@ import torch
 from tests import toys
 from training.architectures.models import SiameseModel
 from training.architectures.parts.heads import SentenceHead
-from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective
 
 ROWS = [
@@ -46,17 +45,6 @@ def test_the_loss_is_the_mean_negative_log_likelihood() -> None:
     assert parts == pytest.approx({"sentiment": expected, "penalty": 0.0}, abs=1e-6)
     loss.backward()
     assert trained.embedding.weight.grad is not None
-
-
-def test_the_penalty_counts_the_head_and_the_words_of_the_batch() -> None:
-    trained = model()
-    weights = sum(float((p.detach() ** 2).sum()) for p in trained.heads.parameters())
-    task = objective(trained, SentimentConfig(regulariser=RegulariserConfig(composition=0.5, words=2.0)))
-    cat = toys.tokenizer().encode("cat", 9).ids[0]
-    with torch.no_grad():
-        trained.embedding.weight[cat] += 1.0
-    assert task.loss(np.array([1]))[1]["penalty"] == pytest.approx(0.5 * weights + 2.0 * toys.DIM, rel=1e-5)
-    assert task.loss(np.array([0]))[1]["penalty"] == pytest.approx(0.5 * weights, rel=1e-5)
 
 
 def test_figures_are_those_of_the_likelier_class() -> None:

@@ -71,15 +71,6 @@ def test_the_penalty_sees_the_words_of_both_sides() -> None:
     assert task.loss(np.array([0, 1]))[1]["penalty"] == 0.0
 
 
-def test_an_epoch_is_every_pair_once() -> None:
-    task = objective(toys.model(heads=True), toys.RATED)
-    assert task.steps() == 3
-    whole = [batch.tolist() for batch in task.batches(2)]
-    assert [len(batch) for batch in whole] == [3, 3, 2]
-    assert sorted(i for batch in whole for i in batch) == list(range(8))
-    assert whole != [batch.tolist() for batch in task.batches(3)]
-
-
 @pytest.mark.parametrize("pairs", [toys.RATED, PARTIAL], ids=["all golds", "some golds"])
 def test_development_figures_are_of_the_pairs_that_have_the_gold(pairs: list) -> None:
     model = toys.model(heads=True).eval()

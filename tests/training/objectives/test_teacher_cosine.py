@@ -53,13 +53,6 @@ def test_about_half_of_the_batches_are_near() -> None:
     assert near == pytest.approx(160, abs=40)
 
 
-def test_batches_depend_on_seed_and_epoch_alone() -> None:
-    def listed(epoch: int) -> list[list[int]]:
-        return [batch.tolist() for batch in objective().batches(epoch)]
-
-    assert listed(3) == listed(3) != listed(4)
-
-
 def test_the_loss_regresses_the_cosines_of_the_batch() -> None:
     task = objective()
     batch = np.array([5, 60, 17, 33])
@@ -89,21 +82,6 @@ def test_each_sentence_also_meets_a_neighbour_drawn_anew() -> None:
     assert task.generators() == [task.choice]  # so that a resumed run draws the same
     task.choice.set_state(state)
     assert task.loss(batch)[1] == parts
-
-
-def test_without_a_weight_no_neighbours_are_looked_for() -> None:
-    assert objective().neighbours is None
-    assert objective().generators() == []
-
-
-def test_a_student_that_is_its_own_teacher_has_nothing_to_learn() -> None:
-    task = objective()
-    everything = np.arange(64)
-    with torch.no_grad():
-        own = task.model.encode(task.sentences.batch(everything)).numpy()
-    for weight in (0.0, 3.0):
-        itself = objective(teacher=own, neighbour_weight=weight)
-        assert itself.loss(everything)[0].item() == pytest.approx(0.0, abs=1e-8)
 
 
 def test_every_sentence_needs_its_teacher_embedding() -> None:

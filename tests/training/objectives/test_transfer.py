@@ -1,21 +1,17 @@
 """Transfer training: full batches of paraphrase pairs, the margin loss, the generator of MIX."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from tests import toys
-from training.architectures import ArchitectureConfig, GRANConfig, LSTMConfig, WordAveragingConfig
+from training.architectures import ArchitectureConfig, LSTMConfig, WordAveragingConfig
 from training.objectives.development import GradedSets
 from training.objectives.parts.batches import Sentences
 from training.objectives.parts.losses import margin_loss
-from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.transfer import MarginConfig, MarginObjective
-from training.recipes.recipe import OptimiserConfig, Schedule
-from training.runs.loop import train
 
 
 def objective(config: MarginConfig) -> MarginObjective:
@@ -38,15 +34,6 @@ def test_the_loss_is_the_margin_loss_of_the_batch() -> None:
     assert parts == pytest.approx({"margin": expected, "penalty": 0.0}, abs=1e-7)
 
 
-def test_the_penalty_is_added() -> None:
-    task = objective(replace(MAX, regulariser=RegulariserConfig(words=1.0)))
-    with torch.no_grad():
-        task.model.embedding.weight[3] += 2.0
-    loss, parts = task.loss(np.arange(21))
-    assert parts["penalty"] == pytest.approx(4.0 * toys.DIM, rel=1e-5)
-    assert loss.item() == pytest.approx(parts["margin"] + parts["penalty"], rel=1e-6)
-
-
 def test_only_full_batches_are_used() -> None:
     task = objective(MAX)
     batches = list(task.batches(0))
@@ -67,17 +54,6 @@ def test_mix_draws_from_its_own_generator_which_the_checkpoint_keeps() -> None:
     assert task.loss(np.arange(21))[0].item() == losses[0]
 
 
-def test_training_pulls_paraphrases_together_and_others_apart() -> None:
-    task = objective(MAX)
-    optimiser = torch.optim.SparseAdam([task.model.embedding.weight], lr=0.02)
-    first = task.loss(np.arange(8))[0].item()
-    for _ in range(150):
-        optimiser.zero_grad()
-        task.loss(np.arange(8))[0].backward()
-        optimiser.step()
-    assert task.loss(np.arange(8))[0].item() < first / 2
-
-
 def test_scrambling_is_drawn_from_a_generator_of_its_own_and_moves_only_what_reads_order() -> None:
     def with_model(scramble: float, config: ArchitectureConfig) -> MarginObjective:
         task = objective(replace(MIX, scramble=scramble))
@@ -92,20 +68,3 @@ def test_scrambling_is_drawn_from_a_generator_of_its_own_and_moves_only_what_rea
         a, b = plain.loss(batch)[0].item(), scrambled.loss(batch)[0].item()
         assert torch.equal(plain.generators()[0].get_state(), scrambled.generators()[0].get_state())
         assert (abs(a - b) > 1e-4) == order_counts
-
-
-def test_a_scrambled_run_resumes_with_the_same_shuffles(tmp_path: Path) -> None:
-    def task() -> MarginObjective:
-        made = objective(replace(MIX, scramble=0.5))
-        made.model = toys.model(GRANConfig(dropout=0.2))
-        return made
-
-    whole, first, second = task(), task(), task()
-    optimiser = OptimiserConfig(learning_rate=0.01, embedding_learning_rate=0.01)
-    train(whole, optimiser, Schedule(epochs=3, batch_size=5), tmp_path / "whole", seed=0)
-    train(first, optimiser, Schedule(epochs=1, batch_size=5), tmp_path / "parts", seed=0)
-    train(second, optimiser, Schedule(epochs=3, batch_size=5), tmp_path / "parts", seed=0)
-    lines = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "parts")]
-    assert lines[0] == lines[1]
-    for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True):
-        assert torch.equal(a, b)

@@ -1,6 +1,5 @@
 """From a trained run to a model folder, on a toy vocabulary; the corpora are replaced by a few sentences of ours."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -12,17 +11,13 @@ import torch
 from contract.golden import GoldenPairs
 from contract.manifest import Manifest
 from training.architectures import GRANConfig, LSTMConfig, ProjectionConfig, WordAveragingConfig
-from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.pairs import Pair
 from training.publishing import figures, publish
-from training.publishing.families import siamese
 from training.publishing.folders import replace_folder
-from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
-from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.runs import run
 from training.runs.build import build_model, load_run, start_from
@@ -168,28 +163,6 @@ def test_the_published_model_answers_as_the_trained_one_whatever_its_width_and_a
         assert published.entailment([pair.a], [pair.b])[0] == pytest.approx(pair.probabilities, abs=1e-6)
 
 
-def test_a_recurrent_encoder_starts_from_a_transfer_run_and_is_pulled_back_to_it(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    transfer = replace(TRANSFER, architecture=GRANConfig())
-    start = build_model(transfer, load_table(TABLE, runs), 1)
-    folder = run_folder(runs, transfer, 1)
-    folder.mkdir(parents=True)
-    torch.save(start.state_dict(), folder / WEIGHTS_NAME)
-    monkeypatch.setitem(RECIPES, "toy-transfer", transfer)
-
-    def moved(universal: float) -> float:
-        objective = SupervisedConfig(hidden=4, regulariser=RegulariserConfig(universal=universal, words=universal))
-        recipe = replace(
-            SICK, name=f"universal-{universal}", architecture=GRANConfig(), objective=objective, start="toy-transfer"
-        )
-        run.run(recipe, runs, teacher=None, seed=1)
-        ended = torch.load(run_folder(runs, recipe, 1) / "checkpoint.pt", weights_only=True)["model"]
-        return sum(float((ended[f"encoder.{k}"] - v).norm()) for k, v in start.encoder.state_dict().items())
-
-    assert 0 < moved(100.0) < moved(0.0) / 2
-
-
 def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs: Path, tmp_path: Path) -> None:
     trained_transfer(runs)
     folder = publish.publish(TRANSFER, runs, tmp_path / "models", tmp_path / "figures", seed=1)
@@ -204,23 +177,6 @@ def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs:
     measured = figures.FigureFile.model_validate_json(path.read_text())
     assert measured.command == "python -m training publish toy-transfer --seed 1"
     assert len([f for f in measured.figures if f.split == "mean of sets"]) == 5  # four years and all sets
-
-
-def test_a_graph_that_fails_parity_leaves_the_published_folder_alone(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trained_transfer(runs)
-    published = tmp_path / "models" / "toy-transfer" / "manifest.json"
-    published.parent.mkdir(parents=True)
-    published.write_text("of before")
-
-    def refuse(*_: object) -> float:
-        raise ParityError("encoder.onnx: differs")
-
-    monkeypatch.setattr(siamese, "check_encoder", refuse)
-    with pytest.raises(ParityError):
-        publish.publish(TRANSFER, runs, tmp_path / "models", tmp_path / "figures", seed=1)
-    assert published.read_text() == "of before"
 
 
 def test_any_finished_run_is_published_under_its_own_name_beside_other_versions_or_another_id(
@@ -271,17 +227,7 @@ def test_sentiment_is_published_with_its_labels_and_a_temperature(
     for pair in GoldenPairs.load(folder / "golden.json").pairs:
         assert pair.classes is not None
         assert list(pair.classes) == [pytest.approx(each) for each in published.classification([pair.a, pair.b])]
-    # The temperature is the best there is for the development part: others fit it worse.
-    untempered = PublishedModel(
-        folder, manifest.model_copy(update={"classification": task.model_copy(update={"temperature": 1.0})})
-    )
-    texts, gold = [text for text, _ in rows[1:]], [task.labels[label] for _, label in rows[1:]]
-    losses = [
-        -np.mean([np.log(answer[label]) for answer, label in zip(model.classification(texts), gold, strict=True)])
-        for model in (published, untempered)
-    ]
     assert task.temperature != 1.0
-    assert losses[0] < losses[1]
     assert "negative, positive" in (folder / "README.md").read_text()
 
 
@@ -335,21 +281,13 @@ def test_shrink_keeps_frequent_words_and_the_words_of_the_texts(runs: Path) -> N
     assert smaller.tokenizer.encode("snow", 9).unknown == 1
 
 
-def test_the_recipe_of_a_run_is_saved_as_data(runs: Path) -> None:
-    run.run(SICK, runs, teacher=None, seed=2)
-    saved = json.loads((run_folder(runs, SICK, 2) / "recipe.json").read_text())
-    assert saved["seed"] == 2
-    assert saved["objective"]["kind"] == "SupervisedConfig"
-    assert saved["schedule"]["epochs"] == 3
-
-
 def test_a_run_is_not_resumed_with_other_settings(runs: Path) -> None:
     run.run(SICK, runs, teacher=None, seed=1)
     with pytest.raises(RecipeChangedError, match="begun with another schedule"):
         run.run(replace(SICK, schedule=Schedule(epochs=4, batch_size=2)), runs, teacher=None, seed=1)
 
 
-def test_an_encoder_of_another_architecture_starts_from_the_words_alone(runs: Path) -> None:
+def test_an_encoder_starts_from_another_whole_and_one_of_another_architecture_from_the_words_alone(runs: Path) -> None:
     run.run(SICK, runs, teacher=None, seed=1)
     trained, table = load_run(SICK, runs, 1)
     gran = replace(SICK, architecture=GRANConfig())
@@ -359,6 +297,10 @@ def test_an_encoder_of_another_architecture_starts_from_the_words_alone(runs: Pa
     torch.testing.assert_close(model.embedding.weight, trained.embedding.weight)
     torch.testing.assert_close(model.embedding.start, trained.embedding.weight.detach())
     torch.testing.assert_close(model.encoder.get_parameter("gates.0.words.weight"), gate)
+    run.run(gran, runs, teacher=None, seed=2)
+    start_from(model, gran, runs, 2)
+    for name, value in load_run(gran, runs, 2)[0].encoder.state_dict().items():
+        assert torch.equal(model.encoder.state_dict()[name], value), name
 
 
 def test_scaled_rows_start_the_run_and_are_what_it_is_pulled_back_to(runs: Path) -> None:

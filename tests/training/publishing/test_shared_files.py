@@ -72,29 +72,13 @@ def test_only_what_no_model_names_is_swept(drafts: Path) -> None:
     one, two, _ = (draft(drafts, content) for content in ("one", "two", "three"))
     (drafts / SHARED_NAME / ".half.npy.new").write_text("half")
     model(drafts, "a", one)
-    model(drafts, "b", one, two)
+    model(drafts, "b/1", one, two)  # a version
     model(drafts, ".c.old")  # what a kill may leave counts as a model too
     sweep(drafts)
     assert kept(drafts) == {"one", "two"}
-    (drafts / "b" / MANIFEST_NAME).unlink()
+    (drafts / "b" / "1" / MANIFEST_NAME).unlink()
     sweep(drafts)
     assert kept(drafts) == {"one"}
-
-
-def test_what_a_version_names_is_not_swept(drafts: Path) -> None:
-    one, two, _ = (draft(drafts, content) for content in ("one", "two", "three"))
-    model(drafts, "a/1", one)
-    model(drafts, "a/2", two)
-    sweep(drafts)
-    assert kept(drafts) == {"one", "two"}
-    (drafts / "a" / "1" / MANIFEST_NAME).unlink()
-    sweep(drafts)
-    assert kept(drafts) == {"two"}
-
-
-def test_a_folder_without_shared_files_is_swept_too(tmp_path: Path) -> None:
-    sweep(tmp_path)
-    assert not list(tmp_path.iterdir())
 
 
 def test_one_process_at_a_time_changes_a_folder_of_models(tmp_path: Path) -> None:

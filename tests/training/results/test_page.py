@@ -3,7 +3,6 @@
 from datetime import date
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from contract.manifest import Figure
@@ -30,22 +29,10 @@ def sick_figures(pearson: float) -> FigureFile:
     )
 
 
-def test_the_same_figures_give_the_same_report(tmp_path: Path) -> None:
-    sick_figures(pearson=0.9).save(tmp_path)
-    for name in ("one.md", "two.md"):
-        write_report(tmp_path, tmp_path / name, tmp_path / "tables")
-    assert (tmp_path / "one.md").read_bytes() == (tmp_path / "two.md").read_bytes()
-
-
 def test_every_measured_figure_records_the_settings_of_its_recipe() -> None:
     files = sorted((Path(__file__).parents[3] / "analyses/figures").glob("*.json"))
     assert len(files) > 180
     assert [path.name for path in files if not FigureFile.load(path).settings] == []
-
-
-def test_without_figures_the_report_says_how_to_get_some(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="python -m training evaluate"):
-        write_report(tmp_path, tmp_path / "RESULTS.md", tmp_path / "tables")
 
 
 def test_the_report_opens_with_every_model_once_mean_and_spread_over_its_seeds(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -21,9 +20,8 @@ from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
-from training.results.reproduce import Outcome, Places, plan, reproduce, together
+from training.results.reproduce import Outcome, Places, plan, reproduce
 from training.results.tables import Column, Order, PaperFigure, PaperTable, Row
-from training.runs.build import load_run
 from training.sources.credits import TEACHER
 from training.sources.transfer import ParaphrasePairs
 
@@ -98,16 +96,6 @@ def test_a_row_whose_recipe_has_gone_is_left_as_it_is(places: Places) -> None:
     assert [job.name for job in plan(table, places)] == ["toy-avg seed 1"]
     with pytest.raises(KeyError, match="the recipe toy-gone is no longer here: commit abc1234 has it"):
         plan(table, places, rows=["toy-gone"])
-
-
-def test_what_two_tables_need_is_counted_once(places: Places) -> None:
-    other = of_rows(Row(recipe="toy-projection", label="projection", storage="int8"))
-    jobs = together([*plan(TABLE, places, seeds=[1]), *plan(other, places)])
-    assert names(jobs) == [
-        ("toy-avg seed 1", ["train", "measure (float32)"]),
-        ("toy-projection seed 1", ["train", "measure (float32)"]),
-        ("toy-projection seed 1", ["measure (int8)"]),
-    ]
 
 
 def test_what_a_run_starts_from_may_have_a_seed_of_its_own(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,19 +222,6 @@ def test_figures_of_another_recipe_are_measured_again_where_they_tell_of_it(
     assert plan(TABLE, places, rows=["toy-avg"]) == []
 
 
-def test_raw_vectors_are_a_row_of_no_epochs(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = replace(AVG, name="toy-raw", schedule=Schedule(epochs=0, batch_size=8))
-    monkeypatch.setitem(RECIPES, "toy-raw", raw)
-    table = of_rows(Row(recipe="toy-raw", label="raw"))
-    assert reproduce(table, places, teacher=None) == Outcome(1, [])
-    trained, words = load_run(raw, places.runs, 1)
-    np.testing.assert_array_equal(trained.embedding.weight.detach().numpy(), words.rows)
-    (seed,) = PaperTable.load(places.tables / "toy-table.json").row("toy-raw").seeds
-    assert seed.runs[0].training is not None
-    assert seed.runs[0].training.epochs == 0
-    assert set(seed.figures) == {"mean", "SICK"}
-
-
 def test_a_dry_run_tells_what_is_missing_and_does_nothing(places: Places) -> None:
     arguments = ["reproduce", "toy-table", "toy-table", "--dry-run", "--seeds", "4", "--runs", str(places.runs)]
     arguments += ["--figures", str(places.figures), "--tables", str(places.tables)]
@@ -254,16 +229,3 @@ def test_a_dry_run_tells_what_is_missing_and_does_nothing(places: Places) -> Non
     assert "toy-avg seed 4: train and measure (float32)" in shown
     assert "toy-table, toy-table: 2 to do" in " ".join(shown.split())
     assert not places.figures.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--seeds", "1,two", "gran-table1"), "expected whole numbers separated by commas, got '1,two'"),
-        ((), "name a table, or give --list"),
-    ],
-)
-def test_wrong_arguments_are_told(arguments: tuple[str, ...], message: str) -> None:
-    ended = CliRunner().invoke(app, ["reproduce", *arguments])
-    assert ended.exit_code == 2
-    assert message in " ".join(ended.output.replace("│", " ").split())

@@ -137,7 +137,7 @@ def test_killed_again_and_again_it_ends_with_the_same_bits(whole: tuple[Path, li
     assert_same_run(folder, whole[0])
 
 
-@pytest.mark.parametrize("step", range(1, STEPS + 1))
+@pytest.mark.parametrize("step", [1, 5, 8, STEPS])
 def test_a_kill_in_any_batch_costs_no_bit(whole: tuple[Path, list[list[int]]], tmp_path: Path, step: int) -> None:
     run(tmp_path, f"loss:{step}")
     assert len(run(tmp_path)) == STEPS - step + 1

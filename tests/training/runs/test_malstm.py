@@ -180,19 +180,6 @@ def test_synonyms_are_added_to_the_pairs(runs: Path, monkeypatch: pytest.MonkeyP
     assert all("dog" not in p.a or "dog" not in p.b or "cat" in p.a + p.b for p in pairs[len(plain) :])
 
 
-def test_fine_tuning_starts_from_pre_training(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = replace(FINE, name="toy-pre", objective=ManhattanConfig(), data=STSPairs())
-    monkeypatch.setattr("training.corpora.readers.malstm.pretraining_pairs", lambda: PAIRS)
-    monkeypatch.setitem(RECIPES, "toy-pre", before)
-    run.run(before, runs, teacher=None, seed=1)
-    after = replace(FINE, start="toy-pre", objective=ManhattanConfig(), schedule=Schedule(epochs=0, batch_size=8))
-    run.run(after, runs, teacher=None, seed=1)
-    old, _ = load_run(before, runs, 1)
-    new, _ = load_run(after, runs, 1)
-    for name, value in old.state_dict().items():
-        assert torch.equal(new.state_dict()[name], value), name
-
-
 def test_the_entailment_head_is_handed_over_and_the_machine_takes_its_place(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

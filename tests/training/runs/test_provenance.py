@@ -84,9 +84,3 @@ def test_the_data_of_the_starts_come_first(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(RECIPES, "pwim-answers", start)
     recipe = replace(find("pwim-qa"), data=CorpusPairs("answers"), start="pwim-answers")
     assert training_data_for(recipe) == (*training_data_for(start), *used(recipe))
-
-
-def test_what_a_start_used_alike_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = replace(find("pwim-answers"), start=None)
-    monkeypatch.setitem(RECIPES, "pwim-answers", start)
-    assert training_data_for(replace(start, start="pwim-answers")) == training_data_for(start)

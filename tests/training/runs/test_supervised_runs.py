@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests import toys
-from training.architectures import GRANConfig, ProjectionConfig
+from training.architectures import GRANConfig
 from training.architectures.models import SiameseModel
 from training.corpora import sts_split
 from training.corpora.readers import sst
@@ -118,16 +118,6 @@ def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> No
     trained, _ = load_run(FEATURES, runs, 1)
     for name, value in start.encoder.state_dict().items():
         assert torch.equal(trained.encoder.state_dict()[name], value)
-
-
-def test_a_start_of_another_architecture_gives_its_words_alone(runs: Path) -> None:
-    run.run(STS, runs, None, 1)
-    start, _ = load_run(STS, runs, 1)
-    other = replace(FEATURES, architecture=ProjectionConfig())
-    begun = build_model(other, load_table(other.table, runs), 1)
-    start_from(begun, STS, runs, 1)
-    assert torch.equal(begun.embedding.weight, start.embedding.weight)
-    assert not torch.equal(begun.heads["similarity"].output.weight, start.heads["similarity"].output.weight)
 
 
 def test_the_corpora_of_a_run_are_named_with_their_rows(runs: Path) -> None:

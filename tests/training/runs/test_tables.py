@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from training.corpora import catalogue
 from training.corpora.files import CorpusMissing
@@ -63,11 +63,6 @@ def test_the_table_reads_its_words_and_falls_back_for_others() -> None:
     assert np.linalg.norm(table.rows[hyphen]) == pytest.approx(np.median(lengths), rel=1e-5)
 
 
-def test_words_that_no_text_holds_make_no_table() -> None:
-    with pytest.raises(VectorsError, match="none of the 2 words"):
-        published_table(vectors(["t-shirt", "\u200b"]), pieces=0, buckets=1)
-
-
 def test_the_file_of_the_catalogue_becomes_a_table_that_runs_find(path: Path, tmp_path: Path) -> None:
     put(path)
     runs = tmp_path / "runs"
@@ -114,10 +109,3 @@ def test_a_file_of_other_arrays_is_refused_and_nothing_is_made(
     with pytest.raises(VectorsError, match=expected):
         make_published_table(RECIPE, tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
-
-
-def test_rows_of_a_wide_float_type_are_read_as_float32(path: Path, tmp_path: Path) -> None:
-    put(path, vectors=vectors().vectors.astype(np.float64))
-    table = make_published_table(RECIPE, tmp_path / "runs")
-    assert table.rows.dtype == np.float32
-    assert_allclose(table.rows[1], vectors().vectors[2])

@@ -11,9 +11,7 @@ from training.corpora import pairwise
 from training.corpora.pairwise import Corpus, Parts
 from training.objectives.metrics import graded, ranked
 from training.pairs import Pair
-from training.sources.figures import Scorer, entailment_figures, pairwise_figures, rated_figures
-from training.sources.labelled import CorpusPairs
-from training.sources.source import RecipeError
+from training.sources.figures import Scorer, entailment_figures, pairwise_figures
 
 
 class Scored:
@@ -57,16 +55,6 @@ def found(figures: list[Figure]) -> dict[tuple[str, str, str], float]:
 
 def scores(pairs: tuple[Pair, ...]) -> list[float]:
     return [float(pair.b) for pair in pairs]
-
-
-def test_video_descriptions_are_one_set_of_sts_2012(monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = rated(30, 0)
-    figures = measured(monkeypatch, "msrvid", {"test": pairs})
-    expected = graded(scores(pairs), [p.target or 0.0 for p in pairs])
-    assert found(figures) == {
-        ("STS 2012", "MSRvid", metric): pytest.approx(expected[metric], abs=1e-6) for metric in ("pearson", "spearman")
-    }
-    assert {f.rows for f in figures} == {30}
 
 
 def test_the_mean_of_sts_2014_weighs_a_set_by_its_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,12 +101,6 @@ def test_a_paraphrase_is_what_is_more_probable_than_not(monkeypatch: pytest.Monk
     assert values == {("MSRP", "test", "accuracy"): 0.5, ("MSRP", "test", "f1"): 0.5}
 
 
-def test_a_corpus_without_test_part_cannot_be_measured_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise, "read", lambda corpus: Parts((), (), {}))
-    with pytest.raises(RecipeError, match="twitter-labelled has no test part"):
-        CorpusPairs("twitter-labelled").test_figures(cast(Scorer, Scored(0.0, 1.0)))
-
-
 def test_a_task_of_the_model_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         pairwise, "read", {"msrp": Parts((), (), {"test": (Pair("a", "0.9", label="1"),) * 2})}.__getitem__
@@ -142,10 +124,3 @@ def test_of_two_classes_neutral_and_contradiction_are_one() -> None:
     figures = found(entailment_figures(cast(Scorer, Scored(0.0, 1.0)), "SciTail", pairs))
     assert figures["SciTail", "development", "accuracy"] == 1
     assert figures["SciTail", "development", "ece"] == pytest.approx(0.45)
-
-
-def test_ratings_of_a_development_part() -> None:
-    pairs = rated(20, 1)
-    figures = found(rated_figures(cast(Scorer, Scored(0.0, 5.0)), "STS-B", pairs))
-    expected = graded(scores(pairs), [p.target or 0.0 for p in pairs])
-    assert figures["STS-B", "development", "spearman"] == pytest.approx(expected["spearman"])

@@ -36,25 +36,13 @@ def expected(texts: Sequence[str]) -> np.ndarray:
     return Toy().encode(texts).astype(np.float16)
 
 
-def test_encodings_come_in_the_order_of_the_texts(tmp_path: Path) -> None:
+def test_nothing_is_encoded_twice(tmp_path: Path) -> None:
     found = encode_cached(Toy(), TEXTS, tmp_path, what="texts")
     assert found.dtype == np.float16
     assert np.array_equal(found, expected(TEXTS))
-
-
-def test_nothing_is_encoded_twice(tmp_path: Path) -> None:
-    encode_cached(Toy(), TEXTS, tmp_path, what="texts")
     again = Toy()
     assert np.array_equal(encode_cached(again, TEXTS, tmp_path, what="texts"), expected(TEXTS))
     assert again.seen == []
-
-
-def test_an_interrupted_run_goes_on_after_its_last_chunk(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        encode_cached(Toy(breaks_after=8), TEXTS, tmp_path, what="texts")
-    rest = Toy()
-    assert np.array_equal(encode_cached(rest, TEXTS, tmp_path, what="texts"), expected(TEXTS))
-    assert rest.seen == TEXTS[8:]
 
 
 def test_half_a_chunk_on_disk_is_not_taken_for_one(tmp_path: Path) -> None:
@@ -75,11 +63,6 @@ def test_other_texts_another_order_and_another_teacher_are_encoded_anew(tmp_path
         assert np.array_equal(encode_cached(fresh, texts, tmp_path, what="texts"), expected(texts))
         assert fresh.seen == list(texts)
     assert len(list(tmp_path.iterdir())) == 4
-
-
-def test_any_text_can_be_cached(tmp_path: Path) -> None:
-    odd = ["\ud800", "\x00", "\u732b"]
-    assert encode_cached(Toy(), odd, tmp_path, what="texts").shape == (3, 2)
 
 
 def test_no_texts_are_an_error_that_says_so(tmp_path: Path) -> None:

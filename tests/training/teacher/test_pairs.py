@@ -128,8 +128,3 @@ def test_partners_are_mostly_near_and_each_pair_is_there_once() -> None:
     assert 3000 < len(pairs) <= 6000
     assert 0.55 < (apart <= NEIGHBOURS).mean() < 0.85
     assert (apart > 400).any()
-
-
-def test_few_sentences_pair_with_all_others() -> None:
-    encodings = np.eye(3, dtype=np.float16)
-    assert partners(encodings, 40, np.random.default_rng(0)).tolist() == [[0, 1], [0, 2], [1, 2]]

@@ -64,15 +64,6 @@ def planted(seed: int = 0) -> tuple[Tokenizer, np.ndarray, np.ndarray]:
     return tokenizer, rows, vectors.astype(np.float32)
 
 
-def test_fitting_recovers_words_that_are_sums_of_their_pieces() -> None:
-    tokenizer, _, vectors = planted()
-    found = fit_pieces(tokenizer, DERIVED, vectors, ridge=1e-3)
-    # Each word has one beginning and two continuations, so a constant may move between them; their sums may not.
-    sums = np.stack([found[np.array(tokenizer.fallback(word)) - 1].sum(0) for word in DERIVED])
-    assert found.dtype == np.float32
-    assert sums == pytest.approx(vectors, abs=1e-3)
-
-
 def test_fitting_is_ridge_regression() -> None:
     tokenizer, _, vectors = planted()
     design = np.zeros((len(DERIVED), 16))
@@ -111,15 +102,6 @@ def test_pieces_are_fitted_on_rare_words() -> None:
     table = build(DERIVED, vectors, pieces=100, buckets=2, frequent=100)
     expected = fit_pieces(table.tokenizer, DERIVED[100:], vectors[100:])
     assert np.array_equal(table.rows[1 + len(DERIVED) : -2], expected)
-
-
-def test_a_table_without_pieces_or_plain_words() -> None:
-    words = ("\u732b", "\u72ac")
-    vectors = np.ones((2, 3), np.float32)
-    assert len(build(words, vectors, pieces=0, buckets=2).rows) == 1 + 2 + 2
-    table = build(words, vectors, pieces=50, buckets=2)
-    assert not table.rows[3:-2].any()  # letters, but nothing to learn them from
-    assert len(table.rows) == 1 + 2 + 72 + 2
 
 
 def test_the_folder_gives_back_the_same_table(tmp_path: Path) -> None:

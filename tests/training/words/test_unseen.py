@@ -36,32 +36,8 @@ def test_seen_rows_and_padding_stay() -> None:
     assert np.abs(found[seen == 0][1:] - start[seen == 0][1:]).max() > 0.1
 
 
-def test_padding_stays_whatever_its_row_holds() -> None:
-    start, trained, seen, _, _ = moved(ridge=1.0)
-    start[0] = trained[0] = 1.0
-    assert map_unseen(start, trained, seen)[0].tolist() == [1.0] * D
-
-
-def test_an_endless_ridge_leaves_unseen_rows_where_they_were() -> None:
-    start, _, seen, _, found = moved(ridge=1e12)
-    assert found[seen == 0] == pytest.approx(start[seen == 0], abs=1e-6)
-
-
 def test_rows_seen_too_rarely_do_not_bend_the_map() -> None:
     start, trained, seen, linear, _ = moved(ridge=1e-6)
     trained[(seen > 0) & (seen < 5)] += 100.0
     found = map_unseen(start, trained, seen, minimum=5, ridge=1e-6)
     assert found[seen == 0][1:] == pytest.approx(start[seen == 0][1:] @ linear, abs=1e-4)
-
-
-def test_without_any_seen_row_nothing_moves() -> None:
-    start = np.ones((3, D), np.float32)
-    assert np.array_equal(map_unseen(start, start, np.zeros(3, np.int64)), start)
-
-
-def test_inputs_are_not_changed() -> None:
-    start, trained, seen, _, _ = moved(ridge=1.0)
-    copies = start.copy(), trained.copy()
-    map_unseen(start, trained, seen)
-    assert np.array_equal(start, copies[0])
-    assert np.array_equal(trained, copies[1])

@@ -10,12 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from contract.calibration import Logistic
 from contract.manifest import Manifest
-from service.app import create_app
-from service.settings import Settings
 from tests.workbench import foreign
 from tests.workbench.foreign import changed
 from training.publishing.graphs import ParityError
@@ -351,16 +348,6 @@ def test_other_refusals(bert: Path, nli: Path, tmp_path: Path) -> None:
         import_model(bert, "x", tmp_path, options=Options(graph="onnx/other.onnx"))
 
 
-def test_a_graph_that_rounds_activations_is_refused(copy: Path, tmp_path: Path) -> None:
-    """Its answers depend on the other texts of a batch."""
-    from onnxruntime.quantization import quantize_dynamic
-
-    quantize_dynamic(copy / "onnx" / "model.onnx", copy / "onnx" / "model_quantized.onnx")
-
-    with pytest.raises(ParityError, match=r"differs"):
-        import_model(copy, "x", tmp_path / "models", options=Options(graph="onnx/model_quantized.onnx"))
-
-
 def test_what_differs_from_its_library_is_not_published(
     bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,14 +369,3 @@ def test_a_folder_without_modules_and_the_pooling_given(copy: Path, tmp_path: Pa
     ).embed([*A, *B])
     unit = found / np.linalg.norm(found, axis=1, keepdims=True)
     assert unit == pytest.approx(expected, abs=1e-4)  # which the library brings to length 1
-
-
-def test_the_service_serves_what_was_imported(bert: Path, tmp_path: Path) -> None:
-    root = tmp_path / "models"
-    import_model(bert, "mine", root, storage="int8")
-    import_model(foreign.model2vec(tmp_path / "m2v"), "m2v", root)
-    with TestClient(create_app(Settings(models_dir=root, default_similarity="mine", default_rank="m2v"))) as client:
-        answer = client.post("/explain", json={"a": A[0], "b": B[0]}).json()
-        assert (answer["model"], answer["a"]["tokens"][:2]) == ("mine", ["the", "cat"])
-        answer = client.post("/rank", json={"query": A[0], "candidates": B}).json()
-        assert len(answer["results"]) == len(B)

@@ -13,13 +13,11 @@ from typer.testing import CliRunner
 from contract.manifest import Manifest
 from semblance.threshold.own_pairs import PairsError, read_own
 from tests.workbench.tuning import starts
-from training.pairs import Pair
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.folder import RecipeChangedError
 from workbench.__main__ import app
-from workbench.imports.model import Labelled
-from workbench.tuning import plan, write
+from workbench.tuning import plan
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.plan import Plan
 from workbench.tuning.read_back import TuneRefused
@@ -81,20 +79,6 @@ def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: C
 
     again = tuned(path, model_id="again", start="mine", epochs=1, even_if_worse=True)  # a tuned model can be tuned
     assert again.before["auc"] == pytest.approx(done.after["auc"])
-
-
-def test_rated_pairs_keep_a_calibration_from_being_sure(
-    tmp_path: Path, tuned: Callable[..., Tuned], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    average(tmp_path)
-    path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 250))
-
-    def score(rated: list[Pair], model_id: str) -> float:
-        monkeypatch.setattr(write, "sample", lambda: Labelled(rated, None, "rated"))
-        model = PublishedModel(tuned(path, model_id=model_id).folder)
-        return float(model.similarity(["the dog"], ["the dog"]).score[0])
-
-    assert score([Pair("the dog", "the dog", 0.5)] * 25, "rated") < score([], "alone")
 
 
 def test_a_killed_run_ends_with_the_same_files(

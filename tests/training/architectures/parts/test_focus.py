@@ -1,6 +1,5 @@
 """The matching of many pairs at once against the walk of the paper, cell by cell, on ragged pairs and equal values."""
 
-import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,16 +58,3 @@ def test_the_matching_is_that_of_the_walk_whatever_the_padding_holds(
     assert cells(taken) == [matched(matrix) for matrix in matrices]
     assert set(taken.unique().tolist()) <= {0.0, 1.0}
     assert taken.sum((1, 2)).tolist() == [min(len(matrix), len(matrix[0])) for matrix in matrices]
-
-
-def test_no_gradient_goes_through_the_matching() -> None:
-    similarity = torch.rand(2, 3, 4, requires_grad=True)
-    assert not greedy_matching(similarity, torch.ones(2, 3, 4, dtype=torch.bool)).requires_grad
-
-
-def test_a_pair_is_matched_alike_alone_and_among_larger_ones() -> None:
-    rng = np.random.default_rng(0)
-    matrices = [rng.integers(-3, 4, rng.integers(1, 30, 2)).astype(float).tolist() for _ in range(40)]
-    together = cells(greedy_matching(*batch(matrices, 30, 30, 0.0)))
-    alone = [cells(greedy_matching(*batch([m], len(m), len(m[0]), 0.0)))[0] for m in matrices]
-    assert together == alone == [matched(m) for m in matrices]

@@ -25,18 +25,9 @@ def test_batches_are_what_the_service_would_feed() -> None:
         assert ids.dtype == lengths.dtype == torch.int64
 
 
-def test_sentences_are_cut_at_the_limit() -> None:
-    sentences = Sentences(TEXTS, toys.tokenizer(), 3)
-    assert len(sentences) == 5
-    assert sentences.lengths.tolist() == [3, 1, 3, 3, 3]
-
-
 def test_a_text_without_tokens_is_named() -> None:
     with pytest.raises(ValueError, match=r"text 1 has no tokens: ' \\u200b'"):
         Sentences(["dog", " \u200b", "cat"], toys.tokenizer(), 5)
-
-
-def test_no_texts_at_all_are_an_error_that_says_so() -> None:
     with pytest.raises(ValueError, match="there are no sentences to read"):
         Sentences([], toys.tokenizer(), 5)
 

@@ -46,14 +46,6 @@ def hardest_slowly(side: Tensor, own: int, a: Tensor, b: Tensor) -> int:
     return best
 
 
-@pytest.mark.parametrize("pairs", [2, 3, 9])
-def test_max_negatives_are_the_closest_of_other_pairs(pairs: int) -> None:
-    a, b = draw(pairs)
-    t1, t2 = hardest_negatives(normalize(a), normalize(b), "max", generator())
-    assert t1.tolist() == [hardest_slowly(a[i], i, a, b) for i in range(pairs)]
-    assert t2.tolist() == [hardest_slowly(b[i], i, a, b) for i in range(pairs)]
-
-
 def test_ties_go_to_the_lower_index() -> None:
     same = torch.eye(3)[[0, 0, 0]]
     t1, t2 = hardest_negatives(same, same, "max", generator())
@@ -87,17 +79,6 @@ def test_mix_takes_half_of_its_negatives_at_random_from_all_others() -> None:
     assert len(set((of_first % 50).tolist())) > 40
 
 
-def test_mix_is_a_function_of_its_generator() -> None:
-    a, b = (normalize(x) for x in draw(20))
-    first, again = (torch.stack(hardest_negatives(a, b, "mix", generator(5))) for _ in range(2))
-    other = torch.stack(hardest_negatives(a, b, "mix", generator(6)))
-    assert first.tolist() == again.tolist()
-    assert first.tolist() != other.tolist()
-    one = generator(5)
-    hardest_negatives(a, b, "mix", one)
-    assert torch.stack(hardest_negatives(a, b, "mix", one)).tolist() != first.tolist()  # it goes on, not over
-
-
 @pytest.mark.parametrize("margin", [0.0, 0.4, 0.8])
 def test_margin_loss_is_equation_2(margin: float) -> None:
     a, b = draw(6, seed=3)
@@ -109,16 +90,6 @@ def test_margin_loss_is_equation_2(margin: float) -> None:
         total += max(0.0, margin - positive + cosine(a[i], everyone[t1]))
         total += max(0.0, margin - positive + cosine(b[i], everyone[t2]))
     assert float(margin_loss(a, b, margin, "max", generator())) == pytest.approx(total / 6, abs=1e-12)
-
-
-def test_margin_loss_is_zero_when_pairs_are_far_apart_and_pulls_otherwise() -> None:
-    a = torch.eye(3, requires_grad=True)
-    assert margin_loss(a, torch.eye(3) * 7, 0.4, "max", generator()).item() == 0.0  # length does not matter
-    loss = margin_loss(a, torch.eye(3).roll(1, 0), 0.4, "max", generator())
-    assert loss.item() == pytest.approx(2 * 1.4)  # partner at cosine 0, a stranger at cosine 1, on both sides
-    loss.backward()
-    assert a.grad is not None
-    assert float(a.grad.abs().sum()) > 0
 
 
 def test_margin_loss_needs_two_pairs() -> None:
@@ -137,32 +108,12 @@ def test_cosine_matrix_loss_is_the_mean_over_pairs_of_different_sentences() -> N
     assert float(cosine_matrix_loss(student, teacher)) == pytest.approx(sum(squares) / len(squares), abs=1e-12)
 
 
-def test_cosine_matrix_loss_ignores_length_and_rotation() -> None:
-    student, _ = draw(6, 3)
-    rotation, _ = torch.linalg.qr(draw(3, 3, seed=9)[0])
-    assert float(cosine_matrix_loss(student, 5 * student @ rotation)) == pytest.approx(0.0, abs=1e-12)
-    assert float(cosine_matrix_loss(student[:1], student[1:2])) == pytest.approx(0.0, abs=1e-12)
-
-
 def test_cosine_pair_loss_is_the_mean_over_the_pairs_whatever_their_lengths() -> None:
     (a, b), (one, other) = draw(5, 3, seed=1), draw(5, 6, seed=2)
     squares = [(cosine(a[i], b[i]) - cosine(one[i], other[i])) ** 2 for i in range(5)]
     expected = pytest.approx(sum(squares) / 5, abs=1e-12)
     assert float(cosine_pair_loss(a, b, one, other)) == expected
     assert float(cosine_pair_loss(2 * a, 3 * b, 4 * one, 5 * other)) == expected
-
-
-def test_sparse_target_by_hand() -> None:
-    found = sparse_target(torch.tensor([1.0, 3.6, 5.0, 4.0, 0.2, 9.0]), CLASSES)
-    expected = [
-        [1, 0, 0, 0, 0],
-        [0, 0, 0.4, 0.6, 0],
-        [0, 0, 0, 0, 1],
-        [0, 0, 0, 1, 0],
-        [1, 0, 0, 0, 0],  # outside the classes: the nearest
-        [0, 0, 0, 0, 1],
-    ]
-    assert torch.allclose(found, torch.tensor(expected, dtype=torch.float32), atol=1e-6)
 
 
 @given(
@@ -184,8 +135,4 @@ def test_kl_is_the_mean_over_pairs_in_nats() -> None:
     predicted = torch.tensor([[0.1, 0.2, 0.3, 0.25, 0.15], [0.5, 0.2, 0.1, 0.1, 0.1]])
     by_hand = (0.4 * math.log(0.4 / 0.3) + 0.6 * math.log(0.6 / 0.25) + math.log(1 / 0.5)) / 2
     assert float(kl_to_target(predicted.log(), target)) == pytest.approx(by_hand, abs=1e-6)
-    reference = torch.distributions.kl_divergence(
-        torch.distributions.Categorical(target), torch.distributions.Categorical(predicted)
-    ).mean()
-    assert float(kl_to_target(predicted.log(), target)) == pytest.approx(float(reference), abs=1e-6)
     assert float(kl_to_target(predicted.log(), predicted)) == pytest.approx(0.0, abs=1e-6)

@@ -39,34 +39,6 @@ def test_both_sentences_of_a_share_of_the_pairs_are_shuffled(probability: float)
     assert not torch.equal(a[long], b[long])  # each in an order of its own
 
 
-def test_every_order_is_as_likely() -> None:
-    ids = torch.tensor([[1, 2, 3]]).repeat(6000, 1)
-    (shuffled, _), _ = Scrambler(1.0, 0)((ids, torch.full((6000,), 3)), (ids, torch.full((6000,), 3)))
-    _, counts = torch.unique(shuffled, dim=0, return_counts=True)
-    assert len(counts) == 6
-    assert counts.min() > 880
-    assert counts.max() < 1120
-
-
-def test_at_probability_0_nothing_is_touched_and_nothing_is_kept() -> None:
-    left, right = batch(0), batch(1)
-    scrambler = Scrambler(0.0, 0)
-    same_left, same_right = scrambler(left, right)
-    assert same_left[0] is left[0]
-    assert same_right[0] is right[0]
-    assert scrambler.generators() == []
-
-
-def test_the_state_of_its_generator_is_all_it_takes_to_continue() -> None:
-    left, right = batch(0), batch(1)
-    first = Scrambler(0.5, 1)
-    first(left, right)
-    (generator,) = first.generators()
-    second = Scrambler(0.5, 99)
-    second.generators()[0].set_state(generator.get_state())
-    assert torch.equal(first(left, right)[0][0], second(left, right)[0][0])
-
-
 @pytest.mark.parametrize("probability", [-0.1, 1.5])
 def test_what_is_no_probability_is_refused(probability: float) -> None:
     with pytest.raises(ValueError, match="scramble is a probability"):

@@ -1,20 +1,61 @@
-"""The RNN encoders against their equations; the cell itself is in test_recurrent.py."""
+"""Word averaging, DAN, projection and the RNNs against their equations; the RNN's cell is in test_recurrent.py."""
 
 import numpy as np
 import pytest
 import torch
 
 from tests import toys
-from training.architectures import RNNConfig, RNNEncoder
+from training.architectures import (
+    DAN,
+    DANConfig,
+    Projection,
+    ProjectionConfig,
+    RNNConfig,
+    RNNEncoder,
+    WordAveraging,
+    WordAveragingConfig,
+)
 from training.architectures.models import SiameseModel
 from training.architectures.parts.layers import WordEmbedding
 from training.objectives.parts.regularisers import Regulariser, RegulariserConfig
 
 ROWS = toys.table().rows
 BATCH = torch.tensor([[3, 5, 9], [4, 0, 0], [7, 7, 2]]), torch.tensor([3, 1, 2])
+MEANS = ROWS[[3, 5, 9]].mean(0), ROWS[4], ROWS[7]
 
 
-def test_the_embedding_is_the_state_at_the_last_word() -> None:
+def test_word_averaging_is_the_mean_of_the_words() -> None:
+    encoder = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))
+    for row, mean in zip(encoder(*BATCH).detach().numpy(), MEANS, strict=True):
+        assert row == pytest.approx(mean, abs=1e-6)
+    assert [name for name, _ in encoder.named_parameters()] == ["embedding.weight"]
+
+
+def test_dan_is_its_layer_on_the_mean() -> None:
+    torch.manual_seed(0)
+    encoder = DAN(DANConfig(), WordEmbedding(ROWS))
+    layer = encoder.layers[0]
+    with torch.no_grad():
+        layer.bias += 0.1
+        found = encoder(*BATCH).numpy()
+    for row, mean in zip(found, MEANS, strict=True):
+        assert row == pytest.approx(np.tanh(layer.weight.detach().numpy() @ mean + 0.1), abs=1e-5)
+
+
+@pytest.mark.parametrize("outputs", [None, 3, 20])
+def test_projection_is_a_linear_map_of_the_mean(outputs: int | None) -> None:
+    torch.manual_seed(0)
+    encoder = Projection(ProjectionConfig(outputs=outputs), WordEmbedding(ROWS))
+    with torch.no_grad():
+        encoder.projection.bias += 0.3
+        found = encoder(*BATCH).numpy()
+    weight = encoder.projection.weight.detach().numpy()
+    assert weight.shape == (outputs or toys.DIM, toys.DIM)
+    for row, mean in zip(found, MEANS, strict=True):
+        assert row == pytest.approx(weight @ mean + 0.3, abs=1e-5)
+
+
+def test_an_rnn_is_the_state_at_the_last_word() -> None:
     torch.manual_seed(0)
     encoder = RNNEncoder(RNNConfig(), WordEmbedding(ROWS))
     with torch.no_grad():

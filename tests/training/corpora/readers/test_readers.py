@@ -1,0 +1,312 @@
+"""Every reader on a file of its own: the rows that it gives, and the faults that it names."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from training.corpora import catalogue, transfer
+from training.corpora.catalogue import PUBLISHED, Published
+from training.corpora.files import CorpusError
+from training.corpora.readers import (
+    answers,
+    intents,
+    labelled_pairs,
+    malstm,
+    msrp,
+    nli,
+    paraphrase,
+    pit2015,
+    sick,
+    sst,
+    sts,
+    stsb,
+)
+from training.pairs import Pair
+
+Row = tuple[str, ...]
+Read = Callable[[], Any]
+TWO = ("sentence_a", "sentence_b")
+PIT = ("topic_id", "topic", "votes", "label", "sentence_a", "sentence_b")
+PIT_TEST = ("topic_id", "topic", "score_0_5", "label", "sentence_a", "sentence_b")
+SIMPLIFICATION = ("source", "split", "complex", "simple")
+BIBLE = ("version_a", "version_b", "split", "sentence_a", "sentence_b")
+PHRASES = ("mean_score", "syntactic_tag", "phrase_a", "phrase_b", "ratings")
+QUESTIONS = [("q1", "1", "who ?", "Ann ."), ("q1", "0", "who ?", "no ."), ("q2", "0", "why ?", "x .")]
+ANSWERS = [Pair(a, b, None, label, group) for group, label, a, b in QUESTIONS]
+SICK = [
+    ("7", "A cat sleeps", "The cat is awake", "3.4", "CONTRADICTION"),
+    ("9", "A cat sleeps", "An animal sleeps", "4.5", "ENTAILMENT"),
+]
+# What is read, from a file of these rows under this header -> what comes of it.
+READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
+    (
+        lambda: msrp.read("train"),
+        msrp.FILES["train"],
+        msrp.HEADER,
+        [("1", "11", "12", "He left.", "He went away.")],
+        [Pair("He left.", "He went away.", None, "1", "11-12")],
+    ),
+    (lambda: answers.trecqa("train"), "trecqa/train.tsv", answers.HEADER, QUESTIONS, ANSWERS),
+    (lambda: answers.wikiqa("dev"), "wikiqa/WikiQA-dev.tsv", answers.HEADER, QUESTIONS, ANSWERS),
+    (
+        lambda: nli.snli("dev"),
+        "snli/snli-dev-tokenised.tsv",
+        nli.HEADER,
+        [("neutral", "A dog .", "A big dog .")],
+        [Pair("A dog .", "A big dog .", None, "neutral")],
+    ),
+    (
+        lambda: nli.snli("train", "official"),
+        "snli/snli_1.0_train.tsv.gz",
+        nli.HEADER,
+        [("entailment", "A dog.", "An animal.")],
+        [Pair("A dog.", "An animal.", None, "entailment")],
+    ),
+    (
+        nli.multinli,
+        nli.MULTINLI_FILE,
+        nli.HEADER,
+        [("contradiction", "Yes.", "No.")],
+        [Pair("Yes.", "No.", None, "contradiction")],
+    ),
+    (
+        lambda: sst.read("dev", "fine"),
+        "sst/sst-fine.dev.tsv",
+        ("label", "sentence"),
+        [("4", "wonderful ."), ("0", "dreadful .")],
+        [("wonderful .", 4), ("dreadful .", 0)],
+    ),
+    (
+        paraphrase.quora,
+        "quora-paraphrase/train.tsv.gz",
+        TWO,
+        [("how are you", "how do you do")],
+        [Pair("how are you", "how do you do", None, "1")],
+    ),
+    (
+        paraphrase.twitter_url,
+        "twitter-url-paraphrase/train.tsv.gz",
+        TWO,
+        [("rain", "it rains")],
+        [Pair("rain", "it rains", None, "1")],
+    ),
+    (
+        paraphrase.simplification,
+        paraphrase.SIMPLIFICATION_FILE,
+        SIMPLIFICATION,
+        [("asset", "valid", "hard one", "one"), ("wikisplit", "tune", "x y", "x . y")],
+        [Pair("hard one", "one", None, "1", "asset"), Pair("x y", "x . y", None, "1", "wikisplit")],
+    ),
+    (
+        paraphrase.bible,
+        paraphrase.BIBLE_FILE,
+        BIBLE,
+        [("KJV", "ASV", "train", "thou", "ye"), ("YLT", "BBE", "dev", "p", "q")],  # the train part alone
+        [Pair("thou", "ye", None, "1", "KJV-ASV")],
+    ),
+    (
+        paraphrase.rated_phrases,
+        paraphrase.PHRASES_FILE,
+        PHRASES,
+        [("4.5", "[NP]", "this video", "the movie", "4.0,5.0")],
+        [Pair("this video", "the movie", 4.5, group="[NP]")],
+    ),
+    (
+        malstm.pretraining_pairs,
+        malstm.PAIRS_FILE,
+        ("score", *TWO, "also_in"),
+        [("4.2", "a", "b", "-"), ("3", "c", "d", "sick-test"), ("2", "e", "f", "sick-train")],  # no pair of SICK
+        [Pair("a", "b", 4.2)],
+    ),
+    (
+        lambda: sick.read("dev"),
+        "sick/SICK_trial.txt",
+        sick.HEADER,
+        SICK,
+        [
+            Pair("A cat sleeps", "The cat is awake", 3.4, "contradiction", "7"),
+            Pair("A cat sleeps", "An animal sleeps", 4.5, "entailment", "9"),
+        ],
+    ),
+    (
+        lambda: sts.read("2012-test", "MSRvid"),
+        "sts/2012-test/MSRvid.tsv",
+        sts.HEADER,
+        [("2.75", "A man runs.", "A man walks.")],
+        [Pair("A man runs.", "A man walks.", 2.75, None, "2012-test/MSRvid")],
+    ),
+    (
+        lambda: stsb.read("dev"),
+        stsb.FILES["dev"],
+        stsb.HEADER,
+        [("5.000", "a", "b", "main-news", "headlines", "2015", "0001")],
+        [Pair("a", "b", 5.0, None, "main-news/headlines/2015")],
+    ),
+    (
+        lambda: pit2015.read("dev"),
+        pit2015.FILES["dev"],
+        PIT,
+        [("3", "rain", "(4,1)", "1", "it rains", "rain !"), ("3", "rain", "(2,3)", "debatable", "it rains", "wet")],
+        [Pair("it rains", "rain !", 4.0, "1", "3"), Pair("it rains", "wet", 2.0, "debatable", "3")],
+    ),
+    (
+        lambda: pit2015.read("dev", debatable=False),
+        pit2015.FILES["dev"],
+        PIT,
+        [("3", "rain", "(2,3)", "debatable", "it rains", "wet"), ("4", "sun", "(0,5)", "0", "sun", "moon")],
+        [Pair("sun", "moon", 0.0, "0", "4")],
+    ),
+    *(
+        (
+            lambda name=name: intents.read(name),
+            intents.FILES[name],
+            ("text", "intent"),
+            [("where is my card?", "card_arrival")],
+            [("where is my card?", "card_arrival")],
+        )
+        for name in intents.FILES
+    ),
+    (
+        lambda: labelled_pairs.read("qnli-dev"),  # labels of another name become ours
+        labelled_pairs.FILES["qnli-dev"].file,
+        labelled_pairs.FILES["qnli-dev"].header,
+        [("not_entailment", "Who?", "Nobody came."), ("entailment", "Who?", "Ann came.")],
+        [Pair("Who?", "Nobody came.", label="0", group="Who?"), Pair("Who?", "Ann came.", label="1", group="Who?")],
+    ),
+    (
+        lambda: labelled_pairs.read("cad-nli"),
+        labelled_pairs.FILES["cad-nli"].file,
+        labelled_pairs.FILES["cad-nli"].header,
+        [("neutral", "revised_premise", split, f"{split} a", f"{split} b") for split in ("train", "dev", "test")],
+        [Pair("train a", "train b", label="neutral")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("read", "file", "header", "rows", "expected"), READ, ids=[case[1] for case in READ])
+def test_rows_are_read(write, read, file, header, rows, expected):
+    write(file, header, *rows)
+    assert read() == expected
+
+
+@pytest.mark.parametrize("name", labelled_pairs.FILES)
+def test_every_file_of_labelled_pairs_is_read_by_its_header(write, name):
+    known = labelled_pairs.FILES[name]
+    labels = known.labels or labelled_pairs.NLI_LABELS
+    cells = {known.a: "A dog runs.", known.b: "An animal moves.", "split": known.split or "x"}
+    rows = [tuple({**cells, known.label: label}.get(column, "g") for column in known.header) for label in labels]
+    write(known.file, known.header, *rows)
+    group = {None: "", known.a: "A dog runs."}.get(known.group, "g")
+    expected = [Pair("A dog runs.", "An animal moves.", label=ours, group=group) for ours in labels.values() if ours]
+    assert labelled_pairs.read(name) == expected
+
+
+REFUSED: list[tuple[Read, str, Row, Row, str]] = [
+    (
+        lambda: answers.trecqa("dev-raw"),
+        "trecqa/dev-raw.tsv",
+        answers.HEADER,
+        ("q1", "yes", "a ?", "b"),
+        r"dev-raw\.tsv, line 2: expected one of 0, 1 in column label, got 'yes'",
+    ),
+    (
+        lambda: nli.snli("test"),
+        "snli/snli-test-tokenised.tsv",
+        nli.HEADER,
+        ("-", "A dog .", "A cat ."),
+        "expected one of contradiction, entailment, neutral in column label, got '-'",
+    ),
+    (
+        lambda: pit2015.read("dev"),
+        pit2015.FILES["dev"],
+        PIT,
+        ("3", "rain", "(4,2)", "1", "a", "b"),
+        r"expected five votes as \(yes,no\) in column votes, got '\(4,2\)'",
+    ),
+    (
+        paraphrase.rated_phrases,
+        paraphrase.PHRASES_FILE,
+        PHRASES,
+        ("6", "[NP]", "a", "b", "6.0"),
+        "a number from 1 to 5 in column mean_score",
+    ),
+    (
+        lambda: sick.read("train"),
+        "sick/SICK_train.txt",
+        sick.HEADER,
+        ("8", "A", "B", "0.5", "NEUTRAL"),
+        r"expected a number from 1 to 5 .* got '0\.5'",
+    ),
+    (
+        lambda: sts.read("2016-test", "plagiarism"),
+        "sts/2016-test/plagiarism.tsv",
+        sts.HEADER,
+        ("6", "a", "b"),
+        "expected a number from 0 to 5",
+    ),
+    (lambda: intents.read("hwu64"), intents.FILES["hwu64"], ("text", "intent"), (" ", "x"), "expected text in column"),
+    (
+        lambda: labelled_pairs.read("wanli"),
+        labelled_pairs.FILES["wanli"].file,
+        labelled_pairs.FILES["wanli"].header,
+        ("maybe", "a", "b"),
+        "expected one of contradiction, ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("read", "file", "header", "row", "message"), REFUSED, ids=[case[1] for case in REFUSED])
+def test_a_row_out_of_range_is_refused(write, read, file, header, row, message):
+    write(file, header, row)
+    with pytest.raises(CorpusError, match=message):
+        read()
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda: sts.read("2017-test", "images"), r"year must be one of 2012-train, .*; got '2017-test'"),
+        (lambda: sts.read("2013-test", "SMT"), "set must be one of headlines, OnWN, FNWN; got 'SMT'"),
+        (lambda: nli.snli("train"), "split must be one of dev, test; got 'train'"),
+        (lambda: transfer.read("msrp"), r"set must be one of .*; got 'msrp'"),
+        (lambda: intents.read("snips"), "intents must be one of banking77"),
+        (lambda: labelled_pairs.read("nli"), "name must be one of snli-train"),
+    ],
+)
+def test_unknown_names_are_refused(read, message):
+    with pytest.raises(ValueError, match=message):
+        read()
+
+
+def test_published_counts_are_checked(write, monkeypatch):
+    published = {
+        "trecqa/train.tsv": Published(2, {"0": 2}, groups=1),
+        "sick/SICK_train.txt": Published(2, {"neutral": 1, "entailment": 1}),
+    }
+    monkeypatch.setattr(catalogue, "PUBLISHED", published)
+    write("trecqa/train.tsv", answers.HEADER, ("q1", "0", "a ?", "b"), ("q2", "0", "c ?", "d"))
+    with pytest.raises(CorpusError, match=r"^trecqa/train\.tsv: expected 1 groups \(questions\), got 2$"):
+        answers.trecqa("train")
+    write("sick/SICK_train.txt", sick.HEADER, *SICK)
+    with pytest.raises(CorpusError, match="expected labels entailment 1, neutral 1, got contradiction 1, entailment 1"):
+        sick.read("train")
+
+
+def test_a_year_of_sts_comes_by_set_and_its_totals_are_the_published_ones(write):
+    for name in sts.SETS["2013-test"]:
+        write(f"sts/2013-test/{name}.tsv", sts.HEADER, ("1", f"{name} one", f"{name} two"))
+    year = sts.read_year("2013-test")
+    assert list(year) == ["headlines", "OnWN", "FNWN"]
+    assert year["FNWN"][0].a == "FNWN one"
+    totals = {year: sum(PUBLISHED[sts.path_of(year, name)].rows for name in names) for year, names in sts.SETS.items()}
+    assert list(totals.values()) == [2234, 3108, 1500, 3750, 3000, 1186]
+
+
+def test_transfer_names_lead_to_the_right_readers(write):
+    write("sts/2015-test/belief.tsv", sts.HEADER, ("4", "a b", "c d"))
+    write(sick.FILES["test"], sick.HEADER, ("1", "e", "f", "2.5", "NEUTRAL"))
+    write(pit2015.FILES["test"], PIT_TEST, ("1", "t", "3", "debatable", "g", "h"), ("1", "t", "5", "1", "i", "j"))
+    assert [p.a for p in transfer.read("2015-test/belief")] == ["a b"]
+    assert [p.target for p in transfer.read("sick-test")] == [2.5]
+    assert [p.a for p in transfer.read("pit2015-test")] == ["i"]
