@@ -60,7 +60,7 @@ class Toy:
 
 def publish(module: SiameseModel, draft: Path, models: Path) -> Toy:
     draft.mkdir(parents=True)
-    fields = write_graphs(module, module.heads, toys.tokenizer(), draft, draft.name, shares=False)
+    fields = write_graphs(module.encoder, module.heads, toys.tokenizer(), draft, draft.name, shares=False)
     if module.heads:
         fields["similarity"] = SimilarityTask(
             graph="similarity.onnx", classes=CLASSES, raw_range=(1, 5), label_scale=(1, 5), symmetric=True
