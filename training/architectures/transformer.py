@@ -14,14 +14,12 @@ Shapes: B rows, S tokens of a, T of b, L of the joined sequence, H hidden, A att
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 CLS, SEP = 101, 102  # ids of the special tokens, of every vocabulary that BERT's authors published
-
-Pooling = Literal["mean", "cls", "max"]
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,6 @@ class SentenceBERTConfig:
 
     name: ClassVar[str] = "sentence_bert"
     bert: BERTConfig = BERTConfig()
-    pooling: Pooling = "mean"  # of the states; cls: the state of [CLS], max: the largest value of each dimension
-    normalise: bool = True  # to length 1
 
 
 @dataclass(frozen=True)
@@ -127,7 +123,7 @@ class BERT(nn.Module):
 
 
 class SentenceBERT(nn.Module):
-    """The bi-encoder: the states of [CLS] a [SEP], pooled and, if it says so, brought to length 1."""
+    """The bi-encoder: the mean of the states of [CLS] a [SEP], brought to length 1."""
 
     def __init__(self, config: SentenceBERTConfig) -> None:
         """Random weights; see `load_weights`."""
@@ -139,15 +135,7 @@ class SentenceBERT(nn.Module):
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1; with 2 more, no more than the positions) -> embeddings [B, H]."""
         sequence = _join((input_ids_BT, lengths_B))
-        pooled_BH = self._pooled(self.bert(*sequence).float(), sequence.real_BL)
-        return nn.functional.normalize(pooled_BH, dim=-1) if self.config.normalise else pooled_BH
-
-    def _pooled(self, states_BLH: Tensor, real_BL: Tensor) -> Tensor:
-        if self.config.pooling == "cls":
-            return states_BLH[:, 0]
-        if self.config.pooling == "max":
-            return states_BLH.masked_fill(~real_BL[:, :, None], torch.finfo(torch.float32).min).amax(dim=1)
-        return _mean(states_BLH, real_BL)
+        return nn.functional.normalize(_mean(self.bert(*sequence).float(), sequence.real_BL), dim=-1)
 
 
 class CrossEncoder(nn.Module):

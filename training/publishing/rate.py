@@ -13,15 +13,12 @@ from training.progress import tracked
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import Recipe
 from training.runs.ratings import ratings_file, save_ratings
+from training.sources.source import RecipeError
 from training.sources.tasks import TaskPairs
 
 logger = logging.getLogger(__name__)
 
 CHUNK = 4_000  # pairs between two marks of the progress bar
-
-
-class NoRaterError(ValueError):
-    """The recipe learns from no published model."""
 
 
 def rate(recipe: Recipe, models: Path, runs: Path, teacher: Path | None) -> int:
@@ -34,11 +31,11 @@ def rate(recipe: Recipe, models: Path, runs: Path, teacher: Path | None) -> int:
         teacher: the encoder whose cosines are among the pairs.
 
     Raises:
-        NoRaterError: the recipe names no model to learn from.
+        RecipeError: the recipe names no model to learn from.
         ArtifactError: its folder is missing or broken.
     """
     if not isinstance(recipe.data, TaskPairs) or recipe.data.rated_by is None:
-        raise NoRaterError(f"recipe {recipe.name!r} learns from no published model")
+        raise RecipeError(f"recipe {recipe.name!r} learns from no published model")
     name = recipe.data.rated_by
     model, rated = PublishedModel(models / name), 0
     for corpus, pairs in recipe.data.train(teacher, runs / "teacher").items():

@@ -14,6 +14,7 @@ from training.publishing import rate
 from training.recipes import find
 from training.runs.folder import RunMissing
 from training.runs.ratings import load_ratings, ratings_file, save_ratings
+from training.sources.source import RecipeError
 from training.sources.tasks import TaskPairs
 
 PAIRS = {"sick": toys.RATED, "msrp": toys.RATED[:3]}
@@ -60,7 +61,7 @@ def test_every_corpus_is_rated_once_and_read_back(tmp_path: Path, opened: list[M
 
 
 def test_a_recipe_without_a_model_to_learn_from_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(rate.NoRaterError, match="'minilm-cross' learns from no published model"):
+    with pytest.raises(RecipeError, match="'minilm-cross' learns from no published model"):
         rate.rate(find("minilm-cross"), tmp_path, tmp_path, None)
 
 

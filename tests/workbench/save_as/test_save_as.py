@@ -1,6 +1,5 @@
 """Our models in the form of other libraries, read back by those libraries unmodified."""
 
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -62,8 +61,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = drafts / "bert"
     folder.mkdir()
     (drafts / "given.json").write_text(toy_wordpiece.wordpiece_json())
-    config = replace(SentenceBERTConfig(bert), pooling="cls")
-    fields = write_encoder(SentenceBERT(config), drafts / "given.json", folder, "bert", max_tokens=64)
+    fields = write_encoder(SentenceBERT(SentenceBERTConfig(bert)), drafts / "given.json", folder, "bert", max_tokens=64)
     manifest = assemble(folder, fields, title="bert", architecture="x", training_data=DATA, provenance=PROVENANCE)
     finish(folder, manifest, [], [(TEXTS[0], TEXTS[1])], models, models / "bert")
     return models

@@ -36,9 +36,8 @@ class HeadCalibrations:
     """What makes each head's raw output an answer, fitted on development data."""
 
     temperature: float = 1.0  # entailment: logits are divided by it (Guo et al. 2017)
-    # similarity: raw score -> rating on `label_scale`. The raw score, in 0..1, is the sigmoid of the head or the blend.
+    # similarity: raw score -> rating of STS. The raw score, in 0..1, is the sigmoid of the head or the blend.
     similarity: Calibration | None = None
-    label_scale: tuple[float, float] = STS_SCALE
     paraphrase: Calibration = field(default_factory=lambda: Logistic(slope=1.0))  # raw output -> probability
     relevance: Calibration = field(default_factory=lambda: Logistic(slope=1.0))
 
@@ -95,7 +94,7 @@ def task_fields(
                     columns=columns,
                     blend=blend,
                     raw_range=RAW_RANGE,
-                    label_scale=calibrations.label_scale,
+                    label_scale=STS_SCALE,
                     calibration=calibrations.similarity,
                     symmetric=False,
                 )

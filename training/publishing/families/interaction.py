@@ -12,8 +12,7 @@ from contract.golden import TOLERANCE as GOLDEN_TOLERANCE
 from contract.manifest import Explanation, Manifest, SimilarityTask
 from contract.padding import pad
 from contract.subwords import AnyTokenizer
-from training.architectures import MGIM, PWIM, MGIMConfig, PWIMConfig
-from training.architectures.models import InteractionModel
+from training.architectures import MGIM, PWIM, InteractionNetwork, MGIMConfig, PWIMConfig
 from training.objectives.pairwise import YES_OR_NO, PairwiseConfig
 from training.publishing.export import export_explanation, export_pair
 from training.publishing.families.words import TOKENIZER, arrays_of, embedding, unscaled, write_words
@@ -39,62 +38,51 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
     model.network.embedding = embedding(words, publication.storage, factor)
     mark_numbers(model.network, words.tokenizer)  # of a shorter vocabulary perhaps
     limit = recipe.architecture.limit if isinstance(recipe.architecture, PWIMConfig) else publication.max_tokens
-    explains = not isinstance(recipe.architecture, MGIMConfig) or recipe.architecture.attention
     classes = recipe.objective.classes
-    return {
-        "max_tokens": limit,
-        "similarity": similarity_of(classes, symmetric=recipe.objective.both_orders),
-        **write_graphs(model, words.tokenizer, folder, publication.model_id, limit, explains=explains),
-    }
-
-
-def similarity_of(classes: Sequence[float], *, symmetric: bool) -> SimilarityTask:
-    """The task of a model whose outputs are these ratings."""
     scale = (classes[0], classes[-1])
-    return SimilarityTask(
+    similarity = SimilarityTask(
         graph=PAIR,
-        classes=tuple(classes),
+        classes=classes,
         raw_range=scale,
-        label_scale=None if scale == (YES_OR_NO[0], YES_OR_NO[-1]) else scale,
-        symmetric=symmetric,
+        label_scale=None if classes == YES_OR_NO else scale,
+        symmetric=recipe.objective.both_orders,
     )
+    written = write_graphs(model, model.network, words.tokenizer, folder, publication.model_id, limit)
+    return {"max_tokens": limit, "similarity": similarity, **written}
 
 
 def write_graphs(
-    model: InteractionModel, tokenizer: AnyTokenizer, folder: Path, model_id: str, limit: int, *, explains: bool
+    model: nn.Module, network: InteractionNetwork, tokenizer: AnyTokenizer, folder: Path, model_id: str, limit: int
 ) -> dict[str, Any]:
     """Export a model around its words as they are stored, which go among the shared files beside the folder.
 
     Args:
-        model: of pairs.
+        model: of pairs, whose part `network` it is.
+        network: with the words, and matrices to show unless it has none.
         tokenizer: of its words.
         folder: of the model.
         model_id: what the graphs say of themselves.
         limit: most tokens of a sentence.
-        explains: whether it has matrices to show.
 
     Returns:
-        Manifest fields, without those of the task; `shared`: entries of shared files.
+        Manifest fields, without those of the tasks; `shared`: entries of shared files.
 
     Raises:
         ParityError, GraphMismatchError: an exported graph differs from its module.
     """
-    network = model.network
-    assert isinstance(network, PWIM | MGIM)
+    assert isinstance(network.embedding, nn.Module)
     arrays = arrays_of(network.embedding, "network.embedding")
     export_pair(model, folder / PAIR, model_id, list(arrays))
-    found = [check_pair(folder / PAIR, model, len(tokenizer), limit, arrays)]
-    explanation = None
-    if explains:
+    found = {PAIR: check_pair(folder / PAIR, model, len(tokenizer), limit, arrays)}
+    if explains := not isinstance(network, MGIM) or network.attention is not None:
         export_explanation(network, folder / EXPLANATION, model_id, list(arrays))
-        found.append(check_explanation(folder / EXPLANATION, network, len(tokenizer), limit, arrays))
-        explanation = Explanation(graph=EXPLANATION, matrices=network.MATRICES)
-    for graph, agreement in zip((PAIR, EXPLANATION), found, strict=False):
+        found[EXPLANATION] = check_explanation(folder / EXPLANATION, network, len(tokenizer), limit, arrays)
+    for graph, agreement in found.items():
         logger.info("%s/%s equals its module to %.1e, but for %d near ties among %d pairs", model_id, graph, *agreement)
     return {
         "family": "interaction",
         "tokenizer": TOKENIZER,
-        "explanation": explanation,
+        "explanation": Explanation(graph=EXPLANATION, matrices=network.MATRICES) if explains else None,
         **write_words(arrays, tokenizer, folder)._asdict(),
     }
 

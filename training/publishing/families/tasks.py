@@ -6,20 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Explanation, Limits, Manifest
-from training.architectures import CrossEncoder, PWIMTasks
-from training.publishing.export import export_explanation, export_pair
+from contract.manifest import Manifest
+from training.architectures import CrossEncoder
 from training.publishing.families.blending import fit_blend
 from training.publishing.families.heads import HeadCalibrations, Heads, calibrated, served_heads, task_fields
-from training.publishing.families.interaction import EXPLANATION, PAIR, hangs_on_rounding
+from training.publishing.families.interaction import PAIR, hangs_on_rounding, write_graphs
 from training.publishing.families.transformer import write_cross_encoder
-from training.publishing.families.words import TOKENIZER, arrays_of, embedding, write_words
-from training.publishing.parity import check_explanation, check_pair
+from training.publishing.families.words import embedding
 from training.recipes.recipe import Publication, Recipe
 from training.runs.folder import run_folder
 from training.runs.tables import load_table
 from training.runs.tasks import TOKENIZER_NAME, load_heads, load_start, tokenizer_for
-from training.words.tables import WordTable
 
 logger = logging.getLogger(__name__)
 
@@ -56,47 +53,11 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
         words = load_table(recipe.table, runs)
         model.embedding = embedding(words, publication.storage, 1.0)
         calibrations = calibrated(model, words.tokenizer, model.tasks.limit)
-        fields = write_pwim(model, words, folder, publication.model_id, calibrations)
-    limits = fields.pop("limits")
-    return {**fields, "max_tokens": limits.max_tokens}
-
-
-def write_pwim(
-    model: PWIMTasks, words: WordTable, folder: Path, model_id: str, calibrations: HeadCalibrations
-) -> dict[str, Any]:
-    """Export PWIM with heads, and its word matches.
-
-    Args:
-        model: around the words as they are stored; its heads are tasks of the contract.
-        words: with the tokenizer.
-        folder: of the model; its words and tokenizer go among the shared files beside it.
-        model_id: what the graphs say of themselves.
-        calibrations: of its heads.
-
-    Returns:
-        The fields of the manifest that depend on the model, as `write_cross_encoder` returns them.
-
-    Raises:
-        ParityError, GraphMismatchError: a graph does not compute what the model does.
-    """
-    heads, limit, vocabulary = Heads(model, calibrations), model.tasks.limit, len(words.tokenizer)
-    assert model.embedding is not None
-    arrays = arrays_of(model.embedding, "network.embedding")
-    export_pair(heads, folder / PAIR, model_id, list(arrays))
-    export_explanation(model, folder / EXPLANATION, model_id, list(arrays))
-    for graph, agreement in (
-        (PAIR, check_pair(folder / PAIR, heads, vocabulary, limit, arrays)),
-        (EXPLANATION, check_explanation(folder / EXPLANATION, model, vocabulary, limit, arrays)),
-    ):
-        logger.info("%s/%s equals its module to %.1e, but for %d near ties among %d", model_id, graph, *agreement)
-    return {
-        "family": "interaction",
-        "tokenizer": TOKENIZER,
-        "limits": Limits(max_tokens=limit),
-        "explanation": Explanation(graph=EXPLANATION, matrices=model.MATRICES),
-        **task_fields(PAIR, heads.columns, calibrations),
-        **write_words(arrays, words.tokenizer, folder)._asdict(),
-    }
+        heads, limit = Heads(model, calibrations), model.tasks.limit
+        fields = write_graphs(heads, model, words.tokenizer, folder, publication.model_id, limit)
+        fields |= task_fields(PAIR, heads.columns, calibrations)
+    fields.pop("limits", None)
+    return {**fields, "max_tokens": limit}
 
 
 def calibrate(manifest: Manifest, recipe: Recipe, runs: Path, folder: Path, seed: int) -> Manifest:

@@ -14,7 +14,7 @@ import logging
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from training.architectures.transformer import BERT, CrossEncoder, SentenceBERT
 from training.publishing.export import export_encoder, export_pair
 from training.publishing.families.heads import Blends, HeadCalibrations, Heads, task_fields
 from training.publishing.families.siamese import ENCODER, STS_SCALE
-from training.publishing.families.words import TOKENIZER, Arrays, OutsideWords, arrays_of
+from training.publishing.families.words import TOKENIZER, OutsideWords, arrays_of
 from training.publishing.parity import check_encoder, check_pair
 from training.publishing.shared_files import share
 from training.words.storage import Int8Embedding, Storage
@@ -76,17 +76,6 @@ def quantised(bert: BERT) -> BERT:
     return kept
 
 
-Network = TypeVar("Network", SentenceBERT, CrossEncoder)
-
-
-def stored(model: Network, storage: Storage) -> Network:
-    """A copy of a model as it is published."""
-    kept = copy.deepcopy(model).eval()
-    if storage == "int8":
-        kept.bert = quantised(model.bert)
-    return kept
-
-
 @dataclass(frozen=True)
 class Blend:
     """A cross-encoder's similarity and relevance, each with the cosine of a bi-encoder (0 where negative)."""
@@ -94,9 +83,7 @@ class Blend:
     encoder: SentenceBERT
     similarity: float  # of 0..1, the cosine's part of a weighted mean; that of the cross-encoder is the rest
     relevance: float  # how many times the cosine is added to the cross-encoder's output
-    model_id: str = (
-        STARTED_FROM  # of the published model of the same weights: the file is then the same, and stored once
-    )
+    model_id: str = STARTED_FROM  # the published model of the same weights: the file is the same, and stored once
 
     @property
     def of_tasks(self) -> Blends:
@@ -131,8 +118,10 @@ def write_encoder(
         ParityError, GraphMismatchError: the graph does not compute what the model does.
     """
     wordpiece = _tokenizer(tokenizer, model.bert)
-    kept = stored(model, storage)
-    arrays = _words(kept.bert, "bert.words")
+    kept = copy.deepcopy(model).eval()
+    if storage == "int8":
+        kept.bert = quantised(model.bert)
+    arrays = arrays_of(kept.bert.words, "bert.words")
     export_encoder(kept, folder / ENCODER, model_id, list(arrays))
     difference = check_encoder(folder / ENCODER, kept, len(wordpiece), arrays, limit=max_tokens)
     logger.info("%s/%s equals its module to %.1e", model_id, ENCODER, difference)
@@ -157,7 +146,6 @@ def write_cross_encoder(
     calibrations: HeadCalibrations,
     blend: Blend | None = None,
     *,
-    storage: Storage = "int8",
     max_tokens: int = MAX_TOKENS,
 ) -> dict[str, Any]:
     """Export a cross-encoder: `pair.onnx` answers all of its tasks in one run.
@@ -171,7 +159,6 @@ def write_cross_encoder(
         model_id: what the graphs say of themselves.
         calibrations: of its heads.
         blend: the bi-encoder whose cosine counts in similarity and relevance; None: the heads alone answer them.
-        storage: of the weights.
         max_tokens: of each of the two; both, with 3 more, are no more than the positions.
 
     Returns:
@@ -183,8 +170,9 @@ def write_cross_encoder(
         ParityError, GraphMismatchError: a graph does not compute what the model does.
     """
     wordpiece = _tokenizer(tokenizer, model.bert)
-    kept = stored(model, storage)
-    arrays = _words(kept.bert, "network.bert.words")
+    kept = copy.deepcopy(model).eval()
+    kept.bert = quantised(model.bert)
+    arrays = arrays_of(kept.bert.words, "network.bert.words")
     heads = Heads(kept, calibrations)
     export_pair(heads, folder / PAIR, model_id, list(arrays))
     agreement = check_pair(folder / PAIR, heads, len(wordpiece), max_tokens, arrays)
@@ -197,9 +185,7 @@ def write_cross_encoder(
     }
     tensors, shared = _write_shared(arrays, wordpiece, folder)
     if blend is not None:
-        of_encoder = write_encoder(
-            blend.encoder, tokenizer, folder, blend.model_id, storage=storage, max_tokens=max_tokens
-        )
+        of_encoder = write_encoder(blend.encoder, tokenizer, folder, blend.model_id, max_tokens=max_tokens)
         if not shared.items() <= of_encoder["shared"].items():
             raise ValueError("a blend wants a bi-encoder with the words of the cross-encoder")
         tensors, shared = tensors | of_encoder["tensors"], of_encoder["shared"]
@@ -212,10 +198,6 @@ def _tokenizer(path: Path, bert: BERT) -> Subwords:
     if len(wordpiece) != bert.config.vocabulary:
         raise TokenizerError(f"{path}: {len(wordpiece)} ids, the model has {bert.config.vocabulary} words")
     return wordpiece
-
-
-def _words(bert: BERT, prefix: str) -> Arrays:
-    return arrays_of(bert.words, prefix)
 
 
 def _write_shared(arrays: Arrays, wordpiece: Subwords, folder: Path) -> OutsideWords:
