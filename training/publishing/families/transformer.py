@@ -27,7 +27,7 @@ from training.architectures.transformer import BERT, CrossEncoder, SentenceBERT
 from training.publishing.export import export_encoder, export_pair
 from training.publishing.families.heads import Blends, HeadCalibrations, Heads, task_fields
 from training.publishing.families.siamese import ENCODER, STS_SCALE
-from training.publishing.families.words import TOKENIZER, OutsideWords, arrays_of
+from training.publishing.families.words import TOKENIZER, Arrays, OutsideWords, arrays_of
 from training.publishing.parity import check_encoder, check_pair
 from training.publishing.shared_files import share
 from training.words.storage import Int8Embedding, Storage
