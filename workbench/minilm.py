@@ -17,14 +17,13 @@ from training.architectures.transformer import SentenceBERT, SentenceBERTConfig,
 from training.corpora.readers import sts
 from training.publishing.families.siamese import STS_SCALE
 from training.publishing.families.transformer import write_encoder
-from training.publishing.folders import environment, finish, place_for
+from training.publishing.folders import assemble, environment, finish, place_for
 from training.publishing.runtime import PublishedModel
 from training.runs.student import TOKENIZER, StudentConfig, teach, texts_of
 from training.sources.credits import TEACHER, by_source, entry
 from training.sources.figures import pairwise_figures, transfer_figures
 from training.sources.imitated import LICENCES, WITH_ANSWERS
 from workbench.imports.calibration import calibrated
-from workbench.imports.folder import assemble
 from workbench.imports.model import Labelled
 
 ID, TITLE = "minilm-small", "Three layers of all-MiniLM-L6-v2, taught its vectors: half of its cost"

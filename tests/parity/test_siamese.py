@@ -21,10 +21,9 @@ from training.architectures.models import SiameseModel
 from training.objectives.supervised import LABELS
 from training.publishing.calibrate import fit_centred_isotonic
 from training.publishing.families.siamese import write_graphs
-from training.publishing.folders import finish
+from training.publishing.folders import assemble, finish
 from training.publishing.runtime import BATCH, PublishedModel
 from training.sources.credits import TEACHER
-from workbench.imports.folder import assemble
 
 torch.set_num_threads(1)
 CLASSES = (1.0, 2.0, 3.0, 4.0, 5.0)

@@ -36,9 +36,8 @@ from training.publishing.families.transformer import (
     write_cross_encoder,
     write_encoder,
 )
-from training.publishing.folders import finish
+from training.publishing.folders import assemble, finish
 from training.publishing.runtime import PublishedModel
-from workbench.imports.folder import assemble
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # four graphs are exported
 TINY = BERTConfig(vocabulary=105, hidden=24, layers=1, attention_heads=3, inner=48, positions=300)

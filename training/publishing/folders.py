@@ -5,10 +5,10 @@ Needs no torch.
 
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from contract.golden import GoldenPair, GoldenPairs
 from contract.manifest import (
@@ -18,6 +18,8 @@ from contract.manifest import (
     Figure,
     FileEntry,
     Manifest,
+    Provenance,
+    TrainingData,
     describe_file,
 )
 from training.publishing.card import write_card
@@ -26,6 +28,41 @@ from training.publishing.runtime import PublishedModel
 from training.publishing.shared_files import alone, install, sweep
 
 GOLDEN, CARD = "golden.json", "README.md"
+
+
+def assemble(
+    folder: Path,
+    fields: Mapping[str, Any],
+    *,
+    title: str,
+    architecture: str,
+    training_data: Sequence[TrainingData],
+    provenance: Provenance,
+) -> Manifest:
+    """The manifest of what was written into a folder, whose name is the model's id; `finish` adds what it still lacks.
+
+    Args:
+        folder: with its files.
+        fields: what depends on them; `shared`: entries of shared files.
+        title: of the model, for people.
+        architecture: its name.
+        training_data: every corpus that moved a weight or a choice.
+        provenance: how to make it again.
+    """
+    GoldenPairs(pairs=()).save(folder / GOLDEN)
+    rest = dict(fields)
+    return Manifest(
+        id=folder.name,
+        title=title,
+        architecture=architecture,
+        golden=GOLDEN,
+        files=files_of(folder) | rest.pop("shared", {}),
+        fingerprint="0" * 64,
+        training_data=tuple(training_data),
+        figures=(),
+        provenance=provenance,
+        **rest,
+    )
 
 
 def finish(

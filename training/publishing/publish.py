@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
-from contract.golden import GoldenPairs
-from contract.manifest import Figure, Limits, Manifest, Provenance
+from contract.manifest import Figure, Manifest, Provenance
 from training.objectives.pairwise import PairwiseConfig
 from training.objectives.tasks import TasksConfig
 from training.publishing.families import interaction, siamese, tasks
 from training.publishing.figures import FigureFile
-from training.publishing.folders import GOLDEN, environment, files_of, finish, place_for
+from training.publishing.folders import assemble, environment, finish, place_for
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import Publication, Recipe
 from training.runs.folder import run_folder
@@ -103,27 +102,19 @@ def _figure_file(recipe: Recipe, seed: int, storage: Storage, how: str, measured
 
 def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path, seed: int) -> Manifest:
     """Export everything into a folder; the manifest still lacks its figures and golden pairs."""
-    GoldenPairs(pairs=()).save(folder / GOLDEN)
-    family = _family(recipe)
-    fields = family.write_folder(recipe, publication, runs, folder, seed)
-    manifest = Manifest(
-        id=publication.model_id,
+    manifest = assemble(
+        folder,
+        _family(recipe).write_folder(recipe, publication, runs, folder, seed),
         title=publication.title,
         architecture=recipe.architecture.name,
-        golden=GOLDEN,
-        limits=Limits(max_tokens=fields.pop("max_tokens")),
-        files=files_of(folder) | fields.pop("shared", {}),
-        fingerprint="0" * 64,
         training_data=training_data_for(recipe),
-        figures=(),
         provenance=_provenance(recipe, runs, seed),
-        **fields,
     )
-    return family.calibrate(manifest, recipe, runs, folder, seed)
+    return siamese.calibrate(manifest, recipe, runs, folder, seed) if _family(recipe) is siamese else manifest
 
 
 def _family(recipe: Recipe) -> ModuleType:
-    """The module that writes the files of the recipe's family: all have the same functions."""
+    """The module that writes the files of the recipe's family."""
     if isinstance(recipe.objective, TasksConfig):
         return tasks
     return interaction if isinstance(recipe.objective, PairwiseConfig) else siamese

@@ -2,7 +2,7 @@
 
 import logging
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from contract.golden import GOLDEN_TEXTS, GoldenPairs
+from contract.golden import GOLDEN_TEXTS
 from contract.manifest import Manifest, ModelId, Provenance, TrainingData
-from training.publishing.folders import GOLDEN, environment, files_of, finish, place_for
+from training.publishing.folders import assemble, environment, finish, place_for
 from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.publishing.texts import texts
@@ -289,39 +289,4 @@ def _assemble(
             seed=0,
             environment=environment(),
         ),
-    )
-
-
-def assemble(
-    folder: Path,
-    fields: Mapping[str, Any],
-    *,
-    title: str,
-    architecture: str,
-    training_data: Sequence[TrainingData],
-    provenance: Provenance,
-) -> Manifest:
-    """The manifest of what was written into a folder, whose name is the model's id; `finish` adds what it still lacks.
-
-    Args:
-        folder: with the files of `write_encoder` or `write_cross_encoder`.
-        fields: what that returned.
-        title: of the model, for people.
-        architecture: its name.
-        training_data: every corpus that moved a weight or a choice.
-        provenance: how to make it again.
-    """
-    GoldenPairs(pairs=()).save(folder / GOLDEN)
-    rest = dict(fields)
-    return Manifest(
-        id=folder.name,
-        title=title,
-        architecture=architecture,
-        golden=GOLDEN,
-        files=files_of(folder) | rest.pop("shared", {}),
-        fingerprint="0" * 64,
-        training_data=tuple(training_data),
-        figures=(),
-        provenance=provenance,
-        **rest,
     )

@@ -18,11 +18,11 @@ from training.publishing.calibrate import fit_centred_isotonic, fit_platt, fit_t
 from training.publishing.export import export_head
 from training.publishing.families import siamese
 from training.publishing.families.transformer import write_encoder
+from training.publishing.folders import assemble
 from training.publishing.parity import check_head
 from training.publishing.runtime import PublishedModel
 from training.words.storage import stored
 from workbench.imports.calibration import sample
-from workbench.imports.folder import assemble
 from workbench.tuning.networks import ScaledHead
 from workbench.tuning.objective import TuneObjective
 from workbench.tuning.read_back import Start, TuneRefused

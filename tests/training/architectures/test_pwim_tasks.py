@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Limits, Manifest, Provenance
+from contract.manifest import Manifest, Provenance
 from contract.padding import pad
 from tests import toys
 from training.architectures import PWIMConfig, PWIMTasks, PWIMTasksConfig
@@ -18,12 +18,11 @@ from training.architectures.pwim import CHANNELS, PWIM
 from training.publishing.families import tasks
 from training.publishing.families.heads import HeadCalibrations, Heads, served_heads
 from training.publishing.families.words import embedding
-from training.publishing.folders import finish
+from training.publishing.folders import assemble, finish
 from training.publishing.runtime import PublishedModel
 from training.recipes import find
 from training.recipes.recipe import Publication
 from training.sources.credits import TEACHER
-from workbench.imports.folder import assemble
 
 HEADS = {"entailment": 3, "similarity": 1, "paraphrase": 1, "related": 1, "relevance": 1}
 CONFIG = PWIMTasksConfig(PWIMConfig(hidden=5, maps=(4, 3), grid=8, limit=12, same_words=True), HEADS, hidden=7)
@@ -92,7 +91,6 @@ def test_its_folder_answers_as_the_module(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(tasks, "load_table", lambda *_: toys.table())
     monkeypatch.setattr(tasks, "calibrated", lambda *_: calibrations)
     fields = tasks.write_folder(find("pwim-general"), Publication("toy", "Toy"), tmp_path, draft, 1)
-    fields["limits"] = Limits(max_tokens=fields.pop("max_tokens"))
     manifest = assemble(
         draft, fields, title="Toy", architecture="pwim_tasks", training_data=(TEACHER,), provenance=MADE_UP
     )

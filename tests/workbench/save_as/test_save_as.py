@@ -16,10 +16,9 @@ from training.publishing.export import export_encoder
 from training.publishing.families.siamese import ENCODER
 from training.publishing.families.transformer import write_encoder
 from training.publishing.families.words import TOKENIZER, arrays_of, write_words
-from training.publishing.folders import finish
+from training.publishing.folders import assemble, finish
 from training.publishing.runtime import PublishedModel
 from training.words.storage import stored
-from workbench.imports.folder import assemble
 from workbench.imports.model import COSINE
 from workbench.save_as.save import Form, SaveRefused, save_as
 

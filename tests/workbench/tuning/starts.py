@@ -22,10 +22,9 @@ from training.architectures import WordAveragingConfig, build_encoder
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
 from training.publishing.families import siamese
 from training.publishing.families.transformer import write_encoder
-from training.publishing.folders import finish
+from training.publishing.folders import assemble, finish
 from training.sources.credits import TEACHER
 from training.words.storage import stored
-from workbench.imports.folder import assemble
 from workbench.imports.model import COSINE
 
 # Not smaller: an export folds tensors of a few thousand numbers into others.

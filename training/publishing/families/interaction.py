@@ -9,7 +9,7 @@ from torch import nn
 
 from contract.golden import GOLDEN_TEXTS
 from contract.golden import TOLERANCE as GOLDEN_TOLERANCE
-from contract.manifest import Explanation, Manifest, SimilarityTask
+from contract.manifest import Explanation, Limits, SimilarityTask
 from contract.padding import pad
 from contract.subwords import AnyTokenizer
 from training.architectures import MGIM, PWIM, InteractionNetwork, MGIMConfig, PWIMConfig
@@ -48,7 +48,7 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
         symmetric=recipe.objective.both_orders,
     )
     written = write_graphs(model, model.network, words.tokenizer, folder, publication.model_id, limit)
-    return {"max_tokens": limit, "similarity": similarity, **written}
+    return {"limits": Limits(max_tokens=limit), "similarity": similarity, **written}
 
 
 def write_graphs(
@@ -85,11 +85,6 @@ def write_graphs(
         "explanation": Explanation(graph=EXPLANATION, matrices=network.MATRICES) if explains else None,
         **write_words(arrays, tokenizer, folder)._asdict(),
     }
-
-
-def calibrate(manifest: Manifest, recipe: Recipe, runs: Path, folder: Path, seed: int) -> Manifest:
-    """The same manifest: expected ratings and probabilities need no calibration."""
-    return manifest
 
 
 def golden_texts(recipe: Recipe, runs: Path, seed: int, max_tokens: int) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from torch import nn
 
 from contract.calibration import Calibration
 from contract.golden import GOLDEN_TEXTS
-from contract.manifest import ClassificationTask, EntailmentTask, Manifest, SimilarityTask
+from contract.manifest import ClassificationTask, EntailmentTask, Limits, Manifest, SimilarityTask
 from contract.subwords import AnyTokenizer
 from training.architectures import GRAN, ProjectionConfig, WordAveragingConfig
 from training.architectures.models import SiameseModel, output_dim
@@ -64,7 +64,7 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
     encoder = copy.deepcopy(model.encoder)
     encoder.embedding = embedding(table, publication.storage, factor)
     return {
-        "max_tokens": publication.max_tokens,
+        "limits": Limits(max_tokens=publication.max_tokens),
         "similarity": _similarity_task(recipe, model),
         "entailment": EntailmentTask(graph=ENTAILMENT, labels=LABELS) if "entailment" in model.heads else None,
         "classification": ClassificationTask(graph=CLASSIFICATION, labels=SENTIMENTS)

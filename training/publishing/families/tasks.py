@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Manifest
+from contract.manifest import Limits
 from training.architectures import CrossEncoder
 from training.publishing.families.blending import fit_blend
 from training.publishing.families.heads import HeadCalibrations, Heads, calibrated, served_heads, task_fields
@@ -55,14 +55,8 @@ def write_folder(recipe: Recipe, publication: Publication, runs: Path, folder: P
         calibrations = calibrated(model, words.tokenizer, model.tasks.limit)
         heads, limit = Heads(model, calibrations), model.tasks.limit
         fields = write_graphs(heads, model, words.tokenizer, folder, publication.model_id, limit)
-        fields |= task_fields(PAIR, heads.columns, calibrations)
-    fields.pop("limits", None)
-    return {**fields, "max_tokens": limit}
-
-
-def calibrate(manifest: Manifest, recipe: Recipe, runs: Path, folder: Path, seed: int) -> Manifest:
-    """The same manifest: `write_folder` calibrates the heads before they are exported."""
-    return manifest
+        fields |= {"limits": Limits(max_tokens=limit), **task_fields(PAIR, heads.columns, calibrations)}
+    return fields
 
 
 def golden_texts(recipe: Recipe, runs: Path, seed: int, max_tokens: int) -> list[tuple[str, str]]:
