@@ -29,9 +29,7 @@ from training.architectures.transformer import (
 )
 from training.publishing.families.heads import HeadCalibrations, Heads
 from training.publishing.families.transformer import (
-    BLOCK,
     Blend,
-    Int8Linear,
     quantised,
     write_cross_encoder,
     write_encoder,
@@ -209,19 +207,3 @@ async def test_the_service_answers_as_published(root: Path) -> None:
             answer = (await client.post("/entailment", json=body)).json()
             for result, labels in zip(answer["results"], model.entailment(A, B), strict=True):
                 assert result["probabilities"] == pytest.approx(labels, abs=1e-6)
-
-
-def test_a_large_weight_makes_the_steps_of_its_block_coarse_and_no_others() -> None:
-    torch.manual_seed(0)
-    linear = torch.nn.Linear(2 * BLOCK, 3)
-    with torch.no_grad():
-        linear.weight.mul_(0.1)
-        linear.weight[0, 0] = 9.0
-        kept = Int8Linear(linear)(torch.eye(2 * BLOCK)) - linear.bias
-    wrong = (kept.T - linear.weight).abs()
-    assert wrong[0, 1:BLOCK].max() > 1e-3
-    wrong[0, :BLOCK] = 0
-    assert (
-        wrong.max() <= 0.1 / 8 / 254 + 1e-6
-    )  # half a step of the largest weight that a layer of 64 inputs starts with
-    assert kept[:, 0].argmax() == 0

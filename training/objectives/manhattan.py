@@ -30,7 +30,7 @@ class ManhattanConfig:
 
     scale: tuple[float, float] = (1.0, 5.0)  # of the ratings; their lowest means g = 0, their highest g = 1
     similarity: Literal["exp_l1", "cosine"] = "exp_l1"  # g: the paper's, or the cosine
-    calibrate_on: Literal["train", "out-of-fold", "dev"] = "train"  # of SICK; the paper: train
+    calibrate_on: Literal["train", "out-of-fold"] = "train"  # of SICK; the paper: train
     entailment: bool = False  # an SVM for SICK's entailment labels (`training.architectures.parts.svm`)
     entailment_weight: float = 0.0  # of a head's loss in training; 0: no head. The SVM replaces it afterwards
 

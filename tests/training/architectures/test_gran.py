@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tests import toys
-from training.architectures import GRAN, GRANConfig, WordAveraging, WordAveragingConfig
+from training.architectures import GRAN, GRANConfig
 from training.architectures.parts.layers import WordEmbedding
 
 ROWS = toys.table().rows
@@ -77,17 +77,6 @@ def test_bigran_has_a_gate_in_each_direction(combine: str) -> None:
                 a = [x[t] * gate(gran.gates[k], slice(0, toys.DIM), x[t], h[t, k]) for k in range(2)]
                 total += a[0] + a[1] if combine == "sum" else torch.tanh(gran.combination(torch.cat(a)))
             assert torch.allclose(found[row], total / len(x), atol=1e-6)
-
-
-def test_with_open_gates_it_is_word_averaging() -> None:
-    averaging = WordAveraging(WordAveragingConfig(), WordEmbedding(ROWS))(IDS, LENGTHS)
-    for variant in (1, 3, 4, 5):
-        gran = encoder(GRANConfig(variant))  # type: ignore[arg-type]
-        with torch.no_grad():
-            gran.gates[0].words.bias.fill_(50.0)
-            if variant == 5:
-                gran.gates[0].words.bias[toys.DIM :] = -50.0  # on the states: shut
-            assert torch.allclose(gran(IDS, LENGTHS), averaging, atol=1e-5)
 
 
 def test_what_cannot_be_built_is_refused() -> None:

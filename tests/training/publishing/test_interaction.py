@@ -28,7 +28,6 @@ from training.runs.build import build_interaction_model, load_interaction_run
 from training.sources.credits import TEACHER
 from training.sources.labelled import CorpusPairs
 from training.sources.source import RecipeError
-from training.words.storage import Int8Embedding
 
 RATED = Recipe(
     name="toy-rated",
@@ -149,29 +148,9 @@ def test_of_a_yes_or_no_the_score_is_the_probability(published: Publish) -> None
     assert "the other order gives another score" in (folder / "README.md").read_text()
 
 
-def test_models_of_one_table_share_it_whatever_scaled_its_rows(published: Publish) -> None:
-    rated, chosen = shared(published(RATED)), shared(published(CHOSEN))
-    for name in ("embedding.codes.npy", "tokenizer.json"):
-        assert rated[name] == chosen[name]
-    np.testing.assert_array_equal(np.load(rated["embedding.scale.npy"]) * 6, np.load(chosen["embedding.scale.npy"]))
-
-
 def stored(recipe: Recipe, model_id: str, storage: str = "int8") -> Recipe:
     assert recipe.publication is not None
     return replace(recipe, publication=replace(recipe.publication, model_id=model_id, storage=storage))
-
-
-def test_words_that_were_trained_are_others_and_shared_by_who_freezes_them(
-    published: Publish, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trained = stored(replace(CHOSEN, name="toy-words"), "toy-words")
-    trained = replace(trained, optimiser=replace(CHOSEN.optimiser, embedding_learning_rate=0.01))
-    after = replace(CHOSEN, start="toy-words", row_scale=1.0)
-    monkeypatch.setitem(RECIPES, "toy-words", trained)
-    words, frozen = shared(published(trained)), shared(published(after))
-    assert words == frozen
-    codes = np.load(words["embedding.codes.npy"]), Int8Embedding(torch.from_numpy(toys.table().rows)).codes.numpy()
-    assert (codes[0] != codes[1]).any()
 
 
 def test_shared_files_go_with_the_last_model_that_names_them(published: Publish) -> None:

@@ -224,6 +224,9 @@ def test_sentiment_is_published_with_its_labels_and_a_temperature(
         ("classification", "SST", metric) for metric in ("accuracy", "macro_f1", "calibration_error")
     }
     published = PublishedModel(folder)
+    likelier = [max(each, key=each.__getitem__) for each in published.classification([text for text, _ in rows[1:]])]
+    right = np.mean([said == task.labels[label] for said, (_, label) in zip(likelier, rows[1:], strict=True)])
+    assert next(f.value for f in manifest.figures if f.metric == "accuracy") == pytest.approx(right)
     for pair in GoldenPairs.load(folder / "golden.json").pairs:
         assert pair.classes is not None
         assert list(pair.classes) == [pytest.approx(each) for each in published.classification([pair.a, pair.b])]

@@ -98,15 +98,6 @@ def test_a_row_whose_recipe_has_gone_is_left_as_it_is(places: Places) -> None:
         plan(table, places, rows=["toy-gone"])
 
 
-def test_what_a_run_starts_from_may_have_a_seed_of_its_own(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(RECIPES, "toy-projection", replace(PROJECTION, start_seed=7))
-    assert [job.name for job in plan(TABLE, places, rows=["toy-projection"], seeds=[2, 3])] == [
-        "toy-avg seed 7",
-        "toy-projection seed 2",
-        "toy-projection seed 3",
-    ]
-
-
 def test_a_run_that_another_process_holds_is_waited_for(places: Places, tmp_path: Path) -> None:
     folder = places.runs / "toy-avg" / "seed-1"
     folder.mkdir(parents=True)
@@ -191,18 +182,6 @@ def test_what_is_known_of_runs_that_are_gone_stays_in_the_table(places: Places) 
     assert [each.seed for each in after.seeds] == [1, 2]
     assert after.seeds[0].runs == before.seeds[0].runs
     assert after.seeds[0].runs[0].training is not None
-
-
-def test_figures_whose_run_is_elsewhere_are_not_trained_again(places: Places) -> None:
-    reproduce(TABLE, places, None)
-    shutil.rmtree(places.runs / "toy-projection")
-    shutil.rmtree(places.runs / "toy-avg")
-    assert plan(TABLE, places) == []
-    (places.figures / "toy-projection-seed1-float32.json").unlink()
-    assert names(plan(TABLE, places)) == [
-        ("toy-avg seed 1", ["train"]),
-        ("toy-projection seed 1", ["train", "measure (float32)"]),
-    ]
 
 
 def test_figures_of_another_recipe_are_measured_again_where_they_tell_of_it(

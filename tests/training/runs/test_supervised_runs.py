@@ -92,21 +92,6 @@ def test_a_run_on_the_split_is_measured_over_its_whole_test_part_and_by_set(runs
     assert {key[2] for key in found} == {"pearson", "spearman", "mse"}
 
 
-def test_sentiment_is_measured_through_its_graphs(runs: Path, tmp_path: Path) -> None:
-    run.run(SENTIMENT, runs, None, 1)
-    model, _ = load_run(SENTIMENT, runs, 1)
-    with torch.no_grad():
-        right = [
-            int(model.eval().heads["sentiment"](model.encode((torch.tensor([ids]), torch.tensor([len(ids)])))).argmax())
-            == label
-            for ids, label in ((list(toys.tokenizer().encode(text, 128).ids), label) for text, label in SENTENCES[:5])
-        ]
-    found = measured(publish.evaluate_run(SENTIMENT, runs, 1, tmp_path / "figures"))
-    assert found["SST", "test", "accuracy"] == (pytest.approx(np.mean(right)), 5)
-    assert {key[2] for key in found} == {"accuracy", "macro_f1", "calibration_error"}
-    assert publish.evaluate_run(SENTIMENT, runs, 1, tmp_path / "figures", "int8").name == "toy-sst-seed1-int8.json"
-
-
 def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> None:
     run.run(STS, runs, None, 1)
     start, _ = load_run(STS, runs, 1)

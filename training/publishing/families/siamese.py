@@ -15,7 +15,7 @@ from contract.manifest import ClassificationTask, EntailmentTask, Limits, Manife
 from contract.subwords import AnyTokenizer
 from training.architectures import GRAN, ProjectionConfig, WordAveragingConfig
 from training.architectures.models import SiameseModel, output_dim
-from training.corpora.readers import sick, sts
+from training.corpora.readers import sts
 from training.objectives.manhattan import ManhattanConfig
 from training.objectives.sentiment import HEAD as SENTIMENT
 from training.objectives.sentiment import LABELS as SENTIMENTS
@@ -181,7 +181,7 @@ def _calibration_points(recipe: Recipe, model: PublishedModel, run: Path) -> tup
         with np.load(run / OUT_OF_FOLD_NAME, allow_pickle=False) as scores:
             return scores["g"].astype(np.float64), scores["rating"].astype(np.float64)
     if isinstance(config, ManhattanConfig):
-        pairs = supervised_pairs() if config.calibrate_on == "train" else sick.read("dev")
+        pairs = supervised_pairs()
     else:
         pairs = [pair for rated in sts.read_year("2016-test").values() for pair in rated]
     raw = model.similarity([p.a for p in pairs], [p.b for p in pairs]).raw_score

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from training.architectures.parts.layers import Tags, WordEmbedding, WordNoise, masked_mean
+from training.architectures.parts.layers import WordEmbedding, WordNoise, masked_mean
 from training.words.storage import Int8Embedding
 
 ROWS = np.array([[0, 0, 0], [1, -2, 3], [4, 5, 6], [-7, 8, 9]], dtype=np.float32)
@@ -49,14 +49,6 @@ def test_int8_rows_are_off_by_half_a_step_at_most(rows: np.ndarray) -> None:
     assert (np.abs(found - rows) <= step * 0.5001 + 1e-12).all()
 
 
-@given(TABLES)
-def test_int8_keeps_zeros_signs_and_the_largest_value(rows: np.ndarray) -> None:
-    found = Int8Embedding(torch.from_numpy(rows))(IDS)[0].numpy()
-    assert (found[rows == 0] == 0).all()
-    assert (found * rows >= 0).all()
-    assert np.abs(found).max(axis=1) == pytest.approx(np.abs(rows).max(axis=1), rel=1e-6)
-
-
 def test_the_masked_mean_leaves_the_padding_out() -> None:
     values = torch.from_numpy(ROWS[[1, 2, 3, 3, 1, 1]].reshape(2, 3, 3))
     found = masked_mean(values, torch.tensor([3, 1]))
@@ -78,12 +70,3 @@ def test_word_dropout_takes_whole_words_and_dropout_single_values() -> None:
     assert WordNoise(0.4, 0.2).eval()(ones) is ones
     with pytest.raises(ValueError, match="word_dropout is a probability below 1, got 1"):
         WordNoise(0.0, 1.0)
-
-
-def test_a_tag_stands_after_the_last_word() -> None:
-    tags = Tags(1)
-    with torch.no_grad():
-        tags.eos.fill_(9.0)
-    found, lengths = tags(torch.tensor([[1.0, 2, 0], [3, 4, 5]])[:, :, None], torch.tensor([2, 3]))
-    assert found[:, :, 0].tolist() == [[1, 2, 9, 0], [3, 4, 5, 9]]
-    assert lengths.tolist() == [3, 4]

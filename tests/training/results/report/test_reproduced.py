@@ -99,11 +99,3 @@ def test_the_papers_line_stands_below_ours() -> None:
     assert lines[ours + 1] == "| paper | 68.90 (over 22) |  |  |  |"
     assert "| LSTM (`lstm`) |  |  | none yet |  |" in lines
     assert "| gran | 1 | 0.7000 | 1 of 2 | 61 | `measure it` | 2026-01-02 |" in lines
-
-
-def test_a_table_of_many_columns_is_printed_on_its_side() -> None:
-    columns, rows = (column("r"), *(column(f"c{i}") for i in range(12))), (*TABLE.rows[:2], TABLE.rows[-1])
-    wide = TABLE.model_copy(update={"columns": columns, "rows": rows, "orders": ()})
-    lines = reproduced(wide).splitlines()
-    assert "|  | GRAN (`gran`) | paper | AVG (`avg`) | paper | LSTM (`lstm`) |" in lines
-    assert "| r | 72.00 ± 0.28 | 68.90 (over 22) | 71.00 ± 0.14 | 68.40 (over 22) |  |" in lines
