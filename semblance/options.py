@@ -4,7 +4,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,14 +99,20 @@ class Service:
 
 
 def asks(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `service` stands for the options that `Service` has."""
+    """A command with a parameter for each field of its parameters that are dataclasses, such as `Service`."""
     whole, by_name = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
-    own = [p.replace(kind=by_name) for p in whole.parameters.values() if p.name != "service"]
-    others = [inspect.Parameter(f.name, by_name, default=f.default, annotation=f.type) for f in fields(Service)]
+    groups: dict[str, Any] = {p.name: p.annotation for p in whole.parameters.values() if is_dataclass(p.annotation)}
+    own = [p.replace(kind=by_name) for p in whole.parameters.values() if p.name not in groups]
+    others = [
+        inspect.Parameter(f.name, by_name, default=f.default, annotation=f.type)
+        for group in groups.values()
+        for f in fields(group)
+    ]
 
     @wraps(command)
     def wrapped(**given: Any) -> None:
-        command(service=Service(**{field.name: given.pop(field.name) for field in fields(Service)}), **given)
+        made = {name: of(**{f.name: given.pop(f.name) for f in fields(of)}) for name, of in groups.items()}
+        command(**made, **given)
 
     wrapped.__signature__ = whole.replace(parameters=[*own, *others])  # type: ignore[attr-defined]
     return wrapped

@@ -2,64 +2,32 @@
 
 import json
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from semblance.batch.rows import Say, Step
+from semblance.corpus.asking import Asking
 from semblance.exits import SKIPPED
-from semblance.options import PATIENCE, Concurrency, Json, ModelName, Overwrite, Patience, Service, asks
+from semblance.options import Json, Service, asks
 from semblance.progress import run_shown
 
-
-class PairTask(StrEnum):
-    """The tasks that give a pair a score."""
-
-    similarity = "similarity"
-    paraphrase = "paraphrase"
-    relevance = "relevance"
-
-
 Output = Annotated[Path, typer.Argument(help=".jsonl, .csv, .tsv or .parquet; columns of the input come along")]
-Prefix = Annotated[str, typer.Option(help="put before the names of the new columns")]
 INPUT = ".jsonl, .csv, .tsv or .parquet; or .txt, a text a line"
-Rerank = Annotated[
-    str | None, typer.Option(help="a second model, which reads the pairs that are near and decides, as minilm-cross")
-]
-RerankTask = Annotated[PairTask, typer.Option("--task", help="what its score says")]
 Score = Annotated[float, typer.Option(min=0, max=1, help="with --rerank: the score from which on a pair is kept")]
-Keep = Annotated[
-    Path | None,
-    typer.Option(help="folder in which the file's embeddings stay, for the next time [default: they are removed]"),
-]
-Exact = Annotated[
-    bool | None,
-    typer.Option(
-        "--exact/--approximate", help="compare all texts, or only likely ones [default: all, up to 100,000 texts]"
-    ),
-]
 
 
 @asks
 def dedupe(
     service: Service,
+    asking: Asking,
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=INPUT)],
     output: Output,
     column: Annotated[str, typer.Option(help="of the texts")] = "sentence",
     cosine: Annotated[float, typer.Option(min=-1, max=1, help="from which on two texts are near-duplicates")] = 0.9,
-    rerank: Rerank = None,
-    task: RerankTask = PairTask.paraphrase,
     score: Score = 0.5,
     only_first: Annotated[bool, typer.Option("--only-first", help="write only the first row of each cluster")] = False,
-    prefix: Prefix = "",
-    model: ModelName = None,
-    exact: Exact = None,
-    keep: Keep = None,
-    overwrite: Overwrite = False,
-    concurrency: Concurrency = 4,
-    patience: Patience = PATIENCE,
     as_json: Json = False,
 ) -> None:
     """Find near-duplicates in a file: each row gets its cluster.
@@ -70,13 +38,9 @@ def dedupe(
     goes on where it stopped.
     """
     from semblance.corpus.dedupe import dedupe as run
-    from semblance.corpus.second import Second
-    from semblance.corpus.work import Asking
-
-    asking = Asking(model, concurrency, overwrite, keep)
 
     async def ask(step: Step, say: Say) -> Any:
-        async with service.of_batch(patience) as client:
+        async with service.of_batch(asking.patience) as client:
             return await run(
                 client,
                 source,
@@ -84,10 +48,8 @@ def dedupe(
                 column,
                 asking,
                 least=cosine,
-                second=None if rerank is None else Second(rerank, task.value, score),
+                score=score,
                 only_first=only_first,
-                prefix=prefix,
-                exact=exact,
                 step=step,
                 say=say,
             )
@@ -105,6 +67,7 @@ def dedupe(
 @asks
 def search(
     service: Service,
+    asking: Asking,
     corpus: Annotated[Path, typer.Argument(help=f"the file to search: {INPUT}")],
     queries: Annotated[Path, typer.Argument(help="the file of queries")],
     output: Output,
@@ -112,16 +75,7 @@ def search(
     query_column: Annotated[str, typer.Option(help="of the texts of QUERIES")] = "query",
     top_k: Annotated[int, typer.Option(min=1, max=1000, help="most texts of a query")] = 10,
     cosine: Annotated[float, typer.Option(min=-1, max=1, help="of the texts given, at least")] = -1.0,
-    rerank: Rerank = None,
-    task: RerankTask = PairTask.paraphrase,
     score: Score = 0.0,
-    prefix: Prefix = "",
-    model: ModelName = None,
-    exact: Exact = None,
-    keep: Keep = None,
-    overwrite: Overwrite = False,
-    concurrency: Concurrency = 4,
-    patience: Patience = PATIENCE,
     as_json: Json = False,
 ) -> None:
     """Find the nearest texts of a file for each query of another.
@@ -132,13 +86,9 @@ def search(
     on where it stopped.
     """
     from semblance.corpus.search import search as run
-    from semblance.corpus.second import Second
-    from semblance.corpus.work import Asking
-
-    asking = Asking(model, concurrency, overwrite, keep)
 
     async def ask(step: Step, say: Say) -> Any:
-        async with service.of_batch(patience) as client:
+        async with service.of_batch(asking.patience) as client:
             return await run(
                 client,
                 corpus,
@@ -148,9 +98,7 @@ def search(
                 asking,
                 count=top_k,
                 least=cosine,
-                second=None if rerank is None else Second(rerank, task.value, score),
-                prefix=prefix,
-                exact=exact,
+                score=score,
                 step=step,
                 say=say,
             )

@@ -10,11 +10,12 @@ from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
 from semblance.batch.rows import Answered, Kind, Row, Say, Step
 from semblance.client import AsyncClient
+from semblance.corpus.asking import Asking
 from semblance.corpus.clusters import cluster
 from semblance.corpus.neighbours import QUERIES_AT_ONCE, Near, Neighbours
-from semblance.corpus.second import Second, decided
+from semblance.corpus.second import decided
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
-from semblance.corpus.work import Asking, forget, opened, place, read
+from semblance.corpus.work import forget, opened, place, read
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,8 @@ async def dedupe(
     asking: Asking,
     *,
     least: float,
-    second: Second | None = None,
+    score: float = 0.5,
     only_first: bool = False,
-    prefix: str = "",
-    exact: bool | None = None,
     step: Step = lambda what, share: None,
     say: Say = lambda _: None,
 ) -> Deduped:
@@ -56,10 +55,8 @@ async def dedupe(
         column: of the texts.
         asking: see there.
         least: cosine.
-        second: a model that reads each pair that near, and joins those that it keeps; None: all are joined.
+        score: that the second model must give a pair that near, if there is one.
         only_first: write only the first row of each cluster.
-        prefix: of the new columns.
-        exact: compare all pairs; None: up to 100,000 distinct texts.
         step: told what is being done.
         say: told what the user should know.
 
@@ -67,13 +64,13 @@ async def dedupe(
         BatchError, SemblanceError: see `place`, `opened` and `read`.
     """
     beside = place(path, output, asking)
-    source = opened(path, column, _adds(prefix))
-    if second is not None:
-        await second.check(client)
+    adds = _adds(asking.prefix)
+    source = opened(path, column, adds)
+    await asking.check(client)
     corpus = await read(client, source, beside, asking, step, say)
     values, texts = corpus.vectors.values, corpus.texts
     step("indexing", 0.0)
-    near = Neighbours(values, exact=exact)
+    near = Neighbours(values, exact=asking.exact)
 
     def found() -> Iterator[Near]:
         for part, pairs in enumerate(near.above(values, least)):
@@ -81,8 +78,8 @@ async def dedupe(
             yield pairs
 
     joining: Iterable[Near] = found()
-    if second is not None:
-        joining = [await decided(client, joining, corpus, beside, second, asking, step, say)]
+    if asking.rerank is not None:
+        joining = [await decided(client, joining, corpus, beside, asking, score, step, say)]
     first = cluster(joining, len(values))
     recall = near.recall_above(least)
     cosines = np.minimum(np.einsum("nd,nd->n", values, values[first]), 1.0)
@@ -94,7 +91,6 @@ async def dedupe(
     of_row = np.asarray(texts.of_row, dtype=np.int64)
     leaders = leader[of_row]
     sizes = np.bincount(leaders[leaders >= 0], minlength=len(of_row))
-    adds = _adds(prefix)
 
     def rows() -> Iterator[Answered]:
         for chunk in corpus.source.chunks(0, ROWS_AT_ONCE):

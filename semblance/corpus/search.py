@@ -10,10 +10,11 @@ from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
 from semblance.batch.rows import Answered, Kind, Row, Say, Step
 from semblance.client import AsyncClient
+from semblance.corpus.asking import Asking
 from semblance.corpus.neighbours import Neighbours
-from semblance.corpus.second import Second, scores
+from semblance.corpus.second import scores
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
-from semblance.corpus.work import Asking, forget, opened, place, read
+from semblance.corpus.work import forget, opened, place, read
 from semblance.errors import BatchError
 
 
@@ -41,9 +42,7 @@ async def search(
     *,
     count: int,
     least: float = -1.0,
-    second: Second | None = None,
-    prefix: str = "",
-    exact: bool | None = None,
+    score: float = 0.0,
     step: Step = lambda what, share: None,
     say: Say = lambda _: None,
 ) -> Searched:
@@ -54,33 +53,30 @@ async def search(
         corpus_path: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a text a line.
         queries_path: likewise.
         output: one of these too, but .txt: the columns of the query, and new ones: `rank` from 1; `row`, the number of
-            the first row of the corpus with that text, from 1; `match`, the text; `cosine`; with `second` its `score`.
+            the first row of the corpus with that text, from 1; `match`, the text; `cosine`; the second model's `score`.
         columns: of the corpus' texts, and of the queries.
         asking: see there.
         count: most texts of a query.
         least: cosine of those given.
-        second: a model that reads each query with its nearest texts, and orders and keeps them by its own score.
-        prefix: of the new columns.
-        exact: compare all; None: up to 100,000 distinct texts.
+        score: that the second model, which orders what was found, must give a text, if there is one.
         step: told what is being done.
         say: told what the user should know.
 
     Raises:
         BatchError, SemblanceError: see `place`, `opened` and `read`.
     """
-    adds = _adds(prefix, second is not None)
+    adds = _adds(asking.prefix, asking.rerank is not None)
     beside = place(corpus_path, output, asking)
     beside_queries = output.with_name(f"{output.name}.queries")
     if output.resolve() == queries_path.resolve():
         raise BatchError(f"{output} is the input too: name another output")
     sources = opened(corpus_path, columns[0]), opened(queries_path, columns[1], adds, "--query-column")
-    if second is not None:
-        await second.check(client)
+    await asking.check(client)
     # The shorter file first: what is wrong with it is told before a long corpus is embedded.
     queries = await read(client, sources[1], beside_queries, asking, step, say)
     corpus = await read(client, sources[0], beside, asking, step, say)
     step("indexing", 0.0)
-    near = Neighbours(corpus.vectors.values, exact=exact)
+    near = Neighbours(corpus.vectors.values, exact=asking.exact)
     step("searching", 0.0)
     parts = list(near.best(queries.vectors.values, count))
     rows, cosines = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -89,14 +85,14 @@ async def search(
     given = (rows >= 0) & (cosines >= least)
     text_of = corpus.texts.read(numbers[np.unique(rows[given])].tolist())
     score_of = np.full(rows.shape, np.nan)
-    if second is not None:
+    if asking.rerank is not None:
         asked = queries.texts.read(queries.vectors.texts.tolist())
         pairs = [
             (asked[int(queries.vectors.texts[query])], text_of[int(numbers[rows[query, hit]])])
             for query, hit in np.argwhere(given)
         ]
-        score_of[given] = await scores(client, pairs, beside, second, asking, step, say)
-        given &= score_of >= second.least
+        score_of[given] = await scores(client, pairs, beside, asking, step, say)
+        given &= score_of >= score
         order = np.argsort(np.where(given, -score_of, np.inf), axis=1, kind="stable")
         rows, cosines, score_of, given = (np.take_along_axis(x, order, 1) for x in (rows, cosines, score_of, given))
     vector_of = np.full(len(queries.texts.first_row) + 1, NO_TEXT, dtype=np.int64)
@@ -113,7 +109,7 @@ async def search(
                 for rank, hit in enumerate(np.flatnonzero(given[vector]), 1):
                     row, cosine = int(rows[vector, hit]), min(float(cosines[vector, hit]), 1.0)
                     values = [rank, int(first_row[row]) + 1, text_of[int(numbers[row])], round(cosine, 6)]
-                    values += [] if second is None else [round(float(score_of[vector, hit]), 6)]
+                    values += [] if asking.rerank is None else [round(float(score_of[vector, hit]), 6)]
                     kept.append(at)
                     cells.append(dict(zip(adds, values, strict=True)))
             yield Answered(chunk, kept, cells)

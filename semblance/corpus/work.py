@@ -9,26 +9,10 @@ from semblance.batch.job import Progress
 from semblance.batch.rows import BadRow, Say, Source, Step
 from semblance.client import AsyncClient
 from semblance.corpus import vectors
+from semblance.corpus.asking import Asking
 from semblance.corpus.texts import Input, Texts, collect, input_of
 from semblance.corpus.vectors import Vectors
 from semblance.errors import BatchError
-
-
-@dataclass(frozen=True)
-class Asking:
-    """How texts are embedded.
-
-    Attributes:
-        model: None: the default of `/embed`.
-        concurrency: requests in flight.
-        overwrite: begin again, and replace the output.
-        keep: folder in which vectors stay for the next time; None: they are removed at the end.
-    """
-
-    model: str | None = None
-    concurrency: int = 4
-    overwrite: bool = False
-    keep: Path | None = None
 
 
 @dataclass(frozen=True)

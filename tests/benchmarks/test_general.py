@@ -14,10 +14,6 @@ from benchmarks.general.measures import (
     near_misses,
     order,
     order_in_two_stages,
-    overlap,
-    overlap_entailment,
-    overlap_of_claims,
-    overlap_order,
     ranking_figures,
     raw_scores,
 )
@@ -105,21 +101,6 @@ def test_claims_are_held_against_each_sentence() -> None:
     claims = [Claim("c", ("s", "t"), True, 1), Claim("d", ("s", "t"), True, 0), Claim("e", ("s", "t"), False, None)]
     scores = {("s", "c"): 0.2, ("t", "c"): 0.9, ("s", "d"): 0.1, ("t", "d"): 0.3, ("s", "e"): 0.5, ("t", "e"): 0.1}
     assert claim_figures(Told(scores), claims) == {"auc": 0.5, "sentence": 0.5}
-
-
-def test_the_baseline_counts_words() -> None:
-    assert overlap("The dog runs in the park.", "A dog runs") == 1.0
-    assert overlap("A cat sleeps", "a dog sleeps") == 0.5
-    assert overlap("to be", "to be or not") > 0  # nothing but words of little meaning: then those count
-    assert overlap_order(Question("shop", "a red dog", ("cat", "dog", "red dog"), 2)) == [2, 1, 0]
-    document = ("A dog runs.", "A cat sleeps.")
-    claims = [Claim("A cat sleeps.", document, True, 1), Claim("Birds fly.", document, False, None)]
-    assert overlap_of_claims(claims) == {"auc": 1.0, "sentence": 1.0}
-    same = [Pair("a dog runs", "dog runs", label="entailment")] * 20
-    other = [Pair("a dog runs", "cats sleep", label=label) for label in ("neutral", "contradiction") for _ in range(20)]
-    yes, no = overlap_entailment([*same, *other], [same[0], other[0]])
-    assert yes["entailment"] > 0.5 > no["entailment"]
-    assert sum(yes.values()) == pytest.approx(1.0)
 
 
 def test_requests_and_statements_come_in_two_halves_that_share_no_text() -> None:

@@ -11,9 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,11 +23,8 @@ from semblance.batch.job import run_batch
 from semblance.batch.journal import Journal
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.errors import BatchError, NoAnswer, ServiceFailed
-from semblance.extras import install_command
 from semblance.types import Similarities
-from tests import fakes
 from tests.client.conftest import Ran, Run
-from training.publishing.runtime import PublishedModel
 
 ROOT = Path(__file__).parents[2]
 WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa".split()  # noqa: SIM905
@@ -103,25 +99,6 @@ def test_every_kind_of_file_in_and_out(batch: Batch, client: Client, tmp_path: P
         assert row["truncated"] in (False, "false")
         assert float(row["unknown"]) == max(result.unknown)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"in{into}", f"out{out}"]
-
-
-@pytest.mark.parametrize("task", ["paraphrase", "relevance"])
-def test_the_probability_of_a_task(semblance: Run, tmp_path: Path, task: Literal["paraphrase", "relevance"]) -> None:
-    models = tmp_path / "models"
-    fakes.cosine_model(models / "avg-paraphrase")
-    fakes.graded_model(models / "avg-sick")
-    fakes.tasks_model(models / "both")
-    given = rows(5)
-    source, output = write(tmp_path / "in.csv", given), tmp_path / "out.jsonl"
-    asked = ("batch", source, output, "--task", task, "--models-dir", models)
-    refused = semblance(*asked)
-    assert refused.code == 2
-    assert f"model 'avg-paraphrase' has no {task}; for this: both" in refused.err
-    assert semblance(*asked, "--model", "both").code == 0
-    found = read(output)
-    assert list(found[0]) == ["id", "a", "b", "score", "raw_score", "truncated", "unknown"]
-    expected = PublishedModel(models / "both").similarity([r["a"] for r in given], [r["b"] for r in given], task)
-    np.testing.assert_allclose([row["score"] for row in found], expected.score, atol=1e-6)
 
 
 def test_labelled_pairs_keep_their_columns(batch: Batch, tmp_path: Path) -> None:
@@ -531,11 +508,3 @@ def test_a_batch_that_cannot_be_says_why_in_a_line(
     assert err.startswith("semblance: ")
     assert message in err
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_without_pyarrow_it_says_what_to_install(batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "semblance.batch.parquet", raising=False)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    code, _, err = batch(write(tmp_path / "in.csv", rows(2)), tmp_path / "out.parquet")
-    assert code == 2
-    assert err == f"semblance: Parquet needs pyarrow, which is not installed: {install_command('parquet')}\n"

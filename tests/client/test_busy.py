@@ -14,9 +14,7 @@ from semblance import AsyncClient, Retries
 from semblance.batch.job import run_batch
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.errors import Overloaded
-from tests.client.conftest import Run
 from tests.client.test_batch import read, rows, write
-from tests.service.process.test_process import running
 
 OPTIONS = Options("similarity", DEFAULT_COLUMNS["similarity"])
 
@@ -96,14 +94,3 @@ def test_a_service_that_never_answers_is_given_up(url: str, tmp_path: Path, cloc
         run(url, tmp_path, clock, lambda request: refusal() if request.method == "POST" else None)
     assert not (tmp_path / "out.jsonl").exists()
     assert clock.now > 500
-
-
-def test_a_real_service_with_little_room_answers_a_whole_batch(models: Path, tmp_path: Path, semblance: Run) -> None:
-    source, output = write(tmp_path / "in.jsonl", rows(3000)), tmp_path / "out.jsonl"
-    with running(models, max_waiting=0, max_queue_seconds=0.0001, worker_threads=1, cache="off") as (_, url):
-        found = semblance("batch", source, output, "--url", url, "--model", "pair-sick", "--concurrency", 16)
-        metrics = httpx.get(f"{url}/metrics").text
-    assert (found.code, found.out) == (0, f"3000 rows: {output}\n"), found.err
-    assert [row["id"] for row in read(output)] == [row["id"] for row in rows(3000)]
-    refused = next(line for line in metrics.splitlines() if 'total{route="/similarity",status="429"}' in line)
-    assert float(refused.split()[-1]) > 0

@@ -6,15 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
-from rich.console import Console
 
-from semblance import Client, Retries, render
-from semblance.types import DomainInfo
+from semblance import Client, Retries
 from semblance.version import version
 from tests.client.alike import assert_alike
 from tests.client.conftest import Ran, Run
@@ -76,17 +73,6 @@ def test_without_a_url_the_models_are_opened_here(semblance: Run, url: str, mode
     assert found == semblance("score", *PAIR, "--url", url)
 
 
-def test_a_task_is_marked_where_it_is_unmeasured_or_at_chance(url: str) -> None:
-    with Client(url) as client:
-        answer = client.models()
-    named = {model.name: model for model in answer.models}
-    domain = [DomainInfo("entailment", ["sick"], "unmeasured", []), DomainInfo("similarity", ["sick"], "chance", ["x"])]
-    shown = io.StringIO()
-    marked = replace(named["avg-sick"], domain=domain)
-    Console(file=shown, width=200).print(render.models(replace(answer, models=[marked])))
-    assert "similarity!, entailment?, embedding, explanation" in shown.getvalue()
-
-
 def test_candidates_from_a_file_and_from_standard_input(
     here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,16 +86,6 @@ def test_candidates_from_a_file_and_from_standard_input(
     for arguments in ((), ("--file", "-")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
         assert json.loads(here("rank", "guitar", *arguments, "--json").out) == from_file
-
-
-def test_candidates_that_are_no_text_are_refused_by_their_place(
-    here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "lines").write_bytes(b"a dog\n\xff\n")
-    expected = "semblance: candidate 2: a lone surrogate is not a character (invalid_request, request "
-    assert here("rank", "guitar", "--file", tmp_path / "lines").err.startswith(expected)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a dog\n\xff\n"), encoding="utf-8"))
-    assert here("rank", "guitar").err.startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -190,15 +166,6 @@ def test_nothing_on_standard_input_is_said_in_plain_words(
 
 def test_version(semblance: Run) -> None:
     assert semblance("--version") == Ran(0, f"semblance {version()}\n", "")
-
-
-def test_a_terminal_is_not_read_for_candidates(semblance: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setattr(sys, "stdin", Terminal())
-    assert semblance("rank", "q").code == 2
 
 
 def test_serve_runs_the_service(models: Path) -> None:

@@ -48,17 +48,6 @@ def same(found: list[dict[str, Any]], name: str) -> list[Any]:
 # neighbours and clusters
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_the_best_come_in_order(exact: bool) -> None:
-    values, queries = unit(300), unit(20, seed=1)
-    [(rows, cosines)] = Neighbours(values, exact=exact).best(queries, 5)
-    every = queries @ values.T
-    np.testing.assert_allclose(cosines[:, 0], every.max(axis=1), atol=1e-6 if exact else 0.1)
-    assert (np.diff(cosines, axis=1) <= 0).all()
-    if exact:
-        assert rows.tolist() == np.argsort(-every, axis=1)[:, :5].tolist()
-
-
 def test_a_search_of_likely_cells_tells_what_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "SAMPLE", 10**6)  # all
     monkeypatch.setattr(neighbours, "PROBES", 1)
@@ -208,22 +197,6 @@ def test_rows_without_a_text_are_named(url: str, semblance: Run, tmp_path: Path)
     bad = [(line["row"], line["code"]) for line in read(tmp_path / "out.csv.errors.jsonl")]
     assert bad == [(2, "empty_text"), (4, "unreadable"), (5, "not_text"), (6, "too_large")]
     assert len(read(output)) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        (["--column", "text"], "there is no column 'text', but 'sentence', 'cluster'; --column names another"),
-        ([], "in.csv has a column 'cluster' already: rename it, or choose another --prefix"),
-        (["--model", "nobody", "--prefix", "x_"], "model 'nobody' is not served"),
-    ],
-)
-def test_what_does_not_fit_is_said(url: str, semblance: Run, tmp_path: Path, arguments: list[str], error: str) -> None:
-    source = write(tmp_path / "in.csv", [{"sentence": "a dog", "cluster": "7"}])
-    ran = semblance("dedupe", source, tmp_path / "out.csv", *arguments, "--url", url)
-    assert ran.code == 2
-    assert error in ran.err
-    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".jsonl"] == ["in.csv"]  # no output
 
 
 @pytest.mark.parametrize(

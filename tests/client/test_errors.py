@@ -38,13 +38,6 @@ def test_a_field_counts_over_all_that_was_given() -> None:
     assert str(moved).count("pairs.257.b") == 1
 
 
-@pytest.mark.parametrize("field", [None, "model", "pairs", "pairs.7.a"])
-def test_other_fields_stay(field: str | None) -> None:
-    error = request_failed(422, body(field=field), None, None)
-    assert error.at(range(5, 7), "pairs") is error
-    assert error.at(range(9), "text") is error  # of a list that was not split
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [

@@ -1,10 +1,8 @@
 """What the base install can do, and what it says of the rest."""
 
-import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -83,15 +81,6 @@ def test_what_to_install_is_what_works_from_here(monkeypatch: pytest.MonkeyPatch
     assert commands(monkeypatch, installed=False, path=active) == f"pip install {shlex.quote(f'{ROOT}[parquet]')}"
     monkeypatch.chdir(ROOT)
     assert commands(monkeypatch, installed=False, path=active) == "pip install '.[parquet]'"
-
-
-def test_the_name_is_that_of_the_distribution_everywhere() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["name"] == DISTRIBUTION != "semblance"  # which on the package index is another project
-    assert f'"{DISTRIBUTION}"' in (ROOT / "service/version.py").read_text()
-    for path in (p for folder in ("semblance", "service", "contract", "docs") for p in (ROOT / folder).rglob("*")):
-        if path.suffix in (".py", ".md"):
-            assert not re.search(r"pip install '?semblance\[", path.read_text(encoding="utf-8")), path
 
 
 def test_imports_go_one_way() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from semblance import AsyncClient, Client, local
+from semblance import AsyncClient, Client
 from semblance.errors import CannotStart
 
 ROOT = Path(__file__).parents[2]
@@ -64,20 +64,6 @@ def test_closing_twice_and_without_a_request(models: Path) -> None:
         await AsyncClient.local(models).aclose()
 
     asyncio.run(never_asked())
-
-
-def test_an_application_that_does_not_start_says_why(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = local.open_service(models)
-
-    async def starting() -> None:
-        raise RuntimeError("the disk is gone")
-
-    opened.service.start = starting
-    monkeypatch.setattr(local, "open_service", lambda _: opened)
-    with Client.local() as client:
-        for _ in range(2):
-            with pytest.raises(CannotStart, match="the service does not start: the disk is gone"):
-                client.health()
 
 
 def test_a_client_nobody_closed_lets_the_interpreter_end(models: Path) -> None:

@@ -168,8 +168,3 @@ def test_what_is_too_slow_alone_is_an_error() -> None:
     assert isinstance(read(call, 413, {}, body), RequestFailed)
     with pytest.raises(TooLarge):
         read(Call("/similarity", b"{}", range(4), "pairs"), 413, {}, body)
-    with pytest.raises(TooLarge):
-        read(call, 413, {}, body.replace(b"too_slow", b"too_large"))
-    of_another_field = RequestFailed(413, "too_slow", "m", field="text", limit=1)
-    with pytest.raises(RequestFailed):
-        run(Questions().similarity([("a", "b")] * 3), lambda *_: of_another_field)

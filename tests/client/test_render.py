@@ -2,7 +2,6 @@
 
 from io import StringIO
 
-import pytest
 from rich.console import Console, RenderableType
 
 from semblance import render
@@ -57,14 +56,3 @@ cosine: of rows
 guitars +0.50 -0.25       +1.00
 [b]     +0.00 +0.00       -1.00"""
     )
-
-
-@pytest.mark.parametrize(("width", "blocks"), [(31, 1), (30, 2), (20, 2), (10, 3)])
-def test_a_matrix_too_wide_is_cut_between_columns(width: int, blocks: int) -> None:
-    found = text(render.explanation(EXPLANATION, width), 80).partition("cosine: of rows\n")[2]
-    assert found.count("guitars") == blocks
-    assert [found.index(token) for token in EXPLANATION.b.tokens] == sorted(
-        found.index(token) for token in EXPLANATION.b.tokens
-    )
-    for number in ("+0.50", "-0.25", "+1.00", "-1.00"):
-        assert number in found

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from semblance import AsyncClient, Client, Retries
+from semblance import AsyncClient, Client
 from semblance.errors import NoAnswer, RequestFailed, ServiceFailed, TimedOut
 from semblance.retries import retry_after
 from semblance.types import Explanation
@@ -128,12 +128,6 @@ def test_a_connection_that_breaks_is_made_again(ask: Ask, broken: Exception, kin
     assert type(found) is kind
     assert "http://service" in str(found)
     assert (len(waits), asked) == (2, 3)
-
-
-@both
-@pytest.mark.parametrize("asked_for", ["61", "inf"])
-def test_whoever_asks_for_too_much_patience_is_not_asked_again(ask: Ask, asked_for: str) -> None:
-    assert ask(refusal(retry_after=asked_for), answer(), retries=Retries(patience=60))[1:] == ([], 1)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from semblance.errors import BatchError
 from semblance.threshold.choice import choose, quality, resampled
 from semblance.threshold.labelled import LabelledPairs, Scored, ThresholdError, read_pairs, scores_of
 from tests import fakes
-from tests.service.process.test_process import running
 from training.publishing.runtime import PublishedModel
 
 ALIKE = [
@@ -96,12 +95,6 @@ def test_a_wanted_precision_is_reached_with_the_most_recall() -> None:
     assert found.recall == max(each.recall for each in reaching)
 
 
-def test_a_precision_that_no_threshold_has() -> None:
-    scores, labels = np.array([0.9, 0.7, 0.4, 0.1]), np.array([False, True, False, True])
-    with pytest.raises(ThresholdError, match=r"no threshold has a precision of 0.9; the highest is 0.5000"):
-        choose(scores, labels, 0.9)
-
-
 def test_more_pairs_are_surer_and_the_seed_decides() -> None:
     random = np.random.default_rng(5)
     labels = random.random(2000) < 0.5
@@ -159,15 +152,3 @@ def test_the_command_says_what_it_recommends(models: Path, tmp_path: Path) -> No
     assert said["recommended"]["threshold"] == choose(scores, read.labels)
     assert said["intervals"]["resamples"] <= 50
     assert [round(each["threshold"], 1) for each in said["table"]] == [n / 10 for n in range(1, 10)]
-
-
-def test_a_service_gives_the_same(models: Path, tmp_path: Path) -> None:
-    path = write(tmp_path / "pairs.csv", rows())
-    with running(models) as (_, url):
-        for task in ("similarity", "relevance", "entailment"):
-            asked = ["threshold", str(path), "--model", "both", "--task", task, "--resamples", "20", "--json"]
-            there, here = (
-                json.loads(CliRunner().invoke(app, [*asked, *more]).output)
-                for more in (["--url", url], ["--models-dir", str(models)])
-            )
-            assert there["recommended"] == pytest.approx(here["recommended"], abs=1e-6)

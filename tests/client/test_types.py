@@ -8,17 +8,6 @@ import pytest
 from semblance import types
 from service import schemas
 
-SAME_NAME = ["SimilarityResult", "RankResult", "RankTruncated", "Probabilities", "EntailmentResult", "TokensOfSentence"]
-SAME_NAME += [
-    "MatrixOfTokens",
-    "VectorsOfTokens",
-    "FigureInfo",
-    "DomainInfo",
-    "ExplanationNames",
-    "ModelInfo",
-    "LimitsInfo",
-]
-SAME_NAME += ["RerankInfo", "Readiness", "ClassifyResult"]
 RENAMED = {
     "Similarities": "SimilarityResponse",
     "Ranking": "RankResponse",
@@ -28,7 +17,8 @@ RENAMED = {
     "Explanation": "ExplainResponse",
     "Models": "ModelsResponse",
 }
-PAIRS = [(name, name) for name in SAME_NAME] + list(RENAMED.items())
+OURS = [name for name, value in vars(types).items() if dataclasses.is_dataclass(value)]
+PAIRS = [(name, RENAMED.get(name, name)) for name in OURS]
 
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS)
@@ -40,11 +30,6 @@ def test_every_field_of_an_answer_is_there(ours: str, theirs: str) -> None:
     # Younger than the first services, whose answers are still read.
     younger = {"scale", "domain", "placement", "main", "open"}
     assert {name for name, field in fields.items() if field.default is None} - younger == optional - younger
-
-
-def test_no_dataclass_is_left_out() -> None:
-    ours = {name for name, value in vars(types).items() if dataclasses.is_dataclass(value)}
-    assert ours == {name for name, _ in PAIRS}
 
 
 @pytest.mark.parametrize(

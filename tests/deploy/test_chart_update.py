@@ -36,8 +36,3 @@ CHANGES = [
 def test_pods_of_two_default_models_are_never_side_by_side(values: dict[str, Any], expected: str) -> None:
     update_values = {"before": answers({}), **values.get("update", {})}
     assert update({**values, "update": update_values}) == expected
-
-
-@needs_helm
-def test_a_first_release_replaces_nothing() -> None:
-    assert update({}) == update({"models": {"defaultSimilarity": "minilm"}}) == "RollingUpdate"

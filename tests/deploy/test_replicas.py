@@ -31,12 +31,3 @@ def test_the_service_never_closes_first_and_is_never_given_up_first() -> None:
     settings = Settings.model_fields
     assert seconds("http-keep-alive") < settings["keep_alive_seconds"].default
     assert seconds("server") > settings["request_timeout"].default + settings["max_queue_seconds"].default
-
-
-def test_a_machine_without_haproxy_is_told(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "deploy", tmp_path / "deploy", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts/ensure.sh").write_text('echo "SKIPPED: $3"; exit 1\n')
-    run = subprocess.run(["bash", "deploy/replicas.sh"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    assert "NOT RUN: two replicas behind a proxy" in run.stdout

@@ -97,10 +97,3 @@ def test_a_machine_without_a_daemon_is_told_from_a_failure(checkout: Path) -> No
     (checkout / "deploy/stand-ins.sh").write_text("start_docker() { return 1; }\nstop_docker() { :; }\n")
     run = subprocess.run(["bash", "deploy/check.sh", "--stand-ins"], cwd=checkout, capture_output=True, check=False)
     assert run.returncode == 77
-
-
-def test_a_machine_without_prometheus_is_told(checkout: Path) -> None:
-    (checkout / "scripts/ensure.sh").write_text('echo "SKIPPED: $3"; exit 1\n')
-    run = subprocess.run(["bash", "deploy/watch.sh"], cwd=checkout, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    assert "NOT RUN: rules, dashboards, alerts" in run.stdout

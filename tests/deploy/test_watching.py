@@ -138,18 +138,3 @@ def test_an_alert_is_tested_firing_and_quiet(name: str) -> None:
             given = {s.name for series in test["input_series"] for s in selectors(series["series"])}
             assert given & asked, test["name"]
             assert given <= set(EXPORTED), test["name"]
-
-
-@pytest.mark.parametrize("name", DASHBOARDS)
-def test_a_dashboard_can_be_narrowed_to_a_job_a_namespace_and_an_instance(name: str) -> None:
-    variables = [each["name"] for each in DASHBOARDS[name]["templating"]["list"]]
-    assert variables[:3] == ["job", "namespace", "instance"]
-    for panel in DASHBOARDS[name]["panels"]:
-        for target in panel.get("targets", []):
-            plain = re.sub(r"\$__rate_interval", "1m", target["expr"])
-            for selector in selectors(plain):
-                found = {matcher.name: matcher.value for matcher in selector.matchers.matchers}
-                assert found["job"] == "$job", plain
-                assert found["namespace"] == "$namespace", plain
-                if not selector.name.startswith(("job:", "job_route:", "model:")):
-                    assert found["instance"] == "$instance", plain
