@@ -14,7 +14,7 @@ from semblance.batch.command import batch
 from semblance.corpus.command import dedupe, search
 from semblance.extras import needs
 from semblance.options import File, Json, ModelName, ModelsDir, RerankModel, RerankTop, Service, TopK, asks
-from semblance.threshold.command import choose, threshold
+from semblance.threshold.command import choose
 from semblance.tuning import SETTINGS, import_model, tune
 from semblance.version import version
 
@@ -224,7 +224,6 @@ app.command(context_settings=SETTINGS)(tune)
 app.command("import", context_settings=SETTINGS)(import_model)
 app.command()(dedupe)
 app.command()(search)
-app.command()(threshold)
 app.command()(choose)
 
 

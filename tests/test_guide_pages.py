@@ -31,7 +31,7 @@ def test_every_error_has_its_status_and_code() -> None:
 
 def test_every_command_says_what_it_does() -> None:
     page = pages_of_code.commands_page()
-    for command in ("semblance batch", "python -m training publish", "semblance threshold"):
+    for command in ("semblance batch", "python -m training publish", "semblance choose"):
         assert f"### {command}\n\n```text\nUsage: {command} " in page
     assert "hash-key" in page
 

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from semblance.cli import app
+from semblance.threshold.choice import choose
 from semblance.threshold.labelled import Scored, read_pairs
 from semblance.threshold.models import Candidate, compare, recommended
 from tests.client.test_threshold import models, rows, scored, write  # noqa: F401 - a fixture
@@ -52,11 +53,16 @@ def test_the_command_compares_the_main_models_and_every_one_where_asked(models: 
     assert "not compared: 2 other models; --all compares them too" in first.output
     said = json.loads(CliRunner().invoke(app, [*asked, "--json"]).output)
     assert [row["model"] for row in said["models"]] == ["avg-paraphrase"]
+    read = read_pairs(path)
+    assert said["recommended"]["threshold"] == choose(
+        scored(models, "avg-paraphrase", read, "similarity")[0], read.labels
+    )
+    assert said["intervals"]["resamples"] <= 50
+    assert [round(each["threshold"], 1) for each in said["table"]] == [n / 10 for n in range(1, 10)]
     ran = CliRunner().invoke(app, [*asked, "--all"], env={"COLUMNS": "80"})
     assert "both, paraphrase" in ran.output
     assert "not compared" not in ran.output
     said = json.loads(CliRunner().invoke(app, [*asked, "--all", "--json"]).output)
-    read = read_pairs(path)
     assert {(row["model"], row["task"]) for row in said["models"]} == {
         ("avg-paraphrase", "similarity"), ("avg-sick", "similarity"),
         *(("both", task) for task in ("similarity", "paraphrase", "relevance")),

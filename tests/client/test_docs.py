@@ -88,7 +88,7 @@ def test_every_example_is_run() -> None:
     assert ours == [
         "README.md",
         *["docs/client.md"] * 2,
-        *(f"docs/{page}.md" for page in ("own-model", "packages", "threshold", "threshold")),
+        *(f"docs/{page}.md" for page in ("own-model", "packages", "threshold")),
     ]
 
 

@@ -1,4 +1,4 @@
-"""`semblance threshold`: files of labelled pairs, the choice, its interval, the command."""
+"""Files of labelled pairs, the threshold that parts them best, and its interval; the command: test_choose.py."""
 
 import asyncio
 import json
@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from semblance import AsyncClient
-from semblance.cli import app
 from semblance.errors import BatchError
 from semblance.threshold.choice import choose, quality, resampled
 from semblance.threshold.labelled import LabelledPairs, Scored, ThresholdError, read_pairs, scores_of
@@ -133,22 +131,3 @@ def test_scores_are_those_of_the_published_model(models: Path) -> None:
     assert scored(models, "both", long, "similarity")[1] == 1
     with pytest.raises(BatchError, match="model 'avg-paraphrase' has no entailment; for this: "):
         scored(models, "avg-paraphrase", pairs, "entailment")
-
-
-# the command
-
-
-def test_the_command_says_what_it_recommends(models: Path, tmp_path: Path) -> None:
-    path = write(tmp_path / "pairs.csv", rows() * 3)
-    asked = ["threshold", str(path), "--model", "avg-paraphrase", "--models-dir", str(models), "--resamples", "50"]
-    ran = CliRunner().invoke(app, asked, env={"COLUMNS": "120"})
-    assert ran.exit_code == 0, ran.output
-    assert "24 pairs, 12 with the label 1" in ran.output
-    assert "recommended: " in ran.output
-    ran = CliRunner().invoke(app, [*asked, "--json"])
-    said = json.loads(ran.output)
-    read = read_pairs(path)
-    scores, _ = scored(models, "avg-paraphrase", read, "similarity")
-    assert said["recommended"]["threshold"] == choose(scores, read.labels)
-    assert said["intervals"]["resamples"] <= 50
-    assert [round(each["threshold"], 1) for each in said["table"]] == [n / 10 for n in range(1, 10)]
