@@ -111,15 +111,13 @@ class Questions:
         """
         items = [{"a": a, "b": b} for a, b in _pairs(pairs)]
         parts = yield from self._ask_in_parts("/similarity", "pairs", items, model, Similarities, {"task": task})
-        results = [result for part in parts for result in part.results]
-        return Similarities(parts[0].model, results, model_version=_version(parts), scale=parts[0].scale)
+        return replace(parts[0], results=_results(parts), model_version=_version(parts))
 
     def entailment(self, pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> Steps[Entailments]:
         """Label pairs of premise and hypothesis; any number of them."""
         items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in _pairs(pairs)]
         parts = yield from self._ask_in_parts("/entailment", "pairs", items, model, Entailments)
-        results = [result for part in parts for result in part.results]
-        return Entailments(parts[0].model, results, model_version=_version(parts))
+        return replace(parts[0], results=_results(parts), model_version=_version(parts))
 
     def claims(
         self, document: str | Iterable[str], claims: Iterable[str], *, model: str | None = None
@@ -140,8 +138,7 @@ class Questions:
             limit="max_pairs",
             each=each,
         )
-        results = [result for part in parts for result in part.results]
-        return Entailments(parts[0].model, results, model_version=_version(parts))
+        return replace(parts[0], results=_results(parts), model_version=_version(parts))
 
     def classify(
         self,
@@ -168,8 +165,7 @@ class Questions:
             limit="max_sentences" if given is None else "max_pairs",
             each=len(given or ()),
         )
-        results = [result for part in parts for result in part.results]
-        return Labels(parts[0].model, results, model_version=_version(parts))
+        return replace(parts[0], results=_results(parts), model_version=_version(parts))
 
     def embed(self, sentences: Iterable[str], *, model: str | None = None, role: Role = None) -> Steps[Embeddings]:
         """Embed sentences, any number of them; `role`: as queries or passages, with the model's prompt for it."""
@@ -383,6 +379,10 @@ def _version(parts: Sequence[_Part]) -> int | None:
     """The model version of all parts; None where they differ, because the service reloaded in between."""
     versions = {part.model_version for part in parts}
     return versions.pop() if len(versions) == 1 else None
+
+
+def _results(parts: Sequence[Any]) -> list[Any]:
+    return [result for part in parts for result in part.results]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from semblance.threshold.labelled import ThresholdError
+from semblance.errors import BatchError
 
 Scores = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.bool_]
@@ -60,7 +60,7 @@ def choose(scores: Scores, labels: Labels, precision: float | None = None) -> fl
         precision: the least wanted; of the thresholds that reach it the one with most recall. None: the highest F1.
 
     Raises:
-        ThresholdError: no threshold reaches that precision.
+        BatchError: no threshold reaches that precision.
     """
     order = np.argsort(scores, kind="stable")
     cuts, first = np.unique(scores[order], return_index=True)  # rising: pairs from `first` on pass
@@ -72,7 +72,7 @@ def choose(scores: Scores, labels: Labels, precision: float | None = None) -> fl
     else:
         reached = np.flatnonzero(at >= precision)
         if not len(reached):
-            raise ThresholdError(f"no threshold has a precision of {precision:g}; the highest is {at.max():.4f}")
+            raise BatchError(f"no threshold has a precision of {precision:g}; the highest is {at.max():.4f}")
         best = int(reached[np.argmax(recalls[reached])])
     lowest = float(cuts[best])
     below = scores[scores < lowest]
@@ -87,10 +87,10 @@ def resampled(
     Efron and Tibshirani (1993), chapters 13 and 17: percentile intervals, and the pairs that a sample leaves out.
 
     Raises:
-        ThresholdError: fewer than two pairs have one of the labels, or no sample reaches that precision.
+        BatchError: fewer than two pairs have one of the labels, or no sample reaches that precision.
     """
     if min(labels.sum(), (~labels).sum()) < 2:
-        raise ThresholdError("an interval needs at least two pairs with each label")
+        raise BatchError("an interval needs at least two pairs with each label")
     places = np.arange(len(scores))
     strata = [places[labels], places[~labels]]
     random = np.random.default_rng(seed)
@@ -102,11 +102,11 @@ def resampled(
             continue  # nothing to measure on
         try:
             threshold = choose(scores[drawn], labels[drawn], precision)
-        except ThresholdError:
+        except BatchError:
             continue  # this sample does not reach the precision
         found.append(quality(scores[rest], labels[rest], threshold))
     if not found:
-        raise ThresholdError("no resample of these pairs gives a threshold: give more pairs")
+        raise BatchError("no resample of these pairs gives a threshold: give more pairs")
 
     def estimate(values: Sequence[float]) -> Estimate:
         low, high = np.percentile(values, [2.5, 97.5])

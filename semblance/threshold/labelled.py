@@ -11,14 +11,10 @@ from semblance.batch.job import ROWS_AT_ONCE
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
 from semblance.client import AsyncClient
 from semblance.errors import BatchError
-from semblance.threshold.own_pairs import PairsError, read_own
+from semblance.threshold.own_pairs import read_own
 
 Scored = Literal["similarity", "paraphrase", "relevance", "entailment"]  # tasks that give a pair one number
 COLUMNS = ("a", "b", "label")
-
-
-class ThresholdError(BatchError):
-    """The file or the wish does not fit; a message for the user."""
 
 
 class LabelledPairs(NamedTuple):
@@ -37,19 +33,16 @@ def read_pairs(path: Path, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
         columns: names of the two texts' columns and of the label's, which holds 0 or 1.
 
     Raises:
-        BatchError: the file cannot be opened, or its suffix is unknown.
-        ThresholdError: faults, each with its line; or no pair with one of the labels.
+        BatchError: the file cannot be opened, its suffix is unknown, a row has a fault, or no pair has one of the
+            labels.
     """
-    try:
-        read = read_own(path, columns, kind="label")
-    except PairsError as error:
-        raise ThresholdError(str(error)) from None
+    read = read_own(path, columns, kind="label")
     if read.faults:
-        raise ThresholdError(f"{path}: {read.said(read.faults)}")
+        raise BatchError(f"{path}: {read.said(read.faults)}")
     labels = np.array([pair.label == "1" for pair in read.pairs], dtype=bool)
     for label, count in ((1, int(labels.sum())), (0, int((~labels).sum()))):
         if not count:
-            raise ThresholdError(f"{path}: no pair has the label {label}; a threshold needs pairs of both labels")
+            raise BatchError(f"{path}: no pair has the label {label}; a threshold needs pairs of both labels")
     return LabelledPairs([pair.a for pair in read.pairs], [pair.b for pair in read.pairs], labels)
 
 

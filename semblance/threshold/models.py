@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from semblance.client import AsyncClient
+from semblance.errors import BatchError
 from semblance.threshold.choice import Labels, Quality, Scores, choose, quality
-from semblance.threshold.labelled import LabelledPairs, Scored, ThresholdError, scores_of
+from semblance.threshold.labelled import LabelledPairs, Scored, scores_of
 
 OF_A_PAIR: Sequence[Scored] = ("similarity", "paraphrase", "relevance")  # entailment only where it is asked for
 TIMED = 32  # pairs on which a cost is measured
@@ -68,13 +69,13 @@ async def candidates(
         told: called with a line about each model before it is asked.
 
     Raises:
-        ThresholdError: none of them has one of the tasks, or a model named is not served.
+        BatchError: none of them has one of the tasks, or a model named is not served.
         SemblanceError: raised by the client.
     """
     served = (await client.models()).models
     for name in models or ():
         if not any(name in (model.id, model.name) for model in served):
-            raise ThresholdError(f"model {name!r} is not served; there are {', '.join(model.name for model in served)}")
+            raise BatchError(f"model {name!r} is not served; there are {', '.join(model.name for model in served)}")
     found = []
     able = [model for model in served if set(tasks) & set(model.tasks)]
     if models:
@@ -91,7 +92,7 @@ async def candidates(
             await scores_of(client, fresh, model.name, task)
             found.append(Candidate(name, task, scores, (perf_counter() - began) / len(fresh.a), cut))
     if not found:
-        raise ThresholdError(f"no model has {' or '.join(tasks)}")
+        raise BatchError(f"no model has {' or '.join(tasks)}")
     return found, len(able) - len(asked)
 
 

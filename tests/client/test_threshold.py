@@ -10,7 +10,7 @@ import pytest
 from semblance import AsyncClient
 from semblance.errors import BatchError
 from semblance.threshold.choice import choose, quality, resampled
-from semblance.threshold.labelled import LabelledPairs, Scored, ThresholdError, read_pairs, scores_of
+from semblance.threshold.labelled import LabelledPairs, Scored, read_pairs, scores_of
 from tests import fakes
 from training.publishing.runtime import PublishedModel
 
@@ -66,7 +66,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_a_fault_names_line_and_column(tmp_path: Path, row: tuple[object, ...], fault: str) -> None:
     path = write(tmp_path / "pairs.jsonl", [*rows(), row])
-    with pytest.raises(ThresholdError) as error:
+    with pytest.raises(BatchError) as error:
         read_pairs(path)
     assert str(error.value) == f"{path}: {fault}"
 
