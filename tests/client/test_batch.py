@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.errors import BatchError, NoAnswer, ServiceFailed
 from semblance.types import Similarities
 from tests.client.conftest import Ran, Run
+from tests.service.conftest import NEEDED_SECONDS
 
 ROOT = Path(__file__).parents[2]
 WORDS = "a the man woman dog cat is plays playing guitar flute runs sleeps in park on sofa".split()  # noqa: SIM905
@@ -457,6 +459,29 @@ def test_two_at_once_do_not_write_one_file(url: str, tmp_path: Path) -> None:
         ask_all(url, source, output)
     held.close()
     assert ask_all(url, source, output, overwrite=True).rows == 3
+
+
+def test_interrupted_by_the_keyboard_it_goes_on_from_there(url: str, tmp_path: Path) -> None:
+    source, output = write(tmp_path / "in.jsonl", rows(200_000)), tmp_path / "out.jsonl"
+    journal = tmp_path / "out.jsonl.partial"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "semblance", "batch", source, output, "--url", url],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # A test run in the background has it ignored, and hands that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    deadline = time.monotonic() + NEEDED_SECONDS
+    while not (journal.exists() and journal.stat().st_size > 1000) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=NEEDED_SECONDS)
+    assert (process.returncode, out) == (130, "")
+    assert err == "semblance: interrupted; the same command goes on from here\n"
+    assert journal.stat().st_size > 1000
+    assert not output.exists()
 
 
 def test_without_a_terminal_it_says_now_and_then_how_far_it_is(
