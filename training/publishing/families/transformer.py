@@ -170,6 +170,8 @@ def write_cross_encoder(
         ParityError, GraphMismatchError: a graph does not compute what the model does.
     """
     wordpiece = _tokenizer(tokenizer, model.bert)
+    if blend is not None and not torch.equal(blend.encoder.bert.words.weight, model.bert.words.weight):
+        raise ValueError("a blend wants a bi-encoder with the words of the cross-encoder")
     kept = copy.deepcopy(model).eval()
     kept.bert = quantised(model.bert)
     arrays = arrays_of(kept.bert.words, "network.bert.words")
@@ -186,8 +188,6 @@ def write_cross_encoder(
     tensors, shared = _write_shared(arrays, wordpiece, folder)
     if blend is not None:
         of_encoder = write_encoder(blend.encoder, tokenizer, folder, blend.model_id, max_tokens=max_tokens)
-        if not shared.items() <= of_encoder["shared"].items():
-            raise ValueError("a blend wants a bi-encoder with the words of the cross-encoder")
         tensors, shared = tensors | of_encoder["tensors"], of_encoder["shared"]
         fields |= {"contract_version": 2, "bi_encoder": BiEncoder(graph=ENCODER, dim=of_encoder["dim"])}
     return {**fields, "tensors": tensors, "shared": shared}
