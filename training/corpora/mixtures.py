@@ -91,7 +91,7 @@ def _unlabelled_sentences(
                 seen.add(key)
                 pool.append(text)
         pools[source] = pool
-    return _sample(pools, limit, seed, shares)
+    return draw(pools, limit, seed, shares)
 
 
 def paraphrase_pairs(limit: int | None, seed: int, sources: Collection[str] = tuple(PAIR_SHARES)) -> list[Pair]:
@@ -120,7 +120,7 @@ def _paraphrase_pairs(folder: Path, limit: int | None, seed: int, sources: tuple
                 seen.add(key)
                 pool.append(pair)
         pools[source] = pool
-    sample = _sample(pools, limit, seed, {source: PAIR_SHARES[source] for source in sources})
+    sample = draw(pools, limit, seed, {source: PAIR_SHARES[source] for source in sources})
     return [pair for _, pair in sample]
 
 
@@ -145,9 +145,10 @@ def quotas(available: Mapping[str, int], limit: int, shares: Mapping[str, float]
     return given
 
 
-def _sample(
+def draw(
     pools: Mapping[str, Sequence[Item]], limit: int | None, seed: int, shares: Mapping[str, float]
 ) -> list[tuple[str, Item]]:
+    """(source, item) of the pools by their quotas, all of them for None, in a shuffled order."""
     available = {source: len(pool) for source, pool in pools.items()}
     amounts = available if limit is None else quotas(available, limit, shares)
     chosen = [

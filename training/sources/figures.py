@@ -38,7 +38,7 @@ def transfer_figures(model: Scorer) -> list[Figure]:
     figures: list[Figure] = []
     by_year: dict[str, list[float]] = {}
     for name in transfer.NAMES:
-        of_set, pearson = _transfer_set(model, name)
+        of_set, pearson = _graded(model, *_names(name), transfer.read(name))
         figures += of_set
         by_year.setdefault(of_set[0].corpus, []).append(pearson)
     total = sum(map(len, by_year.values()))
@@ -52,14 +52,12 @@ def transfer_figures(model: Scorer) -> list[Figure]:
 
 def transfer_set_figures(model: Scorer, name: str) -> list[Figure]:
     """Pearson and Spearman of the raw score on one set of `training.corpora.transfer`."""
-    return _transfer_set(model, name)[0]
+    return _graded(model, *_names(name), transfer.read(name))[0]
 
 
-def _transfer_set(model: Scorer, name: str) -> tuple[list[Figure], float]:
-    """The figures of a set, and Pearson r before rounding."""
-    pairs = transfer.read(name)
+def _graded(model: Scorer, corpus: str, split: str, pairs: Sequence[Pair]) -> tuple[list[Figure], float]:
+    """Pearson and Spearman of the raw score, and Pearson r before rounding."""
     measured = graded(_raw_scores(model, pairs), _ratings(pairs))
-    corpus, split = _names(name)
     metrics = ("pearson", "spearman")
     figures = [_similarity(corpus, split, metric, measured[metric], len(pairs)) for metric in metrics]
     return figures, measured["pearson"]
@@ -125,17 +123,12 @@ def split_figures(model: Scorer, pairs: Sequence[Pair]) -> list[Figure]:
 
 def phrase_figures(model: Scorer) -> list[Figure]:
     """Spearman rho of the raw score on PPDB's rated phrase pairs (Wieting et al. 2016, Table 3), and Pearson r."""
-    pairs = paraphrase.rated_phrases()
-    measured = graded(_raw_scores(model, pairs), _ratings(pairs))
-    metrics = ("pearson", "spearman")
-    return [_similarity("PPDB phrases", "rated", metric, measured[metric], len(pairs)) for metric in metrics]
+    return _graded(model, "PPDB phrases", "rated", paraphrase.rated_phrases())[0]
 
 
 def rated_figures(model: Scorer, corpus: str, pairs: Sequence[Pair]) -> list[Figure]:
     """Pearson and Spearman of the raw score on the development part of a rated corpus."""
-    measured = graded(_raw_scores(model, pairs), _ratings(pairs))
-    metrics = ("pearson", "spearman")
-    return [_similarity(corpus, "development", metric, measured[metric], len(pairs)) for metric in metrics]
+    return _graded(model, corpus, "development", pairs)[0]
 
 
 def entailment_figures(model: Scorer, corpus: str, pairs: Sequence[Pair]) -> list[Figure]:
@@ -179,8 +172,8 @@ def pairwise_figures(model: Scorer, corpus: Corpus, task: ScoreTask = "similarit
             measured = ranked(_raw_scores(model, pairs, task), relevant, questions)
         else:
             name, split = ("STS 2012", "MSRvid") if corpus == "msrvid" else ("STS 2014", part)
-            measured = graded(_raw_scores(model, pairs), _ratings(pairs))
-            del measured["mse"]
+            figures += _graded(model, name, split, pairs)[0]
+            continue
         figures += [_similarity(name, split, metric, value, len(pairs), task) for metric, value in measured.items()]
     if corpus == "sts2014":
         r = [(f.value, f.rows) for f in figures if f.metric == "pearson"]

@@ -5,12 +5,11 @@ model is measured on: the bank's, the course's and Covid's FAQs, health answers 
 and SciFact, whose licence forbids commercial use.
 """
 
-import random
 from collections.abc import Iterable, Iterator, Mapping
 
 from training.corpora.files import CorpusError, locate, numbered_lines
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap
-from training.corpora.mixtures import quotas
+from training.corpora.mixtures import draw
 from training.corpora.readers import captions, paraphrase, wikipedia
 
 # Each source's share of a sample; what a small one lacks is divided among the others.
@@ -92,14 +91,7 @@ def imitated_texts(limit: int, seed: int) -> list[tuple[str, str]]:
             if key and key not in seen and key not in unwanted:
                 seen.add(key)
                 pools[source].append(text)
-    amounts = quotas({source: len(pool) for source, pool in pools.items()}, limit, SHARES)
-    chosen = [
-        (source, text)
-        for source, amount in amounts.items()
-        for text in random.Random(f"{seed}/{source}").sample(pools[source], amount)
-    ]
-    random.Random(f"{seed}").shuffle(chosen)
-    return chosen
+    return draw(pools, limit, seed, SHARES)
 
 
 WITH_ANSWERS = frozenset(source for source, (_, names) in _FILES.items() if names == ("question", "answer"))
