@@ -52,6 +52,21 @@ def test_a_text_and_a_pair_answer_alike_alone_and_in_company() -> None:
             assert torch.allclose(alone[name][0], answer[i], atol=1e-6), name
 
 
+@torch.no_grad()
+def test_padding_moves_nothing() -> None:
+    encoder, model = bi(), cross()
+    (ids_a, lengths_a), (ids_b, lengths_b) = batch(TEXTS), batch(OTHERS)
+    wider = [torch.nn.functional.pad(ids, (0, 5)) for ids in (ids_a, ids_b)]
+    dirty = [
+        torch.where(torch.arange(ids.shape[1]) < lengths[:, None], ids, 7)
+        for ids, lengths in zip(wider, (lengths_a, lengths_b), strict=True)
+    ]
+    assert torch.allclose(encoder(dirty[0], lengths_a), encoder(ids_a, lengths_a), atol=1e-6)
+    expected = model(ids_a, lengths_a, ids_b, lengths_b)
+    for name, found in model(dirty[0], lengths_a, dirty[1], lengths_b).items():
+        assert torch.allclose(found, expected[name], atol=1e-6)
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_every_head_learns_and_words_stay(precision: str) -> None:
     model = cross().train()

@@ -32,24 +32,7 @@ from training.teacher.encoder import Teacher
 from training.words.storage import shrink
 from training.words.tables import build
 
-WORDS = [
-    "the",
-    "a",
-    "cat",
-    "dog",
-    "sleeps",
-    "runs",
-    "on",
-    "sofa",
-    "snow",
-    "is",
-    "not",
-    "two",
-    "word",
-    "man",
-    "plays",
-    "guitar",
-]
+WORDS = "the a cat dog sleeps runs on sofa snow is not two word man plays guitar".split()  # noqa: SIM905
 RATED = [
     Pair("the cat sleeps", "the cat sleeps on the sofa", 4.2, "entailment"),
     Pair("the cat sleeps", "a dog runs", 1.5, "neutral"),
