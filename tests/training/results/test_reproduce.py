@@ -199,12 +199,3 @@ def test_figures_of_another_recipe_are_measured_again_where_they_tell_of_it(
     assert names(plan(TABLE, places, rows=["toy-avg"])) == again
     monkeypatch.setitem(RECIPES, "toy-avg", replace(AVG, reaches="less"))
     assert plan(TABLE, places, rows=["toy-avg"]) == []
-
-
-def test_a_dry_run_tells_what_is_missing_and_does_nothing(places: Places) -> None:
-    arguments = ["reproduce", "toy-table", "toy-table", "--dry-run", "--seeds", "4", "--runs", str(places.runs)]
-    arguments += ["--figures", str(places.figures), "--tables", str(places.tables)]
-    shown = CliRunner().invoke(app, arguments).output
-    assert "toy-avg seed 4: train and measure (float32)" in shown
-    assert "toy-table, toy-table: 2 to do" in " ".join(shown.split())
-    assert not places.figures.exists()

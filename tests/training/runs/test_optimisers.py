@@ -2,7 +2,6 @@
 
 import copy
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -67,25 +66,6 @@ def test_adadelta_moves_the_composition_and_keeps_the_words_frozen() -> None:
     assert not model.embedding.weight.requires_grad
     with pytest.raises(ValueError, match="adadelta keeps the words frozen: embedding_learning_rate must be None"):
         build_optimisers(model, OptimiserConfig("adadelta"))
-
-
-def steps(name: str, ids_of_step: list[list[int]]) -> np.ndarray:
-    """Rows after some steps that each pull the given words towards 1."""
-    embedding = WordEmbedding(toys.table().rows)
-    (optimiser,) = build_optimisers(embedding, OptimiserConfig(name, embedding_learning_rate=0.1))  # type: ignore[arg-type]
-    for ids in ids_of_step:
-        optimiser.zero_grad(set_to_none=True)
-        ((embedding(torch.tensor(ids)) - 1) ** 2).sum().backward()
-        optimiser.step()
-    return embedding.weight.detach().numpy().copy()
-
-
-@pytest.mark.parametrize("name", ["adagrad", "adam"])
-def test_words_move_in_the_steps_that_meet_them(name: str) -> None:
-    found, once = steps(name, [[3, 4], [4], [4]]), steps(name, [[3, 4]])
-    assert np.array_equal(found[3], once[3])  # not in the later batches: it stays
-    assert not np.array_equal(found[4], once[4])
-    assert np.array_equal(found[5], toys.table().rows[5])
 
 
 def gradients() -> list[torch.Tensor]:

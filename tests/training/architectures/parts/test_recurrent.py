@@ -88,27 +88,6 @@ def test_without_given_cells_it_starts_from_zero() -> None:
         assert torch.equal(last, last_again)
 
 
-def test_without_peepholes_it_is_torchs_own_lstm() -> None:
-    layer = disturbed(LSTM(D, H, peepholes=False, bidirectional=True))
-    other = nn.LSTM(D, H, batch_first=True, bidirectional=True)
-
-    def reordered(weight: Tensor) -> Tensor:
-        i, o, f, c = weight.chunk(4)
-        return torch.cat([i, f, c, o])
-
-    with torch.no_grad():
-        for k, suffix in enumerate(["l0", "l0_reverse"]):
-            getattr(other, f"weight_ih_{suffix}").copy_(reordered(layer.input_weight[k]))
-            getattr(other, f"weight_hh_{suffix}").copy_(reordered(layer.hidden_weight[k]))
-            getattr(other, f"bias_ih_{suffix}").copy_(reordered(layer.bias[k]))
-            getattr(other, f"bias_hh_{suffix}").zero_()
-        x = inputs()
-        packed = nn.utils.rnn.pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False)
-        expected, _ = nn.utils.rnn.pad_packed_sequence(other(packed)[0], batch_first=True)
-        states, _ = layer(x, LENGTHS)
-    assert torch.allclose(states.flatten(2)[:, :6], expected, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("activation", "function"),
     [("tanh", np.tanh), ("identity", lambda x: x)],
