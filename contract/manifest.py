@@ -7,7 +7,6 @@ sha256. The *fingerprint* is a digest of everything that affects scores, and so 
 import hashlib
 import json
 import os
-import re
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -31,7 +30,6 @@ SHARED_NAME = "shared"  # folder of files that several models share
 MOST_MANIFEST_BYTES = 1 << 20  # published ones have some 20 KB
 MOST_MODEL_BYTES = 1 << 30  # of all files together, by default
 MOST_TOKENS = 8192  # that a model may be said to read
-VERSION_NAME = re.compile(r"[1-9][0-9]{0,8}")  # folder of one version, within its model's folder
 
 Role = Literal["text", "query", "passage"]  # what a text is for
 Task = Literal["similarity", "entailment", "paraphrase", "relevance", "classification"]
@@ -350,16 +348,11 @@ class Manifest(_Frozen):
         return manifest
 
     def path_of(self, folder: Path, name: str) -> Path:
-        """The path of a file: in `folder`, or in `models/shared`, where its name is its checksum.
-
-        `folder` is `models/<any name>`, or `models/<id>/<version>`.
-        """
+        """The path of a file: in `folder`, or in `shared` beside it, where its name is its checksum."""
         entry = self.files[name]
         if not entry.shared:
             return folder / name
-        is_version = folder.parent.name == self.id and VERSION_NAME.fullmatch(folder.name) is not None
-        models = folder.parent.parent if is_version else folder.parent
-        return models / SHARED_NAME / f"{entry.sha256}{Path(name).suffix}"
+        return folder.parent / SHARED_NAME / f"{entry.sha256}{Path(name).suffix}"
 
     def verify(
         self, folder: Path, most_bytes: int = MOST_MODEL_BYTES, known: dict[Path, FileEntry] | None = None

@@ -177,7 +177,7 @@ def embed(
     if as_json:
         found = {"model": answer.model, "dim": answer.dim, "embeddings": answer.embeddings.tolist()}
         found["truncated"] = answer.truncated
-        _print(found | ({"model_version": answer.model_version} if answer.model_version else {}), as_json, str)
+        _print(found, as_json, str)
     else:
         _print(answer, as_json, lambda embeddings: render.embeddings(embeddings, texts))
 

@@ -79,7 +79,7 @@ class Scorer:
         task = make_task(self.options, here.models)
         if task.fingerprints != self.fingerprints:
             raise CannotStart(
-                f"{self.models_dir}: {task.model.name} has the fingerprints {', '.join(task.fingerprints)} here, and "
+                f"{self.models_dir}: {task.model.id} has the fingerprints {', '.join(task.fingerprints)} here, and "
                 f"{', '.join(self.fingerprints)} where it was chosen: all workers must read the same models"
             )
         rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

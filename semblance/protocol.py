@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -111,13 +111,13 @@ class Questions:
         """
         items = [{"a": a, "b": b} for a, b in _pairs(pairs)]
         parts = yield from self._ask_in_parts("/similarity", "pairs", items, model, Similarities, {"task": task})
-        return replace(parts[0], results=_results(parts), model_version=_version(parts))
+        return replace(parts[0], results=_results(parts))
 
     def entailment(self, pairs: Iterable[tuple[str, str]], *, model: str | None = None) -> Steps[Entailments]:
         """Label pairs of premise and hypothesis; any number of them."""
         items = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in _pairs(pairs)]
         parts = yield from self._ask_in_parts("/entailment", "pairs", items, model, Entailments)
-        return replace(parts[0], results=_results(parts), model_version=_version(parts))
+        return replace(parts[0], results=_results(parts))
 
     def claims(
         self, document: str | Iterable[str], claims: Iterable[str], *, model: str | None = None
@@ -138,7 +138,7 @@ class Questions:
             limit="max_pairs",
             each=each,
         )
-        return replace(parts[0], results=_results(parts), model_version=_version(parts))
+        return replace(parts[0], results=_results(parts))
 
     def classify(
         self,
@@ -165,7 +165,7 @@ class Questions:
             limit="max_sentences" if given is None else "max_pairs",
             each=len(given or ()),
         )
-        return replace(parts[0], results=_results(parts), model_version=_version(parts))
+        return replace(parts[0], results=_results(parts))
 
     def embed(self, sentences: Iterable[str], *, model: str | None = None, role: Role = None) -> Steps[Embeddings]:
         """Embed sentences, any number of them; `role`: as queries or passages, with the model's prompt for it."""
@@ -176,7 +176,6 @@ class Questions:
             parts[0].dim,
             np.concatenate([np.asarray(part.embeddings, dtype=np.float32) for part in parts]),
             [truncated for part in parts for truncated in part.truncated],
-            model_version=_version(parts),
         )
 
     def _ask_in_parts(
@@ -259,8 +258,6 @@ class Questions:
             coarse.truncated,
             fine.model,
             fine.truncated,
-            model_version=coarse.model_version,
-            rerank_model_version=fine.model_version,
             scale=coarse.scale,
             rerank_scale=fine.scale,
         )
@@ -282,7 +279,6 @@ class Questions:
             parts[0].model,
             list(islice(merged, fixed["top_k"])),
             RankTruncated(any(part.truncated.query for part in parts), sorted(truncated)),
-            model_version=_version(parts),
             scale=parts[0].scale,
         )
 
@@ -370,17 +366,6 @@ def _kind(found: object) -> str:
     return f"the text {found[:40] + '...' if len(found) > 40 else found!r}"
 
 
-class _Part(Protocol):
-    @property
-    def model_version(self) -> int | None: ...
-
-
-def _version(parts: Sequence[_Part]) -> int | None:
-    """The model version of all parts; None where they differ, because the service reloaded in between."""
-    versions = {part.model_version for part in parts}
-    return versions.pop() if len(versions) == 1 else None
-
-
 def _results(parts: Sequence[Any]) -> list[Any]:
     return [result for part in parts for result in part.results]
 
@@ -393,7 +378,6 @@ class _Embeddings:
     dim: int
     embeddings: list[list[float]]
     truncated: list[bool]
-    model_version: int | None = None
 
 
 def _fitting(

@@ -127,7 +127,7 @@ def models(answer: Models) -> RenderableType:
         worth = {each.task: each.elsewhere for each in model.domain or ()}
         names = dict.fromkeys([*model.explanations.matrices, *model.explanations.vectors])
         table.add_row(
-            Text(model.name, style="" if model.main is False else "bold"),
+            Text(model.id, style="" if model.main is False else "bold"),
             ", ".join(f"{task}{_WORTH.get(worth.get(task, ''), '')}" for task in model.tasks),
             " ".join(model.default_for),
             "" if model.dim is None else str(model.dim),

@@ -33,7 +33,6 @@ class Similarities:
 
     model: str
     results: list[SimilarityResult]
-    model_version: int | None = None  # None: the model has no versions, or a large call met several
     scale: Scale | None = None  # of the scores; None: an older service
 
 
@@ -64,8 +63,6 @@ class Ranking:
     truncated: RankTruncated
     rerank_model: str | None = None  # the model of the second stage
     rerank_truncated: RankTruncated | None = None
-    model_version: int | None = None  # None: the model has no versions, or a large call met several
-    rerank_model_version: int | None = None
     scale: Scale | None = None  # of the scores that `model` gave; None: an older service
     rerank_scale: Scale | None = None  # of those that `rerank_model` gave
 
@@ -96,7 +93,6 @@ class Entailments:
 
     model: str
     results: list[EntailmentResult]
-    model_version: int | None = None  # None: the model has no versions, or a large call met several
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +110,6 @@ class Labels:
 
     model: str
     results: list[ClassifyResult]
-    model_version: int | None = None  # None: the model has no versions, or a large call met several
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +120,6 @@ class Embeddings:
     dim: int
     embeddings: npt.NDArray[np.float32]  # [sentences, dim]
     truncated: list[bool]
-    model_version: int | None = None  # None: the model has no versions, or a large call met several
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +164,6 @@ class Explanation:
     vectors: list[VectorsOfTokens]
     rating: float | None = None
     rating_scale: Range | None = None
-    model_version: int | None = None  # None: the model has no versions, or a large call met several
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +198,9 @@ class DomainInfo:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """One model, or one version of a model."""
+    """One model."""
 
     id: str
-    name: str  # selects exactly this version in a request
-    version: int | None
-    versions: list[int]  # those in its folder
     title: str
     architecture: str
     family: str
@@ -226,7 +216,6 @@ class ModelInfo:
     fingerprint: str
     figures: list[FigureInfo] = field(default_factory=list)
     domain: list[DomainInfo] | None = None  # None: an older service
-    placement: dict[str, int] | None = None  # nodes of its graphs: {"cuda": 118, "cpu": 4}; None: an older service
     main: bool | None = None  # one of those to choose from first; None: an older service
     open: bool | None = None  # False: it is opened at its first request; None: an older service
 

@@ -10,7 +10,6 @@ ServiceError
     ├── NotJson              400  not_json
     ├── Unauthorized         401  unauthorized
     ├── UnknownModel         404  unknown_model
-    │   └── UnknownVersion   404  unknown_version
     ├── HeadTimeout          408  head_timeout
     ├── BodyTimeout          408  body_timeout
     ├── TooLarge             413  too_large             a body, a text or a list over its limit
@@ -125,20 +124,6 @@ class UnknownModel(RequestError):
         if name in COMMON_NAMES:
             message += "; with SEMBLANCE_COMMON_NAMES=true the default answers to this name (docs/dialects.md)"
         super().__init__(message, field=field)
-
-
-class UnknownVersion(UnknownModel):
-    """The model is not served in that version."""
-
-    code = "unknown_version"
-
-    def __init__(self, name: str, model: str, served: Sequence[str], versions: Sequence[int], field: str) -> None:
-        if versions:
-            there = ", ".join(map(str, versions))
-            message = f"{model} has versions {there}; served are {', '.join(served)}"
-        else:
-            message = f"{model} has no versions"
-        RequestError.__init__(self, f"no model {quote(name)}; {message}", field=field)
 
 
 class HeadTimeout(RequestError):

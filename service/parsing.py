@@ -1,18 +1,13 @@
-"""Parsers of environment variables: counts, lists of NAME=VALUE, versions, keys; and what is said of wrong ones."""
+"""Parsers of environment variables: counts, lists of NAME=VALUE, keys; and what is said of wrong ones."""
 
 import os
-import re
 from pathlib import Path
 from typing import Literal
 
 from pydantic import PlainValidator, ValidationError
 
-LATEST: Literal["latest"] = "latest"
 ALL: Literal["all"] = "all"
 NONE: Literal["none"] = "none"
-Version = int | Literal["latest", "all"]
-AT = "@"  # between a model's id and its version
-_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def number_or_auto(most: int) -> PlainValidator:
@@ -56,29 +51,6 @@ def entries_of(value: object, form: str) -> object:
     return {entry[0]: entry[1] for entry in entries}
 
 
-def versions_of(value: object, form: str) -> object:
-    """A variable of `MODEL=VERSION` entries as a dict of numbers or `latest`; other types are returned as they are.
-
-    Raises:
-        ValueError: it does not have this form.
-    """
-    entries = entries_of(value, form)
-    return {name: _version(v, form) for name, v in entries.items()} if isinstance(entries, dict) else entries
-
-
-def versions_also_of(value: object, form: str) -> object:
-    """A variable of `MODEL=VERSION+VERSION` entries as a dict of tuples; other types are returned as they are.
-
-    Raises:
-        ValueError: it does not have this form.
-    """
-    entries = entries_of(value, form)
-    if not isinstance(entries, dict):
-        return entries
-    lists = {name: v.split("+") if isinstance(v, str) else v for name, v in entries.items()}
-    return {name: tuple(_version(part, form, ALL) for part in parts) for name, parts in lists.items()}
-
-
 def keys_of(value: object) -> object:
     """A variable of `NAME:SHA256` entries as a dict; other types are returned as they are.
 
@@ -102,11 +74,3 @@ def lines_of(error: ValidationError, prefix: str) -> list[str]:
         found = "" if secret else f", found {problem['input']!r}"
         lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}{found}")
     return lines
-
-
-def _version(value: object, form: str, *words: str) -> object:
-    if not isinstance(value, str) or (value := value.strip()) in (LATEST, *words):
-        return value
-    if not _NUMBER.fullmatch(value):
-        raise ValueError(f"expected {form}")
-    return int(value)

@@ -15,7 +15,7 @@ from contract.manifest import EntailmentLabel, Role, ScoreTask
 
 ModelName = Annotated[
     str | None,
-    Field(description="which model answers, ID or ID@VERSION; without it, the default one (see GET /models)"),
+    Field(description="which model answers; without it, the default one (see GET /models)"),
 ]
 Ratio = Annotated[float, Field(ge=0, le=1)]
 Scale = Literal["similarity", "paraphrase_probability", "relevance_probability"]
@@ -206,9 +206,6 @@ class Named(TypedDict):
     """The model that answered."""
 
     model: str
-    model_version: NotRequired[
-        Annotated[int, Field(description="which of its versions; absent where the model has none")]
-    ]
 
 
 class Scored(TypedDict):
@@ -269,9 +266,6 @@ class RankResponse(Named):
     results: list[RankResult]
     truncated: RankTruncated
     rerank_model: NotRequired[Annotated[str, Field(description="model of the second stage; absent in one stage")]]
-    rerank_model_version: NotRequired[
-        Annotated[int, Field(description="which of its versions; absent where the model has none")]
-    ]
     rerank_scale: NotRequired[Annotated[Scale, Field(description="likewise, of `rerank_model`")]]
     rerank_truncated: NotRequired[
         Annotated[RankTruncated, Field(description="what was cut at that model's token limit, of what it read")]
@@ -399,12 +393,9 @@ class DomainInfo(TypedDict):
 
 
 class ModelInfo(TypedDict):
-    """One model, or one version of a model."""
+    """One model."""
 
     id: str
-    name: Annotated[str, Field(description="what a request says to get exactly this one: the id, or ID@VERSION")]
-    version: Annotated[int | None, Field(description="null where the model has no versions")]
-    versions: Annotated[list[int], Field(description="those in its folder; GET /models lists the ones that are served")]
     title: str
     architecture: str
     family: Literal["siamese", "interaction"]
@@ -420,10 +411,7 @@ class ModelInfo(TypedDict):
     explanations: Annotated[ExplanationNames, Field(description="what POST /explain shows of it")]
     main: Annotated[bool, Field(description="one of those to choose from first; the others are also here")]
     open: Annotated[bool, Field(description="false: opened at its first request, which waits for that")]
-    provider: Annotated[
-        str | None, Field(description="cuda where any node of its graphs runs on a GPU, else cpu; null: not open")
-    ]
-    placement: Annotated[dict[str, int], Field(description="nodes of its graphs by where they run: cuda, cpu")]
+    provider: Annotated[str | None, Field(description="cuda where CUDA runs its graphs, else cpu; null: not open")]
     cache: Annotated[list[str], Field(description="where vectors are kept: memory, redis; docs/caching.md")]
     fingerprint: str
     figures: Annotated[NotRequired[list[FigureInfo]], Field(description="with ?full=true")]
@@ -463,7 +451,6 @@ class ReloadedModel(TypedDict):
 
     model: Annotated[str, Field(description="its id, or the name of its folder")]
     outcome: Literal["unchanged", "reloaded", "added", "removed", "failed"]
-    version: Annotated[int | None, Field(description="that the id means now; null where the model has no versions")]
     fingerprint: Annotated[str | None, Field(description="of what the id means now; null where nothing is served")]
     reason: Annotated[str | None, Field(description="why it failed; the model served before stays")]
 

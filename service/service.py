@@ -96,8 +96,8 @@ class Service:
     @property
     def classifier(self) -> str | None:
         """The model of /classify when a request names no model and no labels: the only one with labels of its own."""
-        able = {self.registry[name].manifest.id for name in self.registry.able("classification")}
-        return able.pop() if len(able) == 1 else None
+        able = self.registry.able("classification")
+        return able[0] if len(able) == 1 else None
 
     async def start(self) -> None:
         """Start polling, checks and probes; the first probe of Redis is logged before requests are answered."""

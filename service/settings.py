@@ -28,12 +28,6 @@ RATE = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
 _ORIGIN = re.compile(r"https?://[^/?#@\s*,]+")
 CachePolicy = Literal["auto", "memory", "redis", "off"]
 LEAST_SECRET = 16  # characters
-_FORMS = {
-    "model_aliases": "NAME=MODEL,NAME=MODEL",
-    "model_versions": "ID=2,ID=latest",
-    "model_versions_also": "ID=1+3,ID=latest,ID=all",
-}
-
 
 _Processes = Annotated[int | Literal["auto"], parsing.number_or_auto(64)]
 _Threads = Annotated[int | Literal["auto"], parsing.number_or_auto(256)]
@@ -100,13 +94,6 @@ class Settings(BaseSettings):
         description="model of /entailment, and of /classify with labels, when none is named; "
         "without it pwim-general, avg-sick, or the only one that can",
     )
-    model_versions: Annotated[dict[str, int | Literal["latest"]], NoDecode] = Field(
-        default={}, description="which version a model's bare id means: ID=2,ID=latest; latest for all others"
-    )
-    model_versions_also: Annotated[dict[str, tuple[parsing.Version, ...]], NoDecode] = Field(
-        default={},
-        description="versions to serve beside, as ID@VERSION: ID=1+3,ID=latest,ID=all; each takes its model's memory",
-    )
     models_poll_seconds: float = Field(
         default=0, ge=0, description="seconds between looks for new or changed models; 0: none (docs/models.md)"
     )
@@ -123,7 +110,6 @@ class Settings(BaseSettings):
     providers: Literal["auto", "cuda", "cpu"] = Field(
         default="auto", description="auto is CUDA where this ONNX Runtime has it, and else the CPU"
     )
-    cuda_device: int = Field(default=0, ge=0, description="number of the GPU that models run on, where there is CUDA")
     cuda_memory_bytes: int = Field(
         default=0, ge=0, description="most of the GPU's memory for one graph; 0: no limit (docs/how-to/gpu.md)"
     )
@@ -238,16 +224,10 @@ class Settings(BaseSettings):
     def _comma_separated(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
-    @field_validator(*_FORMS, mode="before")
+    @field_validator("model_aliases", mode="before")
     @classmethod
-    def _name_by_name(cls, value: object, field: ValidationInfo) -> object:
-        form = _FORMS[field.field_name or ""]
-        match field.field_name:
-            case "model_versions":
-                return parsing.versions_of(value, form)
-            case "model_versions_also":
-                return parsing.versions_also_of(value, form)
-        return parsing.entries_of(value, form)
+    def _name_by_name(cls, value: object) -> object:
+        return parsing.entries_of(value, "NAME=MODEL,NAME=MODEL")
 
     @field_validator("guide")
     @classmethod

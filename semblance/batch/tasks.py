@@ -132,7 +132,7 @@ class Score(Task):
         """See `Task`."""
         # A service of before the other tasks knows no `task`.
         task: Any = None if self.options.task == "similarity" else self.options.task
-        answer = await client.similarity(items, model=self.model.name, task=task)
+        answer = await client.similarity(items, model=self.model.id, task=task)
         return [
             {
                 "score": result.score,
@@ -158,7 +158,7 @@ class Entailment(Task):
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
         """See `Task`."""
-        answer = await client.entailment(items, model=self.model.name)
+        answer = await client.entailment(items, model=self.model.id)
         return [
             {
                 "label": result.label,
@@ -176,7 +176,7 @@ class Embed(Task):
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str]]) -> list[Row]:
         """See `Task`."""
-        answer = await client.embed([sentence for (sentence,) in items], model=self.model.name)
+        answer = await client.embed([sentence for (sentence,) in items], model=self.model.id)
         return [
             {"embedding": embedding, "truncated": truncated}
             for embedding, truncated in zip(answer.embeddings, answer.truncated, strict=True)
@@ -218,8 +218,8 @@ class Rank(Task):
                 query,
                 candidates,
                 top_k=self.options.top_k,
-                model=self.model.name,
-                rerank_model=self.second.name if self.second else None,
+                model=self.model.id,
+                rerank_model=self.second.id if self.second else None,
                 rerank_top=self.options.rerank_top,
             )
             cut = [answer.truncated, *([answer.rerank_truncated] if answer.rerank_truncated else [])]
@@ -315,7 +315,7 @@ def default_of(models: Models, route: str) -> str:
 
 def find_model(models: Models, name: str, able: str) -> ModelInfo:
     """The model of that name; raises BatchError if there is none, or it lacks the task `able`."""
-    found = next((model for model in models.models if name in (model.id, model.name)), None)  # an id: its default
+    found = next((model for model in models.models if name == model.id), None)
     if found is None or able not in found.tasks:
         those = ", ".join(model.id for model in models.models if able in model.tasks) or "none"
         raise BatchError(f"model {name!r} {'is not served' if found is None else f'has no {able}'}; for this: {those}")

@@ -78,7 +78,7 @@ async def embed(
             client,
             texts.path,
             output,
-            Options("embed", (TEXT,), model=found.name, prefix=""),
+            Options("embed", (TEXT,), model=found.id, prefix=""),
             overwrite=overwrite,
             concurrency=concurrency,
             watch=watch,

@@ -70,4 +70,4 @@ async def scores_of(
         rows += await asked.ask(client, part)
     column = "entailment" if task == "entailment" else "score"
     scores = np.array([row[column] for row in rows], dtype=np.float64)
-    return asked.model.name, scores, sum(bool(row["truncated"]) for row in rows)
+    return asked.model.id, scores, sum(bool(row["truncated"]) for row in rows)

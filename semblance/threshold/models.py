@@ -74,22 +74,22 @@ async def candidates(
     """
     served = (await client.models()).models
     for name in models or ():
-        if not any(name in (model.id, model.name) for model in served):
-            raise BatchError(f"model {name!r} is not served; there are {', '.join(model.name for model in served)}")
+        if not any(name == model.id for model in served):
+            raise BatchError(f"model {name!r} is not served; there are {', '.join(model.id for model in served)}")
     found = []
     able = [model for model in served if set(tasks) & set(model.tasks)]
     if models:
-        asked = [model for model in able if model.id in models or model.name in models]
+        asked = [model for model in able if model.id in models]
     else:  # an older service lists none first
         asked = able if every else [model for model in able if model.main is not False]
     for model in asked:
         if told is not None:
-            told(f"asking {model.name} about {len(pairs.a):,} pairs")
+            told(f"asking {model.id} about {len(pairs.a):,} pairs")
         for task in (task for task in tasks if task in model.tasks):
-            name, scores, cut = await scores_of(client, pairs, model.name, task)  # which opens the model
+            name, scores, cut = await scores_of(client, pairs, model.id, task)  # which opens the model
             fresh = _never_asked(pairs)
             began = perf_counter()
-            await scores_of(client, fresh, model.name, task)
+            await scores_of(client, fresh, model.id, task)
             found.append(Candidate(name, task, scores, (perf_counter() - began) / len(fresh.a), cut))
     if not found:
         raise BatchError(f"no model has {' or '.join(tasks)}")

@@ -28,7 +28,7 @@ class Exchange:
         self.caller: str | None = None  # name of the API key
         self.route: str | None = None  # path of the route that answers, once it is found
         self.family: Family | None = None  # whose errors the caller understands, once it is known
-        self.model = NO_MODEL  # that answers, with its version where it has one
+        self.model = NO_MODEL  # that answers
         self.timings: Timings | None = None  # of a request that scores
         self.arrived = False  # whether the whole body was read
         self.started = False  # whether the answer's head was sent

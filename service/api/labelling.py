@@ -42,12 +42,12 @@ async def answer_classify(service: Service, limits: Limits, request: ClassifyReq
             request.template,
             multi_label=request.multi_label,
         )
-        return scorer.name, answer
+        return scorer.id, answer
     for field, given in (("template", request.template is not None), ("multi_label", request.multi_label)):
         if given:
             raise InvalidRequest(f"{field} needs labels, and the request has none", field=field)
     scorer, answer = await own_labels(service, limits, request.text, request.model)
-    return scorer.name, answer
+    return scorer.id, answer
 
 
 async def own_labels(

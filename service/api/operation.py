@@ -37,7 +37,7 @@ class Reply(NamedTuple):
     content: Any  # bytes are sent as they are, all else as JSON
     status: int = 200
     media: bytes = JSON
-    model: str = NO_MODEL  # that answered, with its version where it has one
+    model: str = NO_MODEL  # that answered
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
@@ -65,8 +65,8 @@ class Operation:
 
         Args:
             path: of the route.
-            call: a request -> the name of the model that answered, with its version where it has one, and the answer,
-                of dicts, lists, tuples, texts and numbers; its annotations are the types of request and answer.
+            call: a request -> the name of the model that answered, and the answer, of dicts, lists, tuples, texts and
+                numbers; its annotations are the types of request and answer.
             family: whose clients send it, and read its errors.
             summary: for the documentation.
             key: on a path that several operations share, the field that only this one's bodies have, or the path of

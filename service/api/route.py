@@ -21,7 +21,6 @@ from service.api.body import SMALL_BYTES, counts, most_of
 from service.api.exchange import Exchange, exchange_of
 from service.api.family import Family
 from service.api.operation import Asked, Operation, Reply
-from service.parsing import AT
 from service.service import Service
 
 _BEGINNING_BYTES = 8_192  # by which a body with too many values is given to its family
@@ -68,9 +67,6 @@ class Answering:
         if not isinstance(body, bytes):
             body = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
         headers = [(b"content-type", reply.media), (b"content-length", b"%d" % len(body)), *reply.headers]
-        _, has_versions, version = reply.model.partition(AT)
-        if has_versions:
-            headers.append((b"x-model-version", version.encode()))
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 

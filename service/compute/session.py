@@ -1,7 +1,6 @@
 """An ONNX Runtime session, whose signature is checked when it is opened."""
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -35,7 +34,6 @@ class Session:
         self._weights = weights  # the session uses their memory
         self._outputs = [tensor.name for tensor in session.get_outputs()]
         self.sizes = sizes  # of the axes the model fixes: dim, outputs
-        self.placement = placement_of(session)
         self.has_cuda = CUDA in session.get_providers()
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
@@ -44,32 +42,15 @@ class Session:
         return output
 
 
-Placement = Mapping[str, Counter[str]]  # of graph nodes: provider -> operator -> number
-
-
-def placement_of(session: ort.InferenceSession) -> Placement:
-    """Where ONNX Runtime put a session's nodes, after its optimisations: `cuda` or `cpu`, each with its operators.
-
-    The list of registered providers does not say it: a provider takes the nodes that it has kernels for, and the CPU
-    all others.
-    """
-    found: dict[str, Counter[str]] = {}
-    for part in session.get_provider_graph_assignment_info():
-        operators = found.setdefault(_short(part.ep_name), Counter())
-        operators.update(node.op_type for node in part.get_nodes())
-    return found
-
-
-def cuda_options(device: int, memory_bytes: int) -> dict[str, str]:
+def cuda_options(memory_bytes: int) -> dict[str, str]:
     """Options of the CUDA provider: ONNX Runtime's names and values.
 
     TensorFloat-32 is off: its products have 10 bits of mantissa, and scores would move in their third digit.
 
     Args:
-        device: number of the GPU.
         memory_bytes: most that a session's arena may take; 0 for no limit.
     """
-    options = {"device_id": str(device), "use_tf32": "0"}
+    options = {"use_tf32": "0"}
     if memory_bytes:
         options |= {"gpu_mem_limit": str(memory_bytes), "arena_extend_strategy": "kSameAsRequested"}
     return options
@@ -152,7 +133,6 @@ def open_session(
     _share_memory()
     options.add_session_config_entry("session.use_env_allocators", "1")
     options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")  # weights are never freed
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")  # for placement_of
     options.log_severity_level = 3  # errors
     # ONNX Runtime must load no other weights than those given: this path is not a folder.
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path))
@@ -181,18 +161,12 @@ def open_session(
     sizes = check_signature(spec, _signature(session.get_inputs()), _signature(session.get_outputs()), where=str(path))
     opened = Session(session, sizes, list(weights.values()))
     if must_use_cuda and not opened.has_cuda:
-        raise ProviderError(
-            f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on {', '.join(opened.placement)}"
-        )
+        raise ProviderError(f"SEMBLANCE_PROVIDERS=cuda, but CUDA does not start here: {path} opened on the CPU")
     return opened
 
 
 def _signature(tensors: Sequence[ort.NodeArg]) -> Signature:
     return {tensor.name: (_DTYPES.get(tensor.type, tensor.type), tuple(tensor.shape)) for tensor in tensors}
-
-
-def _short(provider: str) -> str:
-    return provider.removesuffix("ExecutionProvider").lower()
 
 
 def _first_line(error: Exception) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from service.errors import InvalidRequest, some
 from service.models.registry import Registry, Required
-from service.parsing import ALL, AT, LATEST, NONE
+from service.parsing import ALL, NONE
 from service.scoring.scorer import Capability
 from service.settings import PREFIX, Settings
 
@@ -87,12 +87,6 @@ def required_by(settings: Settings) -> Iterator[Required]:
     for name in settings.preload:
         if name not in (ALL, NONE):
             yield Required("SEMBLANCE_PRELOAD", name)
-    for name, pin in settings.model_versions.items():
-        yield Required("SEMBLANCE_MODEL_VERSIONS", name if pin == LATEST else f"{name}{AT}{pin}")
-    for name, also in settings.model_versions_also.items():
-        for version in also:
-            named = f"{name}{AT}{version}" if isinstance(version, int) else name
-            yield Required("SEMBLANCE_MODEL_VERSIONS_ALSO", named)
 
 
 def main_models(settings: Settings) -> list[str]:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import math
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from contract.golden import GoldenPair, GoldenPairs, tolerance_on
@@ -44,7 +43,6 @@ class Model:
     def info(self) -> dict[str, str]:
         """The labels of `semblance_model_info`."""
         return {
-            "version": "" if self.release.version is None else str(self.release.version),
             "fingerprint": self.manifest.fingerprint,
             "provider": "" if self.opened is None else self.opened.provider,
             "architecture": self.manifest.architecture,
@@ -60,7 +58,7 @@ class Model:
     @property
     def scorer(self) -> Scorer:
         """What answers; only of an open model."""
-        assert self.opened is not None, f"{self.release.name} is not open"
+        assert self.opened is not None, f"{self.release.id} is not open"
         return self.opened.scorer
 
 
@@ -73,13 +71,12 @@ class Opened:
         scorer: Scorer,
         telemetry: ModelTelemetry,
         golden: GoldenPairs,
-        placement: Mapping[str, int],
+        provider: str,
     ) -> None:
-        """Take a model that is not yet proven; `placement` has the number of its graphs' nodes on each provider."""
+        """Take a model that is not yet proven; `provider` is `cuda` where any of its graphs has it, else `cpu`."""
         self.scorer = scorer
         self.telemetry = telemetry
-        self.placement = placement
-        self.provider = "cuda" if "cuda" in placement else "cpu"
+        self.provider = provider
         self.tiers = Tiers(memory=False, redis=False)  # set by `prove`
         self.problem: str | None = None  # what was wrong at the last check
         self._name = name

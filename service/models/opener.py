@@ -7,8 +7,7 @@ import ctypes
 import logging
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,7 @@ from contract.tensors import load_tensors, tensors_of
 from service.compute.cache import VectorCache
 from service.compute.graph import graphs_of
 from service.compute.pool import Pool
-from service.compute.session import CPU, CUDA, Placement, Session, cuda_options, open_session, provider_order
+from service.compute.session import CPU, CUDA, Session, cuda_options, open_session, provider_order
 from service.errors import ModelError, ServiceError
 from service.machine import counts
 from service.models.model import Model, Opened
@@ -118,25 +117,22 @@ class Opener:
         tokenizer, golden = self._tokenizer(model), self._golden(model)
         tensors = load_tensors(folder, manifest, self._tensors)
         sessions = {name: self._session(model, name, kind, tensors) for name, kind in manifest.graph_kinds.items()}
-        if CUDA in self._providers and not any(session.has_cuda for session in sessions.values()):
+        has_cuda = any(session.has_cuda for session in sessions.values())
+        if CUDA in self._providers and not has_cuda:
             log.warning(
-                "CUDA does not start here: this model and all others run on the CPU", extra=fields(model=release.name)
+                "CUDA does not start here: this model and all others run on the CPU", extra=fields(model=release.id)
             )
             self._providers = [CPU]  # one attempt, and its many lines of ONNX Runtime, are enough
-        placement = _together(session.placement for session in sessions.values())
-        provider = "cuda" if "cuda" in placement else "cpu"
-        telemetry = ModelTelemetry(release.name, manifest.graphs)
+        provider = "cuda" if has_cuda else "cpu"
+        telemetry = ModelTelemetry(manifest.graphs)
         graphs = graphs_of(manifest, sessions, telemetry)
         scorer = FAMILIES[manifest.family](Parts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache))
-        if release.version is not None:
-            scorer.number(release.version)
-        nodes = {each: operators.total() for each, operators in placement.items()}
-        opened = Opened(release.name, scorer, telemetry, golden, nodes)
+        opened = Opened(release.id, scorer, telemetry, golden, provider)
         opened.prove(self._settings.cache)
         log.info(
             "model opened",
             extra=fields(
-                model=release.name,
+                model=release.id,
                 tasks=manifest.tasks,
                 provider=provider,
                 fingerprint=manifest.fingerprint[:16],
@@ -144,13 +140,6 @@ class Opener:
                 seconds=round(perf_counter() - started, 3),
             ),
         )
-        whole = provider == "cpu" and CUDA in self._providers  # CUDA started, and took none of the nodes
-        if whole or len(placement) > 1:
-            log.log(
-                logging.WARNING if whole else logging.INFO,
-                f"{'all' if whole else 'a part'} of the model runs on the CPU",
-                extra=fields(model=release.name, nodes=nodes, on_cpu=dict(placement["cpu"].most_common())),
-            )
         trim_allocator()  # opening a graph copies its external weights for a moment
         return opened
 
@@ -219,7 +208,7 @@ class Opener:
                 threads=counts(settings).ort_threads,
                 must_use_cuda=settings.providers == "cuda",
                 tensors=tensors,
-                cuda=cuda_options(settings.cuda_device, settings.cuda_memory_bytes),
+                cuda=cuda_options(settings.cuda_memory_bytes),
             )
         for who_says, axis, size in _wanted_sizes(name, manifest):
             if session.sizes.get(axis) != size:
@@ -236,15 +225,6 @@ def trim_allocator() -> None:
 def public(reason: str) -> str:
     """A reason without paths of this machine, for readiness and answers, which everybody can read."""
     return _PATH_TO_THE_END.sub(" ...", reason)
-
-
-def _together(placements: Iterable[Placement]) -> Placement:
-    """Where the nodes of all of a model's graphs are."""
-    found: dict[str, Counter[str]] = {}
-    for placement in placements:
-        for provider, operators in placement.items():
-            found.setdefault(provider, Counter()).update(operators)
-    return found
 
 
 def _wanted_sizes(graph: str, manifest: Manifest) -> Iterator[tuple[str, str, int]]:

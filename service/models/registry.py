@@ -6,13 +6,12 @@ from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, Va
 from time import monotonic
 from typing import NamedTuple
 
-from service.errors import ModelUnavailable, UnknownModel, UnknownVersion, UnsupportedTask
+from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
 from service.models.model import Failure, Model, Opened
 from service.models.opener import Opener, public
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
 from service.observe.timings import TIMINGS
-from service.parsing import AT
 from service.scoring.scorer import Capability, Scorer
 
 log = logging.getLogger(__name__)
@@ -29,9 +28,7 @@ class Required(NamedTuple):
 
 
 class Registry(Mapping[str, Model]):
-    """Models by name. A model may have several names; iteration yields one name of each model, its label in metrics:
-    the bare id, or `ID@N` for a version that the bare id does not mean.
-    """
+    """Models by id, those that are listed first before the others."""
 
     def __init__(self, telemetry: Telemetry, opener: Opener, main: Sequence[str] = (), more: str = "") -> None:
         """Start without models.
@@ -42,100 +39,69 @@ class Registry(Mapping[str, Model]):
             main: names of the models that are listed first, where they are there.
             more: ends the message that a model is missing.
         """
-        self.main: Sequence[str] = ()  # the labels of those; all labels where there are none
+        self.main: Sequence[str] = ()  # the ids of those; all ids where there are none
         self._main = main
         self._telemetry = telemetry
         self._opener = opener
         self._more = more
-        self._names: Mapping[str, Model] = {}
-        self._labels: Mapping[str, Model] = {}
-        self._versions: Mapping[str, tuple[int, ...]] = {}
+        self._models: Mapping[str, Model] = {}
 
     def __getitem__(self, name: str) -> Model:
-        return self._names[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return self._models[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._labels)
+        return iter(self._models)
 
     def __len__(self) -> int:
-        return len(self._labels)
+        return len(self._models)
 
     def values(self) -> ValuesView[Model]:
         """The models at this moment; in any thread, since `replace` never changes a mapping that is in use."""
-        return self._labels.values()
+        return self._models.values()
 
     def items(self) -> ItemsView[str, Model]:
-        """The same, with their labels."""
-        return self._labels.items()
+        """The same, with their ids."""
+        return self._models.items()
 
-    @property
-    def names(self) -> Mapping[str, Model]:
-        """All names."""
-        return self._names
-
-    def replace(self, names: Mapping[str, Model], versions: Mapping[str, tuple[int, ...]]) -> None:
-        """Serve these models; requests under way keep their scorers. In the event loop.
-
-        Args:
-            names: name -> model.
-            versions: id -> versions in the model's folder, served or not.
-        """
-        models = sorted(
-            {id(model): model for model in names.values()}.values(),
-            key=lambda model: (model.release.id, names.get(model.release.id) is not model, model.release.version or 0),
-        )
-        self._names = dict(sorted(names.items(), key=lambda item: (item[1].release.id, item[0])))
-        self._labels = {label_of(model, names): model for model in models}
-        self._versions = dict(versions)
-        main = [self._names[name] for name in self._main if name in self._names]
-        self.main = [label_of(model, self._names) for model in dict.fromkeys(main)] or list(self._labels)
+    def replace(self, models: Mapping[str, Model]) -> None:
+        """Serve these models, by their ids; requests under way keep their scorers. In the event loop."""
+        self._models = dict(sorted(models.items()))
+        self.main = [name for name in dict.fromkeys(self._main) if name in models] or list(self._models)
         self._count()
 
     def _count(self) -> None:
         """Have the metrics of the models that are open now."""
-        self._telemetry.list({label: model.info for label, model in self._labels.items()})
-        opened = {label: model.opened for label, model in self._labels.items()}
-        self._telemetry.serve({label: found.telemetry for label, found in opened.items() if found is not None})
+        self._telemetry.list({name: model.info for name, model in self._models.items()})
+        opened = {name: model.opened for name, model in self._models.items()}
+        self._telemetry.serve({name: found.telemetry for name, found in opened.items() if found is not None})
 
     def main_first(self) -> list[str]:
-        """The labels of all models, those that are listed first before the others."""
-        return [*self.main, *(label for label in self._labels if label not in self.main)]
-
-    def versions(self, name: str) -> tuple[int, ...]:
-        """The versions in the folder of a model, served or not."""
-        return self._versions.get(name, ())
+        """All ids, those that are listed first before the others."""
+        return [*self.main, *(name for name in self._models if name not in self.main)]
 
     def able(self, capability: Capability) -> list[str]:
         """The models with this capability, those that are listed first before the others."""
-        found = [name for name, model in self._labels.items() if capability in model.capabilities]
-        return sorted(found, key=lambda name: name not in self.main)
+        return [name for name in self.main_first() if capability in self._models[name].capabilities]
 
     def find(self, name: str, task: Capability, field: str = "model") -> Model:
-        """The model of a name, which is an id or ID@VERSION; `task` and `field` (of the request) are for messages.
+        """The model of an id; `task` and `field` (of the request) are for messages.
 
         Raises:
-            UnknownModel: there is none, or not in this version.
+            UnknownModel: there is none.
         """
-        model = self._names.get(name)
-        if model is not None:
-            return model
-        bare = name.partition(AT)[0]
-        if bare == name or bare not in self._names:
+        model = self._models.get(name)
+        if model is None:
             raise UnknownModel(name, task, self.able(task), field, self._more)
-        served = [other for other in self._names if other.partition(AT)[0] == bare and other != bare]
-        raise UnknownVersion(name, bare, served, self.versions(bare), field)
+        return model
 
     def choose(self, name: str, capability: Capability, field: str = "model") -> Model:
-        """The model of a name, with a capability; other arguments as for `find`.
+        """The model of an id, with a capability; other arguments as for `find`.
 
         Raises:
-            UnknownModel: no such model, or not in this version.
+            UnknownModel: no such model.
             UnsupportedTask: it lacks the capability.
         """
-        model = self._names.get(name) or self.find(name, capability, field)
+        model = self.find(name, capability, field)
         if capability not in model.capabilities:
             raise UnsupportedTask(name, capability, self.able(capability), field)
         return model
@@ -144,7 +110,7 @@ class Registry(Mapping[str, Model]):
         """The scorer of a model with a capability; opens the model if it is not open.
 
         Raises:
-            UnknownModel: no such model, or not in this version.
+            UnknownModel: no such model.
             UnsupportedTask: it lacks the capability.
             ModelUnavailable: it cannot be opened.
         """
@@ -160,7 +126,7 @@ class Registry(Mapping[str, Model]):
             ModelUnavailable: it cannot be opened, or could not a few seconds ago.
         """
         if model.failure is not None and (left := model.failure.until - monotonic()) > 0:
-            raise ModelUnavailable(model.release.name, model.failure.reason, left)
+            raise ModelUnavailable(model.release.id, model.failure.reason, left)
         if model.opening is None:
             model.opening = asyncio.get_running_loop().create_task(self._open(model))
             # Whoever waits may have left: the error is then in the log alone.
@@ -169,7 +135,7 @@ class Registry(Mapping[str, Model]):
             return await asyncio.shield(model.opening)
 
     async def _open(self, model: Model) -> Opened:
-        name = model.release.name
+        name = model.release.id
         try:
             model.opened = await self._opener.aside(self._opener.open, model)
         except Exception as error:
@@ -190,11 +156,6 @@ class Registry(Mapping[str, Model]):
         for model in self.values():
             if model.opening is not None:
                 model.opening.cancel()
-
-
-def label_of(model: Model, names: Mapping[str, Model]) -> str:
-    """The label of a model in metrics."""
-    return model.release.id if names.get(model.release.id) is model else model.release.name
 
 
 def unmet(required: Iterable[Required], names: Mapping[str, Model]) -> Iterator[tuple[Required, str]]:

@@ -12,20 +12,19 @@ import time
 from collections.abc import Coroutine, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from contract.errors import ArtifactError, ContractError, ManifestError
 from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
 from service.errors import ModelError
 from service.models.defaults import USUAL
 from service.models.model import Model
-from service.models.naming import Names, Outcome, Refusal, names_after, names_of_model, outcome_of
-from service.models.opener import Opener, trim_allocator
+from service.models.opener import Opener, public, trim_allocator
 from service.models.registry import Registry, Required, unmet
-from service.models.repository import Contents, Problem, Release, file_stamps, look, names_of
+from service.models.repository import Contents, FileStamps, Problem, Release, file_stamps, look
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
-from service.parsing import ALL, AT, NONE
+from service.parsing import ALL, NONE
 from service.schemas import ReloadedModel, ReloadReport
 from service.settings import Settings
 
@@ -34,11 +33,20 @@ log = logging.getLogger(__name__)
 GONE_SECONDS = 0.5  # a folder may be missing for a moment while it is replaced
 
 
-class _Attempt(NamedTuple):
-    """The releases of one model, by name."""
+Outcome = Literal["unchanged", "reloaded", "added", "removed", "failed"]
 
-    models: dict[str, Model]  # newly opened, or unchanged
-    refusals: dict[str, Refusal]
+
+class Refusal(NamedTuple):
+    """Why a reload did not serve a model."""
+
+    reason: str
+    stamps: FileStamps | None = None  # of its files at that time
+    final: bool = True  # false if the folder may still be being copied
+
+    @property
+    def public_reason(self) -> str:
+        """The reason without paths of this machine, for readiness, which everybody can read."""
+        return public(self.reason)
 
 
 class Reloader:
@@ -58,7 +66,7 @@ class Reloader:
         self._opener = opener
         self._telemetry = telemetry
         self._required = list(required)
-        self._refusals: dict[str, Refusal] = {}  # by name of the release, or of the model
+        self._refusals: dict[str, Refusal] = {}  # by id, or by the name of a folder
         self._first: set[str] = set()  # ids of the models that are always open
         self._one_at_a_time = asyncio.Lock()
         self._next: asyncio.Task[ReloadReport] | None = None
@@ -74,30 +82,27 @@ class Reloader:
         """
         roots, refusals = self._settings.models_dir, dict[str, Refusal]()
         contents = look(roots, self._settings.models)
-        wanted = names_of(contents, self._settings)
         broken = [(name, problem.reason) for name, problem in contents.problems.items()]
         for name, problem in contents.problems.items():
             refusals[name] = self._refused_folder(name, problem, patient=False)
-        models: dict[Release, Model] = {}
+        models: dict[str, Model] = {}
         known: dict[Path, FileEntry] = {}
-        for release in dict.fromkeys(wanted.values()):
+        for name, release in contents.releases.items():
             try:
-                models[release] = self._opener.read(release, known)
+                models[name] = self._opener.read(release, known)
             except (ContractError, ModelError) as error:
-                broken.append((release.id, str(error)))
-                stamps = file_stamps(release.folder, None)
-                refusals[release.name] = Refusal(release.id, self._opener.told(error), stamps)
-        must = {each.name.partition(AT)[0] for each in self._required}.union(*USUAL.values())
+                broken.append((name, str(error)))
+                refusals[name] = Refusal(self._opener.told(error), file_stamps(release.folder, None))
+        must = {each.name for each in self._required}.union(*USUAL.values())
         for name, reason in broken:
             if not models or name in must or ALL in self._settings.preload:
                 raise ModelError(reason)
         if not models:
             where = ", ".join(str(root.absolute()) for root in roots)
             raise ModelError(f"SEMBLANCE_MODELS_DIR: {where} holds no model (a folder with {MANIFEST_NAME})")
-        names = {name: models[release] for name, release in wanted.items() if release in models}
-        for _, problem_of_setting in unmet(self._required, names):
+        for _, problem_of_setting in unmet(self._required, models):
             raise ModelError(problem_of_setting)
-        self._serve(names, contents)
+        self._serve(models)
         self._note(refusals, patient=False)
 
     def open_first(self, names: Iterable[str]) -> None:
@@ -107,7 +112,7 @@ class Reloader:
             ModelError: one is broken, or does not answer as published.
             ProviderError: CUDA does not start.
         """
-        preload = self._registry.names if ALL in self._settings.preload else self._settings.preload
+        preload = self._registry if ALL in self._settings.preload else self._settings.preload
         found = [] if NONE in preload else [self._registry[name] for name in (*names, *preload)]
         for model in dict.fromkeys(found):
             try:
@@ -115,7 +120,7 @@ class Reloader:
             except ContractError as error:
                 raise ModelError(str(error)) from error
         self._first = {model.release.id for model in found}
-        self._serve(self._registry.names, self._contents)
+        self._serve(dict(self._registry))
 
     def keep(self, required: Iterable[Required]) -> None:
         """Further models that no reload removes."""
@@ -152,9 +157,11 @@ class Reloader:
     def problems(self) -> list[str]:
         """The models that are refused or cannot be opened, for readiness."""
         refused = [
-            f"model {r.model} is not {self._done(r)}: {r.public_reason}" for r in self._refusals.values() if r.final
+            f"model {name} is not {self._done(name)}: {refusal.public_reason}"
+            for name, refusal in self._refusals.items()
+            if refusal.final
         ]
-        failed = [(model.release.name, model.failure) for model in self._registry.values()]
+        failed = [(name, model.failure) for name, model in self._registry.items()]
         return refused + [f"model {name} cannot be opened: {why.reason}" for name, why in failed if why is not None]
 
     async def _after_this_one(self) -> ReloadReport:
@@ -179,152 +186,141 @@ class Reloader:
                 not tried again until it changes.
         """
         started = perf_counter()
-        ids = {model.release.id for model in self._registry.values()}
+        ids = set(self._registry)
         refusals: dict[str, Refusal] = {}
         outcomes: dict[str, Outcome] = {}
         try:
-            contents = await self._opener.aside(self._look, [model.release for model in self._registry.values()])
+            contents = await self._opener.aside(self._look, ids)
         except ModelError as error:
             for name in sorted(ids):
-                outcomes[name], refusals[name] = "failed", Refusal(name, self._opener.told(error), {})
+                outcomes[name], refusals[name] = "failed", Refusal(self._opener.told(error))
             self._note(refusals, patient)
             return self._report(outcomes, started)
-        wanted = names_of(contents, self._settings)
         problems = self._by_id(contents)
         for name in sorted({*ids, *contents.releases, *problems}):
-            old = names_of_model(name, self._registry.names)
+            old, release = self._registry.get(name), contents.releases.get(name)
+            new, refusal = old, self._forbidden(name, old, release)
             try:
                 if (problem := problems.get(name)) is not None:
-                    new = old
-                    found = {name: await self._opener.aside(self._refused_folder, name, problem, patient)}
-                else:
-                    releases = {n: release for n, release in wanted.items() if release.id == name}
-                    attempt = await self._opener.aside(self._attempt, releases, old, patient)
-                    new, forbidden = names_after(
-                        name,
-                        old,
-                        releases,
-                        attempt.models,
-                        served=self._registry.names,
-                        aliases=self._settings.model_aliases,
-                        required=self._required,
-                    )
-                    found = attempt.refusals | forbidden
+                    refusal = await self._opener.aside(self._refused_folder, name, problem, patient)
+                elif refusal is None:
+                    new, refusal = await self._opener.aside(self._attempt, release, old, patient)
             except ModelError as error:
-                new, found = old, {name: Refusal(name, self._opener.told(error), {})}
-            refusals |= found
-            outcomes[name] = outcome_of(old, new, found)
-            if new != old:
-                others = {n: m for n, m in self._registry.names.items() if m.release.id != name}
-                self._serve(others | new, contents)
-                self._log_change(outcomes[name], name, new)
+                refusal = Refusal(self._opener.told(error))
+            if new is not None and new is not old and (lack := self._lacking(name, new)) is not None:
+                new, refusal = old, lack
+            outcomes[name] = outcome_of(old, new, refusal)
+            if refusal is not None:
+                refusals[name] = refusal
+            if new is not old:
+                others = {other: model for other, model in self._registry.items() if other != name}
+                self._serve(others if new is None else {**others, name: new})
+                fingerprint = None if new is None else new.manifest.fingerprint[:16]
+                log.info(f"model {outcomes[name]}", extra=fields(model=name, fingerprint=fingerprint))
                 self._begin(self._trim_later())
             del old, new  # so that this frame does not keep replaced models alive
-        self._serve(self._registry.names, contents)  # the list of versions that are not served may have changed
         self._note(refusals, patient)
         return self._report(outcomes, started)
 
-    def _look(self, served: Iterable[Release]) -> Contents:
-        """In the thread: list the folder; once more if a served release is missing."""
+    def _look(self, served: Iterable[str]) -> Contents:
+        """In the thread: list the folder; once more if a served model is missing."""
         contents = look(self._settings.models_dir, self._settings.models)
-        if any(release.version not in contents.releases.get(release.id, {}) for release in served):
+        if any(name not in contents.releases for name in served):
             time.sleep(GONE_SECONDS)
             contents = look(self._settings.models_dir, self._settings.models)
         return contents
 
     def _by_id(self, contents: Contents) -> dict[str, Problem]:
         """Problems of folders, by the id of the model that was opened from each, or else by the folder's name."""
-        releases = [model.release for model in self._registry.values()]
-        owners = {each.folder.relative_to(each.root).parts[0]: each.id for each in releases}
+        owners = {model.release.folder.name: name for name, model in self._registry.items()}
         return {owners.get(folder, folder): problem for folder, problem in contents.problems.items()}
 
+    def _forbidden(self, name: str, old: Model | None, release: Release | None) -> Refusal | None:
+        """What a setting forbids: a new model by the name of an alias, and that a model goes which it names."""
+        aliases = self._settings.model_aliases
+        if old is None and name in aliases:
+            return Refusal(f"SEMBLANCE_MODEL_ALIASES makes {name} a name of {aliases[name]}")
+        if release is None:
+            needs = [each.setting for each in self._required if each.name == name]
+            needs += ["SEMBLANCE_MODEL_ALIASES"] * (name in aliases.values())
+            return Refusal(f"{name} is gone, but {needs[0]} needs it") if needs else None
+        return None
+
+    def _lacking(self, name: str, new: Model) -> Refusal | None:
+        """A capability that a setting needs, and the new model has not."""
+        others = {**self._registry, name: new}
+        return next((Refusal(reason) for each, reason in unmet(self._required, others) if each.name == name), None)
+
     def _refused_folder(self, name: str, problem: Problem, patient: bool) -> Refusal:
-        """In the thread: the refusal of a folder that has neither a model nor versions."""
+        """In the thread: the refusal of a folder that has no model."""
         now = file_stamps(problem.folder, None)
         known = self._refusals.get(name)
         changing = known is None or known.stamps != now
-        return Refusal(name, self._opener.told(problem.reason), now, not (patient and problem.incomplete and changing))
+        return Refusal(self._opener.told(problem.reason), now, not (patient and problem.incomplete and changing))
 
-    def _attempt(self, wanted: Mapping[str, Release], old: Names, patient: bool) -> _Attempt:
-        """In the thread: read new and changed releases of one model; open them too if the model is in use."""
-        served = {model.release.name: model for model in old.values()}
-        in_use = any(model.opened or model.failure for model in old.values())
-        attempt = _Attempt({}, {})
-        for release in dict.fromkeys(wanted.values()):
-            try:
-                manifest = Manifest.load(release.folder)
-            except ManifestError:
-                manifest = None  # the opener says what is wrong
-            current = served.get(release.name)
-            now = file_stamps(release.folder, manifest)
-            same = current is not None and current.manifest == manifest and current.failure is None
-            if current is not None and same and patient and current.stamps == now:
-                attempt.models[release.name] = current
-                continue
-            known = self._refusals.get(release.name)
-            if patient and known is not None and known.stamps == now:
-                attempt.refusals[release.name] = known._replace(final=True)
-                continue
-            try:
-                if current is not None and same:
-                    self._opener.verify_again(current)
-                    attempt.models[release.name] = current
-                else:
-                    model = self._opener.read(release)
-                    if in_use or release.id in self._first or ALL in self._settings.preload:
-                        model.opened = self._opener.open(model)
-                    attempt.models[release.name] = model
-            except Exception as error:  # the old model must stay, whatever is wrong with the new one
-                copying = patient and isinstance(error, ManifestError | ArtifactError)
-                reason = self._opener.told(error)
-                attempt.refusals[release.name] = Refusal(release.id, reason, now, final=not copying)
-        return attempt
+    def _attempt(
+        self, release: Release | None, old: Model | None, patient: bool
+    ) -> tuple[Model | None, Refusal | None]:
+        """In the thread: the model to serve, and why it is not the new one. A new or changed one is read, and opened
+        too if the old one is in use.
+        """
+        if release is None:
+            return None, None
+        try:
+            manifest = Manifest.load(release.folder)
+        except ManifestError:
+            manifest = None  # the opener says what is wrong
+        now = file_stamps(release.folder, manifest)
+        same = old is not None and old.release == release and old.manifest == manifest and old.failure is None
+        if old is not None and same and patient and old.stamps == now:
+            return old, None
+        known = self._refusals.get(release.id)
+        if patient and known is not None and known.stamps == now:
+            return old, known._replace(final=True)
+        try:
+            if old is not None and same:
+                self._opener.verify_again(old)
+                return old, None
+            model = self._opener.read(release)
+            in_use = old is not None and (old.opened or old.failure)
+            if in_use or release.id in self._first or ALL in self._settings.preload:
+                model.opened = self._opener.open(model)
+        except Exception as error:  # the old model must stay, whatever is wrong with the new one
+            copying = patient and isinstance(error, ManifestError | ArtifactError)
+            return old, Refusal(self._opener.told(error), now, final=not copying)
+        return model, None
 
-    def _serve(self, names: Names, contents: Contents) -> None:
-        self._contents = contents
-        self._registry.replace(names, {name: contents.versions(name) for name in contents.releases})
-        for model in names.values():
-            self._telemetry.reload_failures.labels(model.release.id)
+    def _serve(self, models: Mapping[str, Model]) -> None:
+        self._registry.replace(models)
+        for name in models:
+            self._telemetry.reload_failures.labels(name)
 
     def _note(self, refusals: dict[str, Refusal], patient: bool) -> None:
         """Keep the refusals; log and count new ones."""
-        for key, refusal in refusals.items():
-            known = self._refusals.get(key)
+        for name, refusal in refusals.items():
+            known = self._refusals.get(name)
             if refusal.final and not (patient and refusal == known):
-                self._telemetry.reload_failures.labels(refusal.model).inc()
-                log.error(f"model not {self._done(refusal)}", extra=fields(model=refusal.model, reason=refusal.reason))
+                self._telemetry.reload_failures.labels(name).inc()
+                log.error(f"model not {self._done(name)}", extra=fields(model=name, reason=refusal.reason))
             elif known is None:
-                log.warning("model not whole yet", extra=fields(model=refusal.model, reason=refusal.reason))
+                log.warning("model not whole yet", extra=fields(model=name, reason=refusal.reason))
         self._refusals = refusals
         if not refusals:
             self._telemetry.reload_success.set_to_current_time()
 
-    def _done(self, refusal: Refusal) -> str:
+    def _done(self, name: str) -> str:
         """What was refused: a new model, or a change of one that is served."""
-        return "reloaded" if refusal.model in self._registry else "served"
+        return "reloaded" if name in self._registry else "served"
 
     def _report(self, outcomes: Mapping[str, Outcome], started: float) -> ReloadReport:
         models: list[ReloadedModel] = []
         for name, outcome in outcomes.items():
-            model = self._registry.get(name)
-            reasons = [refusal.public_reason for refusal in self._refusals.values() if refusal.model == name]
-            models.append(
-                {
-                    "model": name,
-                    "outcome": outcome,
-                    "version": None if model is None else model.release.version,
-                    "fingerprint": None if model is None else model.manifest.fingerprint,
-                    "reason": "; ".join(reasons) or None,
-                }
-            )
+            model, refusal = self._registry.get(name), self._refusals.get(name)
+            fingerprint = None if model is None else model.manifest.fingerprint
+            reason = None if refusal is None else refusal.public_reason
+            models.append({"model": name, "outcome": outcome, "fingerprint": fingerprint, "reason": reason})
         failed = "failed" in outcomes.values()
         return {"status": "failed" if failed else "done", "models": models, "seconds": perf_counter() - started}
-
-    def _log_change(self, outcome: Outcome, name: str, new: Names) -> None:
-        model = new.get(name)
-        what = "reloaded in part" if outcome == "failed" else outcome
-        version, fingerprint = (model.release.version, model.manifest.fingerprint[:16]) if model else (None, None)
-        log.info(f"model {what}", extra=fields(model=name, version=version, fingerprint=fingerprint, names=list(new)))
 
     async def _trim_later(self) -> None:
         """Give memory back: a replaced model is freed when its last request ends."""
@@ -341,3 +337,12 @@ class Reloader:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a reload broke off", exc_info=error)
+
+
+def outcome_of(old: Model | None, new: Model | None, refusal: Refusal | None) -> Outcome:
+    """The outcome of a reload for one model, from what was served before and is after."""
+    if refusal is not None and refusal.final:
+        return "failed"
+    if new is old:
+        return "unchanged"
+    return "removed" if new is None else "added" if old is None else "reloaded"

@@ -161,13 +161,13 @@ class Telemetry:
         self.redis_writable = gauge("semblance_redis_writable", "Whether the last write to Redis succeeded")
         self._model_info = Info(
             "semblance_model",
-            "Served models; version is empty for a model without versions, provider for one that is not open",
+            "Served models; provider is empty for one that is not open",
             ["model"],
             registry=registry,
         )
         self.reload_failures = locked_counter(
             "semblance_model_reload_failures",
-            "Reloads that refused a model or version, and kept the one served before",
+            "Reloads that refused a model, and kept the one served before",
             ["model"],
         )
         self.reload_success = gauge(
@@ -184,7 +184,7 @@ class Telemetry:
         self.models_open = gauge("semblance_models_open", "Models that are open: others are opened at a request")
         self.models_refused = gauge(
             "semblance_models_refused",
-            "Models or versions refused at the start or the last reload, or that could not be opened at a request",
+            "Models refused at the start or the last reload, or that could not be opened at a request",
         )
         for tier in get_args(CacheTier):
             self.cache_counters(tier)
@@ -196,7 +196,6 @@ class Telemetry:
         )
         self._listed: set[str] = set()  # labels of all models
         self._served: set[str] = set()  # labels of the open ones
-        self._labels: dict[str, str] = {}  # what an answer calls its model -> the label
 
     def add_route(self, route: str) -> None:
         """Make the series of a route's answers that alerts ask."""
@@ -207,7 +206,7 @@ class Telemetry:
         self, route: str, model: str, status: int, seconds: float, timings: Timings | None, trace_id: str | None = None
     ) -> None:
         """Count one answer; `timings` are those of a request that scores, `trace_id` of one whose trace is sent."""
-        model = self._labels.get(model, NO_MODEL)
+        model = model if model in self._served else NO_MODEL
         latency = self._request_seconds.labels(route, model)
         latency.observe(seconds)
         if trace_id is not None:
@@ -241,7 +240,7 @@ class Telemetry:
     def serve(self, models: Mapping[str, "ModelTelemetry"]) -> None:
         """Give each model the series of its label, and remove series of labels that are gone; in the event loop.
 
-        When another version takes a label over, it counts on in the same series, so no counter falls.
+        When another model takes a label over, it counts on in the same series, so no counter falls.
         """
         for label in self._served - models.keys():
             for family in self._of_models:
@@ -249,10 +248,7 @@ class Telemetry:
             self._inference_failures.remove(label)
         self._served = set(models)
         self.models_open.set(len(models))
-        # Answers of an older version count for the version that has its label now.
-        self._labels = {name: label for name, label in self._labels.items() if label in models}
         for label, model in models.items():
-            self._labels |= {label: label, model.name: label}
             model.series = ModelSeries(
                 sentences=self._sentences.labels(label),
                 truncated=self._truncated.labels(label),
@@ -282,9 +278,8 @@ class ModelSeries(NamedTuple):
 class ModelTelemetry:
     """What one model counts. Its first series are in no registry: a model that is still being proven may be refused."""
 
-    def __init__(self, name: str, graphs: Iterable[str]) -> None:
-        """Begin to count; `name` is that in answers."""
-        self.name = name
+    def __init__(self, graphs: Iterable[str]) -> None:
+        """Begin to count."""
         self.graphs = tuple(graphs)
         failures = Counter("semblance_inference_failures", "Of a model not yet served", registry=None)
         sentences, truncated, words, unknown = (CounterSeries() for _ in range(4))

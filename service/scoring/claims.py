@@ -43,4 +43,4 @@ async def support(
                 "sentence": texts[best],
             }
         )
-    return scorer.versioned(EntailmentResponse(model=scorer.id, results=results))
+    return EntailmentResponse(model=scorer.id, results=results)

@@ -27,7 +27,7 @@ async def classify(scorer: Scorer, texts: Sequence[Encoded]) -> ClassifyResponse
         {"label": most_likely(each), "probabilities": each, "truncated": text.truncated}
         for each, text in zip(answers, texts, strict=True)
     ]
-    return scorer.versioned(ClassifyResponse(model=scorer.id, results=results))
+    return ClassifyResponse(model=scorer.id, results=results)
 
 
 async def zero_shot(
@@ -65,7 +65,7 @@ async def zero_shot(
                 "truncated": text.truncated or cut,
             }
         )
-    return scorer.versioned(ClassifyResponse(model=scorer.id, results=results))
+    return ClassifyResponse(model=scorer.id, results=results)
 
 
 def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[float]:

@@ -64,7 +64,7 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     if ratings is not None and task.label_scale is not None:
         answer["rating"] = ratings[0]
         answer["rating_scale"] = task.label_scale
-    return scorer.versioned(answer)
+    return answer
 
 
 def deletions(sentence: Encoded) -> list[Encoded]:

@@ -65,7 +65,7 @@ async def rank(
     if second is None:
         results = await coarse.results(last=top_k)
         answer = RankResponse(model=first.id, scale=scale, results=results, truncated=coarse.truncated)
-        return first.versioned(answer)
+        return answer
     try:
         fine = await _order(second, query, candidates, coarse.places[:rerank_top])
     except TooSlow as error:
@@ -85,9 +85,7 @@ async def rank(
         "rerank_scale": SCALES[second.manifest.ranking_task],
         "rerank_truncated": fine.truncated,
     }
-    if second.version is not None:
-        answer["rerank_model_version"] = second.version
-    return first.versioned(answer)
+    return answer
 
 
 async def _order(scorer: Scorer, query: str, candidates: Sequence[str], places: Sequence[int]) -> _Stage:

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, compress, repeat
 from sys import getsizeof
 from time import perf_counter
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from service.compute.vectors import Vectors
 from service.errors import EmptyText
 from service.observe.telemetry import ModelTelemetry
 from service.observe.timings import TIMINGS, TOKENISE
-from service.parsing import AT
-from service.schemas import Named
 from service.scoring.reading import turns_of, weight_of
 from service.settings import CachePolicy
 
@@ -39,7 +37,6 @@ _FEW_CHARS = 1000  # texts of this length together are read at once; single ones
 _FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
 MEASURED_PAIRS = 128  # so that what a comparison costs whatever it holds does not count for each pair
 _UNASKED = "the registry lets no model be asked what it cannot do"
-N = TypeVar("N", bound=Named)
 
 Capability = Task | Literal["embedding", "explanation"]
 Features = tuple[Rows, ...]  # what graphs made of n pairs, [n, ...] each, or [1, ...] where it is the same for all
@@ -81,8 +78,6 @@ class Scorer(ABC):
         manifest, tokenizer, cache = parts.manifest, parts.tokenizer, parts.cache
         self.manifest = manifest
         self.id = manifest.id
-        self.name = manifest.id  # with the version, if the model has versions
-        self.version: int | None = None
         self.rating_scale = manifest.similarity.label_scale if manifest.similarity else None
         self.graphs = parts.graphs
         scored = manifest.score_tasks
@@ -105,17 +100,6 @@ class Scorer(ABC):
         """What a model of this family can do; what is explained is its similarity."""
         explained: tuple[Capability, ...] = () if manifest.similarity is None else ("explanation",)
         return (*manifest.tasks, *cls.beside, *explained)
-
-    def number(self, version: int) -> None:
-        """Set the version of the model."""
-        self.version = version
-        self.name = f"{self.id}{AT}{version}"
-
-    def versioned(self, answer: N) -> N:
-        """The answer, with this model's version where it has one."""
-        if self.version is not None:
-            answer["model_version"] = self.version
-        return answer
 
     async def read(
         self, texts: Sequence[str], field_of: Callable[[int], str], share: float = 1.0, *, role: Role = "text"

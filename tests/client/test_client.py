@@ -1,7 +1,6 @@
 """Both clients against the real application with tiny models: in this process, and over a port."""
 
 import asyncio
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -89,7 +88,7 @@ def test_blocking_async_over_http_and_in_process_are_one(models: Path, url: str,
         where their vectors are kept from measured times."""
         at = list(METHODS).index("models")
         limits = replace(answers[at].limits, request_timeout_seconds=0.0)
-        models = [replace(model, open=None, provider=None, placement=None, cache=[]) for model in answers[at].models]
+        models = [replace(model, open=None, provider=None, cache=[]) for model in answers[at].models]
         answers[at] = replace(answers[at], limits=limits, models=models)
         return answers
 
@@ -274,20 +273,3 @@ def test_arguments_that_cannot_be(arguments: dict[str, Any], message: str) -> No
 def test_what_cannot_be_sent_is_refused_with_what_can(method: str, given: tuple[Any, ...], message: str) -> None:
     with Client("http://host") as client, pytest.raises(InvalidArgument, match=message):
         getattr(client, method)(*given)
-
-
-def test_versions_are_asked_and_told(models: Path, tmp_path: Path) -> None:
-    root = shutil.copytree(models, tmp_path / "models")
-    (root / "avg-sick").rename(root / ".1")
-    shutil.copytree(root / ".1", root / "avg-sick" / "1")
-    (root / ".1").rename(root / "avg-sick" / "2")
-    with Client.local(root) as client:
-        named = {model.name: (model.id, model.version, model.versions) for model in client.models().models}
-        assert named["avg-sick@2"] == ("avg-sick", 2, [1, 2])
-        assert named["avg-paraphrase"] == ("avg-paraphrase", None, [])
-        assert client.similarity([("a man", "a dog")], model="avg-sick@2").model_version == 2
-        assert client.similarity([("a man", "a dog")]).model_version is None
-        ranking = client.rank("a man", ["a dog"], model="avg-paraphrase", rerank_model="avg-sick")
-        assert (ranking.model_version, ranking.rerank_model_version) == (None, 2)
-        with pytest.raises(NotFound, match="avg-sick has versions 1, 2"):
-            client.similarity([("a man", "a dog")], model="avg-sick@1")

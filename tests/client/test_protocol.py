@@ -121,21 +121,6 @@ def test_fields_of_a_newer_service_are_left_out() -> None:
     assert done.value.value.models == ["m"]
 
 
-@pytest.mark.parametrize(
-    ("versions", "told"), [((None, None), None), ((2, 2), 2), ((2, 3), None)], ids=["none", "one", "reloaded between"]
-)
-def test_a_version_is_told_where_it_gave_all_parts(versions: tuple[int | None, int | None], told: int | None) -> None:
-    given_by = iter(versions)
-
-    def versioned(path: str, body: dict[str, Any]) -> dict[str, Any]:
-        version = next(given_by)
-        return lengths(path, body) | ({} if version is None else {"model_version": version})
-
-    answer, _ = run(Questions().similarity([("a", "b")] * 8), versioned)
-    assert answer.model_version == told
-    assert len(answer.results) == 8
-
-
 def slow(answer: Answer, field: str, most: int) -> Answer:
     """A service that answers so many items in time."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from contract.calibration import CentredIsotonic
 from contract.errors import ArtifactError, ManifestError
-from contract.manifest import MANIFEST_NAME, SHARED_NAME, FileEntry, Manifest, describe_file
+from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest, describe_file
 
 CONTENTS = {"encoder.onnx": b"graph", "head.onnx": b"head", "tokenizer.json": b"{}", "golden.json": b"[]"}
 HEAD_TASK = {
@@ -263,25 +263,6 @@ def test_a_shared_file_lies_beside_the_models_under_its_checksum(folder: Path) -
     shared.write_bytes(b"[]")
     with pytest.raises(ArtifactError, match=f"^{shared}: corrupted or replaced: 2 bytes"):
         manifest.verify(folder)
-
-
-@pytest.mark.parametrize(
-    ("folder", "models"),
-    [
-        ("models/siamese-sick", "models"),
-        ("models/another-name", "models"),  # a model without versions may lie in any folder
-        ("models/siamese-sick/1", "models"),
-        ("models/siamese-sick/12", "models"),
-        ("models/siamese-sick/012", "models/siamese-sick"),
-        ("models/siamese-sick/0", "models/siamese-sick"),
-        ("models/another-name/1", "models/another-name"),
-    ],
-)
-def test_versions_share_with_all_models(tmp_path: Path, folder: str, models: str) -> None:
-    entry = FileEntry(bytes=1, sha256="1" * 64, shared=True)
-    manifest = Manifest.model_construct(id="siamese-sick", files={"words.npy": entry})
-    assert manifest.path_of(Path(folder), "words.npy") == Path(models) / SHARED_NAME / f"{entry.sha256}.npy"
-    assert manifest.path_of(tmp_path / folder, "words.npy").parent == tmp_path / models / SHARED_NAME
 
 
 def changed(values: dict[str, Any], *path: str, value: Any) -> dict[str, Any]:

@@ -61,7 +61,6 @@ async def test_the_metadata_names_the_tensors_of_an_alias(serve: Serve) -> None:
         ("GET", "/v2/models/nope/ready", 404, "no model 'nope'"),
         ("GET", "/v2/models/avg-sick/infer", 405, "Method Not Allowed"),
         ("POST", "/v2/models/avg-sick/infer/", 404, "Not Found"),
-        ("POST", "/v2/models/avg-sick/versions/infer", 405, "Method Not Allowed"),
         ("POST", "/v2/health/live", 405, "Method Not Allowed"),
     ],
 )

@@ -1,5 +1,4 @@
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -204,31 +203,6 @@ def test_importing_reads_no_environment_and_no_torch() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("model_versions", "avg-sick=2, pwim-qa = latest,", {"avg-sick": 2, "pwim-qa": "latest"}),
-        ("model_versions", "", {}),
-        ("model_versions", "avg-sick=all", "ID=2,ID=latest"),
-        ("model_versions", "avg-sick=0", "ID=2,ID=latest"),
-        ("model_versions", "avg-sick=02", "ID=2,ID=latest"),
-        ("model_versions", "avg-sick", "ID=2,ID=latest"),
-        ("model_versions_also", "avg-sick=1+3, pwim-qa=latest", {"avg-sick": (1, 3), "pwim-qa": ("latest",)}),
-        ("model_versions_also", "avg-sick=all", {"avg-sick": ("all",)}),
-        ("model_versions_also", "avg-sick=1+", "ID=1+3,ID=latest,ID=all"),
-        ("model_versions_also", "avg-sick=v1", "ID=1+3,ID=latest,ID=all"),
-    ],
-)
-def test_versions_in_the_environment(monkeypatch, name: str, value: str, expected: object) -> None:
-    variable = f"SEMBLANCE_{name.upper()}"
-    monkeypatch.setenv(variable, value)
-    if isinstance(expected, str):
-        with pytest.raises(SettingsError, match=re.escape(f"{variable}: expected {expected}, found")):
-            Settings.from_environment()
-    else:
-        assert getattr(Settings.from_environment(), name) == expected
 
 
 def test_several_folders_of_models_have_the_systems_separator(monkeypatch: pytest.MonkeyPatch) -> None:

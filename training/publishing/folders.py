@@ -12,8 +12,6 @@ from typing import Any, cast
 
 from contract.golden import GoldenPair, GoldenPairs
 from contract.manifest import (
-    MANIFEST_NAME,
-    VERSION_NAME,
     EntailmentLabel,
     Figure,
     FileEntry,
@@ -81,7 +79,7 @@ def finish(
         measured: its figures.
         texts: what the golden pairs ask.
         models: where model folders live.
-        target: the model's, see `place_for`.
+        target: the model's.
     """
     golden = _golden_pairs(PublishedModel(folder, manifest), texts)
     golden.save(folder / GOLDEN)
@@ -97,19 +95,6 @@ def finish(
         install(folder.parent, models)
         replace_folder(folder, target)
         sweep(models)
-
-
-def place_for(folder: Path, version: int | None) -> Path:
-    """Where a model's files go: into its own folder, or into that of one version.
-
-    Raises:
-        FileExistsError: the folder is of the other kind; nothing reads one that is of both.
-    """
-    if version is not None and (folder / MANIFEST_NAME).exists():
-        raise FileExistsError(f"{folder} is a model without versions: move its files to {folder / '1'} first")
-    if version is None and any(path.is_dir() and VERSION_NAME.fullmatch(path.name) for path in folder.glob("*")):
-        raise FileExistsError(f"{folder} holds versions: say which one this is (--version)")
-    return folder if version is None else folder / str(version)
 
 
 def replace_folder(new: Path, target: Path) -> None:

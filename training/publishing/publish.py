@@ -1,4 +1,4 @@
-"""A trained run -> `models/<id>/`, or one version in it: calibrated, exported, proved equal, measured, described.
+"""A trained run -> `models/<id>/`: calibrated, exported, proved equal, measured, described.
 
 Nothing is written under `models/` unless every step before has passed; a published folder is replaced whole.
 """
@@ -14,7 +14,7 @@ from training.objectives.pairwise import PairwiseConfig
 from training.objectives.tasks import TasksConfig
 from training.publishing.families import interaction, siamese, tasks
 from training.publishing.figures import FigureFile
-from training.publishing.folders import assemble, environment, finish, place_for
+from training.publishing.folders import assemble, environment, finish
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import Publication, Recipe
 from training.runs.folder import run_folder
@@ -29,7 +29,6 @@ def publish(
     models: Path,
     figures: Path,
     seed: int,
-    version: int | None = None,
     *,
     model_id: str | None = None,
     storage: Storage | None = None,
@@ -42,18 +41,16 @@ def publish(
         models: where model folders live.
         figures: where measured figures go.
         seed: of the run.
-        version: write `models/<id>/<version>`, for a model with versions.
         model_id: another id than that of the recipe's publication, or, where it has none, than its name.
         storage: another form of its words.
 
     Raises:
         RecipeError: its corpus has no test part.
-        FileExistsError: the model has versions where none is given, or the other way round.
         RunMissing: it was not trained.
         ParityError, GraphMismatchError: the export does not compute what was trained; nothing is published.
     """
     publication = _publication(recipe, model_id, storage)
-    target = place_for(models / publication.model_id, version)
+    target = models / publication.model_id
     with tempfile.TemporaryDirectory(prefix="publish-") as temporary:
         folder = Path(temporary) / publication.model_id
         folder.mkdir()

@@ -15,9 +15,6 @@ def import_model(
     folder: Annotated[Path, typer.Argument(help="of transformers, sentence-transformers or model2vec")],
     model_id: Annotated[str, typer.Option("--id", help="id of the model")],
     models: Annotated[Path, typer.Option(help="where the new model goes")] = Path("own-models"),
-    version: Annotated[
-        int | None, typer.Option(min=1, max=999_999_999, help="write models/ID/VERSION/: docs/models.md")
-    ] = None,
     int8: Annotated[bool, typer.Option("--int8", help="weights in int8: a quarter of the size")] = False,
     float16: Annotated[bool, typer.Option("--float16", help="weights in float16: half of the size")] = False,
     pairs: Annotated[
@@ -59,7 +56,6 @@ def import_model(
         folder,
         model_id,
         models,
-        version=version,
         storage=storage,
         options=Options(graph, max_tokens, head, named, pooling, prompts),
         labelled=(lambda model: read_labelled(pairs, model.label, scale)) if pairs is not None else None,

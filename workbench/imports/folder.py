@@ -14,7 +14,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from contract.golden import GOLDEN_TEXTS
 from contract.manifest import Manifest, ModelId, Provenance, TrainingData
-from training.publishing.folders import assemble, environment, finish, place_for
+from training.publishing.folders import assemble, environment, finish
 from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.publishing.texts import texts
@@ -83,7 +83,6 @@ def import_model(
     model_id: str,
     models: Path,
     *,
-    version: int | None = None,
     storage: Storage = "float32",
     options: Options = NO_OPTIONS,
     labelled: Callable[[ImportedModel], Labelled] | None = None,
@@ -95,7 +94,6 @@ def import_model(
         source: its folder.
         model_id: id that it gets.
         models: where model folders live.
-        version: write `models/<id>/<version>`.
         storage: of its weights.
         options: what the folder does not say, or what is wanted otherwise.
         labelled: the pairs it is calibrated on; None: a cosine on those that come with this package, others not.
@@ -104,7 +102,6 @@ def import_model(
     Raises:
         ImportRefused: the folder, the id or the storage cannot be taken; names the file and the field.
         ParityError: it does not compute what its library does; nothing is published.
-        FileExistsError: the model has versions where none is given, or the other way round.
     """
     try:
         TypeAdapter(ModelId).validate_python(model_id)
@@ -112,7 +109,7 @@ def import_model(
         raise ImportRefused(
             f"--id {model_id}: small letters, digits and hyphens, at most 64, a letter first"
         ) from error
-    target = place_for(models / model_id, version)
+    target = models / model_id
     with tempfile.TemporaryDirectory(prefix="import-") as temporary:
         folders = {
             name: Path(temporary) / name / model_id for name in ("drafts", "float32", "float16", "int8", "tempered")

@@ -36,9 +36,6 @@ def tune_model(
     even_if_worse: Annotated[
         bool, typer.Option("--even-if-worse", help="publish a model that is worse than its start on held-out pairs")
     ] = False,
-    version: Annotated[
-        int | None, typer.Option(min=1, max=999_999_999, help="write models/ID/VERSION/: docs/models.md")
-    ] = None,
 ) -> None:
     """Tune a published model on labelled pairs of your own (docs/tune.md); a killed run resumes with the same end."""
     from workbench.tuning.tune import TRAPS, Wish, tune
@@ -56,7 +53,6 @@ def tune_model(
             epochs=epochs,
             rate=rate,
             even_if_worse=even_if_worse,
-            version=version,
         )
     )
     console = Console()

@@ -20,7 +20,7 @@ from training.objectives.metrics import calibration_error
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens
 from training.pairs import Pair
-from training.publishing.folders import environment, finish, place_for
+from training.publishing.folders import environment, finish
 from training.publishing.runtime import PublishedModel
 from training.runs.folder import RecipeChangedError
 from training.runs.loop import Result, train
@@ -62,7 +62,6 @@ class Wish:
     epochs: int | None = None
     rate: float | None = None
     even_if_worse: bool = False
-    version: int | None = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ def _target(wish: Wish) -> Path:
         raise TuneRefused(
             f"--id {wish.model_id}: small letters, digits and hyphens, at most 64, a letter or digit first"
         ) from error
-    target = place_for(wish.models / wish.model_id, wish.version)
+    target = wish.models / wish.model_id
     if (target / MANIFEST_NAME).is_file() and "tuned" not in Manifest.load(target).provenance.recipe:
         raise FileExistsError(f"{target} is a model that was not made by tuning: give another --id")
     return target

@@ -86,7 +86,7 @@ def operations(scoring: Scoring) -> list[Operation]:
     async def tokenize(request: CohereTokenizeRequest) -> tuple[str, CohereTokens]:
         scorer, (read,) = await scoring.tokenise(request.model, Texts.of("text", request.text))
         meta: dict[str, ApiVersion] = {"api_version": {"version": "1"}}
-        return scorer.name, {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}
+        return scorer.id, {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}
 
     async def classify() -> Reply:
         raise HttpError(501, "nothing is learnt from examples here; POST /classify takes a text with labels")

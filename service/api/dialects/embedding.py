@@ -137,8 +137,8 @@ async def embed_v1(
     texts = request.read()
     found = await _embed(scoring, request, texts)
     if request.embedding_types is not None:
-        return found.name, _by_type(found, texts, request.embedding_types, "1")
-    return found.name, {
+        return found.model, _by_type(found, texts, request.embedding_types, "1")
+    return found.model, {
         "response_type": "embeddings_floats",
         "id": REQUEST_ID.get(),
         "embeddings": rows_of(found.embeddings),
@@ -151,7 +151,7 @@ async def embed_v2(scoring: Scoring, request: CohereEmbedV2Request) -> tuple[str
     """Embed texts; returns and raises as `embed_v1`, and gives numbers where no type is asked for."""
     texts = request.read()
     found = await _embed(scoring, request, texts)
-    return found.name, _by_type(found, texts, request.embedding_types or ["float"], "2")
+    return found.model, _by_type(found, texts, request.embedding_types or ["float"], "2")
 
 
 async def _embed(scoring: Scoring, request: CohereEmbedV1Request, texts: Texts) -> Embedded:

@@ -11,9 +11,7 @@ from service.schemas import Text, TextList, one_or_many
 
 ModelName = Annotated[
     str | None,
-    Field(
-        description="one of ours, ID or ID@VERSION, or a name of SEMBLANCE_MODEL_ALIASES; without it, the default model"
-    ),
+    Field(description="one of ours, or a name of SEMBLANCE_MODEL_ALIASES; without it, the default model"),
 ]
 
 

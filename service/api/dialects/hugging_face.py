@@ -73,7 +73,7 @@ def operations(scoring: Scoring) -> list[Operation]:
 
     async def classify(request: TextClassificationRequest) -> tuple[str, list[list[TeiPrediction]]]:
         if isinstance(request.inputs, str):
-            model = (found := await scoring.label(request.model, "inputs", request.inputs)).name
+            model = (found := await scoring.label(request.model, "inputs", request.inputs)).model
             (probabilities,) = found.probabilities
         else:
             premise, hypothesis = request.inputs

@@ -24,7 +24,6 @@ from service.api.operation import Asked, Operation, Reply
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
 from service.errors import InvalidRequest, quote
 from service.models.model import Model
-from service.parsing import AT
 from service.schemas import Text
 from service.scoring.scorer import Capability
 
@@ -140,7 +139,6 @@ class InferResponse(TypedDict):
     """The outputs that were asked for, or all."""
 
     model_name: str
-    model_version: NotRequired[Annotated[str, Field(description="where the model has versions")]]
     id: NotRequired[str]
     outputs: list[OutputTensor]
     parameters: NotRequired[Annotated[dict[str, str], Field(description="`warnings`: what was cut, if anything was")]]
@@ -194,7 +192,7 @@ class Infer(Operation):
         self._scoring = scoring
         tensors = {"content": {TENSORS.decode(): {"schema": {"type": "string", "format": "binary"}}}}
         super().__init__(path, self._infer, family, summary, responses={200: tensors})
-        self.name = "infer_version" if "{version}" in path else "infer"
+        self.name = "infer"
 
     def read(self, asked: Asked, most: Most) -> Given:
         """The request in a body: JSON, and the values of tensors after it.
@@ -204,10 +202,8 @@ class Infer(Operation):
         """
         head, rest = split(asked.body, exchange_of(asked.scope).received.get(JSON_LENGTH))
         request: InferRequest = self._reader(head, most)
-        named = asked.scope["path_params"]
-        model = self._scoring.versioned(named["model"], named["version"]) if "version" in named else named["model"]
         form = _form(request)
-        return Given(model, request, form, self._texts(form, request, rest))
+        return Given(asked.scope["path_params"]["model"], request, form, self._texts(form, request, rest))
 
     def _request_of(self, hints: Mapping[str, Any]) -> Any:
         return InferRequest
@@ -241,10 +237,7 @@ class Infer(Operation):
         tensors, values = write(
             (each, outputs[each], otherwise if binary is None else binary) for each, binary in wanted
         )
-        model, _, version = scorer.partition(AT)
-        answer: InferResponse = {"model_name": model, "outputs": cast(list[OutputTensor], tensors)}
-        if version:
-            answer["model_version"] = version
+        answer: InferResponse = {"model_name": scorer, "outputs": cast(list[OutputTensor], tensors)}
         if request.id is not None:
             answer["id"] = request.id
         if warnings:
@@ -284,7 +277,7 @@ class Infer(Operation):
         given = [Texts.of(each, texts[each]) for each in form.inputs]
         if form is EMBEDDING:
             found = await self._scoring.embed(name, given[0], unit=False, dimensions=None)
-            return found.name, found.warnings, {"embedding": found.embeddings}
+            return found.model, found.warnings, {"embedding": found.embeddings}
         a, b = given
         one = form is not ENTAILMENT  # is compared with each
         if len(a.texts) != len(b.texts) and not (one and len(a.texts) == 1):
@@ -299,7 +292,7 @@ class Infer(Operation):
             scorer, answers, warnings = await self._scoring.entail(name, a, b)
             return scorer, warnings, {"probabilities": np.array([list(each.values()) for each in answers])}
         compared = await self._scoring.compare("/rank" if form is RANKING else "/similarity", name, a, b)
-        return compared.name, compared.warnings, _scores(compared, ordered=form is RANKING)
+        return compared.model, compared.warnings, _scores(compared, ordered=form is RANKING)
 
 
 def _scores(found: Comparison, *, ordered: bool) -> dict[str, Array]:

@@ -86,7 +86,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         texts = Texts.of("input", request.input)
         found = await scoring.label(request.model, "input", request.input)
         _, read = await scoring.tokenise(found.model, texts)
-        return found.name, {
+        return found.model, {
             "id": f"classify-{REQUEST_ID.get()}",
             "object": "classify",
             "created": int(time.time()),

@@ -113,7 +113,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         }
         if found.warnings:
             response["warnings"] = found.warnings
-        return found.name, response
+        return found.model, response
 
     async def pooling(request: EmbeddingsRequest) -> tuple[str, PoolingResponse]:
         name, found = await embeddings_of(scoring, request)

@@ -1,7 +1,7 @@
 """Open Inference Protocol (KServe, Triton): health, readiness and metadata of models, and `infer` (`infer.py`)."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
@@ -58,7 +58,6 @@ class ModelMetadata(TypedDict):
     """A model."""
 
     name: str
-    versions: NotRequired[Annotated[list[str], Field(description="those served here, where the model has versions")]]
     platform: Literal["onnx_onnxv1"]
     inputs: Annotated[
         list[Tensor],
@@ -80,40 +79,24 @@ def operations(scoring: Scoring) -> list[Operation]:
         is_ready = scoring.service.readiness()["status"] != "unready"
         return Reply({"ready": is_ready}, 200 if is_ready else 503)
 
-    def metadata(name: str) -> ModelMetadata:
-        found = scoring.find(name)
-        answer: ModelMetadata = {
+    async def model_metadata(model: str) -> ModelMetadata:
+        found = scoring.find(model)
+        return {
             "name": found.manifest.id,
             "platform": "onnx_onnxv1",
             "inputs": inputs_of(found),
             "outputs": outputs_of(found),
         }
-        releases = [model.release for model in scoring.service.registry.values()]
-        if versions := sorted(r.version for r in releases if r.id == found.manifest.id and r.version is not None):
-            answer["versions"] = [str(version) for version in versions]
-        return answer
-
-    def readiness(name: str) -> Reply:
-        found = scoring.find(name)
-        is_ready = found.problem is None
-        return Reply({"name": found.manifest.id, "ready": is_ready}, 200 if is_ready else 503)
-
-    async def model_metadata(model: str) -> ModelMetadata:
-        return metadata(model)
-
-    async def version_metadata(model: str, version: str) -> ModelMetadata:
-        return metadata(scoring.versioned(model, version))
 
     async def model_ready(model: str) -> Reply:
-        return readiness(model)
-
-    async def version_ready(model: str, version: str) -> Reply:
-        return readiness(scoring.versioned(model, version))
+        found = scoring.find(model)
+        is_ready = found.problem is None
+        return Reply({"name": found.manifest.id, "ready": is_ready}, 200 if is_ready else 503)
 
     def look(path: str, call: Callable[..., Awaitable[Any]], summary: str, **more: Any) -> Look:
         return Look(path, call, OPEN_INFERENCE, summary, **more)
 
-    model, version = "/v2/models/{model}", "/v2/models/{model}/versions/{version}"
+    model = "/v2/models/{model}"
     server: dict[str, Any] = {"answer": ServerReady, "responses": {503: {"model": ServerReady}}, "open": True}
     of_model: dict[str, Any] = {"answer": ModelReady, "responses": {503: {"model": ModelReady}}}
     return [
@@ -121,9 +104,6 @@ def operations(scoring: Scoring) -> list[Operation]:
         look("/v2/health/live", server_live, "Does the process answer?", open=True),
         look("/v2/health/ready", server_ready, "Should requests be sent here?", **server),
         look(model, model_metadata, "What is served under a name"),
-        look(version, version_metadata, "One version of it"),
         look(f"{model}/ready", model_ready, "Does a model answer as published?", **of_model),
-        look(f"{version}/ready", version_ready, "Does one version of a model answer as published?", **of_model),
         Infer(f"{model}/infer", scoring, OPEN_INFERENCE, "Compare, order, label or embed texts"),
-        Infer(f"{version}/infer", scoring, OPEN_INFERENCE, "The same, by one version of a model"),
     ]

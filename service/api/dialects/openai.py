@@ -24,7 +24,6 @@ from service.errors import (
     TooLarge,
     Unauthorized,
     UnknownModel,
-    UnknownVersion,
 )
 from service.models.model import Model
 
@@ -32,7 +31,6 @@ _ROLES: dict[str, Role] = {"retrieval.query": "query", "retrieval.passage": "pas
 _CODES: dict[type[RequestError], str] = {
     Unauthorized: "invalid_api_key",
     UnknownModel: "model_not_found",
-    UnknownVersion: "model_not_found",
     Overloaded: "rate_limit_exceeded",
     RateLimited: "rate_limit_exceeded",
 }
@@ -101,7 +99,7 @@ class ModelItem(TypedDict):
     object: Literal["model"]
     created: int
     owned_by: Literal["semblance"]
-    root: Annotated[str, Field(description="the model that answers under this name, with its version if it has one")]
+    root: Annotated[str, Field(description="the model that answers under this name")]
 
 
 class ModelList(TypedDict):
@@ -126,11 +124,11 @@ def operations(scoring: Scoring) -> list[Operation]:
             "object": "model",
             "created": int(created.timestamp()),
             "owned_by": "semblance",
-            "root": model.release.name,
+            "root": model.release.id,
         }
 
     async def list_models() -> ModelList:
-        names = {**registry.names, **{alias: registry[name] for alias, name in scoring.aliases.items()}}
+        names = {**registry, **{alias: registry[name] for alias, name in scoring.aliases.items()}}
         return {"object": "list", "data": [describe(name, model) for name, model in names.items()]}
 
     async def retrieve_model(model: str) -> ModelItem:
@@ -144,7 +142,7 @@ def operations(scoring: Scoring) -> list[Operation]:
 
 
 async def embeddings_of(scoring: Scoring, request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
-    """Embed texts: the model that answered, with its version, and the answer.
+    """Embed texts: the model that answered, and the answer.
 
     Raises:
         RequestError: too many texts, and what `Scoring.embed` raises.
@@ -166,4 +164,4 @@ async def embeddings_of(scoring: Scoring, request: EmbeddingsRequest) -> tuple[s
     }
     if found.warnings:
         response["warnings"] = found.warnings
-    return found.name, response
+    return found.model, response

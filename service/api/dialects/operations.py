@@ -63,7 +63,7 @@ def operations(scoring: Scoring) -> list[Look]:
         content, content_type = await service.exposition.page(asked.accept)
         return Reply(content, media=content_type.encode())
 
-    refused = {"model": ReloadReport, "description": "A model or version was refused; the one served before stays"}
+    refused = {"model": ReloadReport, "description": "A model was refused; the one served before stays"}
     formats = {
         "content": {"text/plain": {}, "application/openmetrics-text": {}},
         "description": "OpenMetrics if the Accept header asks for that, or else the older text format",
@@ -101,9 +101,6 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str], *, ful
     manifest, opened = model.manifest, model.opened
     info: ModelInfo = {
         "id": manifest.id,
-        "name": model.release.name,
-        "version": model.release.version,
-        "versions": list(registry.versions(manifest.id)),
         "title": manifest.title,
         "architecture": manifest.architecture,
         "family": manifest.family,
@@ -117,7 +114,6 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str], *, ful
         "main": name in registry.main,
         "open": opened is not None,
         "provider": opened.provider if opened is not None else None,
-        "placement": dict(opened.placement) if opened is not None else {},
         "cache": opened.tiers.names if opened is not None else [],
         "fingerprint": manifest.fingerprint,
     }

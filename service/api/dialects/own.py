@@ -39,7 +39,7 @@ from service.scoring.scorer import Scorer
 _ERRORS = {
     400: "The body is not JSON, or the request not HTTP",
     401: "The API key is missing or wrong",
-    404: "No such model, or not in this version",
+    404: "No such model",
     408: "The request did not arrive in time",
     413: "The body, a list or a text is over its limit",
     415: "The body is not declared as JSON",
@@ -104,7 +104,7 @@ def operations(scoring: Scoring) -> list[Operation]:
                 result["rating"] = rating
                 result["rating_scale"] = scale
         answer = SimilarityResponse(model=scorer.id, scale=SCALES[request.task], results=results)
-        return scorer.name, scorer.versioned(answer)
+        return scorer.id, answer
 
     async def rank(request: RankRequest) -> tuple[str, RankResponse]:
         limits.check_count("candidates", len(request.candidates), "max_candidates")
@@ -126,7 +126,7 @@ def operations(scoring: Scoring) -> list[Operation]:
                 rerank_top=rerank_top,
                 top_k=request.top_k,
             )
-        return first.name, answer
+        return first.id, answer
 
     async def second_stage(request: RankRequest) -> Scorer | None:
         """The model of the second stage, if the request asks for one."""
@@ -149,12 +149,12 @@ def operations(scoring: Scoring) -> list[Operation]:
             if len(sentence.ids) > limit:
                 message = f"{len(sentence.ids)} tokens to explain, the limit is {limit}"
                 raise TooLarge(message, field=field, limit=limit)
-        return scorer.name, await explained(scorer, a, b)
+        return scorer.id, await explained(scorer, a, b)
 
     async def entailment(request: EntailmentRequest) -> tuple[str, EntailmentResponse]:
         scorer = await registry.pick(request.model or defaults["/entailment"], "entailment")
         if request.pairs is None or request.premise is not None or request.hypotheses is not None:
-            return scorer.name, await answer_claims(limits, scorer, request)
+            return scorer.id, await answer_claims(limits, scorer, request)
         limits.check_count("pairs", len(request.pairs), "max_pairs")
         premises, hypotheses = await read_pairs(scorer, request.pairs, ("premise", "hypothesis"))
         with counted("pairs", len(request.pairs)):
@@ -167,7 +167,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             }
             for probabilities, premise, hypothesis in zip(answers, premises, hypotheses, strict=True)
         ]
-        return scorer.name, scorer.versioned(EntailmentResponse(model=scorer.id, results=results))
+        return scorer.id, EntailmentResponse(model=scorer.id, results=results)
 
     async def classify(request: ClassifyRequest) -> tuple[str, ClassifyResponse]:
         return await answer_classify(service, limits, request)
@@ -188,7 +188,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             "embeddings": rows_of(matrix),
             "truncated": [sentence.truncated for sentence in sentences],
         }
-        return scorer.name, scorer.versioned(answer)
+        return scorer.id, answer
 
     return [
         Operation("/similarity", similarity, OURS, "Score pairs of sentences"),

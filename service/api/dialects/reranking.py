@@ -159,7 +159,7 @@ async def rerank(scoring: Scoring, request: RerankRequest, api_version: str) -> 
     }
     if found.warnings:
         meta["warnings"] = found.warnings
-    return found.name, {
+    return found.model, {
         "id": REQUEST_ID.get(),
         "object": "rerank",
         "created": int(time.time()),

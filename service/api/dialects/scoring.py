@@ -19,7 +19,6 @@ from service.api.limits import Limits, counted
 from service.errors import InvalidRequest, ModelError, TooLarge
 from service.models.model import Model
 from service.names import COMMON_NAMES
-from service.parsing import AT
 from service.scoring.scorer import Scorer
 from service.service import Service
 
@@ -103,7 +102,6 @@ class Comparison(NamedTuple):
     """Scored pairs."""
 
     model: str
-    name: str  # of the model, with its version where it has one
     scores: list[float]  # of each pair
     raw: list[float]
     ratings: list[float] | None
@@ -116,7 +114,6 @@ class Embedded(NamedTuple):
     """Embedded texts."""
 
     model: str
-    name: str  # of the model, with its version where it has one
     embeddings: Embeddings
     tokens: int
     warnings: list[str]
@@ -126,7 +123,6 @@ class Labelled(NamedTuple):
     """Labelled texts."""
 
     model: str
-    name: str  # of the model, with its version where it has one
     probabilities: list[dict[str, float]]  # of each text's labels
     truncated: list[bool]  # whether each text was cut at the model's limit
 
@@ -153,16 +149,8 @@ class Scoring:
 
     @property
     def named(self) -> dict[str, str]:
-        """A served model, and one of its versions: of a model with versions, if there is one; for the documentation."""
-        releases = [model.release for model in self.service.registry.values()]
-        for release in releases:
-            if release.version is not None:
-                return {"model": release.id, "version": str(release.version)}
-        return {"model": self.service.defaults.get("/similarity", releases[0].id)}
-
-    def versioned(self, name: str, version: str) -> str:
-        """What the model of a client's name is called in one of its versions."""
-        return f"{self.aliases.get(name, name)}{AT}{version}"
+        """A served model, for the documentation."""
+        return {"model": self.service.defaults.get("/similarity", next(iter(self.service.registry)))}
 
     def resolve(self, name: str | None, route: Route) -> str:
         """The model name for a client's name; without one, or for a common one, the default of a route of ours."""
@@ -203,7 +191,6 @@ class Scoring:
         scores = answer.raw if raw else answer.score
         return Comparison(
             scorer.id,
-            scorer.name,
             scores,
             answer.raw,
             answer.rating,
@@ -224,7 +211,7 @@ class Scoring:
         reading = await self._read(scorer, premises, hypotheses)
         with counted(premises.field, len(premises.texts)):
             answers = await scorer.entailment(*reading.groups)
-        return scorer.name, answers, reading.warnings
+        return scorer.id, answers, reading.warnings
 
     async def label(self, model: str | None, field: str, text: str | Sequence[str]) -> Labelled:
         """Label a text, or several, with a model's own labels.
@@ -236,7 +223,7 @@ class Scoring:
         scorer, answer = await own_labels(self.service, self.limits, text, name, field=field)
         found = answer["results"]
         probabilities, truncated = [each["probabilities"] for each in found], [each["truncated"] for each in found]
-        return Labelled(scorer.id, scorer.name, probabilities, truncated)
+        return Labelled(scorer.id, probabilities, truncated)
 
     async def label_with(
         self,
@@ -248,14 +235,14 @@ class Scoring:
         multi_label: bool,
         fields: Fields,
     ) -> tuple[str, dict[str, float]]:
-        """Label a text with any labels: the model that answered, with its version, and the probabilities.
+        """Label a text with any labels: the model that answered, and the probabilities.
 
         Raises:
             RequestError: as `compare`.
         """
         scorer = await self.service.registry.pick(self.resolve(model, "/entailment"), "entailment")
         answer = await with_labels(self.limits, scorer, text, labels, template, multi_label=multi_label, fields=fields)
-        return scorer.name, answer["results"][0]["probabilities"]
+        return scorer.id, answer["results"][0]["probabilities"]
 
     async def embed(
         self, model: str | None, texts: Texts, *, unit: bool, dimensions: int | None, role: Role = "text"
@@ -284,7 +271,7 @@ class Scoring:
             lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
             lengths[lengths == 0] = 1  # zeros stay zeros
             embeddings = np.asarray(embeddings / lengths, np.float32)
-        return Embedded(scorer.id, scorer.name, embeddings, reading.tokens, reading.warnings)
+        return Embedded(scorer.id, embeddings, reading.tokens, reading.warnings)
 
     async def tokenise(self, model: str | None, texts: Texts) -> tuple[Scorer, list[Encoded]]:
         """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""

@@ -202,7 +202,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             return "text"
         model = scoring.service.registry.choose(scoring.resolve(name, "/embed"), "embedding")
         if model.manifest.prompts is None:
-            raise InvalidRequest(f"model {model.release.name} has no prompts", field="prompt_name")
+            raise InvalidRequest(f"model {model.release.id} has no prompts", field="prompt_name")
         if prompt not in _ROLES:
             raise InvalidRequest(f"prompts are {', '.join(_ROLES)}, not {quote(prompt)}", field="prompt_name")
         return _ROLES[prompt]
@@ -220,7 +220,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         if request.return_text:
             for rank in ranks:
                 rank["text"] = request.texts[rank["index"]]
-        return found.name, ranks
+        return found.model, ranks
 
     async def tei_predict(request: TeiPredictRequest) -> tuple[str, list[TeiPrediction] | list[list[TeiPrediction]]]:
         rows, one = request.inputs
@@ -232,7 +232,7 @@ def operations(scoring: Scoring) -> list[Operation]:
 
         if len(rows[0]) == 1:
             found = await scoring.label(known(request.model), "inputs", [text for (text,) in rows])
-            model, answers = found.name, found.probabilities
+            model, answers = found.model, found.probabilities
             if True in found.truncated and request.truncate is False:
                 raise TooLarge("a text is longer than the model reads", field=f"inputs.{found.truncated.index(True)}")
         else:
@@ -249,7 +249,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             ]
             for each in read
         ]
-        return scorer.name, tokens
+        return scorer.id, tokens
 
     async def tei_embed(request: TeiEmbedRequest) -> tuple[str, list[list[float]]]:
         role = role_of(request.prompt_name, known(request.model))
@@ -262,7 +262,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             dimensions=request.dimensions,
             role=role,
         )
-        return found.name, rows_of(found.embeddings)
+        return found.model, rows_of(found.embeddings)
 
     async def tei_similarity(request: TeiSimilarityRequest) -> tuple[str, list[float]]:
         if request.parameters.prompt_name is not None:
@@ -275,7 +275,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             Texts.of("inputs.source_sentence", inputs.source_sentence, cutting),
             Texts.of("inputs.sentences", inputs.sentences, cutting),
         )
-        return found.name, found.scores
+        return found.model, found.scores
 
     async def info(model: str | None = None) -> TeiInfo:
         found = scoring.service.registry.choose(scoring.resolve(model, "/rank"), "similarity")

@@ -67,15 +67,6 @@ async def test_what_was_cut_is_said(serve: Serve, labelling: Path) -> None:
     assert long["results"][0]["truncated"]
 
 
-async def test_a_version_is_named(serve: Serve, labelling: Path) -> None:
-    (labelling / "sentiment").rename(labelling / "old")
-    (labelling / "sentiment").mkdir()
-    (labelling / "old").rename(labelling / "sentiment" / "2")
-    async with serve(models_dir=labelling) as client:
-        found = await answer(client, "/classify", text="a man")
-    assert (found["model"], found["model_version"]) == ("sentiment", 2)
-
-
 async def test_without_labels_one_model_must_have_some(serve: Serve, labelling: Path) -> None:
     fakes.labelling_model(labelling / "topics", "topics", labels=("sport", "art", "trade"))
     async with serve(models_dir=labelling) as client:

@@ -38,8 +38,6 @@ async def test_models_says_what_is_served(serve: Serve, models) -> None:
     cosine = described["avg-paraphrase"]
     assert cosine["fingerprint"] == Manifest.load(models / "avg-paraphrase").fingerprint
     assert cosine["provider"] == "cpu"
-    assert list(cosine["placement"]) == ["cpu"]
-    assert cosine["placement"]["cpu"] > 1
     assert (cosine["dim"], cosine["max_tokens"], cosine["rating_scale"]) == (fakes.DIM, fakes.MAX_TOKENS, None)
     assert cosine["default_for"] == ["/similarity", "/rank", "/embed", "/explain"]
     assert [model["explanations"] for model in described.values()] == [

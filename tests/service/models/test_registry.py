@@ -24,14 +24,6 @@ from service.settings import Settings
 from tests import fakes
 
 
-def versions(root: Path, name: str, *numbers: int) -> None:
-    """Give a model of the folder these versions, all alike."""
-    (root / name).rename(root / ".whole")
-    for number in numbers:
-        shutil.copytree(root / ".whole", root / name / str(number))
-    shutil.rmtree(root / ".whole")
-
-
 @pytest.fixture
 def own(models, tmp_path):
     """A copy of the models that a test may break."""
@@ -331,112 +323,6 @@ def test_a_manifest_names_files_and_no_paths(own, name: str) -> None:
     manifest["encoder"] = name
     path.write_text(json.dumps(manifest))
     assert refusal(own).startswith(f"{path}: ")
-
-
-def test_both_layouts_are_read(own) -> None:
-    versions(own, "avg-sick", 2, 10)
-    versions(own, "pair-sick", 1)
-    registry = create_app(Settings(models_dir=own)).service.registry
-    assert list(registry) == ["avg-paraphrase", "avg-sick", "pair-sick"]
-    assert {name: model.release.name for name, model in registry.names.items()} == {
-        "avg-paraphrase": "avg-paraphrase",
-        "avg-sick": "avg-sick@10",
-        "avg-sick@10": "avg-sick@10",
-        "avg-sick@latest": "avg-sick@10",
-        "pair-sick": "pair-sick@1",
-        "pair-sick@1": "pair-sick@1",
-        "pair-sick@latest": "pair-sick@1",
-    }
-    assert registry.versions("avg-sick") == (2, 10)
-    assert registry.versions("avg-paraphrase") == ()
-
-
-@pytest.mark.parametrize(
-    ("settings", "served"),
-    [
-        ({"model_versions": {"avg-sick": 1}}, ["avg-sick"]),
-        ({"model_versions_also": {"avg-sick": (1,)}}, ["avg-sick", "avg-sick@1"]),
-        (
-            {"model_versions": {"avg-sick": 2}, "model_versions_also": {"avg-sick": ("latest",)}},
-            ["avg-sick", "avg-sick@3"],
-        ),
-        ({"model_versions_also": {"avg-sick": ("all",)}}, ["avg-sick", "avg-sick@1", "avg-sick@2"]),
-        ({"model_versions": {"avg-sick": "latest"}, "model_versions_also": {"avg-sick": (3,)}}, ["avg-sick"]),
-    ],
-)
-def test_only_wanted_versions_are_opened(own, settings, served) -> None:
-    versions(own, "avg-sick", 1, 2, 3)
-    registry = create_app(Settings(models_dir=own, **settings)).service.registry
-    assert [name for name in registry if name.startswith("avg-sick")] == served
-
-
-def test_versions_that_are_not_wanted_may_be_broken(own) -> None:
-    versions(own, "avg-sick", 1, 2)
-    (own / "avg-sick" / "1" / "encoder.onnx").unlink()
-    create_app(Settings(models_dir=own))
-    assert f"{own}/avg-sick/1/encoder.onnx: missing" in refusal(own, model_versions={"avg-sick": 1})
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {"model_versions": {"avg-sick": 3}},
-            "SEMBLANCE_MODEL_VERSIONS is 'avg-sick@3', which is not among the models",
-        ),
-        ({"model_versions": {"nope": "latest"}}, "SEMBLANCE_MODEL_VERSIONS is 'nope', which is not among the models"),
-        (
-            {"model_versions": {"pair-sick": 1}},
-            "SEMBLANCE_MODEL_VERSIONS is 'pair-sick@1', which is not among the models",
-        ),
-        (
-            {"model_versions_also": {"avg-sick": ("latest", 7)}},
-            "SEMBLANCE_MODEL_VERSIONS_ALSO is 'avg-sick@7', which is not among the models",
-        ),
-        (
-            {"default_entailment": "avg-sick@1"},
-            "SEMBLANCE_DEFAULT_ENTAILMENT is 'avg-sick@1', which is not among the models",
-        ),
-    ],
-)
-def test_a_version_that_is_not_there_or_not_served(own, settings, message) -> None:
-    versions(own, "avg-sick", 1, 2)
-    assert refusal(own, **settings).startswith(message)
-
-
-def test_a_default_may_be_a_version(own) -> None:
-    versions(own, "avg-sick", 1, 2)
-    settings = {"default_entailment": "avg-sick@1", "model_versions_also": {"avg-sick": (1,)}}
-    service = create_app(Settings(models_dir=own, **settings)).service
-    assert service.registry.choose(service.defaults["/entailment"], "entailment").release.version == 1
-
-
-def test_a_folder_of_both_layouts(own) -> None:
-    shutil.copytree(own / "avg-paraphrase", own / "avg-sick" / "2")
-    assert refusal(own) == f"{own}/avg-sick: holds manifest.json beside versions (2)"
-
-
-@pytest.mark.parametrize("name", ["v3", "0", "03", "old"])
-def test_a_folder_beside_versions_that_is_none(own, name: str) -> None:
-    versions(own, "avg-sick", 1)
-    (own / "avg-sick" / name).mkdir()
-    (own / "avg-sick" / ".arriving").mkdir()
-    (own / "avg-sick" / "notes.txt").touch()
-    assert refusal(own) == (
-        f"{own}/avg-sick: holds the folder {name!r}, which is no version (1, 2, 3 ...) beside versions (1)"
-    )
-
-
-def test_versions_lie_in_a_folder_of_their_models_name(own) -> None:
-    versions(own, "avg-sick", 1)
-    (own / "avg-sick").rename(own / "another")
-    assert refusal(own) == f"{own}/another/1/manifest.json: the id is 'avg-sick', its folder's 'another'"
-
-
-def test_a_model_with_versions_and_one_without_of_one_name(own) -> None:
-    shutil.copytree(own / "avg-sick", own / "copy")
-    versions(own, "avg-sick", 1)
-    assert refusal(own) == f"{own}/copy: a second model with the id 'avg-sick'"
 
 
 def test_only_the_models_named_are_opened_and_a_broken_other_one_is_none_of_ours(own) -> None:

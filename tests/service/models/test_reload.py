@@ -17,12 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import numpy as np
 import pytest
 from anyio import fail_after
 
 from contract.golden import GoldenPair
 from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
+from contract.measures import cosine
 from contract.tokenizer import Tokenizer
 from service.models import opener, reload
 from tests import fakes
@@ -44,44 +44,34 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def root(models: Path, tmp_path: Path) -> Path:
-    """The first version of one model, and two models without versions."""
-    folder = tmp_path / "models"
-    shutil.copytree(models, folder, ignore=shutil.ignore_patterns(ID))
-    add(folder, 1)
-    return folder
+    """A copy of the models that a test may change."""
+    return shutil.copytree(models, tmp_path / "models")
 
 
-def add(root: Path, version: int, *, name: str = ID, make: Callable[..., Manifest] = fakes.cosine_model) -> Path:
-    """Put a version there as docs/models.md says: whole, in one step."""
-    arriving = root / f".{name}-{version}" / name / str(version)
-    make(arriving, name, seed=version)
-    (root / name).mkdir(exist_ok=True)
-    if (arriving.parent.parent / SHARED_NAME).exists():
-        shutil.copytree(arriving.parent.parent / SHARED_NAME, root / SHARED_NAME, dirs_exist_ok=True)
-    arriving.rename(root / name / str(version))
-    shutil.rmtree(arriving.parent.parent)
-    return root / name / str(version)
+def put(root: Path, seed: int, *, name: str = ID, make: Callable[..., Manifest] = fakes.cosine_model) -> Path:
+    """Put a new model in the place of the old one as docs/models.md says: whole, in one step."""
+    arriving = root / f".{name}" / name
+    make(arriving, name, seed=seed)
+    if (arriving.parent / SHARED_NAME).exists():
+        shutil.copytree(arriving.parent / SHARED_NAME, root / SHARED_NAME, dirs_exist_ok=True)
+    shutil.rmtree(root / name)
+    arriving.rename(root / name)
+    shutil.rmtree(arriving.parent)
+    return root / name
 
 
-def expected(root: Path, version: int) -> float:
-    """What a version says of the pair."""
-    folder = root / ID / str(version)
-    manifest = Manifest.load(folder)
-    pair = PAIR["pairs"][0]
-    runs = fakes.runs_of(folder)
-    found = fakes.answer(pair["a"], pair["b"], runs, manifest.encoder, manifest.similarity, manifest.entailment)
-    assert found.raw_score is not None
-    return found.raw_score
+def expected(seed: int) -> float:
+    """What a model of `put` says of the pair."""
+    ids = [fakes.tokenizer().encode(text, fakes.MAX_TOKENS).ids for text in PAIR["pairs"][0].values()]
+    a, b = (fakes.table(seed)[list(each)].mean(axis=0, keepdims=True) for each in ids)
+    return pytest.approx(float(cosine(a, b)[0]), abs=1e-5)
 
 
-async def scored(client: Client, model: str | None = None) -> tuple[float, int | None]:
-    """What is said of the pair, and by which version."""
-    response = await client.post("/similarity", json=PAIR if model is None else {**PAIR, "model": model})
+async def scored(client: Client) -> float:
+    """What is said of the pair."""
+    response = await client.post("/similarity", json=PAIR)
     assert response.status_code == 200, response.text
-    body = response.json()
-    assert body["model"] == ID
-    assert response.headers.get("x-model-version") == (str(body["model_version"]) if "model_version" in body else None)
-    return body["results"][0]["raw_score"], body.get("model_version")
+    return response.json()["results"][0]["raw_score"]
 
 
 async def reloaded(client: Client, status: int = 200) -> dict[str, dict[str, object]]:
@@ -97,31 +87,16 @@ def outcomes(report: dict[str, dict[str, object]]) -> dict[str, object]:
     return {name: model["outcome"] for name, model in report.items()}
 
 
-async def test_the_latest_version_is_swapped_in(root: Path, serve: Serve, caplog) -> None:
+async def test_a_new_model_is_swapped_in(root: Path, serve: Serve, caplog) -> None:
     caplog.set_level(logging.INFO)
     async with serve(models_dir=root) as client:
-        assert await scored(client) == (pytest.approx(expected(root, 1)), 1)
-        add(root, 2)
-        assert await scored(client) == (pytest.approx(expected(root, 1)), 1)
+        put(root, 1)
+        assert await scored(client) == expected(0) != expected(1)
         report = await reloaded(client)
         assert outcomes(report) == {ID: "reloaded", "avg-sick": "unchanged", "pair-sick": "unchanged"}
-        assert report[ID]["version"] == 2
-        assert report[ID]["fingerprint"] == Manifest.load(root / ID / "2").fingerprint
-        assert await scored(client) == (pytest.approx(expected(root, 2)), 2)
-        assert expected(root, 1) != pytest.approx(expected(root, 2))
-        add(root, 10)  # a number, not a text that would come before 2
-        await reloaded(client)
-        assert (await scored(client))[1] == 10
-    assert [r.message for r in caplog.records if r.name == "service.models.reload"] == ["model reloaded"] * 2
-
-
-async def test_a_version_taken_away_gives_way_to_the_one_before(root: Path, serve: Serve) -> None:
-    add(root, 2)
-    async with serve(models_dir=root) as client:
-        assert (await scored(client))[1] == 2
-        (root / ID / "2").rename(root / ID / ".2")
-        assert outcomes(await reloaded(client))[ID] == "reloaded"
-        assert await scored(client) == (pytest.approx(expected(root, 1)), 1)
+        assert report[ID]["fingerprint"] == Manifest.load(root / ID).fingerprint
+        assert await scored(client) == expected(1)
+    assert [r.message for r in caplog.records if r.name == "service.models.reload"] == ["model reloaded"]
 
 
 def republish(folder: Path, **changes: object) -> None:
@@ -178,12 +153,6 @@ def break_fingerprint(folder: Path) -> str:
     return "fingerprint is"
 
 
-def break_id(folder: Path) -> str:
-    manifest = Manifest.load(folder)
-    manifest.model_copy(update={"id": "another"}).save(folder)
-    return "the id is 'another', its folder's 'avg-paraphrase'"
-
-
 def break_task(folder: Path) -> str:
     """A good model, which cannot do what the settings have it do."""
     shutil.rmtree(folder)
@@ -201,25 +170,24 @@ BREAKS = [
     break_tokenizer,
     break_buckets,
     break_fingerprint,
-    break_id,
     break_task,
 ]
 
 
 @pytest.mark.parametrize("break_it", BREAKS, ids=lambda b: b.__name__.removeprefix("break_"))
-async def test_a_broken_version_keeps_the_old_one(
+async def test_a_broken_model_keeps_the_old_one(
     root: Path, serve: Serve, caplog, break_it: Callable[[Path], str]
 ) -> None:
-    async with serve(models_dir=root) as client:
+    async with serve(models_dir=root, default_similarity=ID) as client:
         succeeded = await client.metric("semblance_models_reload_success_timestamp_seconds")
-        reason = break_it(add(root, 2))
+        fingerprint = Manifest.load(root / ID).fingerprint
+        reason = break_it(put(root, 1))
         report = await reloaded(client, 409)
         assert outcomes(report) == {ID: "failed", "avg-sick": "unchanged", "pair-sick": "unchanged"}
         assert reason in str(report[ID]["reason"])
         assert str(root) not in str(report[ID]["reason"])
-        assert report[ID]["version"] == 1
-        assert await scored(client) == (pytest.approx(expected(root, 1)), 1)
-        assert await scored(client, f"{ID}@latest") == (pytest.approx(expected(root, 1)), 1)
+        assert report[ID]["fingerprint"] == fingerprint
+        assert await scored(client) == expected(0)
         assert await client.metric("semblance_model_reload_failures_total", model=ID) == 1
         assert await client.metric("semblance_models_reload_success_timestamp_seconds") == succeeded
         ready = await client.get("/health/ready")
@@ -231,130 +199,12 @@ async def test_a_broken_version_keeps_the_old_one(
         errors = [record for record in caplog.records if record.levelname == "ERROR"]
         assert [error.message for error in errors] == ["model not reloaded"]
         # What was wrong is put right.
-        shutil.rmtree(root / ID / "2")
-        add(root, 2)
+        put(root, 1)
         assert outcomes(await reloaded(client))[ID] == "reloaded"
-        assert (await scored(client))[1] == 2
+        assert await scored(client) == expected(1)
         assert (await client.get("/health/ready")).json()["status"] == "ready"
         assert await client.metric("semblance_models_reload_success_timestamp_seconds") > succeeded
         assert await client.metric("semblance_model_reload_failures_total", model=ID) == 1
-
-
-async def test_a_model_without_versions_is_replaced_in_its_place(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root) as client:
-        body = {**PAIR, "model": "avg-sick"}
-        before = (await client.post("/similarity", json=body)).json()
-        assert "model_version" not in before
-        folder = root / "avg-sick"
-        folder.rename(root / ".avg-sick.old")
-        fakes.graded_model(folder, seed=5)
-        break_checksum(folder)
-        report = await reloaded(client, 409)
-        assert outcomes(report)["avg-sick"] == "failed"
-        assert (await client.post("/similarity", json=body)).json() == before
-        shutil.rmtree(folder)
-        fakes.graded_model(folder, seed=5)
-        assert outcomes(await reloaded(client))["avg-sick"] == "reloaded"
-        assert (await client.post("/similarity", json=body)).json() != before
-
-
-async def test_a_pinned_version_stays(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root, model_versions={ID: 1}) as client:
-        add(root, 2)
-        assert outcomes(await reloaded(client))[ID] == "unchanged"
-        assert (await scored(client))[1] == 1
-        unknown = await client.post("/similarity", json={**PAIR, "model": f"{ID}@2"})
-        assert unknown.status_code == 404
-        error = unknown.json()["error"]
-        assert (error["code"], error["field"]) == ("unknown_version", "model")
-        assert error["message"] == (f"no model '{ID}@2'; {ID} has versions 1, 2; served are {ID}@1")
-        assert (await client.post("/similarity", json={**PAIR, "model": f"{ID}@latest"})).status_code == 404
-        shutil.rmtree(root / ID / "1")
-        report = await reloaded(client, 409)
-        assert report[ID]["reason"] == f"{ID}@1 is gone, but SEMBLANCE_MODEL_VERSIONS needs it"
-        assert (await scored(client))[1] == 1
-
-
-async def test_a_canary_is_asked_by_its_version(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root, model_versions={ID: 1}, model_versions_also={ID: ("latest",)}) as client:
-        assert await scored(client, f"{ID}@latest") == await scored(client)
-        add(root, 2)
-        assert outcomes(await reloaded(client))[ID] == "reloaded"
-        first, second = (pytest.approx(expected(root, version)) for version in (1, 2))
-        assert await scored(client) == await scored(client, f"{ID}@1") == (first, 1)
-        assert await scored(client, f"{ID}@2") == await scored(client, f"{ID}@latest") == (second, 2)
-        described = {model["name"]: model for model in (await client.get("/models")).json()["models"]}
-        assert list(described) == [f"{ID}@1", f"{ID}@2", "avg-sick", "pair-sick"]
-        assert [described[name]["id"] for name in described] == [ID, ID, "avg-sick", "pair-sick"]
-        assert [described[name]["version"] for name in described] == [1, 2, None, None]
-        assert [described[name]["versions"] for name in described] == [[1, 2], [1, 2], [], []]
-        assert described[f"{ID}@1"]["default_for"] == ["/similarity", "/rank", "/embed", "/explain"]
-        assert described[f"{ID}@2"]["default_for"] == []
-        assert (await client.get("/health/ready")).json()["models"] == [ID, f"{ID}@2", "avg-sick", "pair-sick"]
-        add(root, 3)
-        await reloaded(client)
-        assert (await scored(client, f"{ID}@latest"))[1] == 3
-        gone = await client.post("/similarity", json={**PAIR, "model": f"{ID}@2"})
-        assert gone.status_code == 404
-
-
-async def test_every_route_tells_the_version(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root) as client:
-        bodies = {
-            "/similarity": PAIR,
-            "/rank": {"query": "a man", "candidates": ["a dog", "a man"]},
-            "/embed": {"sentences": ["a man"]},
-            "/explain": {"a": "a man", "b": "a dog"},
-        }
-        for path, body in bodies.items():
-            assert (await client.post(path, json=body)).json()["model_version"] == 1
-        twice = bodies["/rank"] | {"model": "avg-sick", "rerank_model": ID}
-        answer = (await client.post("/rank", json=twice)).json()
-        assert "model_version" not in answer
-        assert answer["rerank_model_version"] == 1
-        dialects = {
-            "/rerank": {"query": "a man", "texts": ["a dog"]},
-            "/v2/rerank": {"query": "a man", "documents": ["a dog"], "model": f"{ID}@1"},
-            "/v1/embeddings": {"input": "a man"},
-            "/score": {"text_1": "a man", "text_2": "a dog"},
-        }
-        for path, body in dialects.items():
-            response = await client.post(path, json=body)
-            assert response.status_code == 200
-            assert response.headers["x-model-version"] == "1"
-            assert await client.metric("semblance_request_seconds_count", route=path, model=ID) == 1
-
-
-async def test_dialects_know_versions(root: Path, serve: Serve) -> None:
-    add(root, 2)
-    settings = {"model_versions_also": {ID: (1,)}, "model_aliases": {"rerank-v3.5": f"{ID}@1"}}
-    async with serve(models_dir=root, **settings) as client:
-        listed = (await client.get("/v1/models")).json()["data"]
-        assert {model["id"]: model["root"] for model in listed} == {
-            ID: f"{ID}@2",
-            f"{ID}@1": f"{ID}@1",
-            f"{ID}@2": f"{ID}@2",
-            f"{ID}@latest": f"{ID}@2",
-            "avg-sick": "avg-sick",
-            "pair-sick": "pair-sick",
-            "rerank-v3.5": f"{ID}@1",
-        }
-        assert (await client.get(f"/v1/models/{ID}@1")).status_code == 200
-        missing = await client.get(f"/v1/models/{ID}@7")
-        assert (missing.status_code, missing.json()["error"]["code"]) == (404, "model_not_found")
-        body = {"query": "a man", "documents": ["a dog"], "model": "rerank-v3.5"}
-        assert (await client.post("/v2/rerank", json=body)).headers["x-model-version"] == "1"
-        first = Manifest.load(root / ID / "1").fingerprint
-        assert (await client.get("/info", params={"model": f"{ID}@1"})).json()["model_sha"] == first
-        assert (await client.get(f"/v2/models/{ID}")).json()["versions"] == ["1", "2"]
-        assert "versions" not in (await client.get("/v2/models/avg-sick")).json()
-        for version, status in (("1", 200), ("2", 200), ("latest", 200), ("3", 404), ("x", 404)):
-            assert (await client.get(f"/v2/models/{ID}/versions/{version}")).status_code == status
-            assert (await client.get(f"/v2/models/{ID}/versions/{version}/ready")).status_code == status
-        # An alias holds on to its version, as other settings do.
-        shutil.rmtree(root / ID / "1")
-        assert "SEMBLANCE_MODEL_VERSIONS_ALSO" in str((await reloaded(client, 409))[ID]["reason"])
-        assert (await client.post("/v2/rerank", json=body)).headers["x-model-version"] == "1"
 
 
 async def test_requests_under_way_are_answered_by_whom_they_asked(root: Path, serve: Serve) -> None:
@@ -371,100 +221,68 @@ async def test_requests_under_way_are_answered_by_whom_they_asked(root: Path, se
         scorer.read = slow  # type: ignore[method-assign]
         first = asyncio.create_task(scored(client))
         await begun.wait()
-        add(root, 2)
+        put(root, 1)
         await reloaded(client)
-        assert (await scored(client))[1] == 2
+        assert await scored(client) == expected(1)
         swapped.set()
-        assert await first == (pytest.approx(expected(root, 1)), 1)
-        # It counts for the id, whose next version has taken over.
+        assert await first == expected(0)
+        # It counts for the id, whose next model has taken over.
         assert await client.metric("semblance_request_seconds_count", route="/similarity", model=ID) == 2
 
 
 async def test_no_request_fails_during_reloads(root: Path, serve: Serve) -> None:
     async with serve(models_dir=root, cache_bytes=0) as client:
-        known = {1: pytest.approx(expected(root, 1))}
-        seen: set[int | None] = set()
+        known = [expected(seed) for seed in range(4)]
+        seen: set[int] = set()
         stop = asyncio.Event()
         asked = 0
 
         async def ask() -> None:
             nonlocal asked
             while not stop.is_set():
-                score, version = await scored(client)
-                assert version is not None
-                assert score == known[version]
-                seen.add(version)
+                seen.add(known.index(await scored(client)))
                 asked += 1
                 await asyncio.sleep(0)
 
         callers = [asyncio.create_task(ask()) for _ in range(8)]
-        for version in (2, 3, 4):
-            known[version] = pytest.approx(0)  # not yet served
-            folder = add(root, version)
-            known[version] = pytest.approx(expected(root, version))
-            if version == 3:
+        for seed in (1, 2, 3):
+            folder = put(root, seed)
+            if seed == 2:
                 break_checksum(folder)
-            await reloaded(client, 409 if version == 3 else 200)
+            await reloaded(client, 409 if seed == 2 else 200)
             begun = asked
-            await until(lambda: asked > begun + 8 and (version == 3 or version in seen), "nobody is answered")  # noqa: B023
+            await until(lambda: asked > begun + 8 and (seed == 2 or seed in seen), "nobody is answered")  # noqa: B023
         stop.set()
         await asyncio.gather(*callers)
-        assert seen == {1, 2, 4}
+        assert seen == {0, 1, 3}
         assert asked > 20
         count = await client.metric("semblance_requests_total", route="/similarity", status="200")
         assert count == asked
-        # No counter fell when versions took over from each other.
+        # No counter fell when models took over from each other.
         assert await client.metric("semblance_request_seconds_count", route="/similarity", model=ID) == asked
         assert await client.metric("semblance_sentences_total", model=ID) == 2 * asked
         assert await client.metric("semblance_score_count", model=ID) == asked
 
 
-async def test_series_follow_what_is_served(root: Path, serve: Serve) -> None:
-    add(root, 2)
-    async with serve(models_dir=root, model_versions={ID: 1}, model_versions_also={ID: ("latest",)}) as client:
-        for name in (ID, f"{ID}@2", f"{ID}@2"):
-            await scored(client, name)
-        assert await client.metric("semblance_sentences_total", model=ID) == 2
-        assert await client.metric("semblance_sentences_total", model=f"{ID}@2") == 4
-        assert await client.metric("semblance_request_seconds_count", route="/similarity", model=f"{ID}@2") == 2
-        assert await client.metric("semblance_phase_seconds_count", phase="cache", model=f"{ID}@2") == 2
-        info = f'model="{ID}@2",provider="cpu",version="2"'
-        assert info in await client.scrape()
-        add(root, 3)
-        await reloaded(client)
-        text = await client.scrape()
-        assert f'model="{ID}@2"' not in text
-        assert await client.metric("semblance_sentences_total", model=f"{ID}@3") == 0
-        assert await client.metric("semblance_sentences_total", model=ID) == 2
-
-
-async def test_a_new_version_reads_no_old_embedding(root: Path, serve: Serve) -> None:
+async def test_a_new_model_reads_no_old_embedding(root: Path, serve: Serve) -> None:
     async with serve(models_dir=root) as client:
-        await scored(client)
-        await scored(client)
-        entries = await client.metric("semblance_cache_entries")
-        assert entries == 2
-        add(root, 2)
+        for _ in range(2):
+            assert await scored(client) == expected(0)
+        assert await client.metric("semblance_cache_entries") == 2
+        put(root, 1)
         await reloaded(client)
-        assert await scored(client) == (pytest.approx(expected(root, 2)), 2)
+        assert await scored(client) == expected(1)
         assert await client.metric("semblance_cache_entries") == 4
-        embedded = (await client.post("/embed", json={"sentences": ["a man plays the guitar"]})).json()["embeddings"]
-        ids = fakes.tokenizer().encode("a man plays the guitar", fakes.MAX_TOKENS).ids
-        np.testing.assert_allclose(embedded[0], fakes.table(2)[list(ids)].mean(axis=0), rtol=1e-5, atol=1e-6)
 
 
 async def test_what_is_replaced_leaves_memory_without_a_collection(root: Path, serve: Serve) -> None:
     """A collection of everything would make all requests wait, and never looks at what start-up has frozen."""
     async with serve(models_dir=root) as client:
-        names = client.app.service.registry.names
-        alive = [weakref.ref(names[name].scorer) for name in (ID, "pair-sick")]
-        del names
+        alive = [weakref.ref(client.app.service.registry[name].scorer) for name in (ID, "pair-sick")]
         await scored(client)
         await client.post("/similarity", json={**PAIR, "model": "pair-sick"})
-        add(root, 2)
-        folder = root / "pair-sick"
-        shutil.rmtree(folder)
-        fakes.interaction_model(folder, seed=9)
+        put(root, 1)
+        put(root, 9, name="pair-sick", make=fakes.interaction_model)
         gc.collect()
         gc.disable()
         try:
@@ -483,11 +301,13 @@ async def test_models_come_and_go(root: Path, serve: Serve) -> None:
         body = {**PAIR, "model": "another"}
         assert (await client.post("/similarity", json=body)).status_code == 200
         assert await client.metric("semblance_request_seconds_count", route="/similarity", model="another") == 1
+        assert 'sentences_total{model="another"}' in await client.scrape()
         shutil.rmtree(root / "another")
         report = await reloaded(client)
         assert report["another"]["outcome"] == "removed"
         assert report["another"]["fingerprint"] is None
         assert (await client.post("/similarity", json=body)).status_code == 404
+        assert 'sentences_total{model="another"}' not in await client.scrape()
         assert "another" not in outcomes(await reloaded(client))
         assert (await client.get("/health/ready")).json()["status"] == "ready"
 
@@ -522,7 +342,7 @@ async def test_a_models_folder_that_is_gone(root: Path, serve: Serve) -> None:
         report = await reloaded(client, 409)
         assert set(outcomes(report).values()) == {"failed"}
         assert "No such file or directory" in str(report[ID]["reason"])
-        assert (await scored(client))[1] == 1
+        assert await scored(client) == expected(0)
         root.with_name("elsewhere").rename(root)
         assert set(outcomes(await reloaded(client)).values()) == {"unchanged"}
 
@@ -534,41 +354,35 @@ async def test_a_folder_whose_name_is_not_utf8_is_refused_and_the_rest_answers(r
         assert report["caf\ufffd"]["reason"] == "caf\ufffd: the folder's name is not UTF-8"
         assert (await client.get("/health/ready")).status_code == 200
         assert (await client.get("/metrics")).status_code == 200
-        assert (await scored(client))[1] == 1
+        assert await scored(client) == expected(0)
 
 
-async def test_versions_find_what_they_share(root: Path, serve: Serve) -> None:
-    shutil.rmtree(root / "pair-sick")
-    shutil.rmtree(root / SHARED_NAME)
-    folder = add(root, 1, name="pair-sick", make=fakes.interaction_model)
-    manifest = Manifest.load(folder)
-    assert manifest.path_of(folder, fakes.OUTSIDE).parent == root / SHARED_NAME
+async def test_a_new_model_finds_what_it_shares(root: Path, serve: Serve) -> None:
     async with serve(models_dir=root) as client:
         body = {**PAIR, "model": "pair-sick"}
         before = (await client.post("/similarity", json=body)).json()
-        add(root, 2, name="pair-sick", make=fakes.interaction_model)
+        put(root, 5, name="pair-sick", make=fakes.interaction_model)
         assert outcomes(await reloaded(client))["pair-sick"] == "reloaded"
         after = (await client.post("/similarity", json=body)).json()
-        assert (before["model_version"], after["model_version"]) == (1, 2)
-        assert before["results"] != after["results"]
-        add(root, 3, name="pair-sick", make=fakes.interaction_model)
+        assert before != after
+        put(root, 6, name="pair-sick", make=fakes.interaction_model)
         for path in (root / SHARED_NAME).iterdir():
             path.unlink()
         assert "missing" in str((await reloaded(client, 409))["pair-sick"]["reason"])
         assert (await client.post("/similarity", json=body)).json() == after
 
 
-async def test_a_version_may_not_lead_out_of_the_folder(root: Path, serve: Serve, tmp_path: Path, caplog) -> None:
+async def test_a_model_may_not_lead_out_of_the_folder(root: Path, serve: Serve, tmp_path: Path, caplog) -> None:
     async with serve(models_dir=root) as client:
         outside = tmp_path / "outside"
-        shutil.move(add(root, 2), outside)
-        (root / ID / "2").symlink_to(outside)
+        shutil.move(put(root, 1), outside)
+        (root / ID).symlink_to(outside)
         report = await reloaded(client, 409)
         assert str(report[ID]["reason"]).endswith("leads out of SEMBLANCE_MODELS_DIR, to ...")
         (told,) = (await client.get("/health/ready")).json()["reasons"]
         assert str(tmp_path) not in told  # readiness is open to everybody
         assert str(outside) in str(caplog.records[-1].__dict__)
-        assert (await scored(client))[1] == 1
+        assert await scored(client) == expected(0)
 
 
 def break_pipe(folder: Path, name: str) -> None:
@@ -588,18 +402,16 @@ async def test_a_pipe_or_a_huge_file_is_refused_without_being_read(
     root: Path, serve: Serve, name: str, break_it: Callable[[Path, str], None], reason: str
 ) -> None:
     async with serve(models_dir=root) as client:
-        break_it(add(root, 2), name)
+        break_it(put(root, 1), name)
         with fail_after(NEEDED_SECONDS):
             report = await reloaded(client, 409)
         assert re.search(reason, str(report[ID]["reason"]))
-        assert (await scored(client))[1] == 1
-        shutil.rmtree(root / ID / "2")
-        assert (await reloaded(client))[ID]["outcome"] == "unchanged"
+        assert await scored(client) == expected(0)
 
 
 async def test_a_model_over_the_limit_is_refused_by_its_sizes(root: Path, serve: Serve) -> None:
     async with serve(models_dir=root) as client:
-        folder = add(root, 2)
+        folder = put(root, 1)
         manifest = Manifest.load(folder)
         files = manifest.files | {"golden.json": manifest.files["golden.json"].model_copy(update={"bytes": 10 << 30})}
         manifest.model_copy(update={"files": files}).save(folder)
@@ -612,8 +424,8 @@ async def test_a_model_over_the_limit_is_refused_by_its_sizes(root: Path, serve:
 @pytest.mark.parametrize("poll", [False, True])
 async def test_a_byte_changed_under_the_same_manifest_is_noticed(root: Path, serve: Serve, poll: bool) -> None:
     async with serve(models_dir=root, models_poll_seconds=0.02 if poll else 0) as client:
-        path = root / ID / "1" / "encoder.onnx"
-        before, right, times = expected(root, 1), path.read_bytes(), path.stat()
+        path = root / ID / "encoder.onnx"
+        right, times = path.read_bytes(), path.stat()
         break_checksum(path.parent)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
         if poll:
@@ -627,7 +439,7 @@ async def test_a_byte_changed_under_the_same_manifest_is_noticed(root: Path, ser
         ready = (await client.get("/health/ready")).json()
         assert ready["status"] == "degraded"
         assert "encoder.onnx: corrupted or replaced" in ready["reasons"][0]
-        assert await scored(client) == (pytest.approx(before), 1)  # what is in memory is as it was
+        assert await scored(client) == expected(0)  # what is in memory is as it was
         path.write_bytes(right)
         if poll:
             await until(lambda: not client.app.service.reloader.problems, "it stays refused")
@@ -638,7 +450,7 @@ async def test_a_byte_changed_under_the_same_manifest_is_noticed(root: Path, ser
 async def test_storage_that_hangs_is_given_up_and_told(root: Path, serve: Serve, monkeypatch) -> None:
     goes_on = threading.Event()
     async with serve(models_dir=root) as client:
-        add(root, 2)
+        put(root, 1)
         reader = client.app.service.reloader._opener
         reads = reader.read
         monkeypatch.setattr(reader, "read", lambda release: (goes_on.wait(60), reads(release))[1])
@@ -650,7 +462,7 @@ async def test_storage_that_hangs_is_given_up_and_told(root: Path, serve: Serve,
             ready = (await client.get("/health/ready")).json()
             assert ready["status"] == "degraded"
             assert ready["reasons"][0].startswith(f"model {ID} is not reloaded: what was read before this hangs")
-            assert (await scored(client))[1] == 1
+            assert await scored(client) == expected(0)
         finally:
             goes_on.set()
         monkeypatch.setattr(opener, "STEP_SECONDS", 60.0)
@@ -662,12 +474,13 @@ async def test_storage_that_hangs_is_given_up_and_told(root: Path, serve: Serve,
 async def test_a_manifest_behind_a_link_is_read(root: Path, serve: Serve) -> None:
     # As a Kubernetes volume has it: every name is a link, through another one, to where the content is.
     async with serve(models_dir=root) as client:
-        folder = add(root, 2)
+        folder = put(root, 1)
         (folder / "..2026").mkdir()
         (folder / MANIFEST_NAME).rename(folder / "..2026" / MANIFEST_NAME)
         (folder / "..data").symlink_to("..2026")
         (folder / MANIFEST_NAME).symlink_to(f"..data/{MANIFEST_NAME}")
-        assert (await reloaded(client))[ID]["version"] == 2
+        await reloaded(client)
+        assert await scored(client) == expected(1)
 
 
 async def test_who_asks_during_a_reload_gets_the_next_one(root: Path, serve: Serve, monkeypatch) -> None:
@@ -689,14 +502,15 @@ async def test_who_asks_during_a_reload_gets_the_next_one(root: Path, serve: Ser
         first = asyncio.create_task(reloaded(client))
         while not looks:
             await asyncio.sleep(0.005)
-        add(root, 2)
+        put(root, 1)
         others = [asyncio.create_task(reloaded(client)) for _ in range(5)]
         await until(lambda: reloader._next is not None, "the next one is asked for")
         for _ in range(50):  # turns, in which the other four come
             await asyncio.sleep(0)
         all_wait.set()
         assert outcomes(await first)[ID] in ("unchanged", "reloaded")
-        assert {report[ID]["version"] for report in await asyncio.gather(*others)} == {2}
+        new = Manifest.load(root / ID).fingerprint
+        assert {report[ID]["fingerprint"] for report in await asyncio.gather(*others)} == {new}
         assert (most, looks) == (1, 2)
 
 
@@ -707,20 +521,24 @@ async def until(condition: Callable[[], bool], what: str) -> None:
         await asyncio.sleep(0.005)
 
 
+async def comes_to_say(client: Client, score: float) -> None:
+    with fail_after(NEEDED_SECONDS):
+        while await scored(client) != score:
+            await asyncio.sleep(0.005)
+
+
 async def test_the_folder_is_looked_at_from_time_to_time(root: Path, serve: Serve) -> None:
     async with serve(models_dir=root, models_poll_seconds=0.02) as client:
-        registry = client.app.service.registry
-        add(root, 2)
-        await until(lambda: registry[ID].release.version == 2, "the second version is not served")
-        add(root, 3)
-        await until(lambda: registry[ID].release.version == 3, "the third version is not served")
+        for seed in (1, 2):
+            put(root, seed)
+            await comes_to_say(client, expected(seed))
 
 
 async def test_a_folder_that_is_being_copied_is_waited_for(root: Path, serve: Serve, caplog) -> None:
     """File by file, the manifest early: each look finds it changed, and says nothing but once."""
     async with serve(models_dir=root) as client:
-        reloader, registry = client.app.service.reloader, client.app.service.registry
-        whole = add(root, 2)
+        reloader = client.app.service.reloader
+        whole = put(root, 1)
         copy = root / ".whole"
         whole.rename(copy)
         whole.mkdir()
@@ -729,34 +547,29 @@ async def test_a_folder_that_is_being_copied_is_waited_for(root: Path, serve: Se
                 shutil.copy(copy / name, whole / name)
             report = await reloader._reload(patient=True)
             assert report["status"] == "done"
-            assert registry[ID].release.version == 1
+            assert await scored(client) == expected(0)
             assert (await client.get("/health/ready")).json()["status"] == "ready"
         half = (copy / "encoder.onnx").read_bytes()
         (whole / "encoder.onnx").write_bytes(half[:100])
         await reloader._reload(patient=True)
         (whole / "encoder.onnx").write_bytes(half)
-        assert registry[ID].release.version == 1
-        report = await reloader._reload(patient=True)
-        assert registry[ID].release.version == 2
+        assert await scored(client) == expected(0)
+        await reloader._reload(patient=True)
+        assert await scored(client) == expected(1)
         assert [r.message for r in caplog.records if r.levelname == "WARNING"] == ["model not whole yet"]
         assert not [r for r in caplog.records if r.levelname == "ERROR"]
         assert await client.metric("semblance_model_reload_failures_total", model=ID) == 0
 
 
-@pytest.mark.parametrize("flat", [False, True])
 async def test_what_stays_half_is_refused_once_and_tried_when_it_changes(
-    root: Path, serve: Serve, caplog, monkeypatch, flat: bool
+    root: Path, serve: Serve, caplog, monkeypatch
 ) -> None:
     async with serve(models_dir=root) as client:
         service = client.app.service
         opened = []
         reads = service.reloader._opener.read
         monkeypatch.setattr(service.reloader._opener, "read", lambda release: opened.append(release) or reads(release))
-        name = "avg-sick" if flat else ID
-        folder = root / name if flat else add(root, 2)
-        if flat:
-            Manifest.load(folder).model_copy(update={"title": "Anew"}).save(folder)
-        graph = folder / "encoder.onnx"
+        graph = put(root, 1) / "encoder.onnx"
         whole = graph.read_bytes()
         graph.write_bytes(whole[:-1])
         for _ in range(4):
@@ -765,7 +578,7 @@ async def test_what_stays_half_is_refused_once_and_tried_when_it_changes(
         assert len(opened) == 1  # what does not change is not verified again and again
         errors = [r for r in caplog.records if r.levelname == "ERROR"]
         assert [error.message for error in errors] == ["model not reloaded"]
-        assert await client.metric("semblance_model_reload_failures_total", model=name) == 1
+        assert await client.metric("semblance_model_reload_failures_total", model=ID) == 1
         assert (await client.get("/health/ready")).json()["status"] == "degraded"
         graph.write_bytes(whole)
         report = await service.reloader._reload(patient=True)
@@ -797,40 +610,29 @@ async def test_an_unexpected_error_leaves_the_old_model_and_later_polls(root: Pa
             raise MemoryError
 
         monkeypatch.setattr(service.reloader._opener, "open", fails)
-        add(root, 2)
+        put(root, 1)
         await until(lambda: bool(service.reloader.problems), "nobody is told")
         assert service.reloader.problems == [f"model {ID} is not reloaded: MemoryError"]
         monkeypatch.setattr(service.reloader._opener, "open", opens)
-        add(root, 3)
-        await until(lambda: service.registry[ID].release.version == 3, "the third version is not served")
+        put(root, 2)
+        await comes_to_say(client, expected(2))
 
 
-def ask(url: str) -> tuple[int, float]:
-    answer = httpx.post(f"{url}/similarity", json=PAIR).json()
-    return answer["model_version"], answer["results"][0]["raw_score"]
-
-
-def wait_for(url: str, version: int) -> float:
-    deadline = time.monotonic() + NEEDED_SECONDS
-    while time.monotonic() < deadline:
-        found, score = ask(url)
-        if found == version:
-            return score
-        time.sleep(0.02)
-    raise AssertionError(f"version {version} is not served")
+def ask(url: str) -> float:
+    return httpx.post(f"{url}/similarity", json=PAIR).json()["results"][0]["raw_score"]
 
 
 def test_sighup_reloads(root: Path) -> None:
     with running(root) as (process, url):
-        assert ask(url) == (1, pytest.approx(expected(root, 1)))
-        add(root, 2)
+        assert ask(url) == expected(0)
+        put(root, 1)
         process.send_signal(signal.SIGHUP)
-        assert wait_for(url, 2) == pytest.approx(expected(root, 2))
+        fleet_until(lambda: ask(url) == expected(1), "the new model is served")
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=NEEDED_SECONDS)
     events = [json.loads(line) for line in errors.splitlines()]
     (event,) = [event for event in events if event["message"] == "model reloaded"]
-    assert (event["model"], event["version"]) == (ID, 2)
+    assert event["model"] == ID
     assert {event["level"] for event in events} == {"info"}
 
 
@@ -845,25 +647,25 @@ def test_a_hangup_during_start_up_is_remembered() -> None:
 
 
 def test_all_workers_reload_when_one_is_told_to(root: Path, tmp_path: Path) -> None:
-    def versions(service: Service) -> set[int]:
+    def all_say(service: Service, seed: int) -> bool:
         """Of both workers: each request has a connection of its own, which either may take."""
-        return {ask(service.url)[0] for _ in range(20)}
+        return all(ask(service.url) == expected(seed) for _ in range(20))
 
     with fleet(root, tmp_path) as service:
         before = service.pids()
-        assert versions(service) == {1}
+        assert all_say(service, 0)
         with Load(service.url, "/similarity", PAIR) as load:
-            add(root, 2)
+            put(root, 1)
             service.process.send_signal(signal.SIGHUP)
-            fleet_until(lambda: versions(service) == {2}, "both have the second version")
+            fleet_until(lambda: all_say(service, 1), "both have the second model")
             fleet_until(lambda: len(service.events("model reloaded")) == 2, "both say so")
-            add(root, 3)
+            put(root, 2)
             assert httpx.post(f"{service.url}/models/reload").status_code == 200
-            fleet_until(lambda: versions(service) == {3}, "both have the third version")
-            break_golden(add(root, 4))
+            fleet_until(lambda: all_say(service, 2), "both have the third model")
+            break_golden(put(root, 3))
             assert httpx.post(f"{service.url}/models/reload").status_code == 409
-            fleet_until(lambda: len(service.events("model not reloaded")) == 2, "both refuse the fourth version")
-            assert versions(service) == {3}
+            fleet_until(lambda: len(service.events("model not reloaded")) == 2, "both refuse the fourth")
+            assert all_say(service, 2)
         assert load.failures == []
         assert set(load.statuses) == {200}
         service.shows(2, "semblance_model_reload_failures_total", model=ID)

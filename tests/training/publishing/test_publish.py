@@ -108,19 +108,6 @@ def test_a_supervised_run_becomes_a_verified_folder(runs: Path, tmp_path: Path) 
     assert manifest.fingerprint in card
 
 
-def test_a_folder_is_a_model_or_holds_versions(tmp_path: Path) -> None:
-    """Said before anything is exported or measured: there is no run here."""
-    (tmp_path / "toy-sick" / "1").mkdir(parents=True)
-    with pytest.raises(FileExistsError, match=r"toy-sick holds versions: say which one this is \(--version\)"):
-        publish.publish(SICK, tmp_path / "runs", tmp_path, tmp_path, seed=1)
-    (tmp_path / "toy-sick" / "1").rmdir()
-    (tmp_path / "toy-sick" / "manifest.json").touch()
-    with pytest.raises(
-        FileExistsError, match=r"toy-sick is a model without versions: move its files to .*/toy-sick/1 first"
-    ):
-        publish.publish(SICK, tmp_path / "runs", tmp_path, tmp_path, seed=1, version=2)
-
-
 def test_the_published_model_answers_as_the_trained_one_whatever_its_width_and_as_its_golden_pairs(
     runs: Path, tmp_path: Path
 ) -> None:
@@ -162,16 +149,12 @@ def test_a_transfer_run_is_calibrated_to_ratings_and_measured_on_every_set(runs:
     assert len([f for f in measured.figures if f.split == "mean of sets"]) == 5  # four years and all sets
 
 
-def test_any_finished_run_is_published_under_its_own_name_beside_other_versions_or_another_id(
-    runs: Path, tmp_path: Path
-) -> None:
+def test_any_finished_run_is_published_under_its_own_name_or_another_id(runs: Path, tmp_path: Path) -> None:
     experiment = replace(SICK, name="toy-experiment", publication=None, schedule=Schedule(epochs=0, batch_size=2))
     run.run(experiment, runs, teacher=None, seed=1)
     models = tmp_path / "models"
-    (models / "toy-experiment" / "1").mkdir(parents=True)
-    folder = publish.publish(experiment, runs, models, tmp_path / "figures", seed=1, version=2)
-    assert folder == models / "toy-experiment" / "2"
-    assert {path.name for path in folder.parent.iterdir()} == {"1", "2"}
+    folder = publish.publish(experiment, runs, models, tmp_path / "figures", seed=1)
+    assert folder == models / "toy-experiment"
     manifest = Manifest.load(folder)
     assert (manifest.id, manifest.title) == ("toy-experiment", "Recipe toy-experiment: word_averaging")
     other = publish.publish(experiment, runs, models, tmp_path / "figures", 1, model_id="mine", storage="float32")
