@@ -60,7 +60,6 @@ class Service:
                 timeout_seconds=settings.redis_timeout_ms / 1000,
                 ttl_seconds=settings.redis_ttl_seconds,
                 secret=None if settings.redis_secret is None else settings.redis_secret.get_secret_value(),
-                authority=settings.redis_ca,
             )
             self.backends.append(self.redis)
         self.cache = VectorCache(settings.cache_bytes, telemetry, self.redis)

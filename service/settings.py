@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from contract.manifest import ModelId
@@ -160,11 +160,8 @@ class Settings(BaseSettings):
     )
     redis_url: SecretStr | None = Field(
         default=None,
-        description="redis://host:6379/0, a cluster or sentinels; used as `cache` says, and for the rate limit of "
+        description="redis://host:6379/0; used as `cache` says, and for the rate limit of "
         "several workers. Redis failing makes answers slower, never wrong (docs/caching.md)",
-    )
-    redis_ca: Path | None = Field(
-        default=None, description="certificate authorities to trust with rediss://, in PEM; the system's without it"
     )
     redis_secret: SecretStr | None = Field(
         default=None,
@@ -240,16 +237,8 @@ class Settings(BaseSettings):
     @classmethod
     def _whole_url(cls, url: SecretStr | None) -> SecretStr | None:
         if url is not None:
-            redis_url.read(url.get_secret_value())
+            redis_url.address_of(url.get_secret_value())
         return url
-
-    @field_validator("redis_ca")
-    @classmethod
-    def _authority(cls, path: Path | None, others: ValidationInfo) -> Path | None:
-        if path is not None and "redis_url" in others.data:  # else that is told
-            url = others.data["redis_url"]
-            redis_url.check_authority(path, url.get_secret_value() if url is not None else "redis://none")
-        return path
 
     @field_validator("redis_secret")
     @classmethod
@@ -291,7 +280,7 @@ class Settings(BaseSettings):
     @property
     def redis_address(self) -> str | None:
         """The address of Redis without credentials, for the log."""
-        return None if self.redis_url is None else redis_url.read(self.redis_url.get_secret_value()).address
+        return None if self.redis_url is None else redis_url.address_of(self.redis_url.get_secret_value())
 
     @classmethod
     def from_environment(cls) -> Self:

@@ -1,7 +1,5 @@
 """The shared tier of the cache: one MGET and one pipeline of SETs a request, in a Redis that may fail at any time.
 
-In a cluster these are one pipeline for each node that has some of the keys.
-
 A key is `semblance:2:<fingerprint, 16 hex digits>:<BLAKE2b-128 of the token ids>`. A value is one byte of format, the
 vector in little-endian floats, and a seal over the key and these bytes. The seal detects garbage, values cut short,
 vectors of another size, and answers to another request's key. It is a CRC-32, against accidents; with a secret it is a
@@ -18,7 +16,6 @@ import hmac
 import struct
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -33,7 +30,7 @@ MAX_WRITES = 64  # pipelines under way; beyond, new vectors are not written
 _FORMAT, _DTYPE = 0x11, np.dtype("<f4")
 _KEYED = 0x20  # added to the format of a value whose seal is keyed
 _CHECKSUM_BYTES, _DIGEST_BYTES = 4, 16
-# Keys of a probe, in two hash slots: in cluster mode they cannot be read together, as the keys of a request.
+# Keys of a probe, in two hash slots: a server in cluster mode does not read them together, as the keys of a request.
 _PROBES = (b"semblance:probe:0", b"semblance:probe:1")
 _PROBE_TTL_SECONDS = 60  # should it not be deleted
 T = TypeVar("T")
@@ -51,7 +48,6 @@ class RedisCache:
         timeout_seconds: float,
         ttl_seconds: int,
         secret: str | None = None,
-        authority: Path | None = None,
     ) -> None:
         """Prepare the client; nothing is sent yet.
 
@@ -62,9 +58,8 @@ class RedisCache:
             timeout_seconds: of a request.
             ttl_seconds: of a vector.
             secret: signs vectors, the same in all processes; None: whoever reaches Redis can forge them.
-            authority: certificate authorities to trust over TLS, instead of the system's.
         """
-        self._client = RedisClient(url, timeout_seconds=timeout_seconds, authority=authority)
+        self._client = RedisClient(url, timeout_seconds=timeout_seconds)
         self._telemetry = telemetry
         self._hits, self._misses = telemetry.cache_counters("redis")
         self._timeout = timeout_seconds
@@ -111,25 +106,21 @@ class RedisCache:
 
     async def _write_and_read(self) -> Exception | Literal[True]:
         """The error of the write, or True; raises that of the read."""
-        await self._client.check_nodes()
         pipeline = self._client.redis.pipeline(transaction=False)
         pipeline.set(_PROBES[0], b"1", ex=_PROBE_TTL_SECONDS)
-        if self._client.clustered:
-            pipeline.get(_PROBES[1])
-        else:
-            pipeline.mget(_PROBES)
+        pipeline.mget(_PROBES)
         pipeline.delete(_PROBES[0])
         wrote, read, _ = await pipeline.execute(raise_on_error=False)
         if isinstance(read, Exception):
             raise read
-        if not self._client.clustered and (not isinstance(read, list) or len(read) != len(_PROBES)):
+        if not isinstance(read, list) or len(read) != len(_PROBES):
             raise ResponseError("no Redis")
         return wrote if isinstance(wrote, Exception) else True
 
     async def get_many(self, space: Space, keys: Sequence[K]) -> dict[K, Vector]:
         """The vectors that Redis has; none if it does not answer."""
         names = [name_of(space, key) for key in keys]
-        values = await self._attempt(lambda: self._client.mget(names), self._link)
+        values = await self._attempt(lambda: self._client.redis.mget(names), self._link)
         if values is None:
             return {}
         if not isinstance(values, list) or len(values) != len(keys):  # not a Redis
@@ -178,15 +169,13 @@ class RedisCache:
         Args:
             command: sends it.
             asked: the breaker for error answers; no answer belongs to that of the connection.
-            anyway: ignore the breakers, and learn a cluster's nodes first.
+            anyway: ignore the breakers.
         """
         if not anyway and not (self._link.allows and asked.allows):
             return None
         link_began, asked_began = self._link.changes, asked.changes
         answer = None
         try:
-            if anyway:
-                await self._client.discover()
             answer = await self._client.ask(command)
         except TimeoutError:
             self._telemetry.redis_failed("timeout")

@@ -9,7 +9,6 @@ until it is back, so more requests pass; the log says so.
 import hashlib
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -95,10 +94,9 @@ class SharedCounts:
         url: str,
         address: str,
         timeout_seconds: float,
-        authority: Path | None = None,
     ) -> None:
         """Prepare the client; arguments as for `RateLimit` and `RedisCache`."""
-        self._client = RedisClient(url, timeout_seconds=timeout_seconds, authority=authority)
+        self._client = RedisClient(url, timeout_seconds=timeout_seconds)
         factory = f"{__name__}.{Given.__name__}"
         store = RedisStore(options={"CONNECTION_FACTORY_CLASS": factory, "GIVEN": lambda: self._client.redis})
         self._callers = _counting(rate, store, _PREFIX)
@@ -114,7 +112,7 @@ class SharedCounts:
 
     async def probe(self) -> None:
         """Check whether Redis counts."""
-        await self._count(_NOBODY, probing=True)
+        await self._count(_NOBODY)
 
     @property
     def problems(self) -> list[str]:
@@ -123,13 +121,11 @@ class SharedCounts:
             return []
         return [f"redis does not count requests ({self._link.reason}): each process counts its own"]
 
-    async def _count(self, caller: str, *, probing: bool = False) -> RateLimitResult | None:
+    async def _count(self, caller: str) -> RateLimitResult | None:
         began = self._link.changes
         # Hashed, so that Redis holds no addresses or names of keys.
         name = hashlib.blake2b(caller.encode(), digest_size=16).hexdigest()
         try:
-            if probing:
-                await self._client.discover()
             result = await self._client.ask(lambda: self._callers.limit(name))
         except TimeoutError:
             await self._failed("timeout", f"no answer within {self._timeout * 1000:.0f} ms", began)
@@ -162,7 +158,6 @@ def open_rate_limit(settings: Settings, telemetry: Telemetry) -> RateLimit | Non
             url=settings.redis_url.get_secret_value(),
             address=settings.redis_address or "",
             timeout_seconds=settings.redis_timeout_ms / 1000,
-            authority=settings.redis_ca,
         )
     return RateLimit(settings.rate_limit, telemetry, shared)
 

@@ -77,18 +77,7 @@ def test_the_environment_is_read(monkeypatch) -> None:
                 "rediss://u:hush@[h",
                 "redis://h?socket_timeout=hush",
                 "unix://",
-                "redis+cluster://u:hush@",
-                "redis+cluster://u:hush@h:1,,h:2",
-                "redis+cluster://u:hush@h:1,h:70000",
-                "redis+cluster://u:hush@h:1/1",
-                "redis+cluster://u:hush@h:1?db=1",
-                "redis+cluster://u:hush@h:1?sentinel_password=hush",
-                "redis+cluster://u:hush@h:1?socket_timeout=1",
-                "redis+sentinel://u:hush@h:1",
-                "redis+sentinel://u:hush@h:1/main/x",
-                "redis+sentinel:///main",
-                "redis+ring://u:hush@h:1",
-                "http+cluster://u:hush@h:1",
+                "redis+cluster://u:hush@h:1",
             )
         ),
         (
@@ -132,62 +121,6 @@ def test_secrets_are_not_shown() -> None:
     assert "hush" not in repr(settings)
     assert DIGEST not in repr(settings)
     assert settings.redis_address == "cache.local:6380/1"
-
-
-@pytest.mark.parametrize(
-    ("url", "kind", "nodes", "service", "options", "address"),
-    [
-        ("redis+cluster://h1,h2:7", "cluster", (("h1", 6379), ("h2", 7)), "", {}, "h1:6379,h2:7"),
-        (
-            "rediss+cluster://u:p%40ss@[::1]:7/0?ssl_certfile=/c",
-            "cluster",
-            (("::1", 7),),
-            "",
-            {"username": "u", "password": "p@ss", "db": 0, "ssl_certfile": "/c"},
-            "::1:7/0",
-        ),
-        (
-            "redis+sentinel://h1,h2/main",
-            "sentinel",
-            (("h1", 26379), ("h2", 26379)),
-            "main",
-            {},
-            "h1:26379,h2:26379/main",
-        ),
-        (
-            "redis+sentinel://:hush@h:1/main/2?sentinel_username=s&sentinel_password=hush",
-            "sentinel",
-            (("h", 1),),
-            "main",
-            {"password": "hush", "db": 2},
-            "h:1/main/2",
-        ),
-    ],
-)
-def test_addresses_of_several_nodes(url, kind, nodes, service, options, address) -> None:
-    found = redis_url.read(url)
-    assert (found.kind, found.nodes, found.service) == (kind, nodes, service)
-    assert (found.options, found.address, found.tls) == (options, address, url.startswith("rediss"))
-    assert found.of_sentinels == ({"username": "s", "password": "hush"} if "sentinel_" in url else {})
-
-
-@pytest.mark.parametrize(
-    ("url", "content", "line"),
-    [
-        ("rediss://h", "no certificate", "expected a file of certificates in PEM"),
-        ("rediss+cluster://h", None, "expected a file of certificates in PEM"),
-        ("redis://h", "", "belongs to an address with TLS"),
-        ("", "", "belongs to an address with TLS"),
-    ],
-)
-def test_authorities_that_cannot_be_used(monkeypatch, tmp_path: Path, url: str, content: str | None, line: str) -> None:
-    path = tmp_path / "ca.pem"
-    if content is not None:
-        path.write_text(content)
-    monkeypatch.setenv("SEMBLANCE_REDIS_URL", url)
-    monkeypatch.setenv("SEMBLANCE_REDIS_CA", str(path))
-    with pytest.raises(SettingsError, match=f"^SEMBLANCE_REDIS_CA: {line}.*, found "):
-        Settings.from_environment()
 
 
 def test_importing_reads_no_environment_and_no_torch() -> None:

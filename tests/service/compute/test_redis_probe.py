@@ -16,9 +16,7 @@ CALM = {"redis_timeout_ms": 60_000}
 WELL = ("ready", "up", [])
 FULL = "redis keeps nothing new (it is full): what it does not have is computed each time"
 REPLICA = "redis keeps nothing new (it is a read-only replica): what it does not have is computed each time"
-CLUSTER = (
-    "redis cannot be read (it is in cluster mode: its address is redis+cluster://...): vectors are computed instead"
-)
+CLUSTER = "redis cannot be read (it is in cluster mode, and one server is expected): vectors are computed instead"
 
 
 @pytest.fixture(autouse=True)
