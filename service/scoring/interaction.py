@@ -13,7 +13,7 @@ import numpy as np
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
 from contract.scoring import Similarities, raw_scores, read_similarity
 from contract.tokenizer import Encoded
-from service.compute.cache import Ids, Pair, Space
+from service.compute.cache import Pair, Space
 from service.compute.graph import PairGraph, Rows, SentenceGraph
 from service.compute.vectors import Vectors
 from service.scoring.scorer import Features, Parts, Scorer, as_pairs, sides_of
@@ -33,7 +33,6 @@ class InteractionScorer(Scorer):
             )
             for name, width in manifest.outputs().items()
         }
-        self.embeddings: Vectors[Ids] | None = None
         if (encoder := manifest.bi_encoder) is not None:
             graph, space = parts.graphs[encoder.graph], Space(manifest.fingerprint, encoder.dim, encoder.graph)
             self.embeddings = Vectors(cast(SentenceGraph, graph), parts.pool, parts.cache, space)
@@ -68,26 +67,12 @@ class InteractionScorer(Scorer):
         if self.embeddings is not None:
             yield self.embeddings, list(dict.fromkeys(chain.from_iterable(pairs)))
 
-    async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
+    def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         pairs = self._ordered(pairs, name)
-        rows = await self._outputs_of(name).get(pairs, cached=cached)
-        if (embeddings := self._blended_into(name)) is None:
-            return (rows,)
-        sides = await embeddings.get(sides_of(pairs), cached=cached)
-        return rows, sides[: -len(pairs)], sides[-len(pairs) :]
-
-    def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
-        pairs = self._ordered(pairs, name)
-        rows = self._outputs_of(name).at_once(pairs)
-        if (embeddings := self._blended_into(name)) is None:
-            return (rows,)
-        sides = embeddings.at_once(sides_of(pairs))
-        return rows, sides[: -len(pairs)], sides[-len(pairs) :]
-
-    def _blended_into(self, name: Task) -> Vectors[Ids] | None:
-        """The embeddings whose cosine counts in a task; None where none does."""
+        yield self._outputs_of(name), pairs
         task = self.manifest.task(name)
-        return self.embeddings if isinstance(task, SimilarityTask | ProbabilityTask) and task.blend else None
+        if isinstance(task, SimilarityTask | ProbabilityTask) and task.blend and self.embeddings is not None:
+            yield self.embeddings, sides_of(pairs)  # whose cosine counts
 
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
         return read_similarity(task, raw_scores(task, *features))

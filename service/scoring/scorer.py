@@ -72,6 +72,7 @@ class Scorer(ABC):
     """One opened model. Its family says how graphs answer the tasks of pairs, and what models can do beside them."""
 
     beside: ClassVar[tuple[Capability, ...]] = ()  # what all models of the family can do, beside their tasks
+    embeddings: Vectors[Ids] | None = None  # of sentences, where the model makes some
 
     def __init__(self, parts: Parts) -> None:
         """Join a model's parts."""
@@ -340,12 +341,21 @@ class Scorer(ABC):
         """The vectors that answers are made of, and what n pairs need of each."""
 
     @abstractmethod
+    def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+        """The vectors that a task asks of n pairs, each with what it asks; of `embeddings` by `sides_of`."""
+
     async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
         """What a task needs of n pairs."""
+        found = [(each, await each.get(keys, cached=cached)) for each, keys in self._asked(name, pairs)]
+        return self._by_side(found, len(pairs))
 
-    @abstractmethod
     def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
         """The same at once, in this thread and without caches."""
+        return self._by_side([(each, each.at_once(keys)) for each, keys in self._asked(name, pairs)], len(pairs))
+
+    def _by_side(self, found: Sequence[tuple[Vectors[Any], Rows]], count: int) -> Features:
+        sides = ((rows[:-count], rows[-count:]) if each is self.embeddings else (rows,) for each, rows in found)
+        return tuple(chain.from_iterable(sides))
 
     @abstractmethod
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:

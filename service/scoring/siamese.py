@@ -22,6 +22,7 @@ class SiameseScorer(Scorer):
     """An encoder, and a comparison of embeddings or head graphs."""
 
     beside: ClassVar[tuple[Capability, ...]] = ("embedding",)
+    embeddings: Vectors[Ids]
 
     def __init__(self, parts: Parts) -> None:
         super().__init__(parts)
@@ -85,13 +86,8 @@ class SiameseScorer(Scorer):
         if self.manifest.classification is not None:
             yield partial(self._label, np.repeat(self.embed_at_once([pairs[0][0]]), MEASURED_PAIRS, axis=0))
 
-    async def _features(self, name: Task, pairs: Sequence[Pair], *, cached: bool = True) -> Features:
-        rows = await self.embeddings.get(sides_of(pairs), cached=cached)
-        return rows[: -len(pairs)], rows[-len(pairs) :]
-
-    def _features_at_once(self, name: Task, pairs: Sequence[Pair]) -> Features:
-        rows = self.embed_at_once(sides_of(pairs))
-        return rows[: -len(pairs)], rows[-len(pairs) :]
+    def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
+        yield self.embeddings, sides_of(pairs)
 
     def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
         assert isinstance(task, SimilarityTask), "the manifest's own rule for siamese models"

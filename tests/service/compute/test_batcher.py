@@ -11,8 +11,6 @@ import pytest
 from service.compute.batcher import BATCH_SECONDS, DIRECT_SECONDS, Batcher, Cost
 from service.compute.padding import Budget, Padding, padded
 from service.compute.pool import INLINE_SECONDS, Pool
-from service.errors import Overloaded
-from service.observe.timings import INFERENCE, QUEUE, TIMINGS, Timings
 from tests.service.conftest import NEEDED_SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -85,17 +83,6 @@ async def test_requests_of_one_turn_share_a_batch(batcher, graph, seconds: float
     assert (graph.threads == {threading.get_ident()}) is here
 
 
-async def test_what_comes_while_a_batch_runs_makes_the_next_one(batcher, graph) -> None:
-    graph.open.clear()
-    asked = [asyncio.create_task(batcher.get([1]))]
-    await turn()
-    asked += [asyncio.create_task(batcher.get([key])) for key in (2, 3, 4)]
-    await turn()
-    graph.open.set()
-    assert [rows.tolist() for rows in await asyncio.gather(*asked)] == [[[2 * key]] for key in (1, 2, 3, 4)]
-    assert graph.batches == [[1], [2, 3, 4]]
-
-
 async def test_company_that_would_pad_more_than_it_saves_is_left_for_later(batcher, graph) -> None:
     batcher.cost = Cost(fixed=0.001, per_token=0.0001)  # a run of its own costs as much as ten tokens of padding
     await asyncio.gather(batcher.get([10]), batcher.get([40]), batcher.get([12]), batcher.get([45]))
@@ -122,18 +109,6 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph, monke
     assert len(graph.batches) == 7
 
 
-async def test_rows_come_back_in_the_order_of_the_request_and_as_often(batcher, graph) -> None:
-    keys = [700, 20, 300, 20, 900, 400, 30]  # in several pieces, the small ones together
-    assert (await batcher.get(keys)).ravel().tolist() == [2 * key for key in keys]
-    assert len(graph.batches) > 2
-
-
-async def test_of_two_large_requests_the_first_is_done_first(batcher, graph) -> None:
-    await asyncio.gather(batcher.get(list(range(500, 504))), batcher.get(list(range(600, 604))))
-    assert [batch[0] // 100 for batch in graph.batches] == sorted(batch[0] // 100 for batch in graph.batches)
-    assert len(graph.batches) > 4
-
-
 async def test_who_left_is_dropped(batcher, graph, pool) -> None:
     graph.open.clear()
     first = asyncio.create_task(batcher.get([1]))
@@ -147,15 +122,6 @@ async def test_who_left_is_dropped(batcher, graph, pool) -> None:
     assert graph.batches == [[1], [3]]
     assert pool.busy == 0
     assert not batcher.waits
-
-
-async def test_when_all_have_left_nothing_runs_and_the_next_is_served(batcher, graph) -> None:
-    gone = asyncio.create_task(batcher.get([2]))
-    await asyncio.sleep(0)
-    gone.cancel()
-    await turn()
-    assert (await batcher.get([3])).tolist() == [[6]]
-    assert graph.batches == [[3]]
 
 
 async def test_a_failed_batch_answers_everybody_and_fails_only_the_one_to_blame(batcher, graph) -> None:
@@ -176,17 +142,6 @@ async def test_a_request_of_which_a_piece_failed_is_rid_of_the_rest(batcher, gra
     assert len(graph.batches) <= 3
 
 
-async def test_one_admission_a_request_whatever_its_size() -> None:
-    pool = Pool(threads=1, max_waiting=1)
-    batcher = Batcher(pool, Graph(budget=Budget(1000, 2)))
-    batcher.cost = LARGE
-    asked = [asyncio.create_task(batcher.get(list(range(10 * i, 10 * i + 9)))) for i in (2, 3, 4)]
-    outcomes = await asyncio.gather(*asked, return_exceptions=True)
-    assert [isinstance(each, Overloaded) for each in outcomes] == [False, False, True]
-    assert pool.busy == 0
-    pool.close()
-
-
 async def test_small_work_does_not_wait_behind_another_graphs_large_work(pool) -> None:
     slow, quick = Graph(), Graph()
     slow.open.clear()
@@ -198,21 +153,6 @@ async def test_small_work_does_not_wait_behind_another_graphs_large_work(pool) -
     assert not running.done()
     slow.open.set()
     await running
-
-
-async def test_every_request_notes_how_long_it_waited_and_ran(batcher, graph) -> None:
-    graph.seconds = 0.03
-
-    async def request(key: int) -> Timings:
-        timings = Timings()
-        TIMINGS.set(timings)
-        await batcher.get([key])
-        return timings
-
-    first, second = await asyncio.gather(request(999), request(998))  # too large for one batch
-    assert first.seconds[INFERENCE] >= 0.03
-    assert second.seconds[INFERENCE] >= 0.03
-    assert second.seconds[QUEUE] >= 0.03  # the time of the first, at least
 
 
 COSTS = [

@@ -38,15 +38,6 @@ class Remote:
         self.kept |= {(space, key): each for key, each in vectors.items()}
 
 
-async def test_the_least_recently_used_goes_first() -> None:
-    cache = VectorCache(ROOM_FOR_TWO, Telemetry())
-    cache.keep(ONE, {(1,): vector(1), (2,): vector(2)}, MEMORY)
-    cache.find(ONE, [(1,)])
-    cache.keep(ONE, {(3,): vector(3)}, MEMORY)
-    assert set(cache.find(ONE, [(1,), (2,), (3,)])) == {(1,), (3,)}
-    assert len(cache) == 2
-
-
 async def test_models_do_not_see_each_others_vectors() -> None:
     cache = VectorCache(MUCH, Telemetry())
     cache.keep(ONE, {(1,): vector(1)}, MEMORY)

@@ -1,7 +1,6 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -161,41 +160,6 @@ async def test_a_request_keeps_its_place_until_it_ends(pool: Pool) -> None:
     assert (pool.busy, pool.queue_seconds) == (0, 0)
     await pool.run(1, int)  # for somebody else, who waits for the same
     assert pool.busy == 0
-
-
-async def test_a_small_request_comes_between_the_pieces_of_a_large_one(pool: Pool, monkeypatch) -> None:
-    now = 0.0  # both come at once, however long this machine pauses between them
-    monkeypatch.setattr("service.compute.jobs.perf_counter", lambda: now)
-    began: list[str] = []
-    both_wait = threading.Event()
-
-    def pieces(name: str, count: int) -> list[tuple[float, Callable[[], str]]]:
-        def work(i: int) -> str:
-            began.append(name)
-            both_wait.wait(60)
-            return f"{name}{i}"
-
-        return [(1, partial(work, i)) for i in range(count)]
-
-    large = asyncio.create_task(pool.run_all(pieces("large", 4)))
-    await asyncio.sleep(0)
-    small = asyncio.create_task(pool.run_all(pieces("small", 1)))
-    while pool.busy < 2:
-        await asyncio.sleep(0)
-    now = 1.0
-    both_wait.set()
-    assert await large == ["large0", "large1", "large2", "large3"]
-    assert await small == ["small0"]
-    assert began == ["large", "small", "large", "large", "large"]
-
-
-async def test_what_failed_fails_its_own_request_and_ends_it(pool: Pool) -> None:
-    async def fails() -> None:
-        await pool.run_all([(1, lambda: 1 / 0), (1, lambda: pytest.fail("nobody waits for this"))])
-
-    broken, well = await asyncio.gather(fails(), pool.run(1, lambda: 7), return_exceptions=True)
-    assert isinstance(broken, ZeroDivisionError)
-    assert well == 7
 
 
 async def test_a_pace_slower_than_expected_lets_fewer_in() -> None:

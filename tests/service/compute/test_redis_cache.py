@@ -98,31 +98,6 @@ async def test_what_was_kept_under_other_settings_is_a_miss_and_overwritten(
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
 
 
-def test_names_differ_by_what_is_kept_and_by_model() -> None:
-    spaces = (SPACE, Space("e" * 64, 4), Space("f" * 64, 4, "relatedness.onnx"), Space("f" * 64, 4, "entailment.onnx"))
-    sentences = ((1, 2), (2, 1), (1,), (258,), (1, 2, 0))
-    pairs = (((1, 2), (0,)), ((1,), (2, 0)), ((2,), (1,)), ((1,), (2,)), ((1, 2), (3,)), ((3,), (1, 2)))
-    names = {name_of(space, key) for space in spaces for key in (*sentences, *pairs)}
-    assert len(names) == 4 * 11
-    assert name_of(SPACE, (1,)).startswith(b"semblance:2:ffffffffffffffff:")
-    assert len(name_of(SPACE, (1,))) == len("semblance:2:") + 16 + 1 + 32
-
-
-def test_after_a_failure_nobody_asks_until_a_probe_finds_it_well(caplog) -> None:
-    caplog.set_level(logging.INFO, "service.compute.breaker")
-    link = Breaker("works", "fails", "there")
-    assert link.allows
-    for _ in range(3):
-        link.failed("why", 0)
-    assert (link.allows, link.reason) == (False, "why")
-    link.failed("still", link.changes)
-    assert (link.allows, link.reason) == (False, "still")
-    for _ in range(2):
-        link.succeeded(link.changes)
-    assert (link.allows, link.reason) == (True, "")
-    assert [record.message for record in caplog.records] == ["fails", "works"]
-
-
 def test_an_attempt_older_than_the_last_change_tells_nothing(caplog) -> None:
     caplog.set_level(logging.INFO, "service.compute.breaker")
     link = Breaker("works", "fails", "there")
@@ -306,19 +281,6 @@ async def test_a_key_of_another_type_is_a_miss_and_overwritten(serve: Serve, red
 
 
 @pytest.mark.redis
-async def test_another_sentences_embedding_is_not_taken(serve: Serve, redis_server, plain: bytes) -> None:
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
-        await ask(client)
-    with redis_server.client() as redis:
-        keys = redis.keys()
-        values = redis.mget(keys)
-        redis.mset(dict(zip(keys, values[1:] + values[:1], strict=True)))
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000, cache_bytes=0) as client:
-        assert await ask(client) == plain
-        assert await failures(client, "garbage") == DISTINCT
-
-
-@pytest.mark.redis
 async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, redis_server, plain, caplog) -> None:
     caplog.set_level(logging.INFO, "service.compute.breaker")
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=1000, cache_bytes=0) as client:
@@ -336,19 +298,6 @@ async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, r
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
         "redis does not answer; vectors are computed instead"
     ]
-
-
-@pytest.mark.redis
-async def test_a_redis_that_hangs_at_start_does_not_keep_the_service_from_starting(
-    serve: Serve, redis_server, plain
-) -> None:
-    redis_server.process.send_signal(signal.SIGSTOP)
-    try:
-        async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=100, cache_bytes=0) as client:
-            assert await ask(client) == plain
-            assert await failures(client, "timeout") == 1
-    finally:
-        redis_server.process.send_signal(signal.SIGCONT)
 
 
 @pytest.mark.redis

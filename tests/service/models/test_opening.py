@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from contract.golden import GoldenPair
@@ -21,7 +20,6 @@ from service.service import Service
 from service.settings import Settings
 from tests import fakes
 from tests.service.conftest import Client, Serve
-from tests.service.process.test_fleet import fleet, until
 
 pytestmark = pytest.mark.anyio
 PAIR = {"pairs": [{"a": "a man plays the guitar", "b": "a woman sleeps"}]}
@@ -263,12 +261,3 @@ async def test_an_unknown_name_is_answered_with_the_three_closest(models: Path, 
             "model pair-sick has no embedding; models that have it: avg-paraphrase, avg-sick, gran "
             "and 2 more (GET /models)"
         )
-
-
-def test_every_worker_opens_what_it_is_asked_for(models: Path, tmp_path: Path) -> None:
-    with fleet(models, tmp_path) as service:
-        answers = [httpx.post(f"{service.url}/similarity", json=OTHER) for _ in range(20)]
-        assert {answer.status_code for answer in answers} == {200}
-        assert len({answer.json()["results"][0]["raw_score"] for answer in answers}) == 1
-        name, labels = "semblance_model_openings_total", frozenset({("result", "opened")})
-        until(lambda: service.metrics()[name, labels] in (1, 2), "they are counted")
