@@ -1,17 +1,22 @@
 """What holds for all tests."""
 
+import functools
 import inspect
 import os
 from collections.abc import Iterator
 
 import httpx
 import pytest
+from httpx._transports import default
 
 from scripts.quick import SLOW
 from service.compute import cache, vectors
 
 # Read once, when huggingface_hub is imported, by whichever test of the process comes first.
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+
+# httpx reads all authorities again for each client, which takes a fifth of a second.
+default.create_ssl_context = functools.cache(default.create_ssl_context)  # type: ignore[attr-defined]
 
 # httpx waits five seconds for an answer, which a machine that does much else may need for a small one.
 _patience = inspect.signature(httpx.get).parameters["timeout"].default

@@ -282,6 +282,14 @@ def blended_model(folder: Path, name: str = "blended") -> Manifest:
     return manifest
 
 
+def sign(folder: Path, *written: str, **changes: object) -> None:
+    """Have the manifest vouch for the folder's files of these names as they are now, and say something else."""
+    old = Manifest.load(folder)
+    files = old.files | {name: describe_file(folder / name) for name in written}
+    new = old.model_copy(update={"files": files, **changes})
+    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+
+
 def publish(
     folder: Path,
     name: str,

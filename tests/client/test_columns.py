@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contract.manifest import Limits, Manifest
+from contract.manifest import Limits
 from semblance import AsyncClient, columns, scorer
 from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options, make_task
 from semblance.errors import BatchError, CannotStart, InvalidRequest
+from tests import fakes
 from tests.client.alike import assert_alike
 
 A = ["a man plays guitar", "the dog runs", "a cat sleeps", "a man plays guitar"]
@@ -108,9 +109,7 @@ def test_a_worker_refuses_another_model(models: Path, tmp_path: Path) -> None:
     shutil.copytree(models, there)
     asked = scorer("pair-sick", models_dir=there)
     columns._opened.cache_clear()  # as in another process
-    manifest = Manifest.load(there / "pair-sick")
-    shorter = manifest.model_copy(update={"limits": Limits(max_tokens=manifest.limits.max_tokens - 1)})
-    shorter.model_copy(update={"fingerprint": shorter.expected_fingerprint()}).save(there / "pair-sick")
+    fakes.sign(there / "pair-sick", limits=Limits(max_tokens=fakes.MAX_TOKENS - 1))
     with pytest.raises(CannotStart, match="all workers must read the same models"):
         asked(A, B)
 

@@ -38,9 +38,9 @@ def _exported() -> dict[str, set[str]]:
     """Every series' labels by its name, as a service with one model shows them."""
     telemetry = Telemetry()
     telemetry.add_route("/similarity")
-    info = dict.fromkeys(("version", "architecture", "fingerprint", "provider"), "")
+    info = dict.fromkeys(("architecture", "fingerprint", "provider"), "")
     telemetry.list({"m": info})
-    telemetry.serve({"m": ModelTelemetry("m", ["encoder"])})
+    telemetry.serve({"m": ModelTelemetry(["encoder"])})
     telemetry.answered("/similarity", "m", 200, 0.1, Timings())
     telemetry.reload_failures.labels("m")
     found: dict[str, set[str]] = {"up": OF_EACH_TARGET}

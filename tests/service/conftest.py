@@ -1,5 +1,6 @@
 """A service in this process, reached over HTTP; and a real redis-server, when there is one."""
 
+import asyncio
 import os
 import pty
 import secrets
@@ -27,6 +28,14 @@ from service.settings import PREFIX, Settings
 from tests import fakes
 
 NEEDED_SECONDS = 240.0  # at most, for what an idle machine does in one: fifteen others may want it too
+
+
+async def until(true: Callable[[], bool], what: str = "it does not happen") -> None:
+    """Wait for what comes true while the event loop goes on."""
+    deadline = time.monotonic() + NEEDED_SECONDS
+    while not true():
+        assert time.monotonic() < deadline, what
+        await asyncio.sleep(0.005)
 
 
 class Client(httpx.AsyncClient):

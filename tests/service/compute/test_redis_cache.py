@@ -7,7 +7,6 @@ import signal
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 
-import anyio
 import numpy as np
 import pytest
 import redis
@@ -20,20 +19,13 @@ from service.compute.redis_cache import RedisCache, name_of
 from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
 from tests import fakes
-from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve, free_port
+from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve, free_port, until
 
 pytestmark = pytest.mark.anyio
 BODY = {"pairs": [{"a": "a man plays", "b": "the dog runs"}, {"a": "a man plays", "b": "xylophone"}]}
 DISTINCT = 3
 SPACE = Space("f" * 64, 4)
 SECRET = "hush hush hush hush"
-
-
-async def until(condition, seconds: float = NEEDED_SECONDS) -> None:
-    """Wait for what happens in the background."""
-    with anyio.fail_after(seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def ask(client: Client) -> bytes:

@@ -66,18 +66,6 @@ async def test_what_comes_late_but_in_time_is_used(serve: Serve, redis_server, p
         assert await failures(client) == {"error": 0, "timeout": 0, "garbage": 0}
 
 
-async def test_what_comes_too_late_is_computed(serve: Serve, redis_server, plain) -> None:
-    async with (
-        behind_a_proxy(redis_server) as (url, whims),
-        serve(redis_url=url, redis_timeout_ms=200, **ONLY_REDIS) as client,
-    ):
-        whims.delay = 1.0
-        for _ in range(3):
-            assert difference(await answers(client), plain) is None
-        assert (await failures(client))["timeout"] > 0
-        assert (await client.get("/health/ready")).json()["redis"] == "down"
-
-
 @pytest.mark.parametrize("most", [1, 30, 300, 3000])
 async def test_an_answer_cut_short_by_a_reset_is_a_miss(
     serve: Serve, redis_server, plain, monkeypatch, most: int

@@ -124,7 +124,7 @@ def test_all_the_service_measures_can_be_joined_and_put_into_words(tmp_path: Pat
     services = [Telemetry(), Telemetry()]
     for i, telemetry in enumerate(services):
         telemetry.add_route("/similarity")
-        model = ModelTelemetry("m", ["encoder.onnx"])
+        model = ModelTelemetry(["encoder.onnx"])
         telemetry.list({"m": {"fingerprint": "f"}})
         telemetry.serve({"m": model})
         model.ran("encoder.onnx", 4, 0.01)

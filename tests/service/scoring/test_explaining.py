@@ -156,9 +156,8 @@ def with_tokens(root: Path, *, scale: float = 1.0) -> None:
     task = SimilarityTask(
         comparison="cosine", raw_range=(-1, 1), calibration=CentredIsotonic(x=(-1, 1), y=(0, 1)), symmetric=True
     )
-    old = fakes.publish(root / "m", "m", encoder="encoder.onnx", similarity=task)
-    new = old.model_copy(update={"token_embeddings": "tokens.onnx"})
-    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(root / "m")
+    fakes.publish(root / "m", "m", encoder="encoder.onnx", similarity=task)
+    fakes.sign(root / "m", token_embeddings="tokens.onnx")
 
 
 async def test_shares_of_tokens_in_context_sum_to_the_score(serve: Serve, models: Path, tmp_path: Path) -> None:
@@ -187,11 +186,8 @@ def with_explanation(root, *, scale: float = 1.0, matrices: tuple[Matrix, ...] =
     """What is said of the interaction model with another explanation."""
     fakes.interaction_model(root / "m", "m")
     fakes.explanation_graph(root / "m" / "explanation.onnx", scale=scale)
-    old = Manifest.load(root / "m")
-    files = old.files | {"explanation.onnx": fakes.describe_file(root / "m" / "explanation.onnx")}
     explanation = Explanation(graph="explanation.onnx", matrices=matrices)
-    new = old.model_copy(update={"files": files, "explanation": explanation})
-    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(root / "m")
+    fakes.sign(root / "m", "explanation.onnx", explanation=explanation)
     return refusal(root)
 
 

@@ -52,7 +52,7 @@ def scorer(models: Path, recorder: Recorder) -> InteractionScorer:
         "entailment.onnx": lambda feeds: recorder(feeds)[:, :3],
         "explanation.onnx": lambda _: matrices,
     }
-    series = ModelTelemetry(manifest.id, manifest.graphs)
+    series = ModelTelemetry(manifest.graphs)
     graphs = graphs_of(manifest, runs, series)
     return InteractionScorer(Parts(manifest, tokenizer, graphs, series, Pool(1, 1), VectorCache(1_000_000, telemetry)))
 

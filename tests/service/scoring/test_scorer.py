@@ -39,7 +39,7 @@ def recorder() -> Recorder:
 def scorer(models, recorder):
     manifest = Manifest.load(models / "avg-paraphrase")
     manifest = manifest.model_copy(update={"limits": manifest.limits.model_copy(update={"max_tokens": 4096})})
-    series = ModelTelemetry(manifest.id, manifest.graphs)
+    series = ModelTelemetry(manifest.graphs)
     tokenizer = Tokenizer.load(models / "avg-paraphrase" / manifest.tokenizer)
     graphs = graphs_of(manifest, {"encoder.onnx": recorder}, series)
     return SiameseScorer(Parts(manifest, tokenizer, graphs, series, Pool(1, 1), VectorCache(1_000_000, Telemetry())))
