@@ -68,7 +68,8 @@ async def client(models: Path) -> AsyncIterator[Client]:
         Look("/told/{name}", told, TEI, "Greet"),
         Look("/open", told_nobody, OURS, "Greet anybody", open=True),
     )
-    app = create_app(Settings(models_dir=models, api_keys=let_in(KEY), max_body_bytes=200), None, *operations)
+    settings = Settings(models_dir=models, preload="all", api_keys=let_in(KEY), max_body_bytes=200)
+    app = create_app(settings, None, *operations)
     async with Client(app) as client:
         yield client
 
