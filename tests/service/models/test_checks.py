@@ -32,5 +32,5 @@ async def test_models_may_be_replaced_while_somebody_goes_over_them(serve: Serve
         registry = client.app.service.registry
         number, going = len(registry), iter(registry.values())
         next(going)
-        registry.replace({}, {})
+        registry.replace({})
         assert len(list(going)) == number - 1
