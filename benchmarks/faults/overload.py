@@ -105,7 +105,9 @@ async def _overload(trial: Trial, served: Service, kind: Kind) -> None:
     fine = alone.refused == alone.broken == 0 < alone.requests
     found = f"{alone.requests} requests, {alone.refused} refused, {alone.broken} broken"
     says(f"{kind.connections} connections at once are all answered", fine, found)
-    most = max(alone.rate, 1e-9)
+    if not alone.requests:
+        raise SystemExit(f"{kind.name}: not one answer in time: ask for more --seconds")
+    most = alone.rate
     await asyncio.sleep(1)
     before = served.resources()
     connections = round(CONNECTIONS * MAX_IN_FLIGHT)
