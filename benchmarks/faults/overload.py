@@ -24,6 +24,7 @@ CONNECTIONS = 1.5  # of the flood, per request that the service admits; fewer co
 CALLERS, ASKED_EACH = 16, 10.0  # beside it, and their requests a second
 SATURATION_SECONDS = 10.0  # for measuring what it can take
 MAX_IN_FLIGHT, MAX_QUEUE_SECONDS, HEAVY = 1024, 2.0, "pwim-qa"  # of the service; an interaction model
+CHEAP = "avg-paraphrase"  # of cheap and large requests
 LEAST_ANSWERED = 0.4
 MEMORY_MB = 256.0  # growth that is allowed for a full queue
 # Factors on the time of a full queue: the queue's length is based on an estimated rate, its order is not first come,
@@ -49,13 +50,15 @@ class Kind:
 def kinds(heavy: str) -> list[Kind]:
     """The three kinds; bodies are distinct, so that requests in flight do not share answers."""
     cheap, costly, many = (sentences(count, seed) for seed, count in enumerate((1000, 8000, 60 * 1001), 1))
-    single = [json.dumps({"pairs": [{"a": a, "b": b}]}) for a, b in zip(cheap[::2], cheap[1::2], strict=True)]
+    single = [
+        json.dumps({"pairs": [{"a": a, "b": b}], "model": CHEAP}) for a, b in zip(cheap[::2], cheap[1::2], strict=True)
+    ]
     pairs = [
         json.dumps({"pairs": [{"a": a, "b": b}], "model": heavy})
         for a, b in zip(costly[::2], costly[1::2], strict=True)
     ]
     large = [
-        json.dumps({"query": many[i], "candidates": many[i + 1 : i + 1001], "top_k": 10})
+        json.dumps({"query": many[i], "candidates": many[i + 1 : i + 1001], "top_k": 10, "model": CHEAP})
         for i in range(0, len(many), 1001)
     ]
     return [

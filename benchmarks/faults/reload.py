@@ -168,10 +168,13 @@ async def _swap(trial: Trial, models: Path, workers: int, contents: Sequence[Seq
     with trial.service(models_dir=models, workers=workers) as served:
         await until(lambda: workers == 1 or len(served.workers()) == workers, SEEN_SECONDS)
 
-        def told() -> set[str]:
-            """The models that readiness reports as not reloaded."""
+        told: set[str] = set()  # the models that readiness last reported as not reloaded
+
+        def all_told() -> bool:
             reasons = str(served.readiness()[1]["reasons"])
-            return {model for model in CONTENTS if f"model {model} is not reloaded" in reasons}
+            told.clear()
+            told.update(model for model in CONTENTS if f"model {model} is not reloaded" in reasons)
+            return told == set(CONTENTS)
 
         async with trial.load(served, asks) as load, client_of(served.url) as client:
             await asyncio.sleep(1)
@@ -183,12 +186,12 @@ async def _swap(trial: Trial, models: Path, workers: int, contents: Sequence[Seq
                     publish(models, model, content, spoil)
                 answer = (await client.post("/models/reload")).json()["models"]
                 refused = {each["model"] for each in answer if each["outcome"] == "failed"}
-                await until(lambda: told() == set(CONTENTS), 10)  # workers learn it one after another
+                await until(all_told, 10)  # workers learn it one after another
                 refusals += len(refused)
                 trial.promise(
                     f"{name}, turn {turn + 1}: refused and reported ({spoil.__name__})",
-                    refused == told() == set(CONTENTS),
-                    f"{sorted(refused)}, in readiness {sorted(told())}",
+                    refused == told == set(CONTENTS),
+                    f"{sorted(refused)}, in readiness {sorted(told)}",
                 )
                 may_answer.add(content)
                 for model in CONTENTS:
