@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -15,7 +15,6 @@ from service.api.route import Table
 from service.http.application import Application, Scoring
 from service.http.guide import add_guide, is_guide
 from service.http.playground import add_files, is_playground, page_operation
-from service.http.rate_limit import open_rate_limit
 from service.observe.tracing import Tracing
 from service.service import Service
 from service.settings import Settings
@@ -35,9 +34,14 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
         StartupError: a model, a default or a provider is not as the settings say.
     """
     service = Service(settings)
-    rate_limit = open_rate_limit(settings, service.telemetry)
-    if rate_limit is not None and rate_limit.shared is not None:
-        service.backends.append(rate_limit.shared)
+    rate_limit = None
+    if settings.rate_limit is not None:
+        from service.http.rate_limit import Rate, open_rate_limit  # whose library brings that of Redis along
+
+        limit = open_rate_limit(settings, settings.rate_limit, service.telemetry)
+        if limit.shared is not None:
+            service.backends.append(limit.shared)
+        rate_limit = partial(Rate, limit)
     scoring = Scoring(service, spans=tracing is not None)
     page = (page_operation(),) if settings.playground else ()
     table = table_of(service, scoring.around, *page, *more)

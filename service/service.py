@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from service.compute import breaker
 from service.compute.cache import VectorCache
 from service.compute.pool import Pool
-from service.compute.redis_cache import RedisCache
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import Checks
@@ -19,6 +18,9 @@ from service.observe.exposition import Exposition
 from service.observe.telemetry import Telemetry
 from service.schemas import Readiness
 from service.settings import Settings
+
+if TYPE_CHECKING:
+    from service.compute.redis_cache import RedisCache
 
 
 class Backend(Protocol):
@@ -53,7 +55,9 @@ class Service:
         self.redis: RedisCache | None = None
         self.backends: list[Backend] = []
         if settings.redis_url is not None:
-            self.redis = RedisCache(
+            from service.compute import redis_cache  # whose library takes 9 MB
+
+            self.redis = redis_cache.RedisCache(
                 settings.redis_url.get_secret_value(),
                 settings.redis_address or "",
                 telemetry,

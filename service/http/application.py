@@ -13,7 +13,6 @@ from service.http.guard import Callers, Keys
 from service.http.held import Held
 from service.http.limits import Admission, Arrival, Deadline, held_of
 from service.http.pages import Pages
-from service.http.rate_limit import Rate, RateLimit
 from service.http.record import Errors, Record, RequestId
 from service.observe.tracing import Tracing
 from service.service import Service
@@ -54,7 +53,7 @@ class Application:
         scoring: Scoring,
         is_page: Callable[[str], bool],
         pages: Sequence[str],
-        rate_limit: RateLimit | None,
+        rate_limit: Callable[[ASGIApp, Callable[[Scope], bool]], ASGIApp] | None,
         tracing: Tracing | None,
     ) -> None:
         """Put the middleware around the router of `app`.
@@ -66,7 +65,7 @@ class Application:
             scoring: what those of them that score pass besides.
             is_page: whether requests for a path, of which the table has none, need no key and count for no limit.
             pages: paths of other routes, for metrics.
-            rate_limit: see `RateLimit`.
+            rate_limit: the middleware `Rate`, of an application and of whether a request counts for no limit.
             tracing: see `Tracing`.
         """
         self.app = app
@@ -83,7 +82,7 @@ class Application:
         if settings.api_keys:
             stack = Keys(stack, is_open)
         if rate_limit is not None:
-            stack = Rate(stack, rate_limit, is_open)
+            stack = rate_limit(stack, is_open)
         if settings.api_keys:
             stack = Callers(stack, settings.api_keys)
         stack = Pages(stack)

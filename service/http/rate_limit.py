@@ -56,7 +56,7 @@ class RateLimit:
 class Rate:
     """Refuses callers who ask too often: by the name of their key, or else by address, which limits guesses."""
 
-    def __init__(self, app: ASGIApp, limit: RateLimit, is_open: Callable[[Scope], bool]) -> None:
+    def __init__(self, limit: RateLimit, app: ASGIApp, is_open: Callable[[Scope], bool]) -> None:
         """Prepare; what `is_open` is not counted."""
         self._app = app
         self._limit = limit
@@ -146,20 +146,18 @@ class SharedCounts:
         await self._client.disconnect()
 
 
-def open_rate_limit(settings: Settings, telemetry: Telemetry) -> RateLimit | None:
-    """The rate limit of the settings; None without one."""
-    if settings.rate_limit is None:
-        return None
+def open_rate_limit(settings: Settings, rate: str, telemetry: Telemetry) -> RateLimit:
+    """The rate limit of the settings, counted in their Redis if they name one."""
     shared = None
     if settings.redis_url is not None:
         shared = SharedCounts(
-            settings.rate_limit,
+            rate,
             telemetry,
             url=settings.redis_url.get_secret_value(),
             address=settings.redis_address or "",
             timeout_seconds=settings.redis_timeout_ms / 1000,
         )
-    return RateLimit(settings.rate_limit, telemetry, shared)
+    return RateLimit(rate, telemetry, shared)
 
 
 def _counting(rate: str, store: MemoryStore | RedisStore, prefix: str | None = None) -> Throttled:

@@ -19,9 +19,7 @@ def settings(url: str | None = URL, **others: object) -> Settings:
 
 async def test_two_processes_have_one_count(redis_server: RedisServer) -> None:
     several = settings(redis_server.url, workers=2)
-    one, two = (open_rate_limit(several, Telemetry()) for _ in range(2))
-    assert one is not None
-    assert two is not None
+    one, two = (open_rate_limit(several, "3/hour", Telemetry()) for _ in range(2))
     for limit in (one, two, one):
         await limit.take("alice")
     for limit in (one, two):
