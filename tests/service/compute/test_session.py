@@ -43,7 +43,7 @@ def test_cuda_that_does_not_start_is_told_once(
 ) -> None:
     cuda = Cuda(monkeypatch)
     with caplog.at_level(logging.WARNING):
-        create_app(Settings(models_dir=models))
+        create_app(Settings(models_dir=models, preload="all"))
     told = [record for record in caplog.records if "CUDA does not start here" in record.message]
     assert len(told) == 1
     # The first model's graphs were tried; later ones open on the CPU, where they share their weights.
