@@ -22,7 +22,6 @@ CHANGES = [
     ({"models": {"defaultSimilarity": "minilm"}}, "Recreate"),
     ({"models": {"defaultEntailment": "minilm-cross"}}, "Recreate"),
     ({"models": {"revision": "2"}}, "Recreate"),
-    ({"settings": {"MODEL_VERSIONS": "minilm=2"}}, "Recreate"),
     ({"settings": {"MAX_PAIRS": 9}}, "RollingUpdate"),
     ({"image": {"tag": "0.2.0"}, "replicas": 5}, "RollingUpdate"),
     ({"models": {"serve": ["minilm"]}}, "RollingUpdate"),
