@@ -14,7 +14,7 @@ export function able(task, route) {
   const place = (model) => {
     if (model.default_for.includes(route)) return 0;
     if (model.default_for.length > 0) return 1;
-    if (model.name === served.rerank.default_model) return 2;
+    if (model.id === served.rerank.default_model) return 2;
     if (model.tasks.includes("entailment") || model.tasks.includes("paraphrase")) return 3;
     return model.family === "interaction" ? 4 : 5;
   };
@@ -32,4 +32,4 @@ export function first(models) {
 export const defaultOf = (route) => served.defaults[route];
 
 /** Choices of a <select>. */
-export const choices = (models) => models.map((model) => [model.name, model.name]);
+export const choices = (models) => models.map((model) => [model.id, model.id]);

@@ -32,12 +32,12 @@ let more = 0; // models that are also here, and not asked yet
 function questions() {
   const models = able("similarity", ROUTE);
   const main = new Set(first(models));
-  const shown = models.filter((model) => showsAll || main.has(model) || model.name === chosen?.model);
+  const shown = models.filter((model) => showsAll || main.has(model) || model.id === chosen?.model);
   more = models.length - shown.length;
   const found = shown.flatMap((model) =>
     ["similarity", "paraphrase"]
       .filter((task) => model.tasks.includes(task))
-      .map((task) => ({ model: model.name, task, name: task === "similarity" ? model.name : `${model.name}, ${task}`, title: model.title })),
+      .map((task) => ({ model: model.id, task, name: task === "similarity" ? model.id : `${model.id}, ${task}`, title: model.title })),
   );
   return found.map((row) => ({ ...row, result: null, scale: null, error: null, unknown: [[], []] }));
 }

@@ -33,7 +33,7 @@ async function run() {
   clear(panel);
   chosen ??= defaultOf(ROUTE);
   remember("entailment", fields());
-  const names = able("entailment", ROUTE).map(({ name }) => name);
+  const names = able("entailment", ROUTE).map(({ id }) => id);
   if (!names.includes(chosen)) names.unshift(chosen);
   try {
     const answers = await Promise.all(names.map((model) => judged(model, signal)));
@@ -115,7 +115,7 @@ function draw(answers) {
           ),
         ),
       ),
-      answers.some(({ model }) => served.models.some(({ name, title }) => name === model && title.includes("SICK"))) && h("p", { class: "hint" }, "Models trained on SICK know captions of pictures and little else; their probabilities of other text are to be doubted."),
+      answers.some(({ model }) => served.models.some(({ id, title }) => id === model && title.includes("SICK"))) && h("p", { class: "hint" }, "Models trained on SICK know captions of pictures and little else; their probabilities of other text are to be doubted."),
     ),
   );
 }
