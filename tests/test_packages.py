@@ -76,7 +76,7 @@ def url(installed: Installed) -> Iterator[str]:
     try:
         assert process.stderr is not None
         for line in process.stderr:
-            if str(port) in line:
+            if f"http://127.0.0.1:{port}" in line:  # it listens; the line before only says that it will
                 break
         yield f"http://127.0.0.1:{port}"
     finally:
