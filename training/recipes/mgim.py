@@ -91,16 +91,6 @@ _SICK = replace(
     **_START,
 )
 
-# The same with projected words, as the paper's shapes say.
-_PROJECTED = replace(DEPARTED, projected=True, output_dropout=0.1)
-_TEACHER_PROJECTED = replace(_TEACHER, name="mgim-projected-teacher", architecture=_PROJECTED)
-_WORDS_PROJECTED = replace(
-    _TEACHER_WORDS, name="mgim-projected-words", architecture=_PROJECTED, start="mgim-projected-teacher"
-)
-_SICK_TAUGHT = replace(
-    _SICK, name="mgim-sick-taught", architecture=_PROJECTED, start="mgim-projected-words", publication=None
-)
-
 # The paper's ablation on MSRP: 78.8, without attention 76.3, two Bi-LSTMs without conditional encoding 75.1, random
 # word vectors, trained with the rest, 70.3.
 _MSRP_PRINTED = _run(
@@ -191,7 +181,7 @@ _REGRESSION = replace(
 
 RECIPES = (
     *(_SICK_PRINTED, _SICK_PROJECTED, _SICK_ALONE, _TEACHER, _TEACHER_WORDS, _SICK, _SICK_AS_PRINTED),
-    *(_GLOVE, _BY_BATCH, _TEACHER_PROJECTED, _WORDS_PROJECTED, _SICK_TAUGHT),
+    *(_GLOVE, _BY_BATCH),
     *(_MSRP_PRINTED, _CONDITIONAL, _WORDS, _RANDOM, _MSRP_ALONE, _TWEETS, _MSRP_AS_PRINTED),
     *(_REGRESSION, _REGRESSION_OVERLAPS, _OVERLAPS),
     # With word vectors that were trained in pre-training.
