@@ -264,10 +264,6 @@ class Scorer(ABC):
         """Sentences -> [n, dim]; of models that embed. Raises as `similarity`."""
         raise NotImplementedError(_UNASKED)
 
-    def embed_at_once(self, sentences: Sequence[Ids]) -> Embeddings:
-        """The same at once, in this thread and without caches."""
-        raise NotImplementedError(_UNASKED)
-
     async def embed_tokens(self, sentence: Encoded) -> Embeddings:
         """The vectors whose mean is the embedding, [tokens, dim]; of models whose embedding is one."""
         raise NotImplementedError(_UNASKED)

@@ -37,7 +37,7 @@ class SiameseScorer(Scorer):
         return await self.embeddings.get([sentence.ids for sentence in sentences])
 
     def embed_at_once(self, sentences: Sequence[Ids]) -> Embeddings:
-        """See `Scorer.embed_at_once`."""
+        """Token ids of n sentences -> [n, dim], at once, in this thread and without caches."""
         return self.embeddings.at_once(sentences)
 
     async def embed_tokens(self, sentence: Encoded) -> Embeddings:

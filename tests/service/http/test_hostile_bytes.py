@@ -99,7 +99,8 @@ def test_a_request_is_not_read_as_the_body_that_was_not_asked_for(url: str) -> N
         assert answer.startswith(b"HTTP/1.1 415")
         assert b"\r\nconnection: close\r\n" in answer
         connection.sendall(question())
-        assert b"".join(iter(lambda: connection.recv(65536), b"")) == b""
+        rest = b"".join(iter(lambda: connection.recv(65536), b""))  # of the answer whose head has come
+        assert b"HTTP/1.1" not in rest
 
 
 def test_an_answer_that_does_not_say_close_leaves_the_connection_open(url: str) -> None:
