@@ -1,4 +1,4 @@
-"""Closed-loop load by wrk: each connection sends its next request after an answer. It measures the saturation rate.
+"""Closed-loop load by wrk: each connection sends its next request after an answer, at once or after a pause.
 
 Latencies are those of a saturated server.
 """
@@ -12,9 +12,12 @@ from benchmarks.servers import pinned
 
 LUA = """
 local requests, n = {}, 0
-local at = 0
+local at, pause = 0, 0
+delay = function()
+  return pause
+end
 init = function(args)
-  at = tonumber(args[2])
+  at, pause = tonumber(args[2]), tonumber(args[3])
   for line in io.lines(args[1]) do
     n = n + 1
     requests[n] = wrk.format("POST", wrk.path, {["Content-Type"] = "application/json"}, line)
@@ -67,7 +70,14 @@ def read(output: str) -> Measured:
 
 
 def load(
-    port: int, path: str, bodies: Path, first: int, connections: int, seconds: float, cpus: str | None = None
+    port: int,
+    path: str,
+    bodies: Path,
+    first: int,
+    connections: int,
+    seconds: float,
+    cpus: str | None = None,
+    pause: float = 0.0,
 ) -> Measured:
     """Run wrk.
 
@@ -79,9 +89,18 @@ def load(
         connections: each has one request in flight at any time.
         seconds: duration; wrk takes whole seconds.
         cpus: that wrk may use, as `taskset -c` takes them; None: any.
+        pause: seconds of a connection before each request.
     """
     script = bodies.with_suffix(".lua")
     script.write_text(LUA)
     command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s", "-s", str(script)]
-    command = [*pinned(cpus), *command, f"http://127.0.0.1:{port}{path}", "--", str(bodies), str(first)]
+    command = [
+        *pinned(cpus),
+        *command,
+        f"http://127.0.0.1:{port}{path}",
+        "--",
+        str(bodies),
+        str(first),
+        f"{1000 * pause:.0f}",
+    ]
     return read(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
