@@ -1,6 +1,7 @@
 """External weights of graphs, read and checked.
 
-A word table that several models share is stored once, as a `.npy` file that each of them names in `Manifest.tensors`.
+A word table that several models share, and weights that two graphs of a model hold, are stored once, as a `.npy` file
+that `Manifest.tensors` names.
 The graphs have its name, type and shape as an initializer with EXTERNAL data, which the runtime fills in.
 """
 

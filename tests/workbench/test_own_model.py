@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from contract.manifest import Manifest
 from service.app import create_app
 from service.settings import Settings
 
@@ -19,11 +20,13 @@ def test_the_script_makes_a_model_that_is_served(tmp_path: Path, monkeypatch: py
     (script,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     mine = tmp_path / "models" / "my-model"
     mine.mkdir(parents=True)
+    start = ROOT / "models" / "avg-paraphrase"
     for name in ("encoder.onnx", "tokenizer.json"):
-        shutil.copy(ROOT / "models" / "avg-paraphrase" / name, mine)
+        shutil.copy(Manifest.load(start).path_of(start, name), mine / name)
     monkeypatch.chdir(tmp_path)
     exec(compile(script, "own-model.md", "exec"), {})
-    shutil.copytree(ROOT / "models" / "avg-sick", tmp_path / "models" / "avg-sick")
+    for name in ("avg-sick", "shared"):
+        shutil.copytree(ROOT / "models" / name, tmp_path / "models" / name)
     settings = Settings(models_dir=tmp_path / "models", default_similarity="my-model", default_rank="my-model")
     pairs = [{"a": "A dog runs.", "b": "An animal runs."}]
     with TestClient(create_app(settings)) as client:

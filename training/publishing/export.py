@@ -13,7 +13,6 @@ from pathlib import Path
 
 import onnx
 import torch
-from onnx import GraphProto, TensorProto
 from torch import Tensor, nn
 
 from contract.graph import (
@@ -27,7 +26,7 @@ from contract.graph import (
     GraphSpec,
 )
 from training.architectures import InteractionNetwork
-from training.publishing.graphs import clean
+from training.publishing.graphs import clean, leave_outside
 
 logger = logging.getLogger(__name__)
 # It warns about each torchvision operator that it cannot register; none is used.
@@ -128,7 +127,7 @@ def _export(
     model = program.model_proto
     _clean(model, spec, model_id)
     onnx.checker.check_model(model, full_check=True)
-    _leave_outside(model.graph, outside)
+    leave_outside(model.graph, outside)
     path.write_bytes(model.SerializeToString(deterministic=True))
     logger.info("wrote %s, %d bytes", path, path.stat().st_size)
 
@@ -142,22 +141,3 @@ def _clean(model: onnx.ModelProto, spec: GraphSpec, model_id: str) -> None:
             # Only a symbol is renamed: a number is a fixed axis, which the parity check must find.
             if i in axes and not dim.HasField("dim_value"):
                 dim.dim_param = axes[i]
-
-
-def _leave_outside(graph: GraphProto, names: Sequence[str]) -> None:
-    """Remove the data of these initializers; name, type and shape remain.
-
-    Raises:
-        ValueError: the graph has no such initializer.
-    """
-    inside = {tensor.name: tensor for tensor in graph.initializer}
-    if missing := set(names) - set(inside):
-        raise ValueError(f"no initializer {', '.join(sorted(missing))} to leave outside")
-    for name in names:
-        tensor = inside[name]
-        for data in ("raw_data", "int32_data", "float_data"):
-            tensor.ClearField(data)
-        tensor.data_location = TensorProto.EXTERNAL
-        entry = tensor.external_data.add()
-        # Required by ONNX; not used by a runtime that is given the tensor by name.
-        entry.key, entry.value = "location", name

@@ -22,6 +22,7 @@ from contract.manifest import (
 )
 from training.publishing.card import write_card
 from training.publishing.domain import domains_of
+from training.publishing.graphs import share_weights
 from training.publishing.runtime import PublishedModel
 from training.publishing.shared_files import alone, install, sweep
 
@@ -39,6 +40,8 @@ def assemble(
 ) -> Manifest:
     """The manifest of what was written into a folder, whose name is the model's id; `finish` adds what it still lacks.
 
+    Weights that two of its graphs hold are moved to files of their own.
+
     Args:
         folder: with its files.
         fields: what depends on them; `shared`: entries of shared files.
@@ -49,6 +52,7 @@ def assemble(
     """
     GoldenPairs(pairs=()).save(folder / GOLDEN)
     rest = dict(fields)
+    tensors = rest.pop("tensors", {}) | share_weights(folder)
     return Manifest(
         id=folder.name,
         title=title,
@@ -56,6 +60,7 @@ def assemble(
         golden=GOLDEN,
         files=files_of(folder) | rest.pop("shared", {}),
         fingerprint="0" * 64,
+        tensors=tensors,
         training_data=tuple(training_data),
         figures=(),
         provenance=provenance,

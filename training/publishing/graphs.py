@@ -1,10 +1,15 @@
 """ONNX graphs in memory: renamed, and cleaned of what exporters leave. Needs no torch."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
-from onnx import AttributeProto, GraphProto, ModelProto, helper
+import numpy as np
+import onnx
+from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
 from contract.graph import CONTRACT_VERSION
+
+SHARED_BYTES = 65_536  # weights smaller than this stay in each graph
 
 
 class ParityError(Exception):
@@ -43,6 +48,49 @@ def rename_values(graph: GraphProto, names: Mapping[str, str]) -> None:
                     values[i] = names.get(name, name)
         for tensor in each.initializer:
             tensor.name = names.get(tensor.name, tensor.name)
+
+
+def leave_outside(graph: GraphProto, names: Sequence[str]) -> None:
+    """Remove the data of these initializers; name, type and shape remain.
+
+    Raises:
+        ValueError: the graph has no such initializer.
+    """
+    inside = {tensor.name: tensor for tensor in graph.initializer}
+    if missing := set(names) - set(inside):
+        raise ValueError(f"no initializer {', '.join(sorted(missing))} to leave outside")
+    for name in names:
+        tensor = inside[name]
+        for data in ("raw_data", "int32_data", "float_data"):
+            tensor.ClearField(data)
+        tensor.data_location = TensorProto.EXTERNAL
+        entry = tensor.external_data.add()
+        # Required by ONNX; not used by a runtime that is given the tensor by name.
+        entry.key, entry.value = "location", name
+
+
+def share_weights(folder: Path) -> dict[str, str]:
+    """Store weights that several graphs of a model's folder hold once, as `.npy` files outside of them.
+
+    Returns:
+        The files by the names of their initializers, for `Manifest.tensors`.
+    """
+    graphs = {path: onnx.load(path, load_external_data=False) for path in sorted(folder.glob("*.onnx"))}
+    holders: dict[str, list[tuple[Path, TensorProto]]] = {}
+    for path, model in graphs.items():
+        for tensor in model.graph.initializer:
+            holders.setdefault(tensor.name, []).append((path, tensor))
+    files = {}
+    for name, found in holders.items():
+        contents = {tensor.raw_data for _, tensor in found}
+        # A graph with other weights of this name would be given these.
+        if len(found) > 1 and len(contents) == 1 and len(contents.pop()) >= SHARED_BYTES:
+            files[name] = f"{name}.npy"
+            np.save(folder / files[name], numpy_helper.to_array(found[0][1]))
+            for path, _ in found:
+                leave_outside(graphs[path].graph, [name])
+                path.write_bytes(graphs[path].SerializeToString(deterministic=True))
+    return files
 
 
 def _merge_equal(graph: GraphProto) -> None:

@@ -100,7 +100,6 @@ def test_a_supervised_run_becomes_a_verified_folder(runs: Path, tmp_path: Path) 
         "golden.json",
         "manifest.json",
         "similarity.onnx",
-        "tokenizer.json",
     }
     assert {f.metric for f in manifest.figures} == {"pearson", "spearman", "mse", "accuracy", "macro_f1"}
     card = (folder / "README.md").read_text()

@@ -22,7 +22,7 @@ from training.objectives.sentiment import LABELS as SENTIMENTS
 from training.objectives.supervised import LABELS, SupervisedConfig
 from training.publishing.calibrate import Floats, fit_centred_isotonic, fit_local_linear, fit_temperature
 from training.publishing.export import export_classifier, export_encoder, export_head, export_tokens
-from training.publishing.families.words import TOKENIZER, OutsideWords, arrays_of, embedding, unscaled, write_words
+from training.publishing.families.words import TOKENIZER, arrays_of, embedding, unscaled, write_words
 from training.publishing.parity import check_classifier, check_encoder, check_head, check_tokens
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import Publication, Recipe
@@ -93,7 +93,8 @@ def write_graphs(
         tokenizer: of its words.
         folder: of the model.
         model_id: what the graphs say of themselves.
-        shares: words and tokenizer go among the shared files beside the folder.
+        shares: words go among the shared files beside the folder, as the tokenizer always does: they are frozen, so
+            other models may have the same.
         spread: deviation of the embeddings that the heads are compared on.
 
     Returns:
@@ -111,11 +112,7 @@ def write_graphs(
     if tokens is not None:
         export_tokens(encoder, folder / tokens, model_id, list(arrays))
         difference = max(difference, check_tokens(folder / tokens, encoder, len(tokenizer), arrays))
-    if shares:  # frozen words, which other models may share
-        words = write_words(arrays, tokenizer, folder)
-    else:
-        tokenizer.save(folder / TOKENIZER)
-        words = OutsideWords({}, {})
+    words = write_words(arrays, tokenizer, folder)
     dim = output_dim(encoder)  # an encoder may project to another width than that of the words
     for task, name in (("similarity", SIMILARITY), ("entailment", ENTAILMENT)):
         if task in heads:
