@@ -226,6 +226,13 @@ class Settings(BaseSettings):
     def _name_by_name(cls, value: object) -> object:
         return parsing.entries_of(value, "NAME=MODEL,NAME=MODEL")
 
+    @field_validator("preload")
+    @classmethod
+    def _a_word_alone(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) > 1 and {parsing.ALL, parsing.NONE} & set(names):
+            raise ValueError("expected names of models, or `all` or `none` alone")
+        return names
+
     @field_validator("guide")
     @classmethod
     def _built(cls, folder: Path | None) -> Path | None:

@@ -15,6 +15,7 @@ NO_HASHES = (
     "writes its entry"
 )
 NO_RATE = "SEMBLANCE_RATE_LIMIT: expected a number, a slash, and second, minute or hour, such as 100/second"
+NO_PRELOAD = "SEMBLANCE_PRELOAD: expected names of models, or `all` or `none` alone"
 NO_ORIGIN = "SEMBLANCE_CORS_ORIGINS: expected https://host or https://host:port, with commas between them, or *"
 
 
@@ -90,6 +91,9 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("API_KEYS", f"alice:{DIGEST},hush", NO_HASHES),
         ("API_KEYS", f"al ice:{DIGEST}", NO_HASHES),
         ("API_KEYS", f"alice:{DIGEST},alice:{DIGEST}", "SEMBLANCE_API_KEYS: each key has a name of its own"),
+        ("PRELOAD", "none,minilm", f"{NO_PRELOAD}, found 'none,minilm'"),
+        ("PRELOAD", "minilm, all", f"{NO_PRELOAD}, found 'minilm, all'"),
+        ("PRELOAD", "all,none", f"{NO_PRELOAD}, found 'all,none'"),
         ("RATE_LIMIT", "100", f"{NO_RATE}, found '100'"),
         ("RATE_LIMIT", "0/second", f"{NO_RATE}, found '0/second'"),
         ("RATE_LIMIT", "1/week", f"{NO_RATE}, found '1/week'"),
