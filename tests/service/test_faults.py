@@ -158,37 +158,3 @@ async def test_small_requests_are_answered_while_a_large_one_runs(serve: Serve) 
         assert not large.done()
         release.set()
         assert (await large).status_code == 200
-
-
-async def asgi(app, messages: list[dict[str, object]], pause: float = 0.0) -> list[dict[str, object]]:
-    """One POST /similarity whose body comes as given; what the application sent."""
-    sent: list[dict[str, object]] = []
-
-    async def receive() -> dict[str, object]:
-        if messages:
-            return messages.pop(0)
-        await asyncio.sleep(pause or 60)
-        return {"type": "http.disconnect"}
-
-    async def send(message: dict[str, object]) -> None:
-        sent.append(message)
-
-    await app({"type": "http", "method": "POST", "path": "/similarity", "headers": []}, receive, send)
-    return sent
-
-
-async def test_a_body_already_over_the_limit_is_refused_without_waiting_for_the_rest(serve: Serve) -> None:
-    async with serve(max_body_bytes=50, request_timeout=60) as client:
-        begun = {"type": "http.request", "body": b" " * 51, "more_body": True}  # and then nothing more
-        async with asyncio.timeout(30):
-            sent = await asgi(client.app, [begun])
-    assert sent[0]["status"] == 413
-
-
-async def test_a_caller_who_leaves_gets_no_answer_and_is_counted(serve: Serve) -> None:
-    async with serve() as client:
-        body = {"type": "http.request", "body": b"{", "more_body": True}
-        assert await asgi(client.app, [body, {"type": "http.disconnect"}]) == []
-        assert await asgi(client.app, [{"type": "http.disconnect"}]) == []
-        assert await client.metric("semblance_requests_total", route="/similarity", status="499") == 2
-        assert await client.metric("semblance_requests_in_flight") == 0

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from service.api import body
-from service.api.body import SMALL_BYTES, Most, check
+from service.api.body import SMALL_BYTES
 from tests.service.api.test_bad_input import refused
 from tests.service.conftest import Client, Serve, let_in
 from tests.service.process.test_process import running
@@ -84,27 +84,6 @@ def test_a_bad_large_body_is_told_why_and_fills_no_memory(service: tuple[int, st
 
 
 @pytest.mark.anyio
-async def test_a_large_body_is_read_in_a_thread_and_a_small_one_is_not(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The event loop answers others meanwhile: a parse of 4 MB and its check, some 10 ms, happen elsewhere."""
-    threads: list[tuple[int, bool]] = []
-    loop_thread = threading.get_ident()
-
-    def noted(content: bytes, most: Most) -> None:
-        threads.append((len(content), threading.get_ident() == loop_thread))
-        check(content, most)
-
-    monkeypatch.setattr(body, "check", noted)
-    async with serve(max_candidates=100_000) as client:
-        for number in (10, 100_000):
-            asked = json.dumps({"query": "a man", "candidates": ["a dog who sleeps, and runs"] * number}).encode()
-            assert (await client.post("/rank", content=asked, headers=JSON)).status_code == 200
-    assert [in_loop for _, in_loop in threads] == [True, False]
-    assert threads[0][0] <= SMALL_BYTES < threads[1][0]
-
-
-@pytest.mark.anyio
 async def test_others_are_answered_while_a_large_body_is_read(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
     monkeypatch.setattr(body, "check", lambda content, _: len(content) <= SMALL_BYTES or answered.wait(60))
@@ -130,44 +109,6 @@ async def test_a_lone_surrogate_is_looked_for_in_short_bodies_only(lasting: Clie
     for second in (rb"\udc00", rb"\ud800\u0041", rb"\ud800x"):
         status, error = await refused(lasting, "/rank", content=body(20_000).replace(rb"\ud800", second), headers=JSON)
         assert (status, error["message"]) == (422, "the body: a lone surrogate is not a character"), second
-
-
-@pytest.mark.anyio
-async def test_large_bodies_are_told_what_small_ones_are(lasting: Client) -> None:
-    long = "x" * 9000
-    good = {"query": "a", "candidates": [long, "b"]}
-    changes: list[dict[str, object]] = [
-        {"candidates": [long, 1, 2, 3]}, {"candidates": {"a": long}}, {"candidates": []}, {"query": None}, {"top_k": 0},
-        {"top_k": "1"}, {"top_k": 1.5}, {"top_k": True}, {"other": 1}, {"model": 3}, {"rerank_top": 0},
-    ]  # fmt: skip
-    for change in changes:
-        large = json.dumps(good | change | ({"other": long} if "candidates" in change else {}))
-        small = large.replace(long, "x")
-        assert await refused(lasting, "/rank", content=large, headers=JSON | {"x-request-id": "a"}) == await refused(
-            lasting, "/rank", content=small, headers=JSON | {"x-request-id": "a"}
-        ), change
-    pairs = {"pairs": [{"a": long, "b": "x"}, 7]}
-    _, error = await refused(lasting, "/similarity", json=pairs)
-    assert error["message"] == "pairs.1: Input should be an object"
-    for whole in (json.dumps(good)[:-1], json.dumps(good).replace('"b"]', '"b",]')):
-        status, error = await refused(lasting, "/rank", content=whole, headers=JSON)
-        assert (status, error["code"]) == (400, "not_json")
-
-
-@pytest.mark.anyio
-async def test_a_large_answer_is_the_small_ones_together(lasting: Client) -> None:
-    texts = [f"a man {i}" for i in range(3000)]
-    response = await lasting.post("/rank", json={"query": "a man", "candidates": texts})
-    found = response.json()
-    few = (await lasting.post("/rank", json={"query": "a man", "candidates": texts[:2]})).json()
-    assert list(found) == list(few)
-    assert response.content == json.dumps(found, separators=(",", ":")).encode()
-    assert sorted(result["index"] for result in found["results"]) == list(range(3000))
-    for path, asked in (("/embed", {"sentences": texts[:256]}), ("/v1/embeddings", {"input": texts[:256]})):
-        answer = (await lasting.post(path, json=asked)).json()
-        assert len(answer.get("embeddings") or answer["data"]) == 256
-    bare = (await lasting.post("/embed", json={"inputs": texts[:256]})).json()
-    assert len(bare) == 256
 
 
 @pytest.mark.anyio

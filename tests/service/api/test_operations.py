@@ -68,23 +68,6 @@ async def test_alive_and_ready(lasting: Client) -> None:
     }
 
 
-async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None:
-    async with serve() as client:
-        encoder = client.app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
-        right = encoder.run
-        encoder.run = lambda feeds: right(feeds) ** 2
-        client.app.service.registry["avg-paraphrase"].opened.check()
-        response = await client.get("/health/ready")
-        assert response.status_code == 503
-        body = response.json()
-        assert body["status"] == "unready"
-        assert len(body["reasons"]) == 1
-        assert body["reasons"][0].startswith("model avg-paraphrase: golden pair")
-        encoder.run = right
-        client.app.service.registry["avg-paraphrase"].opened.check()
-        assert (await client.get("/health/ready")).status_code == 200
-
-
 async def test_readiness_runs_no_graph_however_often_it_is_asked(serve: Serve, monkeypatch) -> None:
     monkeypatch.setattr(checks, "CHECK_SECONDS", 1000.0)  # a busy machine may need longer than the usual ones
     async with serve() as client:
@@ -174,20 +157,6 @@ async def test_metrics_count_what_happened(serve: Serve) -> None:
         assert await client.metric("semblance_cache_entries") == 2
 
 
-async def test_labels_come_from_closed_sets(serve: Serve) -> None:
-    async with serve() as client:
-        await client.post("/similarity", json={"pairs": [{"a": SECRET_TEXT, "b": "x"}], "model": SECRET_TEXT})
-        await client.post(f"/{SECRET_TEXT}", json={})
-        await client.request("BREW", "/similarity")
-        await client.get("/metrics")
-        before = (await client.scrape()).count("\n")
-        for i in range(20):
-            await client.get(f"/{SECRET_TEXT}/{i}")
-        text = await client.scrape()
-    assert SECRET_TEXT not in text
-    assert text.count("\n") == before
-
-
 async def test_the_documentation_needs_no_internet(lasting: Client) -> None:
     page = (await lasting.get("/docs")).text
     assets = re.findall(r'(?:src|href)="([^"]+)"', page)
@@ -240,20 +209,12 @@ async def test_without_the_access_log_a_request_is_not_logged(serve: Serve, capl
     assert [record for record in caplog.records if record.name == "service.http.record"] == []
 
 
-def failure() -> logging.LogRecord:
-    try:
-        try:
-            raise KeyError(SECRET_TEXT)
-        except KeyError as error:
-            raise ValueError("why") from error
-    except ValueError as error:
-        return logging.LogRecord(
-            "x", logging.ERROR, "f", 1, "went %s", ("wrong",), (type(error), error, error.__traceback__)
-        )
-
-
 def test_a_log_line_carries_request_id_fields_and_trace() -> None:
-    record = failure()
+    try:
+        raise ValueError("why")
+    except ValueError as error:
+        trace_of = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("x", logging.ERROR, "f", 1, "went %s", ("wrong",), trace_of)
     record.fields = {"model": "m"}
     token = logs.REQUEST_ID.set("abc")
     try:
@@ -265,22 +226,3 @@ def test_a_log_line_carries_request_id_fields_and_trace() -> None:
     trace = event.pop("exception")
     assert event == {"level": "error", "logger": "x", "message": "went wrong", "model": "m", "request_id": "abc"}
     assert text.partition(" ")[2] == f"error   went wrong request_id=abc model=m\n{trace}"
-
-
-def test_a_trace_says_what_an_exception_says_unless_that_may_quote_a_request() -> None:
-    record = failure()
-    at_start = json.loads(logs.JsonFormatter().format(record))["exception"]
-    assert f"KeyError: '{SECRET_TEXT}'" in at_start
-    assert at_start.endswith("\nValueError: why")
-    token = logs.REQUEST_ID.set("abc")
-    try:
-        answering = json.loads(logs.JsonFormatter().format(record))["exception"]
-    finally:
-        logs.REQUEST_ID.reset(token)
-    first, led_to, last = answering.partition("\nwhich led to\n")
-    assert led_to
-    for part, kind in ((first, "KeyError"), (last, "ValueError")):
-        assert part.endswith(f"\n{kind}")
-        assert f'File "{__file__}"' in part
-    assert f"'{SECRET_TEXT}'" not in answering
-    assert "why" not in answering.replace('raise ValueError("why")', "")

@@ -536,8 +536,3 @@ def test_any_text_of_another_services_client_too(of_fakes: Ask, texts: list[str]
                 assert any(f"{field}: " in response.text for field in wrong), (path, response.text)
             else:
                 assert response.status_code == 200, (path, response.text)
-
-
-def test_examples_are_the_same_every_time_unless_asked_otherwise() -> None:
-    assert looking(3).derandomize == (EFFORT == 1)
-    assert looking(3).max_examples == 3 * EFFORT

@@ -20,36 +20,6 @@ async def test_rank_is_best_first_and_ties_go_by_index(lasting: Client) -> None:
     assert set(answer["results"][0]) == {"index", "score", "raw_score"}
 
 
-async def test_parts_of_a_ranking_merge_by_their_raw_scores_into_the_whole(lasting: Client) -> None:
-    """What a lasting does with more candidates than one request may hold: calibrated scores may tie, these do not."""
-    texts = [f"{a} {b}" for a in fakes.WORDS for b in fakes.WORDS[:8]]
-    whole = (await lasting.post("/rank", json={"query": QUERY, "candidates": texts})).json()["results"]
-    parts = []
-    for start in range(0, len(texts), 50):
-        body = {"query": QUERY, "candidates": texts[start : start + 50]}
-        part = (await lasting.post("/rank", json=body)).json()["results"]
-        parts += [{**result, "index": start + result["index"]} for result in part]
-    assert sorted(parts, key=lambda result: (-result["raw_score"], result["index"])) == whole
-
-
-async def test_rank_orders_by_the_raw_score_where_calibration_makes_equals(serve: Serve, tmp_path) -> None:
-    folder = tmp_path / "flat"
-    folder.mkdir()
-    fakes.encoder_graph(folder / "encoder.onnx")
-    flat = fakes.SimilarityTask(
-        comparison="cosine",
-        raw_range=(-1.0, 1.0),
-        calibration=fakes.CentredIsotonic(x=(-1.0, 1.0), y=(0.5, 0.5)),
-        symmetric=True,
-    )
-    fakes.publish(folder, "flat", encoder="encoder.onnx", similarity=flat)
-    fakes.graded_model(tmp_path / "avg-sick")
-    async with serve(models_dir=tmp_path, default_similarity="flat", default_rank="flat") as client:
-        results = (await client.post("/rank", json={"query": QUERY, "candidates": CANDIDATES})).json()["results"]
-    assert {result["score"] for result in results} == {0.5}
-    assert [result["index"] for result in results] == [3, 0, 1, 4, 2]
-
-
 async def test_rank_tells_raw_scores(serve: Serve) -> None:
     async with serve() as client:
 

@@ -61,6 +61,19 @@ async def test_a_repeated_sentence_is_encoded_once(serve: Serve) -> None:
     assert [result["score"] for result in results] == [1.0] * 5
 
 
+async def test_a_pair_is_scored_once_and_turned_round_where_order_does_not_matter(serve: Serve) -> None:
+    pair, turned = {"a": "a man", "b": "a dog"}, {"a": "a dog", "b": "a man"}
+    graph = {"model": "pair-sick", "graph": "relatedness.onnx"}
+    async with serve(cache="memory") as client:
+        before = await client.metric("semblance_batch_rows_sum", **graph)
+        scores = set()
+        for pairs in ([pair, turned, pair], [turned]):
+            answer = await client.post("/similarity", json={"pairs": pairs, "model": "pair-sick"})
+            scores |= {result["raw_score"] for result in answer.json()["results"]}
+        rows = await client.metric("semblance_batch_rows_sum", **graph) - before
+    assert (rows, len(scores)) == (1, 1)
+
+
 @pytest.mark.parametrize("model", MODELS)
 async def test_a_large_request_goes_to_the_workers_and_comes_back_in_order(serve: Serve, monkeypatch, model) -> None:
     pairs = [{"a": " ".join(fakes.WORDS[: 1 + i % 7]), "b": fakes.WORDS[i % 19]} for i in range(40)]

@@ -14,9 +14,9 @@ from service.observe.telemetry import Telemetry
 from tests.service.conftest import Serve
 
 pytestmark = pytest.mark.anyio
-ONE, OTHER = Space("1" * 64, 2), Space("2" * 64, 2)
-MUCH, ROOM_FOR_TWO = 10_000_000, 1200
-MEMORY, BOTH, REDIS = Tiers(True, False), Tiers(True, True), Tiers(False, True)
+ONE = Space("1" * 64, 2)
+MUCH = 10_000_000
+MEMORY, BOTH = Tiers(True, False), Tiers(True, True)
 
 
 def vector(value: float):
@@ -36,35 +36,6 @@ class Remote:
 
     def put_many(self, space, vectors) -> None:
         self.kept |= {(space, key): each for key, each in vectors.items()}
-
-
-async def test_models_do_not_see_each_others_vectors() -> None:
-    cache = VectorCache(MUCH, Telemetry())
-    cache.keep(ONE, {(1,): vector(1)}, MEMORY)
-    assert cache.find(OTHER, [(1,)]) == {}
-    assert cache.find(ONE._replace(graph="entailment.onnx"), [(1,)]) == {}
-
-
-async def test_what_the_remote_tier_gave_is_in_memory_from_then_on() -> None:
-    remote = Remote()
-    cache = VectorCache(MUCH, Telemetry(), remote)
-    remote.kept[ONE, (2,)] = vector(2)
-    assert set(await cache.fetch(ONE, [(2,), (3,)], BOTH)) == {(2,)}
-    assert set(cache.find(ONE, [(2,), (3,)])) == {(2,)}
-    cache.keep(ONE, {(1,): vector(1)}, BOTH)
-    assert (ONE, (1,)) in remote.kept
-
-
-async def test_a_model_uses_only_its_tiers() -> None:
-    remote = Remote()
-    cache = VectorCache(MUCH, Telemetry(), remote)
-    cache.keep(ONE, {(1,): vector(1)}, MEMORY)
-    assert await cache.fetch(ONE, [(1,)], MEMORY) == {}
-    assert not remote.kept
-    assert not remote.asked
-    cache.keep(ONE, {(2,): vector(2)}, REDIS)
-    assert set(await cache.fetch(ONE, [(2,)], REDIS)) == {(2,)}
-    assert set(cache.find(ONE, [(1,), (2,)])) == {(1,)}
 
 
 @pytest.fixture

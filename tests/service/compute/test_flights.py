@@ -31,30 +31,6 @@ async def turn() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_flies_already_is_not_sent_again() -> None:
-    flights, search = Flights(), Search()
-    asked = [asyncio.create_task(flights.get(keys, search)) for keys in ([1, 2], [2, 3], [1, 3])]
-    await turn()
-    assert len(flights) == 3
-    search.go.set()
-    assert await asyncio.gather(*asked) == [{1: 1, 2: 4}, {2: 4, 3: 9}, {1: 1, 3: 9}]
-    assert search.asked == [[1, 2], [3]]
-    assert len(flights) == 0
-
-
-async def test_it_flies_on_without_the_one_who_sent_it() -> None:
-    flights, search = Flights(), Search()
-    leader = asyncio.create_task(flights.get([1], search))
-    await turn()
-    follower = asyncio.create_task(flights.get([1], search))
-    await turn()
-    leader.cancel()
-    await turn()
-    search.go.set()
-    assert await follower == {1: 1}
-    assert search.asked == [[1]]
-
-
 async def test_when_the_last_one_leaves_it_is_given_up_and_can_be_sent_again() -> None:
     flights, search = Flights(), Search()
     asked = [asyncio.create_task(flights.get([1], search)) for _ in range(2)]
@@ -79,16 +55,4 @@ async def test_all_who_wait_hear_of_a_failure_and_the_next_tries_again() -> None
     outcomes = await asyncio.gather(*asked, return_exceptions=True)
     assert [isinstance(each, ValueError) for each in outcomes] == [True, True, False]
     assert await flights.get([1], search) == {1: 1}
-    assert len(flights) == 0
-
-
-async def test_a_few_keys_do_not_wait_for_a_search_of_many() -> None:
-    flights, many, few = Flights(), Search(), Search()
-    large = asyncio.create_task(flights.get(list(range(100, 356)), many))
-    await turn()
-    few.go.set()
-    assert await asyncio.wait_for(flights.get([100], few), 60) == {100: 10_000}
-    assert not large.done()
-    many.go.set()
-    assert (await large)[100] == 10_000
     assert len(flights) == 0

@@ -1,13 +1,10 @@
 """The budget in bytes that all caches of a process share."""
 
-import json
 import random
 import tracemalloc
 
 import numpy as np
-import orjson
 import pytest
-from pydantic import TypeAdapter
 
 from contract import text as text_of_contract
 from contract.tokenizer import Tokenizer
@@ -43,29 +40,6 @@ def test_what_is_very_large_is_not_kept_and_displaces_nothing() -> None:
     cache = memory.lru(lambda key, value: value)
     cache.keep([("small", 1), ("large", LARGEST_ENTRY_BYTES + 1), ("just", LARGEST_ENTRY_BYTES)])
     assert cache.get_many(["small", "large", "just"]) == [1, None, LARGEST_ENTRY_BYTES]
-
-
-def test_a_text_is_dropped_with_the_size_it_was_added_with() -> None:
-    """CPython keeps the UTF-8 of a string that something encodes, and `getsizeof` counts it from then on."""
-    memory = MemoryBudget(10**9)
-    cache = memory.lru(_encoded_bytes)
-    text = "\u00e9t\u00e9 \u4e2d" * 50
-    cache.keep([(text, Tokenizer(["a"]).encode("a", 4))])
-    json.dumps(text, ensure_ascii=False)
-    TypeAdapter(str).dump_json(text)
-    orjson.dumps(text)
-    cache.discard(text)
-    assert (memory.held, len(cache)) == (0, 0)
-
-
-def test_a_cache_that_is_gone_takes_nothing() -> None:
-    memory = MemoryBudget(100)
-    cache, other = memory.lru(ten), memory.lru(ten)
-    cache.keep([(i, i) for i in range(9)])
-    del cache
-    assert memory.held == 0
-    other.keep([(i, i) for i in range(10)])
-    assert len(other) == 10
 
 
 @pytest.mark.parametrize("words", [3, 60, 490])

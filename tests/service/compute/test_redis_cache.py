@@ -13,7 +13,6 @@ import redis
 
 from contract.manifest import Manifest
 from service.compute import breaker, redis_cache
-from service.compute.breaker import Breaker
 from service.compute.cache import Space
 from service.compute.redis_cache import RedisCache, name_of
 from service.compute.redis_client import RedisClient
@@ -88,20 +87,6 @@ async def test_what_was_kept_under_other_settings_is_a_miss_and_overwritten(
             await until(lambda: {redis.strlen(key) for key in redis.scan_iter()} == {1 + 4 * fakes.DIM + tail})
         assert await ask(client) == plain
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
-
-
-def test_an_attempt_older_than_the_last_change_tells_nothing(caplog) -> None:
-    caplog.set_level(logging.INFO, "service.compute.breaker")
-    link = Breaker("works", "fails", "there")
-    link.succeeded(link.changes)
-    began = link.changes
-    link.failed("killed", began)
-    link.succeeded(began)  # its answer came before the kill and was read after it
-    assert link.up is False
-    link.succeeded(link.changes)
-    link.failed("killed", began)  # the last of those the kill cut off
-    assert link.up is True
-    assert [record.message for record in caplog.records] == ["works", "fails", "works"]
 
 
 @asynccontextmanager

@@ -8,7 +8,6 @@ import pytest
 from service.compute import breaker
 from service.compute.redis_cache import RedisCache
 from service.observe.telemetry import Telemetry
-from tests.service.api.test_bad_input import GOOD
 from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
@@ -72,20 +71,6 @@ async def test_a_redis_that_is_full_or_a_replica_is_told_from_one_that_is_gone(
         assert await client.metric("semblance_redis_failures_total", kind="error") > 0
 
 
-async def test_a_redis_that_was_full_is_written_to_again(serve: Serve, redis_server: RedisServer) -> None:
-    async with serve(redis_url=redis_server.url, cache="redis", cache_bytes=0, **CALM) as client:
-        with redis_server.client() as redis:
-            redis.config_set("maxmemory", 1)
-            await comes_to_say(client, ("degraded", "up", [FULL]))
-            redis.config_set("maxmemory", 0)
-            await comes_to_say(client, WELL)
-            await client.post("/similarity", json=GOOD["/similarity"])
-            deadline = time.monotonic() + NEEDED_SECONDS
-            while not redis.keys("semblance:2:*") and time.monotonic() < deadline:
-                await asyncio.sleep(0.02)
-            assert redis.keys("semblance:2:*")
-
-
 async def test_a_redis_in_cluster_mode_is_said_to_be_one(serve: Serve, redis_cluster: RedisServer) -> None:
     async with serve(redis_url=redis_cluster.url, **CALM) as client:
         assert await says(client) == ("degraded", "down", [CLUSTER])
@@ -99,16 +84,3 @@ async def test_a_probe_leaves_nothing_behind(redis_server: RedisServer) -> None:
     await cache.close()
     with redis_server.client() as redis:
         assert redis.dbsize() == 0
-
-
-async def test_the_count_of_requests_is_probed_too(serve: Serve, redis_server: RedisServer) -> None:
-    shared = {"rate_limit": "1000/hour", "redis_url": redis_server.url}
-    async with serve(**shared, **CALM) as client:
-        redis_server.kill()
-        why = [
-            "redis cannot be read (ConnectionError): vectors are computed instead",
-            "redis does not count requests (StoreUnavailableError): each process counts its own",
-        ]
-        await comes_to_say(client, ("degraded", "down", why))
-        redis_server.start()
-        await comes_to_say(client, WELL)

@@ -82,16 +82,3 @@ def test_an_idle_connection_is_kept_and_half_a_head_is_not(models: Path) -> None
         answered = raw(url, question(close=False))
         assert answered.startswith(b"HTTP/1.1 200")
         assert answered.count(b"HTTP/1.1") == 1
-
-
-def test_a_body_that_comes_again_is_answered_the_same_whole_or_in_parts(url: str) -> None:
-    asked = question()
-    answers = [raw(url, asked) for _ in range(4)]
-    answers.append(raw(url, asked[:-20], asked[-20:]))
-    answers.append(raw(url, question("x-request-id: mine")))
-    several = raw(url, question(close=False) * 3 + asked)
-    bodies = [answer.partition(b"\r\n\r\n")[2] for answer in answers]
-    assert bodies == [bodies[0]] * 6
-    assert all(answer.startswith(b"HTTP/1.1 200 ") and b"server-timing: " in answer for answer in answers)
-    assert b"x-request-id: mine\r\n" in answers[-1]
-    assert several.count(b"HTTP/1.1 200 ") == several.count(bodies[0]) == 4

@@ -11,56 +11,12 @@ import pytest
 import uvloop
 
 from service.http import crowd
-from service.http.crowd import Crowd, most_connections
+from service.http.crowd import most_connections
 from tests.service.http.test_callers import serving
 from tests.service.http.test_connection import question
 from tests.service.process.test_process import NEEDED_SECONDS, running
 
 FILES = 64
-
-
-class Somebody:
-    def __init__(self, name: str, left: list[str]) -> None:
-        self._name, self._left = name, left
-
-    def leave(self) -> None:
-        self._left.append(self._name)
-
-
-def test_the_longest_idle_of_who_has_most_leaves_first() -> None:
-    left: list[str] = []
-    people = {name: Somebody(name, left) for name in ("a1", "a2", "a3", "b1", "b2", "c1", "c2", "c3", "c4")}
-    many: Crowd[Somebody] = Crowd()
-    many.most = 5
-    for name in ("a1", "a2", "a3", "b1", "b2"):
-        many.add(people[name], name[0])
-    many.busy(people["a1"])
-    many.busy(people["a2"])
-    assert many.waiting == 2
-    many.idle(people["a1"])  # later than a3
-    many.add(people["c1"], "c")
-    assert left == ["a3"]
-    many.add(people["c2"], "c")
-    assert left == ["a3", "a1"] or left == ["a3", "b1"]
-    many.remove(people["a2"])
-    many.remove(people["a2"])
-    assert many.waiting == 0
-    many.add(people["c3"], "c")  # there is room again
-    many.add(people["c4"], "c")
-    assert left[2:] == ["c1"]
-    assert len(many) == many.most
-
-
-def test_who_is_busy_stays_and_a_newcomer_leaves_if_all_are() -> None:
-    left: list[str] = []
-    first, second = Somebody("first", left), Somebody("second", left)
-    many: Crowd[Somebody] = Crowd()
-    many.most = 1
-    many.add(first, "a")
-    many.busy(first)
-    many.add(second, "b")
-    assert left == ["second"]
-    assert (len(many), many.waiting) == (1, 1)
 
 
 def test_there_may_be_as_many_as_files_and_as_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from service.http.held import Held
 from tests.service.http.test_callers import MB, post, serving, until
 from tests.service.http.test_connection import question
 from tests.service.process.test_process import BODY
@@ -19,45 +18,6 @@ THEIRS, MINE = "127.0.0.2", "127.0.0.1"
 LIMIT = 2 * MB
 PADDING = b"".join(b"x-%d: %s\r\n" % (i, b"a" * 600) for i in range(95))  # a head of 58 KB
 HEAD = b"POST /similarity HTTP/1.1\r\nhost: a\r\n" + PADDING
-
-
-class Somebody:
-    def __init__(self, name: str, left: list[str]) -> None:
-        self.name, self.address, self._left = name, name[0], left
-        self.stalled = True
-
-    def give_up(self, error: Exception) -> None:
-        self._left.append(self.name)
-
-
-def test_the_oldest_of_who_makes_us_hold_most_is_given_up() -> None:
-    left: list[str] = []
-    held = Held(100)
-    a, b, c, d = (Somebody(name, left) for name in ("a1", "a2", "b1", "b2"))
-    held.hold(c, 45)
-    held.hold(a, 25)
-    held.hold(b, 25)
-    held.hold(b, 30)  # grew
-    assert (held.bytes, left) == (100, [])
-    held.hold(d, 1)
-    assert (held.bytes, left) == (76, ["a1"])
-    held.hold(c, 0)
-    held.hold(c, 0)
-    assert held.bytes == 31
-    held.hold(d, 101)  # more than all: nobody stays who has less than it
-    assert (held.bytes, left) == (30, ["a1", "b2"])
-    held.hold(b, 0)
-    assert held.bytes == 0
-
-
-def test_of_those_who_are_being_answered_the_newest_is_given_up() -> None:
-    left: list[str] = []
-    held = Held(100)
-    people = [Somebody(name, left) for name in ("a1", "a2", "a3", "a4")]
-    for each in people:
-        each.stalled = each.name == "a2"
-        held.hold(each, 40)
-    assert (held.bytes, left) == (80, ["a2", "a4"])
 
 
 @contextmanager

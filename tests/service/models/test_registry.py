@@ -13,8 +13,6 @@ from contract.errors import ArtifactError
 from contract.golden import GoldenPair
 from contract.graph import ENCODER
 from contract.manifest import SHARED_NAME, Manifest
-from contract.subwords import load_tokenizer
-from contract.tensors import _load as load
 from service.app import create_app
 from service.compute.session import CPU, open_session, provider_order
 from service.errors import ProviderError, StartupError
@@ -39,10 +37,6 @@ def refusal(models, **settings) -> str:
     return message
 
 
-def test_no_folder(tmp_path) -> None:
-    assert refusal(tmp_path / "nowhere") == f"SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file or directory"
-
-
 def test_a_folder_without_models(tmp_path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "README.md").touch()
@@ -64,14 +58,6 @@ def test_a_corrupted_file_is_named_with_its_checksums(own, name: str) -> None:
     assert str(path) in message
     assert hashlib.sha256(content).hexdigest() in message
     assert Manifest.load(own / "avg-sick").files[name].sha256 in message
-
-
-def test_a_changed_manifest(own) -> None:
-    path = own / "avg-sick" / "manifest.json"
-    content = json.loads(path.read_text())
-    content["limits"]["max_tokens"] += 1
-    path.write_text(json.dumps(content))
-    assert "fingerprint" in refusal(own)
 
 
 def test_two_models_of_one_name(own) -> None:
@@ -226,27 +212,6 @@ def test_the_folder_of_shared_files_is_no_model(models, tmp_path) -> None:
     assert f"{tmp_path} holds no model" in refusal(tmp_path)
 
 
-def test_what_several_models_share_is_read_once(own, monkeypatch) -> None:
-    fakes.interaction_model(own / "pair-again", "pair-again", seed=7)
-    read: list[str] = []
-
-    def noted(function):
-        return lambda path, *rest: read.append(path.suffix) or function(path, *rest)
-
-    monkeypatch.setattr("contract.tensors._load", noted(load))
-    monkeypatch.setattr("service.models.opener.load_tokenizer", noted(load_tokenizer))
-    registry = create_app(Settings(models_dir=own, preload=("all",))).service.registry
-    assert sorted(read) == [".json", ".npy"]  # one tokenizer for all four models, one table for two
-    scores = [
-        registry[name].scorer.similarity_at_once(*[registry[name].scorer.tokenise([text]) for text in ("a man", "dog")])
-        for name in ("pair-sick", "pair-again")
-    ]
-    assert scores[0].raw_score != scores[1].raw_score  # two models all the same
-    graphs = [registry[name].scorer.graphs for name in ("pair-sick", "pair-again")]
-    assert graphs[0]["explanation.onnx"].run is graphs[1]["explanation.onnx"].run  # the same file of the same table
-    assert graphs[0]["relatedness.onnx"].run is not graphs[1]["relatedness.onnx"].run
-
-
 def test_a_table_of_another_shape_is_named(own) -> None:
     folder = own / "pair-sick"
     np.save(folder / fakes.OUTSIDE, fakes.table()[:-1])
@@ -295,18 +260,6 @@ def test_links_within_the_models_folder_are_followed(own) -> None:
     link = own.parent / "current"
     link.symlink_to(own)
     assert "avg-sick" in create_app(Settings(models_dir=link)).service.registry
-
-
-@pytest.mark.parametrize(
-    "name", ["../avg-paraphrase/encoder.onnx", "..", "/etc/hostname", "sub/encoder.onnx", ".hidden", "a\\b", "a\0b"]
-)
-def test_a_manifest_names_files_and_no_paths(own, name: str) -> None:
-    path = own / "avg-sick" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["files"][name] = manifest["files"].pop("encoder.onnx")
-    manifest["encoder"] = name
-    path.write_text(json.dumps(manifest))
-    assert refusal(own).startswith(f"{path}: ")
 
 
 def test_only_the_models_named_are_opened_and_a_broken_other_one_is_none_of_ours(own) -> None:

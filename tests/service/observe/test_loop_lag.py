@@ -25,13 +25,3 @@ async def test_what_keeps_the_loop_busy_is_seen() -> None:
     looks = sum(lags.counts)
     await asyncio.sleep(0.1)
     assert sum(lags.counts) == looks
-
-
-async def test_an_idle_loop_is_hardly_ever_late() -> None:
-    lags = Histogram(BOUNDS)
-    lag = LoopLag(lags)
-    lag.start()
-    await asyncio.sleep(1)
-    lag.stop()
-    assert sum(lags.counts) > 1  # 50, where nobody else wants the machine
-    assert lags.counts[0] + lags.counts[1] > lags.counts[2] + lags.counts[3]

@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -154,12 +153,14 @@ def test_sigterm_resets_nobody_who_has_connected(models: Path) -> None:
         knockers = [Knocker(url) for _ in range(16)]
         for knocker in knockers:
             knocker.start()
-        time.sleep(1)
+        deadline = time.monotonic() + NEEDED_SECONDS
+        while sum(knocker.answered for knocker in knockers) < 100:
+            assert time.monotonic() < deadline, "they are not answered"
+            time.sleep(0.05)
         process.terminate()
         for knocker in knockers:
             knocker.join(NEEDED_SECONDS)
         assert process.wait(NEEDED_SECONDS) == 0
-    assert sum(knocker.answered for knocker in knockers) > 10
     assert [failure for knocker in knockers for failure in knocker.failures] == []
 
 
@@ -252,19 +253,6 @@ def test_a_missing_models_folder_ends_it_with_one_line(tmp_path: Path) -> None:
     event = json.loads(lines[0])
     assert event["level"] == "critical"
     assert event["message"] == f"cannot start: SEMBLANCE_MODELS_DIR: {tmp_path}/nowhere: No such file or directory"
-
-
-def test_a_corrupted_model_ends_it_with_file_and_checksum(models: Path, tmp_path: Path) -> None:
-    own = shutil.copytree(models, tmp_path / "models")
-    path = own / "avg-sick" / "encoder.onnx"
-    content = path.read_bytes()
-    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    code, lines = failed(models_dir=own, log_format="text")
-    assert code == 3
-    critical = [line for line in lines if "critical" in line]
-    assert len(critical) == 1
-    assert str(path) in critical[0]
-    assert "sha256" in critical[0]
 
 
 def test_a_port_in_use_ends_it(models: Path) -> None:

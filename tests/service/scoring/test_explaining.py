@@ -12,7 +12,6 @@ from service.errors import StartupError
 from service.service import Service
 from service.settings import Settings
 from tests import fakes
-from tests.service.api.test_bad_input import error_of
 from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
@@ -93,35 +92,6 @@ async def test_an_interaction_model_shows_its_own_matrices(lasting: Client) -> N
     np.testing.assert_array_equal(alike["values"], np.array(cosine["values"]) > 0)
     np.testing.assert_allclose(turned["matrices"][0]["values"], np.transpose(cosine["values"]), atol=1e-6)
     assert [vector["name"] for vector in answer["vectors"]] == ["deletion"]
-
-
-async def test_nothing_of_it_enters_or_asks_the_cache(serve: Serve) -> None:
-    async with serve(cache="memory") as client:
-        await explained(client, **PAIR)
-        assert len(client.app.service.cache) == 0
-        assert await client.metric("semblance_cache_misses_total", tier="memory") == 0
-        assert await client.metric("semblance_request_seconds_count", route="/explain", model="avg-paraphrase") == 1
-
-
-async def test_a_model_without_a_similarity_is_told_which_can_explain(serve: Serve, tmp_path) -> None:
-    fakes.cosine_model(tmp_path / "avg-paraphrase")
-    folder = tmp_path / "labels"
-    folder.mkdir()
-    fakes.encoder_graph(folder / "encoder.onnx")
-    fakes.head_graph(folder / "entailment.onnx", outputs=3)
-    labels = fakes.EntailmentTask(graph="entailment.onnx", labels=("neutral", "contradiction", "entailment"))
-    fakes.publish(folder, "labels", encoder="encoder.onnx", entailment=labels)
-    async with serve(models_dir=tmp_path, default_entailment="labels") as client:
-        response = await client.post("/explain", json={**PAIR, "model": "labels"})
-        described = (await client.get("/models")).json()["models"]
-    assert response.status_code == 422
-    error = error_of(response)
-    assert (error["code"], error["field"]) == ("unsupported_task", "model")
-    assert error["message"] == "model labels has no explanation; models that have it: avg-paraphrase"
-    assert {model["id"]: model["explanations"]["vectors"] for model in described} == {
-        "avg-paraphrase": ["contributions", "deletion"],
-        "labels": [],
-    }
 
 
 def opened(models: Path) -> Service:

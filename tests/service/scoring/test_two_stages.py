@@ -33,22 +33,6 @@ def order(answer: dict) -> list[int]:
     return [result["index"] for result in answer["results"]]
 
 
-@pytest.mark.parametrize("top", [1, 2, 4, 7, 50])
-async def test_the_second_model_orders_the_best_and_the_first_the_rest(lasting: Client, top: int) -> None:
-    first, second = [await ranked(lasting, model=model) for model in ("avg-paraphrase", "pair-sick")]
-    both = await ranked(lasting, rerank_model="pair-sick", rerank_top=top)
-    best = set(order(first)[:top])
-    assert order(both) == [i for i in order(second) if i in best] + order(first)[top:]
-    assert order(second) != order(first)  # or it would not matter who decides
-    assert [result["stage"] for result in both["results"]] == [2] * min(top, 7) + [1] * max(7 - top, 0)
-    by_stage = {
-        stage: {r["index"]: r["score"] for r in answer["results"]} for stage, answer in ((1, first), (2, second))
-    }
-    for result in both["results"]:
-        assert result["score"] == pytest.approx(by_stage[result["stage"]][result["index"]], abs=1e-6)
-    assert (both["model"], both["rerank_model"]) == ("avg-paraphrase", "pair-sick")
-
-
 async def test_the_published_reranker_is_the_default_where_it_is_served(
     serve: Serve, models: Path, tmp_path: Path
 ) -> None:
@@ -82,14 +66,6 @@ async def test_fifteen_are_ordered_again_when_nobody_says_how_many(serve: Serve)
     assert read == 16
 
 
-async def test_the_default_second_model_serves_those_who_only_say_how_many(serve: Serve) -> None:
-    async with serve(default_rerank="pair-sick") as client:
-        answer = await ranked(client, rerank_top=2)
-        assert answer == await ranked(client, rerank_top=2, rerank_model="pair-sick")
-        assert (await client.get("/models")).json()["rerank"] == {"default_model": "pair-sick", "default_top": 15}
-    assert answer["rerank_model"] == "pair-sick"
-
-
 async def test_without_a_default_second_model_one_must_be_named(lasting: Client) -> None:
     response = await lasting.post("/rank", json={"query": QUERY, "candidates": CANDIDATES, "rerank_top": 2})
     assert response.status_code == 422
@@ -111,13 +87,3 @@ async def test_each_stage_says_what_it_cut(serve: Serve, tmp_path) -> None:
     reread = [result["index"] for result in answer["results"] if result["stage"] == 2]
     assert answer["rerank_truncated"] == {"query": True, "candidates": sorted(set(reread) & {0, 2, 3})}
     assert 1 < len(answer["rerank_truncated"]["candidates"]) < 4
-
-
-async def test_ten_thousand_candidates_are_taken(lasting: Client) -> None:
-    words = fakes.WORDS
-    candidates = [
-        f"{words[i % 20]} {words[i // 20 % 20]} {words[i // 400 % 20]} {words[i // 8000]}" for i in range(10_000)
-    ]
-    answer = await ranked(lasting, candidates=candidates, rerank_model="pair-sick", top_k=60)
-    assert (await lasting.post("/rank", json={"query": "a", "candidates": ["a"] * 10_001})).status_code == 413
-    assert [result["stage"] for result in answer["results"]] == [2] * 15 + [1] * 45
