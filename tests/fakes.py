@@ -85,6 +85,13 @@ EXPLAINED = Explanation(
         Matrix(name="alike", description="whether the cosine is above 0", range=(0.0, 1.0)),
     ),
 )
+RELATEDNESS = SimilarityTask(
+    graph="relatedness.onnx",
+    classes=(1.0, 2.0, 3.0, 4.0, 5.0),
+    raw_range=(1.0, 5.0),
+    label_scale=(1.0, 5.0),
+    symmetric=True,
+)
 _DTYPES = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
 
 
@@ -196,13 +203,7 @@ def graded_model(folder: Path, name: str = "avg-sick", *, seed: int = 1) -> Mani
         folder,
         name,
         encoder="encoder.onnx",
-        similarity=SimilarityTask(
-            graph="relatedness.onnx",
-            classes=(1.0, 2.0, 3.0, 4.0, 5.0),
-            raw_range=(1.0, 5.0),
-            label_scale=(1.0, 5.0),
-            symmetric=True,
-        ),
+        similarity=RELATEDNESS,
         entailment=EntailmentTask(graph="entailment.onnx", labels=("neutral", "contradiction", "entailment")),
     )
 
@@ -230,13 +231,7 @@ def interaction_model(
     return publish(
         folder,
         name,
-        similarity=SimilarityTask(
-            graph="relatedness.onnx",
-            classes=(1.0, 2.0, 3.0, 4.0, 5.0),
-            raw_range=(1.0, 5.0),
-            label_scale=(1.0, 5.0),
-            symmetric=True,
-        ),
+        similarity=RELATEDNESS,
         entailment=EntailmentTask(graph="entailment.onnx", labels=("entailment", "neutral", "contradiction")),
         explanation=EXPLAINED,
         tensors={"table": OUTSIDE},
@@ -254,10 +249,7 @@ def tasks_model(folder: Path, name: str = "both") -> Manifest:
         graph=graph, columns=(0, 1), calibration=Logistic(slope=2.0, intercept=1.0), symmetric=False
     )
     paraphrase = ProbabilityTask(graph=graph, columns=(2, 4), classes=(0, 1), symmetric=False)
-    manifest = manifest.model_copy(update={"relevance": relevance, "paraphrase": paraphrase})
-    manifest = manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()})
-    manifest.save(folder)
-    return manifest
+    return sign(folder, relevance=relevance, paraphrase=paraphrase)
 
 
 def blended_model(folder: Path, name: str = "blended") -> Manifest:
@@ -269,25 +261,18 @@ def blended_model(folder: Path, name: str = "blended") -> Manifest:
         graph=manifest.similarity.graph or "", columns=(0, 1), blend=(0.5, 3.0), calibration=Logistic(slope=1.0),
         symmetric=False,
     )  # fmt: skip
-    manifest = manifest.model_copy(
-        update={
-            "contract_version": 2,
-            "relevance": relevance,
-            "bi_encoder": BiEncoder(graph="encoder.onnx", dim=DIM),
-            "files": manifest.files | {"encoder.onnx": describe_file(folder / "encoder.onnx")},
-        }
-    )
-    manifest = manifest.model_copy(update={"fingerprint": manifest.expected_fingerprint()})
-    manifest.save(folder)
-    return manifest
+    bi_encoder = BiEncoder(graph="encoder.onnx", dim=DIM)
+    return sign(folder, "encoder.onnx", contract_version=2, relevance=relevance, bi_encoder=bi_encoder)
 
 
-def sign(folder: Path, *written: str, **changes: object) -> None:
+def sign(folder: Path, *written: str, **changes: object) -> Manifest:
     """Have the manifest vouch for the folder's files of these names as they are now, and say something else."""
     old = Manifest.load(folder)
     files = old.files | {name: describe_file(folder / name) for name in written}
     new = old.model_copy(update={"files": files, **changes})
-    new.model_copy(update={"fingerprint": new.expected_fingerprint()}).save(folder)
+    new = new.model_copy(update={"fingerprint": new.expected_fingerprint()})
+    new.save(folder)
+    return new
 
 
 def publish(

@@ -25,16 +25,6 @@ NEARLY = [*ORDERED[:9], 0.105, *ORDERED[10:]]  # another on the wrong side of ni
 LUCKLESS = [0.5, 0.4, 0.6, 0.3, 0.7] * 4
 
 
-def test_auc_is_the_share_of_pairs_in_the_right_order() -> None:
-    scores = [0.9, 0.5, 0.5, 0.2, 0.5, 0.1]
-    labels = np.array([True, True, False, True, False, False])
-    (found,) = compare([candidate("m", scores, 1.0)], labels, resamples=200)
-    ones, zeros = np.array(scores)[labels], np.array(scores)[~labels]
-    assert found.auc == pytest.approx(np.mean([(a > b) + 0.5 * (a == b) for a in ones for b in zeros]))
-    assert found.low < found.auc < found.high
-    assert (found.behind, found.behind_error) == (0.0, 0.0)
-
-
 def test_the_cheapest_of_those_that_are_as_good_is_recommended() -> None:
     given = [candidate("luckless", LUCKLESS, 0.001), candidate("sure", SURE, 1.0), candidate("nearly", NEARLY, 0.01)]
     found = compare(given, LABELS)

@@ -18,6 +18,7 @@ from semblance.errors import (
     NoAnswer,
     NotFound,
     RequestFailed,
+    ServiceFailed,
     TooLarge,
     Unauthorized,
     UnexpectedAnswer,
@@ -233,6 +234,13 @@ def test_another_program_on_the_port_is_told_from_the_service() -> None:
     moved = httpx.MockTransport(lambda _: httpx.Response(301, headers={"location": "https://elsewhere"}))
     with Client("http://service", transport=moved) as client, pytest.raises(RequestFailed, match="Moved Permanently"):
         client.models()
+    for page in (b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "no"}', b'{"error": {}}', b"\xff"):
+        broken = httpx.MockTransport(lambda _, page=page: httpx.Response(502, content=page))
+        with (
+            Client("http://service", retries=0, transport=broken) as client,
+            pytest.raises(ServiceFailed, match=r"Bad Gateway \(http_502"),
+        ):
+            client.models()
 
 
 @pytest.mark.parametrize(

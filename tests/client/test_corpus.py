@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from semblance import Client
-from semblance.corpus import clusters, neighbours, vectors
-from semblance.corpus.neighbours import Near, Neighbours
+from semblance.corpus import neighbours, vectors
+from semblance.corpus.neighbours import Neighbours
 from semblance.errors import NoAnswer
 from tests.client.conftest import Run
 from tests.client.test_batch import SUFFIXES, read, sentences, write
@@ -61,14 +61,6 @@ def test_a_search_of_likely_cells_tells_what_it_missed(monkeypatch: pytest.Monke
     monkeypatch.setattr(neighbours, "PROBES", 10**6)
     assert Neighbours(values, exact=False).recall_above(0.9) == 1
     assert Neighbours(values, exact=True).recall_above(0.9) == 1
-
-
-@pytest.mark.parametrize("at_once", [1, 10**9])
-def test_clusters_are_joined_through_others(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr(clusters, "PAIRS_AT_ONCE", at_once)
-    ones = np.ones(1, dtype=np.float32)
-    near = [Near(np.array([a]), np.array([b]), ones) for a, b in ((4, 2), (1, 5), (2, 5), (0, 0))]
-    assert clusters.cluster(near, 7).tolist() == [0, 1, 1, 3, 1, 1, 6]
 
 
 # files

@@ -33,6 +33,8 @@ def test_labels_of_three_kinds(tmp_path: Path) -> None:
         jsonl(tmp_path / "yes.jsonl", {"a": "x", "b": "y", "label": True}, {"a": "x", "b": "z", "label": "0"})
     )
     assert (yes.kind, [(p.target, p.label) for p in yes.pairs]) == ("label", [(1.0, "1"), (0.0, "0")])
+    other = read_own(jsonl(tmp_path / "other.jsonl", {"a": "x", "b": "y", "label": 2}), kind="label")
+    assert other.faults == [Fault(1, "label: expected 0 or 1, found 2")]
     path = tmp_path / "nli.tsv"
     path.write_text("a\tb\tlabel\nx\ty\tENTAILMENT\nx\tz\tneutral\nx\tw\tmaybe\n")
     nli = read_own(path)

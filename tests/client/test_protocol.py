@@ -91,28 +91,6 @@ def test_all_pairs_are_sent_once_in_order_within_the_limits(texts: list[str], mo
         assert len(call.body or b"") <= room or len(call.places) == 1
 
 
-def test_limits_are_asked_once() -> None:
-    questions = Questions()
-    for _ in range(2):
-        found, sent = run(questions.similarity([("a", "b")] * 6), lengths)
-        assert len(found.results) == 6
-    assert [call.path for call in sent] == ["/similarity", "/similarity"]
-
-
-def test_a_caller_may_ask_for_smaller_requests() -> None:
-    _, sent = run(
-        Questions(max_items=3).embed(["x"] * 7, role="query"),
-        lambda _, body: {
-            "model": "m",
-            "dim": 1,
-            "embeddings": [[1.0]] * len(body["sentences"]),
-            "truncated": [False] * len(body["sentences"]),
-        },
-    )
-    assert [len(call.places) for call in sent[1:]] == [3, 3, 1]
-    assert [json.loads(call.body or b"")["role"] for call in sent[1:]] == ["query"] * 3
-
-
 def test_fields_of_a_newer_service_are_left_out() -> None:
     steps = Questions().health()
     next(steps)

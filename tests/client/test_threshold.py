@@ -10,7 +10,7 @@ import pytest
 from semblance import AsyncClient
 from semblance.errors import BatchError
 from semblance.threshold.choice import choose, quality, resampled
-from semblance.threshold.labelled import LabelledPairs, Scored, read_pairs, scores_of
+from semblance.threshold.labelled import LabelledPairs, Scored, scores_of
 from tests import fakes
 from training.publishing.runtime import PublishedModel
 
@@ -51,24 +51,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # files
-
-
-@pytest.mark.parametrize(
-    ("row", "fault"),
-    [
-        (("a dog", "a cat", 2), "line 9: label: expected 0 or 1, found 2"),
-        (("a dog", "a cat", "yes"), "line 9: label: expected 0 or 1, found 'yes'"),
-        (("a dog", "a cat", [1]), "line 9: label: expected 0 or 1, found [1]"),
-        (("a dog", "a cat", None), "line 9: label: there is none"),
-        (("a dog", " ", 1), "line 9: b: the text has no visible character"),
-        ((7, "a cat", 1), "line 9: a: expected text, found int"),
-    ],
-)
-def test_a_fault_names_line_and_column(tmp_path: Path, row: tuple[object, ...], fault: str) -> None:
-    path = write(tmp_path / "pairs.jsonl", [*rows(), row])
-    with pytest.raises(BatchError) as error:
-        read_pairs(path)
-    assert str(error.value) == f"{path}: {fault}"
 
 
 # the choice

@@ -44,27 +44,6 @@ def test_local_linear_solves_the_weighted_least_squares(at: float) -> None:
     assert SMOOTH.apply(np.array([at]))[0] == pytest.approx(local_linear_slowly(SMOOTH, at), abs=1e-9)
 
 
-def test_local_linear_by_hand() -> None:
-    # Two points of equal weight: the line through them, wherever it is read.
-    line = LocalLinear(x=(0.0, 1.0), y=(1.0, 3.0), weight=(1, 1), bandwidth=1.0, low=0.0, high=10.0)
-    assert line.apply(np.array([0.0, 0.25, 1.0, 2.0])) == pytest.approx([1.0, 1.5, 3.0, 5.0], abs=1e-12)
-    # Three points seen from the middle: slope drops out by symmetry, a weighted mean remains.
-    k = math.exp(-0.5)
-    bent = LocalLinear(x=(-1.0, 0.0, 1.0), y=(0.0, 3.0, 0.0), weight=(1, 2, 1), bandwidth=1.0, low=0.0, high=5.0)
-    assert bent.apply(np.array([0.0]))[0] == pytest.approx(2 * 3.0 / (2 + 2 * k), abs=1e-12)
-
-
-def test_a_weight_counts_as_repeated_points() -> None:
-    twice = LocalLinear(x=(0.0, 0.5, 1.0), y=(1.0, 4.0, 2.0), weight=(2, 1, 3), bandwidth=0.4, low=0.0, high=9.0)
-    points = [0.0, 0.0, 0.5, 1.0, 1.0, 1.0]
-    values = [1.0, 1.0, 4.0, 2.0, 2.0, 2.0]
-    for at in (0.1, 0.6):
-        offset = np.array(points) - at
-        kernel = np.exp(-0.5 * (offset / 0.4) ** 2)
-        expected = np.polynomial.polynomial.polyfit(offset, values, 1, w=np.sqrt(kernel))[0]
-        assert twice.apply(np.array([at]))[0] == pytest.approx(expected, abs=1e-9)
-
-
 @given(st.floats(-1e6, 1e6))
 def test_local_linear_is_finite_and_clipped_however_far_away(at: float) -> None:
     found = SMOOTH.apply(np.array([at]))[0]

@@ -43,8 +43,3 @@ def test_a_malformed_file_is_one_clear_line(tmp_path: Path, content: str, messag
     with pytest.raises(ManifestError, match=f"^{path}: .*{message}") as caught:
         GoldenPairs.load(path)
     assert "\n" not in str(caught.value)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ManifestError, match=r"golden\.json: cannot be read: No such file"):
-        GoldenPairs.load(tmp_path / "golden.json")

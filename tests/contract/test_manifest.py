@@ -97,21 +97,6 @@ def test_written_and_read_again_it_is_the_same(folder: Path) -> None:
     manifest.verify(folder)
 
 
-def test_tasks_and_graphs_follow_from_the_entries(folder: Path) -> None:
-    values = fields(folder)
-    assert (sealed(values).tasks, sealed(values).graphs) == (("similarity",), ("encoder.onnx", "head.onnx"))
-    # One graph may answer both tasks; it is listed once.
-    both = {
-        **values,
-        "entailment": {"graph": "head.onnx", "labels": ["neutral", "entailment", "contradiction"]},
-    }
-    assert (sealed(both).tasks, sealed(both).graphs) == (("similarity", "entailment"), ("encoder.onnx", "head.onnx"))
-    cosine = {"comparison": "cosine", "raw_range": [-1, 1], "symmetric": True}
-    assert sealed({**values, "similarity": cosine}).graphs == ("encoder.onnx",)
-    labels_alone = sealed({**values, "similarity": None, "classification": CLASSIFICATION})
-    assert (labels_alone.tasks, labels_alone.graphs) == (("classification",), ("encoder.onnx", "head.onnx"))
-
-
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -209,29 +194,6 @@ def test_a_manifest_that_is_no_object_is_one_clear_line(folder: Path, content: b
     with pytest.raises(ManifestError, match=f"^{folder / MANIFEST_NAME}: the file: ") as caught:
         Manifest.load(folder)
     assert "\n" not in str(caught.value)
-
-
-def test_a_missing_manifest_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ManifestError, match=r"nowhere/manifest\.json: cannot be read: No such file or directory"):
-        Manifest.load(tmp_path / "nowhere")
-
-
-def test_several_faults_are_counted(folder: Path) -> None:
-    edited(folder, "dim", value="wide")
-    edited(folder, "golden", value="/")
-    with pytest.raises(ManifestError, match=r"dim: Input should be a valid integer.*\(and 1 more\)$"):
-        Manifest.load(folder)
-
-
-def test_a_changed_file_is_named_with_both_checksums(folder: Path) -> None:
-    manifest = Manifest.load(folder)
-    (folder / "head.onnx").write_bytes(b"Head")
-    was, now = manifest.files["head.onnx"].sha256, describe_file(folder / "head.onnx").sha256
-    with pytest.raises(
-        ArtifactError,
-        match=f"{folder}/head.onnx: corrupted or replaced: 4 bytes with sha256 {now}, expected 4 bytes .* {was}$",
-    ):
-        manifest.verify(folder)
 
 
 def test_missing_files_links_and_folders_are_refused(folder: Path) -> None:

@@ -52,16 +52,6 @@ def test_a_file_that_two_models_name_is_in_memory_once(tmp_path: Path) -> None:
     assert load_tensors(tmp_path / "a", manifests["a"], loaded)["embedding.rows"] is a
 
 
-def test_a_missing_file_is_named_with_its_checksum(tmp_path: Path) -> None:
-    manifest = model(tmp_path / "a")
-    path = manifest.path_of(tmp_path / "a", "words.npy")
-    path.unlink()
-    with pytest.raises(
-        ArtifactError, match=f"^{path}: cannot be read: No such file.*{manifest.files['words.npy'].sha256}"
-    ):
-        load_tensors(tmp_path / "a", manifest)
-
-
 def test_a_corrupt_file_is_named_with_both_checksums(tmp_path: Path) -> None:
     manifest = model(tmp_path / "a")
     path = manifest.path_of(tmp_path / "a", "words.npy")

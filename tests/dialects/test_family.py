@@ -265,15 +265,3 @@ async def test_paths_that_are_nowhere(serve: Serve) -> None:
     assert openai == {"message": "Not Found", "type": "invalid_request_error", "param": None, "code": "not_found"}
     assert ours["request_id"]
     assert open_inference == "Not Found"
-
-
-async def test_a_lone_surrogate_is_refused_where_it_stands(lasting: Client) -> None:
-    await _refuses(lasting, "/v1/rerank", rb'{"query":"a","documents":["man","\ud800"]}', 400, "documents.1")
-    await _refuses(lasting, "/predict", rb'{"inputs":["man","\ud800"]}', 422, "inputs.1")
-    await _refuses(lasting, "/v1/embeddings", rb'{"input":"\udfff"}', 400, "input")
-
-
-async def _refuses(client: Client, path: str, body: bytes, status: int, place: str) -> None:
-    response = await client.post(path, content=body, headers={"content-type": "application/json"})
-    assert response.status_code == status
-    assert said(response) == f"{place}: a lone surrogate is not a character"

@@ -13,35 +13,31 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
+CALLERS = 8  # threads, each with a connection of its own
+LONGEST_PAUSE = 0.02  # seconds between two requests of one caller
+
 
 class Load:
     """`with Load(url, "/similarity", body) as load:` asks all the time, over connections that are kept."""
 
-    def __init__(
-        self, url: str, path: str, body: object, *, callers: int = 8, longest_pause: float = 0.02, seed: int = 0
-    ) -> None:
+    def __init__(self, url: str, path: str, body: object) -> None:
         """Prepare; nothing is asked yet.
 
         Args:
             url: of the service.
             path: of the route.
             body: of every request, as JSON.
-            callers: threads, each with a connection of its own.
-            longest_pause: seconds between two requests of one caller, at most.
-            seed: of the pauses.
         """
         self._address = urlsplit(url)
         self._path = path
         self._body = json.dumps(body).encode()
-        self._pause = longest_pause
         self._stop = threading.Event()
         self._threads = [
-            threading.Thread(target=self._ask, args=(random.Random(seed + i),), daemon=True) for i in range(callers)
+            threading.Thread(target=self._ask, args=(random.Random(seed),), daemon=True) for seed in range(CALLERS)
         ]
         self._lock = threading.Lock()
         self.statuses: Counter[int] = Counter()
         self.failures: list[str] = []
-        self.connections = 0
 
     def __enter__(self) -> Self:
         for thread in self._threads:
@@ -62,7 +58,7 @@ class Load:
     def _ask(self, pauses: random.Random) -> None:
         connection: http.client.HTTPConnection | None = None
         while not self._stop.is_set():
-            status, failure, opened = 0, "", connection is None
+            status, failure = 0, ""
             try:
                 if connection is None:
                     connection = http.client.HTTPConnection(self._address.netloc, timeout=240)
@@ -77,11 +73,10 @@ class Load:
                 failure = f"{type(error).__name__}: {error}"
                 connection = None
             with self._lock:
-                self.connections += opened
                 if failure:
                     self.failures.append(failure)
                 else:
                     self.statuses[status] += 1
-            self._stop.wait(pauses.uniform(0, self._pause))
+            self._stop.wait(pauses.uniform(0, LONGEST_PAUSE))
         if connection is not None:
             connection.close()

@@ -149,13 +149,6 @@ async def test_what_a_claim_lacks_is_told(serve: Serve) -> None:
     assert "3 sentences with 2 hypotheses are 6 pairs, the limit is 5 (SEMBLANCE_MAX_PAIRS)" in error["message"]
 
 
-async def test_metrics_name_the_route(serve: Serve, labelling: Path) -> None:
-    async with serve(models_dir=labelling) as client:
-        await answer(client, "/classify", text="a man")
-        page = await client.scrape()
-    assert any('route="/classify"' in line and 'model="sentiment"' in line for line in page.splitlines())
-
-
 async def test_a_template_is_measured_with_all_its_labels_before_it_is_filled(serve: Serve) -> None:
     """With all labels together; with a long one, `tests/service/http/test_asking_much.py` asks."""
     async with serve(max_body_bytes=20_000) as client:

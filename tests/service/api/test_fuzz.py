@@ -26,7 +26,7 @@ from service.http.connection import MAX_HEAD_BYTES, MAX_HEADERS
 from tests.effort import EFFORT
 from tests.service.api.test_bad_input import GOOD
 from tests.service.conftest import NEEDED_SECONDS
-from tests.service.process.test_process import running
+from tests.service.process.test_process import address_of, running
 
 SEED = 20_261_122 if EFFORT == 1 else time.time_ns()
 BODIES = 600 * EFFORT
@@ -118,8 +118,7 @@ def listening(models: Path) -> Iterator[Served]:
         reader = threading.Thread(target=lines.extend, args=(process.stderr,))  # a full pipe would stop the process
         reader.start()
         try:
-            host, port = url.removeprefix("http://").split(":")
-            yield Served(url, (host, int(port)), lines)
+            yield Served(url, address_of(url), lines)
             assert process.poll() is None
         finally:
             process.kill()

@@ -11,7 +11,7 @@ from service.app import create_app
 from service.http.server import Server
 from service.settings import Settings
 from tests.service.conftest import NEEDED_SECONDS
-from tests.service.process.test_process import BODY, running
+from tests.service.process.test_process import BODY, address_of, running
 
 CROWD = 50
 ORIGIN = "https://a.example"
@@ -19,8 +19,7 @@ ORIGIN = "https://a.example"
 
 def raw(url: str, *parts: bytes) -> bytes:
     """Send bytes to a service; the bytes that come back until it closes."""
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
+    with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
         for part in parts:
             connection.sendall(part)
         return b"".join(iter(lambda: connection.recv(65536), b""))

@@ -14,7 +14,7 @@ from service.http import crowd
 from service.http.crowd import most_connections
 from tests.service.http.test_callers import serving
 from tests.service.http.test_connection import question
-from tests.service.process.test_process import NEEDED_SECONDS, running
+from tests.service.process.test_process import NEEDED_SECONDS, address_of, running
 
 FILES = 64
 
@@ -82,12 +82,11 @@ def test_three_hundred_idle_connections_and_few_files(models: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     try:
-        host, port = url.removeprefix("http://").split(":")
         with ExitStack() as stack:
             for _ in range(300):
-                stack.enter_context(socket.create_connection((host, int(port)), source_address=("127.0.0.2", 0)))
+                stack.enter_context(socket.create_connection(address_of(url), source_address=("127.0.0.2", 0)))
             for _ in range(58):
-                with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
+                with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
                     connection.sendall(question())
                     assert connection.recv(65536).startswith(b"HTTP/1.1 200")
     finally:

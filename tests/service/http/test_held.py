@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tests.service.http.test_callers import MB, post, serving, until
+from tests.service.conftest import until
+from tests.service.http.test_callers import MB, post, serving
 from tests.service.http.test_connection import question
 from tests.service.process.test_process import BODY
 

@@ -10,7 +10,7 @@ import pytest
 from service.http.connection import MAX_GAP_BYTES, MAX_HEADERS
 from tests.service.conftest import NEEDED_SECONDS, let_in
 from tests.service.http.test_connection import question, raw
-from tests.service.process.test_process import BODY, running
+from tests.service.process.test_process import BODY, address_of, running
 
 KEY = "a key that nobody guesses"
 HEAD = b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: %s\r\n%s\r\n\r\n"
@@ -23,8 +23,7 @@ def chunks(body: bytes) -> bytes:
 
 def sent_until_closed(url: str, *parts: bytes) -> bytes:
     """As `raw`, for a service that stops listening: what it said first, if that arrived."""
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
+    with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
         try:
             for part in parts:
                 connection.sendall(part)
@@ -70,9 +69,8 @@ def test_short_headers_are_counted(url: str) -> None:
 
 
 def test_a_body_may_come_after_a_large_head(url: str) -> None:
-    host, port = url.removeprefix("http://").split(":")
     head, _, body = question(f"x-large: {'a' * 2 * MAX_GAP_BYTES}").partition(b"\r\n\r\n")
-    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
+    with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
         connection.sendall(head + b"\r\n\r\n")
         time.sleep(0.1)
         connection.sendall(body)
@@ -92,8 +90,7 @@ def test_what_follows_a_refused_body_is_no_request(url: str, expect: bytes) -> N
 
 def test_a_request_is_not_read_as_the_body_that_was_not_asked_for(url: str) -> None:
     """Also where that body is so short that the connection would stay open: who gets no 100 sends the next request."""
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
+    with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
         connection.sendall(REFUSED % (b"expect: 100-continue\r\n", 100))
         answer = connection.recv(65536)
         assert answer.startswith(b"HTTP/1.1 415")
@@ -104,8 +101,7 @@ def test_a_request_is_not_read_as_the_body_that_was_not_asked_for(url: str) -> N
 
 
 def test_an_answer_that_does_not_say_close_leaves_the_connection_open(url: str) -> None:
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
+    with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
         connection.sendall(b"POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n")
         answer = connection.recv(65536)
         assert answer.startswith(b"HTTP/1.1 404")
@@ -136,8 +132,7 @@ def test_a_body_that_nobody_reads_in_small_chunks_is_not_parsed(
 
 def test_after_a_refusal_nothing_more_is_parsed(url: str) -> None:
     """Pieces of one byte, which would get a second answer, in the middle of the time to read the first."""
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=NEEDED_SECONDS) as connection:
+    with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
         connection.sendall(CHUNKED.replace(b"application/json", b"text/plain"))
         answer = connection.recv(65536)
         assert answer.startswith(b"HTTP/1.1 415")

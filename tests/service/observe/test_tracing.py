@@ -8,11 +8,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from service.app import create_app
 from service.errors import SettingsError
-from service.observe.timings import Timings
 from service.observe.tracing import Tracing, open_tracing
 from service.settings import Settings
 from tests.service.api.test_bad_input import GOOD
-from tests.service.conftest import Client, Serve
+from tests.service.conftest import Client
 from tests.service.process.test_process import NEEDED_SECONDS, command
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="missing here: pip install '.[tracing]'")
@@ -70,16 +69,6 @@ async def test_a_bucket_of_latency_names_a_trace_that_is_in_it(models) -> None:
     assert "trace_id" not in plain  # only OpenMetrics has exemplars
 
 
-async def test_a_request_that_is_not_sampled_marks_nothing(models) -> None:
-    exporter = memory.InMemorySpanExporter()
-    app = create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter)))
-    unsampled = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-00"
-    async with Client(app) as client:
-        await client.post("/embed", json=GOOD["/embed"], headers={"traceparent": unsampled})
-        page = (await client.get("/metrics", headers={"accept": "application/openmetrics-text"})).text
-    assert "trace_id" not in page
-
-
 async def test_a_failure_of_ours_is_an_error_and_a_clients_is_not(models, caplog) -> None:
     exporter = memory.InMemorySpanExporter()
     app = create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter)))
@@ -88,16 +77,6 @@ async def test_a_failure_of_ours_is_an_error_and_a_clients_is_not(models, caplog
         app.service.registry["avg-paraphrase"].scorer.read = None
         await client.post("/embed", json=GOOD["/embed"])
     assert [span.status.is_ok for span in exporter.get_finished_spans()] == [True, False]
-
-
-async def test_without_an_endpoint_no_stretch_of_time_is_remembered(serve: Serve, monkeypatch) -> None:
-    made = []
-    monkeypatch.setattr("service.http.limits.Timings", lambda spans: made.append(Timings(spans)) or made[-1])
-    async with serve() as client:
-        assert (await client.post("/embed", json=GOOD["/embed"])).status_code == 200
-    assert [timings.spans for timings in made] == [None]
-    assert open_tracing({}) is None
-    assert open_tracing({"OTEL_EXPORTER_OTLP_ENDPOINT": ""}) is None
 
 
 def test_an_endpoint_without_the_extra_is_refused(monkeypatch) -> None:
@@ -115,9 +94,3 @@ def test_another_protocol_is_refused_and_ends_the_start(models, monkeypatch) -> 
     done = subprocess.run(**command(models_dir=models), timeout=NEEDED_SECONDS, check=False)
     assert done.returncode == 2
     assert done.stderr == "OTEL_EXPORTER_OTLP_PROTOCOL: only http/protobuf is spoken here, found 'grpc'\n"
-
-
-def test_an_endpoint_opens_tracing_and_closing_does_not_wait_for_ever() -> None:
-    tracing = open_tracing(ENDPOINT, "1.2")
-    assert tracing is not None
-    tracing.close()

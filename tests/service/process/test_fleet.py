@@ -21,27 +21,21 @@ from tests.service.load import Load
 from tests.service.process.test_process import BODY, NEEDED_SECONDS, command, failed
 
 pytestmark = pytest.mark.timeout(4 * NEEDED_SECONDS)
-IMPATIENT = (
-    "import sys, service.process.supervisor as fleet\n"
-    "fleet.HUNG_SECONDS = 4.0\n"
-    "from service.__main__ import main\n"
-    "sys.exit(main())\n"
-)
+AND_RUN = "import sys, service.__main__\nsys.exit(service.__main__.main())\n"
+IMPATIENT = "import service.process.supervisor as fleet\nfleet.HUNG_SECONDS = 4.0\n"
 # The third worker has three seconds to start, whoever follows it has time.
 STRICT = (
-    "import sys, service.process.supervisor as fleet\n"
+    "import service.process.supervisor as fleet\n"
     "look = fleet.Supervisor._check\n"
     "def strict(self, worker):\n"
     "    seconds = 3.0 if worker.number == 3 else 180.0\n"
     "    fleet.START_SECONDS = seconds\n"
     "    look(self, worker)\n"
     "fleet.Supervisor._check = strict\n"
-    "from service.__main__ import main\n"
-    "sys.exit(main())\n"
 )
 # The third and the fourth worker find no memory, as the system would say it.
 POOR = (
-    "import errno, os, sys, service.process.supervisor as fleet\n"
+    "import errno, os, service.process.supervisor as fleet\n"
     "start, tries = fleet.SpawnProcess.start, []\n"
     "def poor(process):\n"
     "    tries.append(process)\n"
@@ -49,14 +43,10 @@ POOR = (
     "        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))\n"
     "    start(process)\n"
     "fleet.SpawnProcess.start = poor\n"
-    "from service.__main__ import main\n"
-    "sys.exit(main())\n"
 )
-
-
 # Ctrl-C while the third worker is being started.
 INTERRUPTED = (
-    "import os, signal, sys, service.process.supervisor as fleet\n"
+    "import os, signal, service.process.supervisor as fleet\n"
     "start, tries = fleet.SpawnProcess.start, []\n"
     "def interrupted(process):\n"
     "    tries.append(process)\n"
@@ -64,8 +54,6 @@ INTERRUPTED = (
     "        os.kill(os.getpid(), signal.SIGINT)\n"
     "    start(process)\n"
     "fleet.SpawnProcess.start = interrupted\n"
-    "from service.__main__ import main\n"
-    "sys.exit(main())\n"
 )
 
 
@@ -125,7 +113,7 @@ def fleet(models: Path, folder: Path, program: str = "", **settings: object) -> 
     arguments = command(**{"models_dir": models, "port": port, "workers": 2} | settings)
     arguments["env"] = arguments["env"] | {"TMPDIR": str(temporary)}
     if program:
-        arguments["args"] = [sys.executable, "-c", program]
+        arguments["args"] = [sys.executable, "-c", f"{program}{AND_RUN}"]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(**arguments | {"stderr": log})
     service = Service(process, f"http://127.0.0.1:{port}", folder / "log", temporary)

@@ -56,6 +56,11 @@ def running(models: Path, /, **settings: object) -> Iterator[tuple[subprocess.Po
         process.communicate()
 
 
+def address_of(url: str) -> tuple[str, int]:
+    host, port = url.removeprefix("http://").split(":")
+    return host, int(port)
+
+
 def failed(**settings: object) -> tuple[int, list[str]]:
     """Exit code and the lines that a start-up which must fail leaves."""
     done = subprocess.run(**command(**settings), timeout=NEEDED_SECONDS, check=False)
@@ -87,8 +92,7 @@ def test_a_served_request_and_a_clean_end(models: Path) -> None:
 
 def test_sigterm_lets_a_request_finish(models: Path) -> None:
     with running(models) as (process, url):
-        host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port))) as connection:
+        with socket.create_connection(address_of(url)) as connection:
             body = json.dumps(BODY).encode()
             connection.sendall(
                 b"POST /similarity HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body[:5]
@@ -117,8 +121,7 @@ class Knocker(threading.Thread):
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
-        host, port = url.removeprefix("http://").split(":")
-        self._address = (host, int(port))
+        self._address = address_of(url)
         self.answered = 0
         self.failures: list[BaseException | bytes] = []
 
@@ -184,9 +187,8 @@ def test_sigterm_answers_what_comes_on_a_connection_that_was_idle(models: Path) 
 
 
 def listens(url: str) -> bool:
-    host, port = url.removeprefix("http://").split(":")
     with socket.socket() as probe:
-        return probe.connect_ex((host, int(port))) == 0
+        return probe.connect_ex(address_of(url)) == 0
 
 
 def test_the_service_is_unready_before_it_stops_listening(models: Path) -> None:
@@ -205,11 +207,10 @@ def test_the_service_is_unready_before_it_stops_listening(models: Path) -> None:
 
 def test_a_body_over_the_limit_is_answered_and_the_service_goes_on(models: Path) -> None:
     with running(models, max_body_bytes=1000) as (_, url):
-        host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port))) as connection:
+        with socket.create_connection(address_of(url)) as connection:
             connection.sendall(b"POST /similarity HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\n")
             assert connection.recv(65536).startswith(b"HTTP/1.1 413")
-        with socket.create_connection((host, int(port))) as connection:
+        with socket.create_connection(address_of(url)) as connection:
             connection.sendall(b"POST /similarity HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
             for _ in range(20):
                 connection.sendall(b"64\r\n" + b" " * 100 + b"\r\n")
