@@ -1,7 +1,4 @@
-"""Closed-loop load by wrk: each connection sends its next request after an answer, at once or after a pause.
-
-Latencies are those of a saturated server.
-"""
+"""Closed-loop load by wrk: each connection sends its next request after an answer, at once or after a pause."""
 
 import json
 import subprocess
@@ -17,7 +14,7 @@ delay = function()
   return pause
 end
 init = function(args)
-  at, pause = tonumber(args[2]), tonumber(args[3])
+  pause = tonumber(args[2])
   for line in io.lines(args[1]) do
     n = n + 1
     requests[n] = wrk.format("POST", wrk.path, {["Content-Type"] = "application/json"}, line)
@@ -30,10 +27,8 @@ end
 done = function(summary, latency)
   local e = summary.errors
   io.write(string.format(
-    '{"requests": %d, "seconds": %.6f, "refused": %d, "broken": %d, ' ..
-    '"p50_ms": %.3f, "p95_ms": %.3f, "p99_ms": %.3f, "max_ms": %.3f}\\n',
-    summary.requests, summary.duration / 1e6, e.status, e.connect + e.read + e.write + e.timeout,
-    latency:percentile(50) / 1e3, latency:percentile(95) / 1e3, latency:percentile(99) / 1e3, latency.max / 1e3))
+    '{"requests": %d, "seconds": %.6f, "refused": %d, "broken": %d}\\n',
+    summary.requests, summary.duration / 1e6, e.status, e.connect + e.read + e.write + e.timeout))
 end
 """
 
@@ -46,10 +41,6 @@ class Measured:
     seconds: float
     refused: int  # of these, with a status of 400 and above
     broken: int  # connections refused or cut off, and answers that came too late
-    p50_ms: float
-    p95_ms: float
-    p99_ms: float
-    max_ms: float
 
     @property
     def rate(self) -> float:
@@ -70,14 +61,7 @@ def read(output: str) -> Measured:
 
 
 def load(
-    port: int,
-    path: str,
-    bodies: Path,
-    first: int,
-    connections: int,
-    seconds: float,
-    cpus: str | None = None,
-    pause: float = 0.0,
+    port: int, path: str, bodies: Path, connections: int, seconds: float, cpus: str | None = None, pause: float = 0.0
 ) -> Measured:
     """Run wrk.
 
@@ -85,7 +69,6 @@ def load(
         port: of the server, on loopback.
         path: of the requests, which are POSTs.
         bodies: request bodies, one a line; sent in turn, then from the first again.
-        first: index of the body to begin with.
         connections: each has one request in flight at any time.
         seconds: duration; wrk takes whole seconds.
         cpus: that wrk may use, as `taskset -c` takes them; None: any.
@@ -94,13 +77,5 @@ def load(
     script = bodies.with_suffix(".lua")
     script.write_text(LUA)
     command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s", "-s", str(script)]
-    command = [
-        *pinned(cpus),
-        *command,
-        f"http://127.0.0.1:{port}{path}",
-        "--",
-        str(bodies),
-        str(first),
-        f"{1000 * pause:.0f}",
-    ]
-    return read(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    command += [f"http://127.0.0.1:{port}{path}", "--", str(bodies), f"{1000 * pause:.0f}"]
+    return read(subprocess.run([*pinned(cpus), *command], capture_output=True, text=True, check=True).stdout)

@@ -7,24 +7,19 @@ exits with 1 if a promise was broken.
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
 
 from benchmarks.faults import callers, overload, redis_chaos, reload, replace, soak
 from benchmarks.faults.trial import Trial
 from benchmarks.report import RESULTS
 
-Options = Mapping[str, float | str]
-LOAD: Options = {"rate": 100.0, "callers": 8}
-# Name -> what runs it, what it is, its options.
-TRIALS: Mapping[str, tuple[Callable[[argparse.Namespace], Coroutine[Any, Any, Trial]], str, Options]] = {
-    "callers": (callers.run, "one hostile caller after another", {"seconds": 10.0, "only": ""}),
-    "overload": (overload.run, "more callers than are let in", {"seconds": 60.0, "only": "", "client_cpus": ""}),
-    "replace": (replace.run, "processes that end under load", {**LOAD, "times": 10, "workers": 2, "callers": 16}),
-    "redis": (redis_chaos.run, "Redis faults under load", {**LOAD, "seconds": 10.0, "redis_timeout_ms": 50}),
-    "reload": (reload.run, "models reloaded under load, valid and invalid ones", {**LOAD, "times": 12}),
-    "soak": (soak.run, "all routes; memory stays flat", {"minutes": 30.0, "callers": 4, "workers": 1}),
+TRIALS = {
+    "callers": callers.KIND,
+    "overload": overload.KIND,
+    "replace": replace.KIND,
+    "redis": redis_chaos.KIND,
+    "reload": reload.KIND,
+    "soak": soak.KIND,
 }
 HELP = {
     "seconds": "of each fault, attack or flood",
@@ -41,19 +36,19 @@ def main() -> int:
         prog="python -m benchmarks.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     trials = parser.add_subparsers(dest="trial", required=True)
-    for name, (run, what, own) in TRIALS.items():
-        trial = trials.add_parser(name, help=what, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-        trial.add_argument("--service-cpus", help="cores of the service, as taskset takes them")
-        trial.add_argument("--seed", type=int, default=1, help="of all choices")
-        trial.add_argument("--out", type=Path, default=RESULTS, help="folder of the dated result")
-        for option, default in own.items():
+    for name, kind in TRIALS.items():
+        own = trials.add_parser(name, help=kind.title, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        own.add_argument("--service-cpus", help="cores of the service, as taskset takes them")
+        own.add_argument("--seed", type=int, default=1, help="of all choices")
+        own.add_argument("--out", type=Path, default=RESULTS, help="folder of the dated result")
+        for option, default in kind.options.items():
             shown = HELP.get(option, option.replace("_", " "))
-            trial.add_argument(f"--{option.replace('_', '-')}", type=type(default), default=default, help=shown)
-        trial.set_defaults(run=run)
+            own.add_argument(f"--{option.replace('_', '-')}", type=type(default), default=default, help=shown)
     options = parser.parse_args()
-    findings = asyncio.run(options.run(options))
-    findings.write(options.out)
-    return 0 if findings.kept else 1
+    trial = Trial(TRIALS[options.trial], options)
+    asyncio.run(trial.kind.run(trial))
+    trial.write(options.out)
+    return 0 if trial.kept else 1
 
 
 if __name__ == "__main__":

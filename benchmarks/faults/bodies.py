@@ -2,7 +2,8 @@
 
 import base64
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from benchmarks.faults.load import Ask
 from benchmarks.sentences import sentences
@@ -65,44 +66,48 @@ def models_by_task(models: Sequence[Mapping[str, object]]) -> dict[str, list[str
     return found
 
 
-def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest: int) -> Iterator[Ask]:
+def every_route(
+    models: Mapping[str, Sequence[str]], rng: random.Random, longest: int, share: float = 1.0
+) -> Iterator[Ask]:
     """Endless requests to all routes and dialects, over all models; a few are invalid.
 
     Args:
         models: see `models_by_task`.
         rng: source of randomness.
         longest: most words of a text.
+        share: of the longest lists; and then no second stage, whose answer would be of two models.
     """
-    texts = Texts(rng, longest)
-    similar, heavy = models["similarity"], set(models.get("interaction", ()))
+    texts = Texts(rng, longest, kept=round(2000 * share))
+    similar, heavy = models["similarity"], models.get("interaction", ())
 
-    def most(model: str, light: int, few: int) -> int:
-        return few if model in heavy else light
+    def most(model: str, light: int, few: int = 12) -> int:
+        return max(4, round(share * (few if model in heavy else light)))
 
     def similarity() -> Ask:
         model = rng.choice(similar)
-        pairs = [{"a": a, "b": texts.one()} for a in texts.some(most(model, 256, 12))]
+        pairs = [{"a": a, "b": texts.one()} for a in texts.some(most(model, 256))]
         return Ask.post("/similarity", {"pairs": pairs, "model": model})
 
     def rank() -> Ask:
         model = rng.choice(similar)
         many = texts.some(most(model, 1000, 20))
         body: dict[str, object] = {"query": texts.one(), "candidates": many, "model": model}
-        if rng.random() < 0.3 and heavy:
-            body |= {"rerank_model": rng.choice(sorted(heavy)), "rerank_top": rng.randint(1, 10)}
+        if share == 1 and heavy and rng.random() < 0.3:
+            body |= {"rerank_model": rng.choice(heavy), "rerank_top": rng.randint(1, 10)}
         return Ask.post("/rank", body)
 
     def entailment() -> Ask:
         model = rng.choice(models["entailment"])
-        pairs = [{"premise": a, "hypothesis": texts.one()} for a in texts.some(most(model, 128, 12))]
+        pairs = [{"premise": a, "hypothesis": texts.one()} for a in texts.some(most(model, 128))]
         return Ask.post("/entailment", {"pairs": pairs, "model": model})
 
     def embed() -> Ask:
-        return Ask.post("/embed", {"sentences": texts.some(256), "model": rng.choice(models["siamese"])})
+        model = rng.choice(models["siamese"])
+        return Ask.post("/embed", {"sentences": texts.some(most(model, 256)), "model": model})
 
     def explain() -> Ask:
         model = rng.choice(similar)
-        longest_here = most(model, 40, 12)  # an explanation scores the pair once for each token
+        longest_here = 12 if model in heavy else 40  # an explanation scores the pair once for each token
         return Ask.post("/explain", {"a": texts.one(longest_here), "b": texts.one(longest_here), "model": model})
 
     def others() -> Ask:
@@ -138,35 +143,14 @@ def every_route(models: Mapping[str, Sequence[str]], rng: random.Random, longest
             ]
         )
 
-    makers = [similarity] * 4 + [rank] * 3 + [entailment] * 2 + [embed] * 2 + [explain] + [others] * 4
+    makers = (similarity, rank, entailment, embed, explain, others, looks, refused)
     while True:
-        chance = rng.random()
-        yield looks() if chance < 0.02 else refused() if chance < 0.04 else rng.choice(makers)()
+        yield rng.choices(makers, (24, 18, 12, 12, 6, 24, 2, 2))[0]()
 
 
 def of_vectors(models: Mapping[str, Sequence[str]], count: int, seed: int) -> list[Ask]:
-    """`count` requests whose answers come from cacheable vectors, of sentences and of pairs.
-
-    Args:
-        models: see `models_by_task`.
-        count: number of distinct requests, which share many texts.
-        seed: of all choices.
-    """
-    rng = random.Random(seed)
-    texts = Texts(rng, longest=30, kept=count)
-    siamese = [name for name in models["siamese"] if name in models["similarity"]]
-    interaction = models.get("interaction") or siamese
-    labelled = models["entailment"]
-
-    def pairs(most: int, names: tuple[str, str]) -> list[dict[str, str]]:
-        return [dict(zip(names, (text, texts.one()), strict=True)) for text in texts.some(most)]
-
-    makers: Sequence[Callable[[], Ask]] = (
-        lambda: Ask.post("/similarity", {"pairs": pairs(1, ("a", "b")), "model": rng.choice(siamese)}),
-        lambda: Ask.post("/similarity", {"pairs": pairs(16, ("a", "b")), "model": rng.choice(siamese)}),
-        lambda: Ask.post("/similarity", {"pairs": pairs(4, ("a", "b")), "model": rng.choice(interaction)}),
-        lambda: Ask.post("/entailment", {"pairs": pairs(4, ("premise", "hypothesis")), "model": rng.choice(labelled)}),
-        lambda: Ask.post("/embed", {"sentences": texts.some(8), "model": rng.choice(siamese)}),
-        lambda: Ask.post("/rank", {"query": texts.one(), "candidates": texts.some(60), "model": rng.choice(siamese)}),
-    )
-    return [makers[i % len(makers)]() for i in range(count)]
+    """So many of them whose answers come from vectors that can be cached, with lists of up to 60 texts."""
+    asks = every_route(models, random.Random(seed), longest=30, share=0.06)
+    paths = ("/similarity", "/rank", "/entailment", "/embed")
+    own = (ask for ask in asks if ask.path in paths and ask.status == 200 and b'"model"' in (ask.body or b""))
+    return list(islice(own, count))

@@ -8,9 +8,9 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import TracebackType
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import httpx
@@ -28,8 +28,7 @@ class Ask:
     path: str
     body: bytes | None = None  # without one it is a GET
     status: int = 200
-    answer: object = None  # expected JSON, parsed; None: any
-    judge: Callable[[object], str | None] | None = None  # parsed JSON -> an error or None; instead of `answer`
+    answers: Sequence[object] = ()  # the JSON of any of them is right, parsed; none: all are
 
     @classmethod
     def post(cls, path: str, body: Mapping[str, object], status: int = 200) -> Self:
@@ -114,92 +113,55 @@ async def answered(client: httpx.AsyncClient, ask: Ask) -> httpx.Response:
     return await client.request("GET" if ask.body is None else "POST", ask.path, content=ask.body, headers=headers)
 
 
+@dataclass
 class Load:
-    """Concurrent callers, each of which waits for an answer before its next request, until the block ends."""
+    """Counts the answers to `asks`, an endless iterator that all callers share, of the service at `url`."""
 
-    def __init__(self, url: str, asks: Iterator[Ask], *, callers: int, rate: float | None = None) -> None:
-        """Store the settings.
-
-        Args:
-            url: of the service.
-            asks: an endless iterator, shared by all callers.
-            callers: number of callers, each with its own connections.
-            rate: requests a second of all callers together, if answers come in time; None: no pauses.
-        """
-        self._url = url
-        self._asks = asks
-        self._callers = callers
-        self._pause = callers / rate if rate else 0.0
-        self._tally = Tally()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._goes_on = asyncio.Event()
-        self._ended = False
-        self._in_flight = 0
-
-    async def __aenter__(self) -> Self:
-        self._goes_on.set()
-        clients = [client_of(self._url) for _ in range(self._callers)]
-        self._tasks = [
-            asyncio.create_task(self._call(client, i * self._pause / self._callers)) for i, client in enumerate(clients)
-        ]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended = True
-        self._goes_on.set()
-        await asyncio.gather(*self._tasks)
-
-    def hold(self) -> None:
-        """Pause sending; requests in flight are still awaited."""
-        self._goes_on.clear()
-
-    async def rest(self) -> None:
-        """Pause sending, and wait until nothing is in flight."""
-        self.hold()
-        while self._in_flight:
-            await asyncio.sleep(0.01)
-
-    def go_on(self) -> None:
-        """Resume sending."""
-        self._goes_on.set()
+    url: str
+    asks: Iterator[Ask]
+    tally: Tally = field(default_factory=Tally)
 
     def take(self) -> Tally:
         """The counts since the last call."""
-        tally, self._tally = self._tally, Tally()
+        tally, self.tally = self.tally, Tally()
         return tally
 
-    async def run(self, seconds: float) -> Tally:
-        """The counts of the next seconds."""
-        self.take()
-        await asyncio.sleep(seconds)
-        return self.take()
+    @asynccontextmanager
+    async def by(self, callers: int, rate: float | None = None) -> AsyncIterator[Self]:
+        """Callers that wait for an answer before their next request, until the block ends; then nothing is in flight.
 
-    async def _call(self, client: httpx.AsyncClient, wait: float) -> None:
-        async with client:
-            await asyncio.sleep(wait)
-            while not self._ended:
-                if not self._goes_on.is_set():
-                    await self._goes_on.wait()
-                    await asyncio.sleep(wait)  # otherwise all callers would send at the same time from now on
-                    continue
-                began = time.perf_counter()
-                self._in_flight += 1
-                await self._ask(client, next(self._asks))
-                self._in_flight -= 1
-                await asyncio.sleep(max(0.0, self._pause - (time.perf_counter() - began)))
+        Args:
+            callers: number of callers, each with its own connections.
+            rate: requests a second of all callers together, if answers come in time; None: no pauses.
+        """
+        pause, ended = callers / rate if rate else 0.0, asyncio.Event()
+
+        async def call(wait: float) -> None:
+            async with client_of(self.url) as client:
+                await asyncio.sleep(wait)
+                while not ended.is_set():
+                    began = time.perf_counter()
+                    await self._ask(client, next(self.asks))
+                    await asyncio.sleep(max(0.0, pause - (time.perf_counter() - began)))
+
+        async with asyncio.TaskGroup() as group:
+            for i in range(callers):
+                group.create_task(call(i * pause / callers))
+            try:
+                yield self
+            finally:
+                ended.set()
 
     async def _ask(self, client: httpx.AsyncClient, ask: Ask) -> None:
         began = time.perf_counter()
         try:
             response = await answered(client, ask)
         except httpx.TransportError as error:
-            self._tally.lost += 1
-            self._tally.note(f"{ask.path}: {type(error).__name__} {error}")
+            self.tally.lost += 1
+            self.tally.note(f"{ask.path}: {type(error).__name__} {error}")
             return
         took = (time.perf_counter() - began) * 1000
-        tally = self._tally  # the current one, when the answer arrives
+        tally = self.tally  # the current one, when the answer arrives
         tally.statuses[response.status_code] += 1
         told = {"retry-after", "retry-after-ms"} <= response.headers.keys()
         tally.bare += response.status_code == 429 and not told
@@ -207,11 +169,8 @@ class Load:
             wrong: str | None = f"status {response.status_code}, expected {ask.status}: {response.text[:200]}"
         else:
             tally.milliseconds.append(took)
-            wrong = None
-            if ask.judge is not None:
-                wrong = ask.judge(response.json())
-            elif ask.answer is not None:
-                wrong = difference(response.json(), ask.answer)
+            differences = [difference(response.json(), answer) for answer in ask.answers]
+            wrong = None if None in differences or not differences else differences[0]
         if wrong is not None:
             tally.wrong += 1
             tally.note(f"{ask.path}: {wrong}")
@@ -236,5 +195,5 @@ async def with_answers(url: str, asks: Sequence[Ask]) -> list[Ask]:
             response = await answered(client, ask)
             if response.status_code != ask.status:
                 raise RuntimeError(f"{ask.path} is answered {response.status_code}: {response.text[:500]}")
-            known.append(Ask(ask.path, ask.body, ask.status, response.json()))
+            known.append(replace(ask, answers=[response.json()]))
     return known

@@ -6,7 +6,6 @@ and again after a pause, so that they send up to five times that rate. A few cal
 refusal must have Retry-After.
 """
 
-import argparse
 import asyncio
 import json
 import tempfile
@@ -17,13 +16,12 @@ from pathlib import Path
 from benchmarks.closed_loop import Measured
 from benchmarks.closed_loop import load as closed_loop
 from benchmarks.faults.load import Ask
-from benchmarks.faults.trial import Trial
-from benchmarks.sentences import sentences
+from benchmarks.faults.trial import Kind, Trial
+from benchmarks.sentences import pairs, sentences
 from benchmarks.servers import Service
 
 CONNECTIONS = 1.5  # of the flood, per request that the service admits; fewer could not overload it
 TIMES = 5.0  # the measured rate, that the flood sends where the service is fast enough to refuse it
-CALLERS, ASKED_EACH = 16, 10.0  # beside it, and their requests a second
 SATURATION_SECONDS = 10.0  # for measuring what it can take
 MAX_IN_FLIGHT, MAX_QUEUE_SECONDS, HEAVY = 1024, 2.0, "pwim-qa"  # of the service; an interaction model
 CHEAP = "avg-paraphrase"  # of cheap and large requests
@@ -32,14 +30,10 @@ MEMORY_MB = 256.0  # growth that is allowed for a full queue
 # Factors on the time of a full queue: the queue's length is based on an estimated rate, its order is not first come,
 # first served, and with this many busy connections a request costs a third more than with 64.
 SLACK, SLACK_OF_CHEAP = 2.0, 3.0
-HEAD = [
-    "load", "most answered/s", "flood asked/s", "times", "all 200/s", "callers: 200", "429", "others", "p50 ms",
-    "p99 ms", "max ms", "bound ms", "MB before", "MB peak",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Kind:
+class Flood:
     """A kind of request."""
 
     name: str
@@ -49,79 +43,61 @@ class Kind:
     connections: int  # of the closed loop: enough to saturate the service, and few enough that it refuses none
 
 
-def kinds(heavy: str) -> list[Kind]:
+def floods() -> list[Flood]:
     """The three kinds; bodies are distinct, so that requests in flight do not share answers."""
     cheap, costly, many = (sentences(count, seed) for seed, count in enumerate((1000, 8000, 60 * 1001), 1))
-    single = [
-        json.dumps({"pairs": [{"a": a, "b": b}], "model": CHEAP}) for a, b in zip(cheap[::2], cheap[1::2], strict=True)
-    ]
-    pairs = [
-        json.dumps({"pairs": [{"a": a, "b": b}], "model": heavy})
-        for a, b in zip(costly[::2], costly[1::2], strict=True)
-    ]
+
+    def single(texts: Sequence[str], model: str) -> list[bytes]:
+        return [json.dumps(pairs(texts[i : i + 2]) | {"model": model}).encode() for i in range(0, len(texts), 2)]
+
     large = [
-        json.dumps({"query": many[i], "candidates": many[i + 1 : i + 1001], "top_k": 10, "model": CHEAP})
+        json.dumps({"query": many[i], "candidates": many[i + 1 : i + 1001], "top_k": 10, "model": CHEAP}).encode()
         for i in range(0, len(many), 1001)
     ]
     return [
-        Kind("cheap: one pair, averaging, warm", "/similarity", [body.encode() for body in single], True, 64),
-        Kind(f"heavy: one pair, {heavy}, cold", "/similarity", [body.encode() for body in pairs], False, 8),
-        Kind("large: /rank of 1,000, averaging, cold", "/rank", [body.encode() for body in large], False, 4),
+        Flood("cheap: one pair, averaging, warm", "/similarity", single(cheap, CHEAP), True, 64),
+        Flood(f"heavy: one pair, {HEAVY}, cold", "/similarity", single(costly, HEAVY), False, 8),
+        Flood("large: /rank of 1,000, averaging, cold", "/rank", large, False, 4),
     ]
 
 
-async def run(options: argparse.Namespace) -> Trial:
+async def run(trial: Trial) -> None:
     """Run all kinds."""
-    options.callers, options.rate = CALLERS, CALLERS * ASKED_EACH
-    trial = Trial(
-        options,
-        "More callers than are let in",
-        f"{CONNECTIONS:g} times as many connections of wrk as requests are let in, which send up to {TIMES:g} times "
-        f"the rate that few get answered, for {options.seconds:g} s; "
-        f"latencies are those of the 200s of {CALLERS} callers beside it. Bound, in times that a full queue takes: for "
-        f"cheap ones {SLACK_OF_CHEAP:g}, of one on each connection (`SEMBLANCE_MAX_IN_FLIGHT`, {MAX_IN_FLIGHT}) at the "
-        f"measured rate; for others {SLACK:g}, of the work let in (`SEMBLANCE_MAX_QUEUE_SECONDS`, "
-        f"{MAX_QUEUE_SECONDS:g}). Service on cores {options.service_cpus or 'any'}, load on "
-        f"{options.client_cpus or 'any'}.",
-        HEAD,
-    )
-    for kind in kinds(HEAVY):
-        if trial.only(kind.name):
-            own = {} if kind.warm else {"cache_bytes": 0}
+    for flood in floods():
+        if trial.only(flood.name):
+            own = {} if flood.warm else {"cache_bytes": 0}
             with trial.service(max_in_flight=MAX_IN_FLIGHT, max_queue_seconds=MAX_QUEUE_SECONDS, **own) as served:
-                await _overload(trial, served, kind)
-                trial.quiet(f"{kind.name}: no error in the log", served.complaints())
-    return trial
+                await _overload(trial, served, flood)
+                trial.quiet(flood.name, served.complaints())
 
 
-async def _overload(trial: Trial, served: Service, kind: Kind) -> None:
-    def closed(seconds: float, connections: int = kind.connections, pause: float = 0.0) -> Measured:
+async def _overload(trial: Trial, served: Service, flood: Flood) -> None:
+    def closed(seconds: float, connections: int = flood.connections, pause: float = 0.0) -> Measured:
         with tempfile.TemporaryDirectory() as folder:
             bodies = Path(folder) / "bodies.jsonl"
-            bodies.write_bytes(b"\n".join(kind.bodies) + b"\n")
+            bodies.write_bytes(b"\n".join(flood.bodies) + b"\n")
             cpus = trial.options.client_cpus or None
-            return closed_loop(served.port, kind.path, bodies, 0, connections, seconds, cpus, pause)
+            return closed_loop(served.port, flood.path, bodies, connections, seconds, cpus, pause)
 
     def says(what: str, kept: bool, found: object) -> None:
-        trial.promise(f"{kind.name}: {what}", kept, found)
+        trial.promise(f"{flood.name}: {what}", kept, found)
 
-    if kind.warm:
+    if flood.warm:
         await asyncio.to_thread(closed, 3.0)  # sends each body many times
     alone = await asyncio.to_thread(closed, min(SATURATION_SECONDS, trial.options.seconds))
     fine = alone.refused == alone.broken == 0 < alone.requests
     found = f"{alone.requests} requests, {alone.refused} refused, {alone.broken} broken"
-    says(f"{kind.connections} connections at once are all answered", fine, found)
+    says(f"{flood.connections} connections at once are all answered", fine, found)
     if not alone.requests:
-        raise SystemExit(f"{kind.name}: not one answer in time: ask for more --seconds")
+        raise SystemExit(f"{flood.name}: not one answer in time: ask for more --seconds")
     most = alone.rate
     await asyncio.sleep(1)
     before = served.resources()
     connections = round(CONNECTIONS * MAX_IN_FLIGHT)
-    async with trial.load(served, [Ask(kind.path, body) for body in kind.bodies]) as load:
+    async with trial.load(served, [Ask(flood.path, body) for body in flood.bodies]) as load:
         await asyncio.sleep(0.2)
         offered = await asyncio.to_thread(closed, trial.options.seconds, connections, connections / (TIMES * most))
         tally = load.take()
-        load.hold()
     after = served.resources()
     await asyncio.sleep(1.0)
     metrics = served.metrics()
@@ -129,13 +105,13 @@ async def _overload(trial: Trial, served: Service, kind: Kind) -> None:
     answered, refused = tally.statuses[200], tally.statuses[429]
     others = tally.asked - answered - refused
     good = (offered.requests - offered.refused + answered) / offered.seconds  # of the flood and of those beside it
-    bound_ms = 1000 * (SLACK_OF_CHEAP * connections / most if kind.warm else SLACK * MAX_QUEUE_SECONDS)
+    bound_ms = 1000 * (SLACK_OF_CHEAP * connections / most if flood.warm else SLACK * MAX_QUEUE_SECONDS)
     sent = offered.requests / offered.seconds
     trial.row(
-        kind.name, round(most), round(sent), round(sent / most, 2), round(good), answered, refused, others,
+        flood.name, round(most), round(sent), round(sent / most, 2), round(good), answered, refused, others,
         *tally.times, round(bound_ms), round(before.resident_mb), round(after.peak_mb),
     )  # fmt: skip
-    trial.values[kind.name] = {"closed_loop_rate": most, "flood": vars(offered), "callers": dict(tally.statuses)}
+    trial.values[flood.name] = {"closed_loop_rate": most, "flood": vars(offered), "callers": dict(tally.statuses)}
     says("the flood was refused in part", offered.refused > 0, f"{offered.refused} of {offered.requests}")
     says("only 200 and 429", others == offered.broken == 0, f"{others}, {offered.broken} broken")
     says("each 429 says Retry-After and retry-after-ms", tally.bare == 0, f"{refused - tally.bare} do")
@@ -148,3 +124,18 @@ async def _overload(trial: Trial, served: Service, kind: Kind) -> None:
     gauges = {name: metrics.total(f"semblance_{name}") for name in ("requests_in_flight", "workers_busy")}
     # The scrape itself is one in flight.
     says("an empty queue a second later", gauges["requests_in_flight"] <= 1 and not gauges["workers_busy"], gauges)
+
+
+KIND = Kind(
+    "More callers than are let in",
+    f"{CONNECTIONS:g} times as many connections of wrk as requests are let in, which send up to {TIMES:g} times "
+    "the rate that few get answered, for {seconds:g} s; latencies are those of the 200s of {callers} callers beside "
+    f"it. Bound, in times that a full queue takes: for cheap ones {SLACK_OF_CHEAP:g}, of one on each connection "
+    f"(`SEMBLANCE_MAX_IN_FLIGHT`, {MAX_IN_FLIGHT}) at the measured rate; for others {SLACK:g}, of the work let in "
+    f"(`SEMBLANCE_MAX_QUEUE_SECONDS`, {MAX_QUEUE_SECONDS:g}). "
+    "Service on cores {service_cpus}, load on {client_cpus}; empty or None: any.",
+    ("load", "most answered/s", "flood asked/s", "times", "all 200/s", "callers: 200", "429", "others", "p50 ms",
+     "p99 ms", "max ms", "bound ms", "MB before", "MB peak"),
+    {"seconds": 60.0, "only": "", "client_cpus": "", "callers": 16, "rate": 160.0},
+    run,
+)  # fmt: skip

@@ -1,5 +1,6 @@
 """The helpers of the trials: what they would overlook, nobody would see."""
 
+import argparse
 import asyncio
 import itertools
 import json
@@ -13,7 +14,7 @@ from benchmarks.faults.bodies import Texts, every_route, models_by_task, of_vect
 from benchmarks.faults.load import Ask, Load, difference, in_random_order
 from benchmarks.faults.proxy import Faults, standing_before
 from benchmarks.faults.soak import slope
-from benchmarks.report import Findings
+from benchmarks.faults.trial import Kind, Trial
 from benchmarks.servers import Metrics
 
 MODELS = models_by_task(
@@ -52,10 +53,9 @@ def test_a_slope_is_found_and_flat_memory_has_none() -> None:
     seconds = np.arange(0, 900, 2.0)
     noise = rng.normal(0, 0.5, len(seconds))
     growing = slope(seconds.tolist(), (400 + 60 * seconds / 3600 + noise).tolist())
-    assert growing.low < 60 < growing.high
-    assert growing.low > 50
+    assert 50 < growing[1] < 60 < growing[2]
     flat = slope(seconds.tolist(), (400 + noise).tolist())
-    assert flat.low < 0 < flat.high
+    assert flat[1] < 0 < flat[2]
 
 
 def test_texts_are_of_all_lengths_and_some_come_again() -> None:
@@ -96,7 +96,8 @@ def test_metrics_are_added_up_and_a_missing_one_is_an_error() -> None:
 
 
 def test_one_broken_promise_breaks_the_trial(tmp_path) -> None:
-    findings = Findings("trial", "A trial", "python -m x", "About it.", head=["what", "figure"])
+    kind = Kind("A trial", "About {what}.", ["what", "figure"], {}, run=None)  # type: ignore[arg-type]
+    findings = Trial(kind, argparse.Namespace(trial="trial", what="it"))
     findings.row("this", 1.234)
     findings.promise("it holds", True, 1)
     assert findings.kept
@@ -104,6 +105,7 @@ def test_one_broken_promise_breaks_the_trial(tmp_path) -> None:
     assert not findings.kept
     findings.write(tmp_path)
     text = next(tmp_path.glob("*-faults-trial.md")).read_text()
+    assert "About it." in text
     assert "| this | 1.23 |" in text
     assert "| it holds still | **no** | no/more |" in text
     assert json.loads(next(tmp_path.glob("*-faults-trial.json")).read_text())["promises"][1]["kept"] is False
@@ -127,23 +129,18 @@ def test_a_load_counts_what_is_lost_and_what_is_wrong() -> None:
         server = await asyncio.start_server(speak, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         paths = [("/right", {"score": 0.5}), ("/right", {"score": 0.6}), ("/refused", None), ("/lost", None)]
-        asks = [Ask(path, answer=answer) for path, answer in paths]
-        async with Load(url, itertools.cycle(asks), callers=1, rate=400) as load:
+        asks = [Ask(path, answers=[answer] if answer else []) for path, answer in paths]
+        async with Load(url, itertools.cycle(asks)).by(callers=1, rate=400) as load:
             while len(asked) < 40:
                 await asyncio.sleep(0.01)
-            load.hold()
-            await asyncio.sleep(0.1)
-            held = len(asked)
-            await asyncio.sleep(0.1)
-            assert len(asked) == held
-            tally = load.take()
-            load.go_on()
-            while len(asked) < held + 8:
-                await asyncio.sleep(0.01)
+        held = len(asked)
+        await asyncio.sleep(0.1)
+        assert len(asked) == held
         server.close()
-        return tally, held
+        return load.take()
 
-    tally, held = asyncio.run(trial())
+    tally = asyncio.run(trial())
+    held = len(asked)
     assert tally.asked == held
     assert tally.statuses[429] == pytest.approx(held / 4, abs=1)
     assert tally.lost == pytest.approx(held / 4, abs=1)

@@ -9,11 +9,9 @@ from benchmarks.servers import Server, cpu_seconds, family, free_port, resources
 
 
 def test_what_wrk_says_is_read() -> None:
-    times = '"p50_ms": 0.5, "p95_ms": 0.9, "p99_ms": 1.5, "max_ms": 2.0'
-    line = f'{{"requests": 1000, "seconds": 2.0, "refused": 100, "broken": 3, {times}}}'
+    line = '{"requests": 1000, "seconds": 2.0, "refused": 100, "broken": 3}'
     found = read(f"Running 2s test\n  1 threads and 16 connections\n{line}\n")
     assert (found.rate, found.seconds, found.refused, found.broken) == (450.0, 2.0, 100, 3)
-    assert (found.p50_ms, found.p95_ms, found.p99_ms, found.max_ms) == (0.5, 0.9, 1.5, 2.0)
 
 
 def test_resources_count_child_processes() -> None:

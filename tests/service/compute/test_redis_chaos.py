@@ -86,8 +86,9 @@ async def test_an_answer_cut_short_by_a_reset_is_a_miss(
         assert difference(await answers(client), plain) is None
 
 
-async def test_vectors_of_another_model_are_not_taken(serve: Serve, redis_server, plain) -> None:
-    """Of the same sentence, the same size, and with a checksum of their own."""
+@pytest.mark.parametrize("shift", [len(TEXTS), 1], ids=["of another model", "of another sentence"])
+async def test_vectors_of_others_are_not_taken(serve: Serve, redis_server, plain, shift: int) -> None:
+    """Of the same size, and with a checksum of their own."""
     async with serve(redis_url=redis_server.url, redis_timeout_ms=60_000, **ONLY_REDIS) as client:
         for model in ("avg-paraphrase", "avg-sick"):
             assert (await client.post("/embed", json={"sentences": TEXTS, "model": model})).status_code == 200
@@ -96,8 +97,7 @@ async def test_vectors_of_another_model_are_not_taken(serve: Serve, redis_server
         assert len(keys) == 2 * len(TEXTS)
         values = redis.mget(keys)
         assert {len(value) for value in values} == {1 + 4 * fakes.DIM + 4}
-        half = len(TEXTS)
-        redis.mset(dict(zip(keys, values[half:] + values[:half], strict=True)))
+        redis.mset(dict(zip(keys, values[shift:] + values[:shift], strict=True)))
     async with serve(redis_url=redis_server.url, redis_timeout_ms=60_000, **ONLY_REDIS) as client:
         assert difference(await answers(client), plain) is None
         assert (await failures(client))["garbage"] >= len(TEXTS)
