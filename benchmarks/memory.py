@@ -8,24 +8,19 @@ counts what processes share in each of them; the proportional set size shares it
 """
 
 import argparse
-import json
 import re
 import sys
 import time
-import urllib.request
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the repository is not a package
-from benchmarks.sentences import sentences  # noqa: E402
-from benchmarks.servers import Service  # noqa: E402
-from contract.manifest import Manifest  # noqa: E402
+from benchmarks.report import RESULTS, ROOT, machine, table, write
+from benchmarks.sentences import pairs, sentences
+from benchmarks.servers import Service
+from contract.manifest import Manifest
 
-NAME = "memory"
 # Those of the round that set the target, by their dates of publication.
 EIGHT = (
     "avg-paraphrase", "avg-sick", "avg-sick-tuned", "malstm-sick", "pwim-sick", "pwim-qa", "mgim-sick", "mgim-msrp",
@@ -49,7 +44,8 @@ class Memory:
 
 def measure(service: Service, models: str, workers: int, after: str) -> Memory:
     """Memory of the processes that run now."""
-    found = [Counter[str]({name: int(kb) for name, kb in _LINE.findall(rollup(pid))}) for pid in service.pids()]
+    rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in service.pids()]  # sums of all mappings
+    found = [Counter[str]({name: int(kb) for name, kb in _LINE.findall(rollup)}) for rollup in rollups]
     private = [each["Private_Clean"] + each["Private_Dirty"] for each in found]
     sums = [sum(each[name] for each in found) for name in ("Rss", "Pss")]
     return Memory(models, workers, after, *(kb / 1024 for kb in (*sums, sum(private), max(private))))
@@ -61,21 +57,12 @@ def all_serve(service: Service, workers: int) -> None:
         time.sleep(0.2)
 
 
-def rollup(pid: int) -> str:
-    """The sums of a process' mappings."""
-    return Path(f"/proc/{pid}/smaps_rollup").read_text()
-
-
 def ask(service: Service, models: tuple[str, ...], bodies: int) -> None:
     """Ask each model with a similarity for so many pairs, ten in a request."""
     for seed, model in enumerate(models):
         texts = sentences(20 * bodies, seed)
         for i in range(0, len(texts), 20):
-            pairs = [{"a": a, "b": b} for a, b in zip(texts[i : i + 20 : 2], texts[i + 1 : i + 20 : 2], strict=True)]
-            body = json.dumps({"model": model, "pairs": pairs}).encode()
-            request = urllib.request.Request(f"{service.url}/similarity", body, {"Content-Type": "application/json"})
-            with urllib.request.urlopen(request, timeout=60) as response:
-                response.read()
+            service.post("/similarity", pairs(texts[i : i + 20]) | {"model": model})
 
 
 def main() -> None:
@@ -98,23 +85,14 @@ def main() -> None:
             with Service(**settings) as service:
                 all_serve(service, workers)
                 found.append(measure(service, name, workers, "start"))
-                print(found[-1], file=sys.stderr, flush=True)
                 if workers == 1:
                     ask(service, tuple(model for model in models if model in scoring), 10)
                     found.append(measure(service, name, workers, "100 new pairs to each"))
-                    print(found[-1], file=sys.stderr, flush=True)
-    rows = [
-        [
-            each.models,
-            str(each.workers),
-            each.after,
-            *(f"{value:.0f}" for value in (each.resident, each.proportional, each.private, each.private_of_a_worker)),
-        ]
-        for each in found
-    ]
+                print(found[-1], file=sys.stderr, flush=True)
+    rows = [[str(cell) if not isinstance(cell, float) else f"{cell:.0f}" for cell in astuple(each)] for each in found]
     head = ["models", "workers", "after", "resident", "proportional", "private", "private of a worker"]
     about = f"`python -m benchmarks.memory`: MB of all processes together. {machine('onnxruntime', 'numpy')}."
-    write(options.out, NAME, "Memory", about, table(head, rows), {"memory": [vars(each) for each in found]})
+    write(options.out, "memory", "Memory", about, table(head, rows), {"memory": [vars(each) for each in found]})
 
 
 if __name__ == "__main__":

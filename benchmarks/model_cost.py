@@ -31,10 +31,7 @@ def milliseconds(model: PublishedModel, seconds: float) -> float:
     while passed < seconds or not pairs:
         a, b = sentences(BATCH, next(_SEEDS)), sentences(BATCH, next(_SEEDS))
         started = time.process_time()
-        if model.manifest.similarity is not None:
-            model.similarity(a, b)
-        else:
-            model.classification(a)
+        model.similarity(a, b)
         passed += time.process_time() - started
         pairs += BATCH
     return 1000 * passed / pairs
@@ -49,8 +46,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     folders = sorted(path.parent for path in options.models.glob("*/manifest.json"))
-    models = {folder.name: PublishedModel(folder) for folder in folders}
-    similar = {name: model for name, model in models.items() if model.manifest.similarity is not None}
+    opened = {folder.name: PublishedModel(folder) for folder in folders}
+    similar = {name: model for name, model in opened.items() if model.manifest.similarity is not None}
     costs: dict[str, list[float]] = {name: [] for name in similar}
     ratios: dict[str, list[float]] = {name: [] for name in similar}
     for model in similar.values():  # the first run of a graph plans its memory

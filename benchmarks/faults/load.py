@@ -58,23 +58,15 @@ class Tally:
         return self.lost + self.wrong
 
     @property
-    def right(self) -> bool:
-        """Whether there were requests, and all got the expected answer."""
-        return self.failed == 0 and self.asked > 0
-
-    @property
     def failures(self) -> str:
         """Counts of failures, and the examples."""
         return "; ".join([f"{self.lost} lost, {self.wrong} wrong of {self.asked}", *self.examples])
 
     @property
     def times(self) -> tuple[float, float, float]:
-        """Median, 99th percentile and maximum of `milliseconds`."""
-        return self.percentile(50), self.percentile(99), self.percentile(100)
-
-    def percentile(self, percent: float) -> float:
-        """A percentile of `milliseconds`; NaN where nothing was answered."""
-        return float(np.percentile(self.milliseconds, percent)) if self.milliseconds else float("nan")
+        """Median, 99th percentile and maximum of `milliseconds`; NaN where nothing was answered."""
+        found = self.milliseconds or [float("nan")]
+        return float(np.percentile(found, 50)), float(np.percentile(found, 99)), max(found)
 
     def note(self, example: str) -> None:
         """Keep an example of a failure."""
@@ -87,9 +79,8 @@ def difference(found: object, expected: object, tolerance: float = TOLERANCE, pl
     if isinstance(expected, dict) and isinstance(found, dict):
         if found.keys() != expected.keys():
             return f"{place}: fields {sorted(found)}, expected {sorted(expected)}"
-        pairs = [
-            (f"{place}.{key}", found[key], expected[key]) for key in expected if key != "created"
-        ]  # the time of the answer
+        # All but the time of the answer.
+        pairs = [(f"{place}.{key}", found[key], expected[key]) for key in expected if key != "created"]
     elif isinstance(expected, list) and isinstance(found, list):
         if len(found) != len(expected):
             return f"{place}: {len(found)} items, expected {len(expected)}"

@@ -1,12 +1,13 @@
 """Models reloaded under load, valid and invalid ones in turn: no failed request, and no invalid one answers.
 
-A siamese and an interaction model are replaced in their folders. Good ones alternate between two contents with
+A siamese and an interaction model, both open, are replaced in their folders. Good ones alternate between two contents with
 different answers; each answer must equal that of a content that may answer then, in all numbers. A bad one has the
 other content, and a byte changed, a file missing or a manifest truncated; it is refused, and the previous one stays.
 More ways to be bad are in `test_reload.py`.
 """
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -16,11 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
-
 from benchmarks.faults.bodies import of_vectors
-from benchmarks.faults.load import Ask, client_of, with_answers
-from benchmarks.faults.trial import LOOK_SECONDS, Kind, Trial, until
+from benchmarks.faults.load import Ask, with_answers
+from benchmarks.faults.trial import Kind, Trial, until
 from benchmarks.servers import ROOT
 from contract.manifest import MANIFEST_NAME, SHARED_NAME, Manifest
 
@@ -105,22 +104,29 @@ async def _swap(
     asks = [replace(ask, answers=may) for ask, may in zip(bare, right, strict=True)]
     name = f"{workers} workers" if workers > 1 else "one process"
     took: list[float] = []
-    with trial.service(models_dir=models, workers=workers) as served:
+    # A model that is first opened between the new files and the reload is refused until the reload.
+    with trial.service(models_dir=models, workers=workers, preload=",".join(CONTENTS)) as served:
         await until(lambda: workers == 1 or len(served.workers()) == workers, SEEN_SECONDS)
 
         def all_told() -> bool:
             reasons = str(served.readiness()[1]["reasons"])
             return all(f"model {model} is not reloaded" in reasons for model in CONTENTS)
 
-        async with trial.load(served, asks) as load, client_of(served.url) as client:
+        def shown() -> bool:
+            """Whether the models of the folder are served, over enough connections to reach every worker."""
+            wanted = {name: Manifest.load(models / name).fingerprint for name in CONTENTS}
+            pages = (json.loads(served.get("/models")[1])["models"] for _ in range(5 * workers))
+            return all(wanted.items() <= {each["id"]: each["fingerprint"] for each in page}.items() for page in pages)
+
+        async with trial.load(served, asks) as load:
             await asyncio.sleep(1)
             resident = [served.resources().resident_mb]
             for turn in range(trial.options.times):
                 content, what = (turn + 1) % 2, list(SPOILS)[turn // 2 % len(SPOILS)]
                 for model in CONTENTS:
                     publish(models, model, content, SPOILS[what])
-                answer = (await client.post("/models/reload")).json()["models"]
-                refused = {each["model"] for each in answer if each["outcome"] == "failed"}
+                _, answer = await asyncio.to_thread(served.post, "/models/reload", {})
+                refused = {each["model"] for each in json.loads(answer)["models"] if each["outcome"] == "failed"}
                 told = await until(all_told, 10) < 10  # workers learn it one after another
                 kept = refused == set(CONTENTS) and told
                 found = f"{sorted(refused)}, in readiness {told}"
@@ -133,10 +139,10 @@ async def _swap(
                 if turn % 2:
                     os.kill(served.pid, signal.SIGHUP)
                 else:
-                    await client.post("/models/reload")
-                shown = await _shown(client, models, workers)
+                    await asyncio.to_thread(served.post, "/models/reload", {})
+                seen = await until(shown, SEEN_SECONDS) < SEEN_SECONDS
                 took.append(time.monotonic() - began)
-                trial.promise(f"{name}, turn {turn + 1}: the new one answers everywhere", shown, f"{took[-1]:.1f} s")
+                trial.promise(f"{name}, turn {turn + 1}: the new one answers everywhere", seen, f"{took[-1]:.1f} s")
                 await asyncio.sleep(1)  # what was asked before is answered
                 for may, both in zip(right, answers, strict=True):
                     may[:] = [both[content]]
@@ -154,21 +160,6 @@ async def _swap(
     found = f"MB after each turn: {', '.join(f'{mb:.0f}' for mb in resident)}"
     trial.promise(f"{name}: replaced models are freed: no growth in the second half", kept, found)
     trial.quiet(name, complaints)
-
-
-async def _shown(client: httpx.AsyncClient, models: Path, workers: int) -> bool:
-    """Wait until the models of the folder are served, over enough connections to reach every worker."""
-    wanted = {name: Manifest.load(models / name).fingerprint for name in CONTENTS}
-    deadline = time.monotonic() + SEEN_SECONDS
-    in_a_row = 0
-    while time.monotonic() < deadline:
-        async with client_of(str(client.base_url)) as fresh:
-            served = (await fresh.get("/models")).json()["models"]
-        in_a_row = in_a_row + 1 if wanted.items() <= {each["id"]: each["fingerprint"] for each in served}.items() else 0
-        if in_a_row >= (1 if workers == 1 else 5 * workers):
-            return True
-        await asyncio.sleep(LOOK_SECONDS)
-    return False
 
 
 KIND = Kind(

@@ -36,7 +36,11 @@ Section = Callable[[Models, int], tuple[list[str], Rows]]
 
 
 def faq(models: Models, most: int) -> tuple[list[str], Rows]:
-    """Right answers first, in one stage and in two."""
+    """Questions about three FAQs (a shop, an IT helpdesk, a city), ten each, of 18 answers each.
+
+    Ordered by relevance where the model has it, or else by similarity. One question is 3 points of 100; a
+    difference of fewer than some five questions may be chance.
+    """
     asked = sets.questions()
     rows: Rows = [{"model": BASELINE, **ranking_figures(asked, [overlap_order(each) for each in asked])}]
     able = {name: model for name, model in models.items() if model.manifest.similarity is not None}
@@ -65,7 +69,12 @@ def faq(models: Models, most: int) -> tuple[list[str], Rows]:
 
 
 def contrast(models: Models, most: int) -> tuple[list[str], Rows]:
-    """A rewrite above an edit; pairs in another order of words."""
+    """How often, of 100, a rewrite of a sentence scores above an edit of one thing in it that changes the meaning;
+    50 is chance. Captions: SugarCrepe and VALSE, whose edits no model was trained on; the rewrites are other
+    people's captions of the same picture, which may leave out more than the edit changes. Antonyms: synonyms
+    against antonyms and negations. PAWS: do pairs that say the same score above pairs of the same words that do
+    not?
+    """
     contrasts = {
         "written": (sets.written_contrasts(), ""),
         "captions": (sets.caption_contrasts(most), ""),
@@ -104,7 +113,11 @@ def contrast(models: Models, most: int) -> tuple[list[str], Rows]:
 
 
 def requests(models: Models, most: int) -> tuple[list[str], Rows]:
-    """A request in other words above a near-miss in the same words."""
+    """Thirty requests, half to develop by and half to test with, each with the same request in other words and
+    with a near-miss in nearly its own words (raise and lower, from and to, before and after). AUC: how often a
+    rewording scores above a near-miss of any request, .5 is chance; and how many rewordings are above the
+    near-miss of the same request.
+    """
     parts = {part: sets.requests(part) for part in sets.PARTS}
     tasks: tuple[ScoreTask, ...] = ("similarity", "paraphrase")
     rows: Rows = [
@@ -121,7 +134,10 @@ def requests(models: Models, most: int) -> tuple[list[str], Rows]:
 
 
 def statements(models: Models, most: int) -> tuple[list[str], Rows]:
-    """What follows from a policy or a manual in other words, and what does not."""
+    """Thirty sentences of policies and manuals, half to develop by and half to test with, each with a statement
+    that follows from it in other words and one that does not: how many are said to follow (the most likely label
+    is entailment), and how often one that follows has the higher probability (AUC).
+    """
     parts = {part: sets.statements(part) for part in sets.PARTS}
     rows: Rows = []
     for name, model in models.items():
@@ -142,7 +158,11 @@ def statements(models: Models, most: int) -> tuple[list[str], Rows]:
 
 
 def entailment(models: Models, most: int) -> tuple[list[str], Rows]:
-    """Accuracy and calibration on development pairs; of SNLI and MultiNLI those that calibrate no model."""
+    """Entailment on development pairs, with the expected calibration error (ten bins).
+
+    The overlap of words is a logistic regression of the share of the hypothesis' words in the premise, fitted on
+    other pairs of SNLI and MultiNLI.
+    """
     parts = {
         "SNLI": sets.sample(measured(nli.snli("dev")), most),
         "MultiNLI": sets.sample(measured(nli.multinli()), most),
@@ -174,7 +194,10 @@ def entailment(models: Models, most: int) -> tuple[list[str], Rows]:
 
 
 def claims(models: Models, most: int) -> tuple[list[str], Rows]:
-    """Claims against a document: the right sentence first, and what tells supported claims from others."""
+    """Claims against a document, as `POST /entailment` with a list as premise: thirty claims about the answers of
+    the FAQs, and hypotheses about four captions of one picture (MPE). AUC: how often a supported claim's best
+    sentence has a higher probability than another claim's; .5 is chance.
+    """
     written, pictures = sets.written_claims(), sets.sample(list(sets.picture_claims()), most)
     rows: Rows = [{"model": BASELINE, "written": overlap_of_claims(written), "mpe": overlap_of_claims(pictures)}]
     rows += [
@@ -196,55 +219,17 @@ def claims(models: Models, most: int) -> tuple[list[str], Rows]:
     return table(head, lines), rows
 
 
-SECTIONS: Mapping[str, tuple[str, Section]] = {
-    "faq": (
-        "Questions about three FAQs (a shop, an IT helpdesk, a city), ten each, of 18 answers each. Ordered by "
-        "relevance where the model has it, or else by similarity. One question is 3 points of 100; a difference of "
-        "fewer than some five questions may be chance.",
-        faq,
-    ),
-    "contrast": (
-        "How often, of 100, a rewrite of a sentence scores above an edit of one thing in it that changes the meaning; "
-        "50 is chance. Captions: SugarCrepe and VALSE, whose edits no model was trained on; the rewrites are other "
-        "people's captions of the same picture, which may leave out more than the edit changes. Antonyms: synonyms "
-        "against antonyms and negations. PAWS: do pairs that say the same score above pairs of the same words that do "
-        "not?",
-        contrast,
-    ),
-    "requests": (
-        "Thirty requests, half to develop by and half to test with, each with the same request in other words and with "
-        "a near-miss in nearly its own words (raise and lower, from and to, before and after). AUC: how often a "
-        "rewording scores above a near-miss of any request, .5 is chance; and how many rewordings are above the "
-        "near-miss of the same request.",
-        requests,
-    ),
-    "statements": (
-        "Thirty sentences of policies and manuals, half to develop by and half to test with, each with a statement "
-        "that follows from it in other words and one that does not: how many are said to follow (the most likely "
-        "label is entailment), and how often one that follows has the higher probability (AUC).",
-        statements,
-    ),
-    "entailment": (
-        "Entailment on development pairs, with the expected calibration error (ten bins). The overlap of words is a "
-        "logistic regression of the share of the hypothesis' words in the premise, fitted on other pairs of SNLI and "
-        "MultiNLI.",
-        entailment,
-    ),
-    "claims": (
-        "Claims against a document, as `POST /entailment` with a list as premise: thirty claims about the answers of "
-        "the FAQs, and hypotheses about four captions of one picture (MPE). AUC: how often a supported claim's best "
-        "sentence has a higher probability than another claim's; .5 is chance.",
-        claims,
-    ),
+SECTIONS: Mapping[str, Section] = {
+    section.__name__: section for section in (faq, contrast, requests, statements, entailment, claims)
 }
 
 
 def measure(models: Models, names: Sequence[str], most: int) -> tuple[list[str], dict[str, Rows]]:
-    """The lines of all sections, and their figures by name."""
+    """The lines of all sections, each with what its function says of it, and their figures by name."""
     lines: list[str] = []
     found: dict[str, Rows] = {}
     for name in names:
-        about, section = SECTIONS[name]
-        of_section, found[name] = section(models, most)
+        about = " ".join(str(SECTIONS[name].__doc__).split())
+        of_section, found[name] = SECTIONS[name](models, most)
         lines += [f"## {name.capitalize() if name != 'faq' else 'FAQ'}", "", about, "", *of_section, ""]
     return lines, found
