@@ -1,7 +1,7 @@
 """Models reloaded under load, valid and invalid ones in turn: no failed request, and no invalid one answers.
 
-A siamese and an interaction model, both open, are replaced in their folders. Good ones alternate between two contents with
-different answers; each answer must equal that of a content that may answer then, in all numbers. A bad one has the
+A siamese and an interaction model, both open, are replaced in their folders. Good ones alternate between two contents
+with different answers; each answer must equal that of a content that may answer then, in all numbers. A bad one has the
 other content, and a byte changed, a file missing or a manifest truncated; it is refused, and the previous one stays.
 More ways to be bad are in `test_reload.py`.
 """
