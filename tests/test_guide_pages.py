@@ -31,8 +31,9 @@ def test_every_error_has_its_status_and_code() -> None:
 
 def test_every_command_says_what_it_does() -> None:
     page = pages_of_code.commands_page()
-    for command in ("semblance batch", "python -m training publish", "semblance choose"):
-        assert f"### {command}\n\n```text\nUsage: {command} " in page
+    for command in ("semblance batch", "python -m training publish", "python -m workbench import"):
+        assert f"### `{command}`\n" in page
+        assert f"$ {command} [OPTIONS]" in page
     assert "hash-key" in page
 
 

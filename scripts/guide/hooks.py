@@ -1,4 +1,4 @@
-"""What mkdocs calls while it builds the site (`hooks` in mkdocs.yml): pages from code, from results and from elsewhere.
+"""What mkdocs calls while it builds the site (`hooks` in mkdocs.yml): pages from code and from elsewhere.
 
 Nothing of this is committed: the pages are made anew with each build.
 """
@@ -14,7 +14,6 @@ from mkdocs.structure.pages import Page
 
 from scripts.guide import pages_of_code, pages_of_service
 from scripts.guide.imported import imported_files, rewrite
-from scripts.guide.results import result_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 IMPORTED = imported_files(ROOT)
@@ -43,11 +42,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     }
     for name, text in reference.items():
         files.append(File.generated(config, f"reference/{name}", content=text))
-    report = (ROOT / "analyses" / "RESULTS.md").read_text(encoding="utf-8")
-    for name, text in result_pages(report).items():
-        if name == "index.md":
-            files.remove(next(file for file in files if file.src_uri == "results/index.md"))
-        files.append(File.generated(config, f"results/{name}", content=text))
     files.append(File.generated(config, "measurements/index.md", content=_measurements()))
     return files
 
@@ -65,8 +59,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Point links at the pages of the site."""
     place = page.file.src_uri
     origin = _ORIGINS.get(place, f"docs/{place}")
-    if place.startswith("results/"):
-        origin = "analyses/RESULTS.md"
     known = [file.src_uri for file in files]
     return rewrite(markdown, here=place, origin=origin, pages=IMPORTED, known=known)
 

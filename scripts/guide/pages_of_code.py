@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 
 import typer
-from typer.testing import CliRunner
+from typer.cli import get_docs_for_click
 
 import service.errors
 import service.settings
@@ -172,7 +172,7 @@ def _type(part: Mapping[str, Any]) -> str:
 
 
 def commands_page() -> str:
-    """What every command says about itself."""
+    """What every command says about itself, as Typer writes it in Markdown."""
     # Imported here: the command line of training brings torch along.
     from semblance.cli import app as semblance
     from training.__main__ import app as training
@@ -180,7 +180,7 @@ def commands_page() -> str:
 
     parts = [
         "# Command lines\n",
-        "What each command prints with `--help`. Examples: [the client and the command line](../client.md), "
+        "What each command says with `--help`. Examples: [the client and the command line](../client.md), "
         "[reproducing](../reproducing.md).\n",
     ]
     for program, app in (
@@ -188,25 +188,10 @@ def commands_page() -> str:
         ("python -m training", training),
         ("python -m workbench", workbench),
     ):
-        parts += [f"## {program}\n", _help(app, program)]
-        for name in _names(app):
-            parts += [f"### {program} {name}\n", _help(app, program, name)]
+        command = typer.main.get_command(app)
+        parts.append(get_docs_for_click(obj=command, ctx=typer.Context(command), name=program, indent=1))
     parts += ["## python -m service\n", "```text", _service_help(), "```\n"]
     return "\n".join(parts)
-
-
-def _names(app: typer.Typer) -> list[str]:
-    group = typer.main.get_command(app)
-    return list(group.commands)  # type: ignore[attr-defined]  # a group, since it has several
-
-
-def _help(app: typer.Typer, program: str, *command: str) -> str:
-    environment = {"TYPER_USE_RICH": "False", "COLUMNS": "100", "TERM": "dumb"}
-    with mock.patch.dict(os.environ, environment), mock.patch("logging.basicConfig"):  # the build has its own log
-        done = CliRunner().invoke(app, [*command, "--help"], prog_name=program)
-    if done.exit_code != 0:
-        raise RuntimeError(f"{program} {' '.join(command)} --help failed: {done.output}")
-    return f"```text\n{done.output.strip()}\n```\n"
 
 
 def _service_help() -> str:

@@ -7,15 +7,12 @@ iteration are not used: ``str.splitlines`` also splits at characters such as U+2
 import gzip
 import math
 import os
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from training.corpora import catalogue
 from training.pairs import Pair
@@ -146,22 +143,6 @@ def read_rows(corpus: str, relative: str, header: Sequence[str]) -> list[Row]:
         raise CorpusError(f"{relative}, line 1: expected the header {' | '.join(header)}, got an empty file")
     _check_rows(relative, len(rows))
     return rows
-
-
-# Files whose first line is already a record; every other table begins with a header.
-_HEADERLESS = ("corpus-wikipedia/", "ppdb-lexical/ppdb-1.0-xl-lexical-neighbours")
-
-
-def count_rows(path: Path, relative: str) -> int:
-    """Rows of a corpus file, header not counted; their content is not checked. Raises `CorpusError`."""
-    if path.suffix == ".npz":  # word vectors
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return len(arrays["words"])
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise CorpusError(f"{relative}: expected the arrays 'words' and 'vectors' ({error})") from error
-    lines = sum(1 for _ in numbered_lines(path, relative))
-    return lines if relative.startswith(_HEADERLESS) else max(lines - 1, 0)
 
 
 def checked(relative: str, pairs: list[Pair]) -> list[Pair]:

@@ -1,92 +1,36 @@
-"""`python -m training data`: the state of each corpus of the catalogue in the data folder."""
-
-import enum
-from dataclasses import dataclass
+"""`python -m training data`: which corpora of the catalogue are in the data folder."""
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from training.corpora import catalogue
-from training.corpora.catalogue import Corpus, Published
-from training.corpora.files import CorpusError, count_rows, data_dir
+from training.corpora.catalogue import CATALOGUE, Corpus
+from training.corpora.files import data_dir
 
 
-class State(enum.StrEnum):
-    """Whether a corpus is in the data folder."""
-
-    FOUND = "found"
-    INCOMPLETE = "incomplete"
-    MISSING = "not found"
-
-
-_COLOURS = {State.FOUND: "green", State.INCOMPLETE: "yellow", State.MISSING: "red"}
-_ABSENT = "absent"
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The files of one corpus in the data folder."""
-
-    rows: int  # counted in all files
-    published: int  # that all files should have
-    problems: dict[str, str]  # by file, of those that are absent, unreadable or not the published ones
-
-    @property
-    def state(self) -> State:
-        """MISSING: every file is absent."""
-        if not self.problems:
-            return State.FOUND
-        return State.INCOMPLETE if self.rows or set(self.problems.values()) != {_ABSENT} else State.MISSING
-
-
-def status(corpus: Corpus) -> Status:
-    """Count the rows of a corpus's files."""
-    rows, problems = 0, {}
-    for file, published in corpus.files.items():
-        counted, problem = _counted(file, published)
-        rows += counted
-        if problem is not None:
-            problems[file] = problem
-    return Status(rows, sum(each.rows for each in corpus.files.values()), problems)
+def absent(corpus: Corpus) -> list[str]:
+    """The files of a corpus that are not in the data folder; what is in them is checked when they are read."""
+    return [file for file in corpus.files if not (data_dir() / file).is_file()]
 
 
 def list_corpora() -> None:
-    """List every corpus: found, incomplete or not, rows counted and published, licence, official source."""
-    found = {name: (corpus, status(corpus)) for name, corpus in catalogue.CATALOGUE.items()}
-    table = Table("corpus", "what", "status", "rows", "published", "licence", "official source")
-    for column in (3, 4):
-        table.columns[column].justify = "right"
-    table.columns[6].overflow = "fold"
-    for name, (corpus, each) in found.items():
-        table.add_row(
-            name,
-            escape(corpus.what),
-            f"[{_COLOURS[each.state]}]{each.state}[/]",
-            f"{each.rows:,}" if each.state is not State.MISSING else "-",
-            f"{each.published:,}",
-            escape(corpus.licence),
-            escape(corpus.source),
-        )
+    """List every corpus: found, incomplete or not, rows published, licence, official source."""
+    missing = {name: absent(corpus) for name, corpus in CATALOGUE.items()}
+    table = Table("corpus", "what", "status", "rows", "licence", "official source")
+    table.columns[3].justify = "right"
+    table.columns[5].overflow = "fold"
+    for name, corpus in CATALOGUE.items():
+        status = "[green]found[/]"
+        if missing[name]:
+            status = "[red]not found[/]" if len(missing[name]) == len(corpus.files) else "[yellow]incomplete[/]"
+        rows = f"{sum(each.rows for each in corpus.files.values()):,}"
+        table.add_row(name, escape(corpus.what), status, rows, escape(corpus.licence), escape(corpus.source))
     console = Console()
     # A pipe has no width; the default of 80 columns would wrap every row of the table.
     console = console if console.is_terminal else Console(width=200)
     console.print(table)
-    for name, (_, each) in found.items():
-        if each.state is State.INCOMPLETE:
-            for file, problem in each.problems.items():
-                console.print(f"{name}: {escape(file)}: {escape(problem)}", soft_wrap=True)
-    complete = sum(each.state is State.FOUND for _, each in found.values())
-    console.print(f"{complete} of {len(found)} found in {escape(str(data_dir()))} (set SEMBLANCE_DATA to move it)")
-
-
-def _counted(file: str, published: Published) -> tuple[int, str | None]:
-    """Rows of a file, and what is wrong with it."""
-    path = data_dir() / file
-    if not path.is_file():
-        return 0, _ABSENT
-    try:
-        rows = count_rows(path, file)
-    except CorpusError as error:
-        return 0, str(error)
-    return rows, None if rows == published.rows else f"{rows} rows, {published.rows} published"
+    for name, files in missing.items():
+        if 0 < len(files) < len(CATALOGUE[name].files):
+            console.print(f"{name}: without {escape(', '.join(files))}", soft_wrap=True)
+    complete = sum(not files for files in missing.values())
+    console.print(f"{complete} of {len(missing)} found in {escape(str(data_dir()))} (set SEMBLANCE_DATA to move it)")

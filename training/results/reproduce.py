@@ -11,9 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich import get_console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from training.publishing.figures import FigureFile
 from training.publishing.publish import evaluate_run
 from training.recipes import find
@@ -178,18 +175,12 @@ def reproduce(
     jobs = plan(table, places, rows, seeds)
     failures: list[Failure] = []
     collect(table, places.runs, places.figures).save(places.tables)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    # On the same console as the bar of the training loop, which is then drawn below this one.
-    with Progress(*columns, console=get_console(), transient=True) as bar:
-        task = bar.add_task(table.table, total=len(jobs))
-        for number, job in enumerate(jobs):
-            bar.update(task, description=f"{table.table}: {job.name}")
-            failure = _carry_out(job, places, teacher)
-            if failure is not None:
-                failures.append(failure)
-            collect(table, places.runs, places.figures).save(places.tables)
-            bar.advance(task)
-            logger.info("%s: %d of %d", job.name, number + 1, len(jobs))
+    for number, job in enumerate(jobs, 1):
+        failure = _carry_out(job, places, teacher)
+        if failure is not None:
+            failures.append(failure)
+        collect(table, places.runs, places.figures).save(places.tables)
+        logger.info("%s: %d of %d", job.name, number, len(jobs))
     write_report(places.figures, places.report, places.tables)
     return Outcome(len(jobs), failures)
 

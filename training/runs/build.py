@@ -58,15 +58,10 @@ def started(recipe: Recipe, table: WordTable, runs: Path, seed: int) -> SiameseM
 
 
 def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
-    """The untrained model of a recipe.
-
-    Raises:
-        TypeError: the recipe's architecture reads two sentences at a time.
-    """
+    """The untrained model of a recipe whose architecture reads one sentence at a time."""
+    assert not isinstance(recipe.architecture, PWIMConfig | MGIMConfig | CrossEncoderConfig | PWIMTasksConfig)
     torch.manual_seed(seed)
     rows = random_rows(table, seed) if recipe.random_start else table.rows
-    if isinstance(recipe.architecture, PWIMConfig | MGIMConfig | CrossEncoderConfig | PWIMTasksConfig):
-        raise TypeError(f"{recipe.name}: {type(recipe.architecture).__name__} encodes no single sentence")
     encoder = build_encoder(recipe.architecture, WordEmbedding(rows))
     dim, heads = output_dim(encoder), dict[str, PairHead | SentenceHead]()
     match recipe.objective:
@@ -84,13 +79,8 @@ def build_model(recipe: Recipe, table: WordTable, seed: int) -> SiameseModel:
 
 
 def build_interaction_model(recipe: Recipe, table: WordTable, seed: int) -> InteractionModel:
-    """The untrained model of a recipe whose objective is pairwise.
-
-    Raises:
-        TypeError: the recipe's architecture reads one sentence at a time.
-    """
-    if not isinstance(recipe.architecture, PWIMConfig | MGIMConfig):
-        raise TypeError(f"{recipe.name}: {type(recipe.architecture).__name__} is no interaction model")
+    """The untrained model of a recipe whose objective is pairwise."""
+    assert isinstance(recipe.architecture, PWIMConfig | MGIMConfig)
     assert isinstance(recipe.objective, PairwiseConfig)
     torch.manual_seed(seed)
     rows = random_rows(table, seed) if recipe.random_start else table.rows

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+from contract.text import split_words
 from contract.tokenizer import Tokenizer
 from training.architectures.models import InteractionModel, SiameseModel
 from training.objectives.development import GradedSets
 from training.objectives.manhattan import ManhattanConfig, ManhattanObjective
 from training.objectives.objective import Objective
 from training.objectives.pairwise import PairwiseConfig, PairwiseObjective, TargetPairs
-from training.objectives.parts.batches import tokenised_pairs, tokenised_texts
+from training.objectives.parts.batches import Sentences
 from training.objectives.sentiment import LabelledSentences, SentimentConfig, SentimentObjective
 from training.objectives.supervised import LabelledPairs, SupervisedConfig, SupervisedObjective
 from training.objectives.tasks import TasksConfig
@@ -28,13 +29,13 @@ def build_objective(
     """The objective a recipe describes, on its corpora; training texts are cut at the recipe's `max_tokens`.
 
     Raises:
-        TypeError: data of a kind that does not feed the objective, or those of several tasks (`training.runs.tasks`).
+        TypeError: the objective is of several tasks (`training.runs.tasks`).
         RecipeError: the data need a teacher and none was given.
         CorpusError: a corpus is missing or malformed.
     """
     source, config = recipe.data, recipe.objective
-    if isinstance(config, TasksConfig) or not isinstance(config, source.feeds):
-        raise TypeError(f"{recipe.name}: {type(source).__name__} does not feed {type(config).__name__}")
+    if isinstance(config, TasksConfig):
+        raise TypeError(f"{recipe.name} is of several tasks")
     batch_size, limit = recipe.schedule.batch_size, recipe.max_tokens
     learnt, dev = source.train(teacher, runs / "teacher"), source.dev()
     if isinstance(config, PairwiseConfig):
@@ -45,11 +46,11 @@ def build_objective(
     match config:
         case TeacherCosineConfig():
             texts, targets = learnt
-            _, sentences = tokenised_texts(texts, tokenizer, limit)
-            sets = GradedSets(dev, tokenizer, limit)
+            sentences, sets = Sentences(texts, tokenizer, limit), GradedSets(dev, tokenizer, limit)
             return TeacherCosineObjective(model, sentences, targets, sets, config, batch_size, seed)
         case MarginConfig():
-            a, b = tokenised_pairs(learnt, tokenizer, limit)
+            readable = [pair for pair in learnt if split_words(pair.a) and split_words(pair.b)]
+            a, b = (Sentences([getattr(pair, side) for pair in readable], tokenizer, limit) for side in "ab")
             return MarginObjective(model, a, b, GradedSets(dev, tokenizer, limit), config, batch_size, seed)
         case SentimentConfig():
             classes, gold = (LabelledSentences(part, tokenizer, limit) for part in (learnt, dev))

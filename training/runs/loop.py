@@ -89,33 +89,33 @@ def train(
         saver.save(state)
 
     done = state.epoch * objective.steps() + state.step
-    with Progress(f"{run.parent.name} {run.name}, batches", all_steps, done=done) as progress:
-        while not state.finished and state.epoch < schedule.epochs:
-            model.train()
-            for batch in islice(objective.batches(state.epoch), state.step, None):
-                if schedule.decay != "none":
-                    passed = (state.epoch * objective.steps() + state.step) / all_steps
-                    _set_rates(optimisers, rates, rate_factor(schedule, passed))
-                for name, value in _step(objective, batch, optimisers, optimiser.clip).items():
-                    state.sums[name] = state.sums.get(name, 0.0) + value
-                state.step += 1
-                progress.update(state.epoch * objective.steps() + state.step)
-                if time.monotonic() - saved_at > schedule.checkpoint_seconds:
-                    state.seconds = time.monotonic() - started
-                    saver.save(state)
-                    saved_at = time.monotonic()
-            metrics = _evaluate(objective)
-            losses = {name: total / max(state.step, 1) for name, total in state.sums.items()}
-            state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
-            log.write({"epoch": state.epoch, **losses, **metrics})
-            keep_if_best(metrics)
-            said = f"loss {losses.get('loss', 0.0):.4f} dev {metrics['selection']:.4f}"
-            progress.note(f"epoch {state.epoch} of {schedule.epochs} {said}")
-            waited = state.epoch - state.best_epoch
-            state.finished = schedule.patience is not None and waited >= schedule.patience
-            state.seconds, state.log_bytes = time.monotonic() - started, log.bytes
-            saver.save(state)
-            saved_at = time.monotonic()
+    progress = Progress(f"{run.parent.name} {run.name}, batches", all_steps, done=done)
+    while not state.finished and state.epoch < schedule.epochs:
+        model.train()
+        for batch in islice(objective.batches(state.epoch), state.step, None):
+            if schedule.decay != "none":
+                passed = (state.epoch * objective.steps() + state.step) / all_steps
+                _set_rates(optimisers, rates, rate_factor(schedule, passed))
+            for name, value in _step(objective, batch, optimisers, optimiser.clip).items():
+                state.sums[name] = state.sums.get(name, 0.0) + value
+            state.step += 1
+            progress.update(state.epoch * objective.steps() + state.step)
+            if time.monotonic() - saved_at > schedule.checkpoint_seconds:
+                state.seconds = time.monotonic() - started
+                saver.save(state)
+                saved_at = time.monotonic()
+        metrics = _evaluate(objective)
+        losses = {name: total / max(state.step, 1) for name, total in state.sums.items()}
+        state.epoch, state.step, state.sums = state.epoch + 1, 0, {}
+        log.write({"epoch": state.epoch, **losses, **metrics})
+        keep_if_best(metrics)
+        said = f"loss {losses.get('loss', 0.0):.4f} dev {metrics['selection']:.4f}"
+        progress.note(f"epoch {state.epoch} of {schedule.epochs} {said}")
+        waited = state.epoch - state.best_epoch
+        state.finished = schedule.patience is not None and waited >= schedule.patience
+        state.seconds, state.log_bytes = time.monotonic() - started, log.bytes
+        saver.save(state)
+        saved_at = time.monotonic()
     model.load_state_dict(torch.load(run / "best.pt", map_location="cpu", weights_only=True))
     assert state.best is not None  # epoch 0 was evaluated
     result = Result(state.best_epoch, state.best, state.epoch, round(state.seconds, 1))

@@ -75,6 +75,6 @@ def load_table(recipe: Table, runs: Path) -> WordTable:
     except FileNotFoundError as error:
         command = f"python -m training {recipe.command} {recipe.name}"
         raise RunMissing(f"no word table {recipe.name!r}: run `{command}`") from error
-    if (mismatch := recipe.mismatch(table)) is not None:
+    if isinstance(recipe, TableRecipe) and (mismatch := recipe.mismatch(table)) is not None:
         raise RecipeChangedError(f"{folder} holds a table of {mismatch}: move it away and distil it again")
     return table

@@ -5,14 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from contract.manifest import Figure, TrainingData
 from training.corpora import pairwise
 from training.corpora.pairwise import Corpus
 from training.corpora.readers import sst
-from training.objectives.pairwise import PairwiseConfig
-from training.objectives.sentiment import SentimentConfig
 from training.pairs import Pair
 from training.sources.credits import entry
 from training.sources.figures import Scorer, pairwise_figures, sentiment_figures
@@ -29,8 +26,6 @@ _SAID: dict[Corpus, str] = {
 
 class OfCorpus(Source[Sequence[Pair], Sequence[Pair]]):
     """Data whose development and test parts are those of one corpus."""
-
-    feeds: ClassVar = (PairwiseConfig,)
 
     @property
     @abstractmethod
@@ -108,8 +103,6 @@ class TeacherAnswers(OfCorpus):
 @dataclass(frozen=True)
 class SSTSentences(Source[list[tuple[str, int]], list[tuple[str, int]]]):
     """SST train, binary: sentences, no phrases (`training.corpora.readers.sst`)."""
-
-    feeds: ClassVar = (SentimentConfig,)
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[tuple[str, int]]:
         """Sentences and classes; they need no teacher."""

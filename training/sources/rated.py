@@ -5,16 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 from contract.manifest import Figure, TrainingData
 from training.corpora import mixtures, sts_split
 from training.corpora.leakage import without_foreign_sentences, without_pairs
 from training.corpora.readers import malstm, sick, sts
 from training.corpora.synonyms import augment, open_wordnet, wordnet_folder
-from training.objectives.manhattan import ManhattanConfig
-from training.objectives.pairwise import PairwiseConfig
-from training.objectives.supervised import SupervisedConfig
 from training.pairs import Pair
 from training.sources.credits import by_source, entry, wordnet
 from training.sources.figures import Scorer, sick_figures, split_figures
@@ -66,8 +62,6 @@ class SickPairs(SickRated):
     seed: int = 0  # of the copies
     foreign: bool = True  # also pairs with a sentence of another corpus' evaluation set
 
-    feeds: ClassVar = (SupervisedConfig, ManhattanConfig, PairwiseConfig)
-
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
         """The pairs and their copies; they need no teacher.
 
@@ -95,8 +89,6 @@ class STSPairs(SickRated):
 
     only_2013: bool = False  # STS 2013 alone, as the paper has it; three of its four sets, the fourth is licensed
 
-    feeds: ClassVar = (ManhattanConfig,)
-
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
         """The pairs; they need no teacher."""
         return without_pairs(self._pairs(), held_out())
@@ -117,8 +109,6 @@ class STSPairs(SickRated):
 @dataclass(frozen=True)
 class TeacherPairs(PairsConfig, SickRated):
     """Pairs of neighbouring sentences that a teacher rates on SICK's scale (`training.teacher.pairs`)."""
-
-    feeds: ClassVar = (SupervisedConfig, ManhattanConfig, PairwiseConfig)
 
     def train(self, teacher: Path | None, cache: Path) -> list[Pair]:
         """The pairs, rated by the teacher after it was fine-tuned on SICK train."""
@@ -145,8 +135,6 @@ class STSSplitPairs(Source[Sequence[Pair], Sequence[Pair]]):
     """The train part of STS 2012-2015 (`training.corpora.sts_split`)."""
 
     seed: int = 0  # of the split
-
-    feeds: ClassVar = (SupervisedConfig,)
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> Sequence[Pair]:
         """The pairs; they need no teacher."""

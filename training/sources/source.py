@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from contract.manifest import Figure, TrainingData
 from training.sources.figures import Scorer
@@ -18,8 +18,6 @@ class RecipeError(ValueError):
 
 class Source(ABC, Generic[Train, Dev]):
     """One kind of training data. Subclasses are frozen dataclasses: their fields are recorded in `recipe.json`."""
-
-    feeds: ClassVar[tuple[type, ...]]  # the objective configs that can train on it
 
     @abstractmethod
     def train(self, teacher: Path | None, cache: Path) -> Train:

@@ -56,10 +56,6 @@ class PublishedTable:
         (file,) = catalogue.find(self.corpus).files
         return read_vectors(locate(self.corpus, file))
 
-    def mismatch(self, table: WordTable) -> str | None:
-        """None: the size is that of the file."""
-        return None
-
     def sources(self) -> tuple[TrainingData, ...]:
         """Training data behind the rows."""
         return (entry(self.corpus, "word vectors, as they were published", len(self.vectors())),)
@@ -70,10 +66,6 @@ class PretrainedEncoder:
     """No table: the weights and the tokenizer of the teacher's folder, which a transformer starts from."""
 
     name: str
-
-    def mismatch(self, table: WordTable) -> str | None:
-        """None: there is no table."""
-        return None
 
     def sources(self) -> tuple[TrainingData, ...]:
         """The published model."""
@@ -91,7 +83,3 @@ class ServedTable:
     def command(self) -> str:
         """Of `python -m training`."""
         return f"words {self.model}"
-
-    def mismatch(self, table: WordTable) -> str | None:
-        """None: the model may have been published again."""
-        return None

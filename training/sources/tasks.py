@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from training.corpora import mixtures, tasks
 from training.corpora.hard import Encode, Vectors, hard_groups, near_intents
 from training.corpora.readers import labelled_pairs, nli, stsb
 from training.corpora.tasks import COSINES, DEVELOPMENT, HARD, INTENTS, MADE_OF, TEACHES
-from training.objectives.tasks import TasksConfig
 from training.pairs import Pair
 from training.sources.credits import TEACHER, entry
 from training.sources.figures import (
@@ -40,8 +38,6 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
     seed: int = 0
     rated_by: str | None = None  # id of a published model of several tasks whose ratings are learnt too
     rated_pairs: int = 5_000  # of a corpus at most that it rates
-
-    feeds: ClassVar = (TasksConfig,)
 
     def train(self, teacher: Path | None, cache: Path) -> ByCorpus:
         """The training pairs of each corpus; of questions in `HARD` whole groups, one after the other."""

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +18,6 @@ from training.corpora import mixtures
 from training.corpora.glosses import glosses
 from training.corpora.readers import sts
 from training.corpora.synonyms import wordnet_folder
-from training.objectives.teacher_cosine import TeacherCosineConfig
-from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
 from training.sources.credits import by_source, entry, wordnet
 from training.sources.figures import Scorer, transfer_figures
@@ -60,8 +57,6 @@ class TeacherSentences(TransferSource[EncodedTexts]):
     seed: int = 0
     glosses: int = 0  # of WordNet, beside the limit (`training.corpora.glosses`)
 
-    feeds: ClassVar = (TeacherCosineConfig,)
-
     def train(self, teacher: Path | None, cache: Path) -> EncodedTexts:
         """The sentences that contain a word, and the teacher's encodings of them."""
         folder = needed(teacher, "this recipe needs")
@@ -92,8 +87,6 @@ class ParaphrasePairs(TransferSource[list[Pair]]):
 
     limit: int | None
     seed: int = 0
-
-    feeds: ClassVar = (MarginConfig,)
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
         """The pairs; they need no teacher."""

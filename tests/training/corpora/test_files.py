@@ -1,11 +1,10 @@
-import gzip
 from pathlib import Path
 
 import pytest
 
 from training.corpora import catalogue
 from training.corpora.catalogue import Published
-from training.corpora.files import CorpusError, CorpusMissing, count_rows, data_dir, read_lines, read_rows
+from training.corpora.files import CorpusError, CorpusMissing, data_dir, read_lines, read_rows
 
 HEADER = ("score", "sentence")
 
@@ -94,12 +93,3 @@ def test_the_published_number_of_rows_is_checked(write, monkeypatch):
     write("u.txt", ("one",), ("two",))
     with pytest.raises(CorpusError, match=r"u\.txt: expected the published 3 rows, got 2"):
         read_lines("toy", "u.txt")
-
-
-def test_counting_rows_leaves_out_a_header_only_where_there_is_one(data, write):
-    assert count_rows(write("t.tsv.gz", HEADER, ("1", "a"), ("2", "b")), "t.tsv.gz") == 2
-    part = "corpus-wikipedia/enwiki-part00.txt.gz"
-    assert count_rows(write(part, ("First.",), ("Second.",)), part) == 2
-    empty = data / "e.tsv"
-    empty.write_bytes(gzip.compress(b""))
-    assert count_rows(empty, "e.tsv") == 0

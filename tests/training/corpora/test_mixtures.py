@@ -17,7 +17,7 @@ def corpora(write):
     write(sick.FILES["test"], sick.HEADER, ("1", "How to boil an egg", "The dog is red", "2", "NEUTRAL"))
     questions = [(f"how do i paint {word} doors ?", f"what paints {word} doors ?") for word in WORDS]
     write(
-        paraphrase.QUORA_FILES["train"],
+        paraphrase.QUORA_FILE,
         TWO,
         *questions,
         ("how to boil an egg ?", "what way to boil eggs ?"),  # an evaluation sentence
@@ -25,7 +25,7 @@ def corpora(write):
         (questions[0][1], questions[0][0]),  # a repeated pair
         ("too short", "how short is too short ?"),
     )
-    write(paraphrase.TWITTER_URL_FILES["train"], TWO, ("rain &amp; wind in france", "france has `` rain '' and wind"))
+    write(paraphrase.TWITTER_URL_FILE, TWO, ("rain &amp; wind in france", "france has `` rain '' and wind"))
     header = ("label", *TWO)
     write(paraphrase.TWITTER_LABELLED_FILE, header, ("1", "one two three", "two three four"), ("0", "a b c", "x y z"))
     images = [("train", f"{i}.jpg", *(f"a {word} dog number {n}" for n in range(5))) for i, word in enumerate(WORDS)]

@@ -16,8 +16,8 @@ def evaluation(write):
         sts.path_of("2016-test", "headlines"), ("score", "sentence_a", "sentence_b"), ("3", "Ice melts.", "It snows.")
     )
     for file, premise in (
-        (nli.SNLI_FILES["tokenised"]["dev"], "A man sings ."),
-        (nli.SNLI_FILES["tokenised"]["test"], "A man swims ."),
+        (nli.SNLI_FILES["dev"], "A man sings ."),
+        (nli.SNLI_FILES["test"], "A man swims ."),
         (nli.MULTINLI_FILE, "A man waits."),
     ):
         write(file, nli.HEADER, ("neutral", premise, "Someone is alive."))

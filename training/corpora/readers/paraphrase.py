@@ -6,16 +6,8 @@ Only the train parts are read: the published test parts overlap them (Quora by 1
 from training.corpora.files import checked, read_rows
 from training.pairs import Pair
 
-QUORA_FILES = {
-    "train": "quora-paraphrase/train.tsv.gz",
-    "val": "quora-paraphrase/val.tsv",
-    "test": "quora-paraphrase/test.tsv",
-}
-TWITTER_URL_FILES = {
-    "train": "twitter-url-paraphrase/train.tsv.gz",
-    "val": "twitter-url-paraphrase/val.tsv",
-    "test": "twitter-url-paraphrase/test.tsv",
-}
+QUORA_FILE = "quora-paraphrase/train.tsv.gz"
+TWITTER_URL_FILE = "twitter-url-paraphrase/train.tsv.gz"
 TWITTER_LABELLED_FILE = "twitter-url-labelled/train.tsv.gz"
 SIMPLIFICATION_FILE = "simplification/complex-simple-pairs.tsv.gz"
 BIBLE_FILE = "bible-versions/bible-pairs.tsv.gz"
@@ -26,12 +18,12 @@ SIMPLIFICATION_SOURCES = ("turkcorpus", "turkcorpus-simplewiki", "asset", "wikis
 
 def quora() -> list[Pair]:
     """Quora questions marked duplicate (positives only), lower-cased and tokenised; ``label`` 1."""
-    return _positives("Quora", QUORA_FILES["train"])
+    return _positives("Quora", QUORA_FILE)
 
 
 def twitter_url() -> list[Pair]:
     """Tweets sharing a URL (Lan et al. 2017): automatic positives, noisy, lower-cased; ``label`` 1."""
-    return _positives("Twitter-URL", TWITTER_URL_FILES["train"])
+    return _positives("Twitter-URL", TWITTER_URL_FILE)
 
 
 def twitter_labelled() -> list[Pair]:

@@ -1,11 +1,6 @@
-"""Tokenised sentences in flat arrays, and the padded batches made of them.
+"""Tokenised sentences in flat arrays, and the padded batches made of them."""
 
-The tokens of the last corpus are cached, for processes that train several runs on the same one; the cache key is the
-texts and the vocabulary.
-"""
-
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +9,6 @@ from torch import Tensor
 
 from contract.padding import PADDING_ID
 from contract.subwords import AnyTokenizer
-from contract.text import split_words
-from contract.tokenizer import Tokenizer
-from training.pairs import Pair
 
 Indices = npt.NDArray[np.int64]
 SIZE_STEP = 8  # tokens
@@ -60,34 +52,6 @@ def shuffled(n: int, batch_size: int, seed: int, epoch: int, *, drop_last: bool 
     end = n - n % batch_size if drop_last else n
     for start in range(0, end, batch_size):
         yield order[start : start + batch_size]
-
-
-def tokenised_pairs(pairs: Iterable[Pair], tokenizer: Tokenizer, max_tokens: int) -> tuple[Sentences, Sentences]:
-    """Both sides of the pairs, without pairs that have a side without words."""
-    return _pairs(tuple(pairs), tokenizer.words, tokenizer.pieces, tokenizer.buckets, max_tokens)
-
-
-def tokenised_texts(texts: Iterable[str], tokenizer: Tokenizer, max_tokens: int) -> tuple[tuple[str, ...], Sentences]:
-    """The texts that contain a word, and their tokens."""
-    return _texts(tuple(texts), tokenizer.words, tokenizer.pieces, tokenizer.buckets, max_tokens)
-
-
-@lru_cache(maxsize=1)
-def _pairs(
-    pairs: tuple[Pair, ...], words: tuple[str, ...], pieces: tuple[str, ...], buckets: int, max_tokens: int
-) -> tuple[Sentences, Sentences]:
-    tokenizer = Tokenizer(words, pieces, buckets)
-    readable = [p for p in pairs if split_words(p.a) and split_words(p.b)]
-    a, b = (Sentences([getattr(p, side) for p in readable], tokenizer, max_tokens) for side in "ab")
-    return a, b
-
-
-@lru_cache(maxsize=1)
-def _texts(
-    texts: tuple[str, ...], words: tuple[str, ...], pieces: tuple[str, ...], buckets: int, max_tokens: int
-) -> tuple[tuple[str, ...], Sentences]:
-    readable = tuple(text for text in texts if split_words(text))
-    return readable, Sentences(readable, Tokenizer(words, pieces, buckets), max_tokens)
 
 
 def by_size(lengths_a: npt.ArrayLike, lengths_b: npt.ArrayLike) -> Indices:

@@ -40,7 +40,3 @@ def test_every_unordered_pair_of_an_image():
     assert pairs[0] == Pair("green 1", "green 2", group="12")
     assert pairs[-1] == Pair("green 4", "green 5", group="12")
     assert list(captions.pairs({"7": ["one"]})) == []
-
-
-def test_image_ids():
-    assert captions.image_id("1000268201_693b08cb0e.jpg") == captions.image_id("1000268201.jpg") == "1000268201"

@@ -48,7 +48,6 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         [Pair("He left.", "He went away.", None, "1", "11-12")],
     ),
     (lambda: answers.trecqa("train"), "trecqa/train.tsv", answers.HEADER, QUESTIONS, ANSWERS),
-    (lambda: answers.wikiqa("dev"), "wikiqa/WikiQA-dev.tsv", answers.HEADER, QUESTIONS, ANSWERS),
     (
         lambda: nli.snli("dev"),
         "snli/snli-dev-tokenised.tsv",
@@ -57,25 +56,11 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         [Pair("A dog .", "A big dog .", None, "neutral")],
     ),
     (
-        lambda: nli.snli("train", "official"),
-        "snli/snli_1.0_train.tsv.gz",
-        nli.HEADER,
-        [("entailment", "A dog.", "An animal.")],
-        [Pair("A dog.", "An animal.", None, "entailment")],
-    ),
-    (
-        nli.multinli,
-        nli.MULTINLI_FILE,
-        nli.HEADER,
-        [("contradiction", "Yes.", "No.")],
-        [Pair("Yes.", "No.", None, "contradiction")],
-    ),
-    (
-        lambda: sst.read("dev", "fine"),
-        "sst/sst-fine.dev.tsv",
+        lambda: sst.read("dev"),
+        "sst/sst-binary.dev.tsv",
         ("label", "sentence"),
-        [("4", "wonderful ."), ("0", "dreadful .")],
-        [("wonderful .", 4), ("dreadful .", 0)],
+        [("1", "wonderful ."), ("0", "dreadful .")],
+        [("wonderful .", 1), ("dreadful .", 0)],
     ),
     (
         paraphrase.quora,
@@ -83,13 +68,6 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         TWO,
         [("how are you", "how do you do")],
         [Pair("how are you", "how do you do", None, "1")],
-    ),
-    (
-        paraphrase.twitter_url,
-        "twitter-url-paraphrase/train.tsv.gz",
-        TWO,
-        [("rain", "it rains")],
-        [Pair("rain", "it rains", None, "1")],
     ),
     (
         paraphrase.simplification,
@@ -157,15 +135,12 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         [("3", "rain", "(2,3)", "debatable", "it rains", "wet"), ("4", "sun", "(0,5)", "0", "sun", "moon")],
         [Pair("sun", "moon", 0.0, "0", "4")],
     ),
-    *(
-        (
-            lambda name=name: intents.read(name),
-            intents.FILES[name],
-            ("text", "intent"),
-            [("where is my card?", "card_arrival")],
-            [("where is my card?", "card_arrival")],
-        )
-        for name in intents.FILES
+    (
+        lambda: intents.read("hwu64"),
+        intents.FILES["hwu64"],
+        ("text", "intent"),
+        [("where is my card?", "card_arrival")],
+        [("where is my card?", "card_arrival")],
     ),
     (
         lambda: labelled_pairs.read("qnli-dev"),  # labels of another name become ours
@@ -190,33 +165,7 @@ def test_rows_are_read(write, read, file, header, rows, expected):
     assert read() == expected
 
 
-@pytest.mark.parametrize("name", labelled_pairs.FILES)
-def test_every_file_of_labelled_pairs_is_read_by_its_header(write, name):
-    known = labelled_pairs.FILES[name]
-    labels = known.labels or labelled_pairs.NLI_LABELS
-    cells = {known.a: "A dog runs.", known.b: "An animal moves.", "split": known.split or "x"}
-    rows = [tuple({**cells, known.label: label}.get(column, "g") for column in known.header) for label in labels]
-    write(known.file, known.header, *rows)
-    group = {None: "", known.a: "A dog runs."}.get(known.group, "g")
-    expected = [Pair("A dog runs.", "An animal moves.", label=ours, group=group) for ours in labels.values() if ours]
-    assert labelled_pairs.read(name) == expected
-
-
 REFUSED: list[tuple[Read, str, Row, Row, str]] = [
-    (
-        lambda: answers.trecqa("dev-raw"),
-        "trecqa/dev-raw.tsv",
-        answers.HEADER,
-        ("q1", "yes", "a ?", "b"),
-        r"dev-raw\.tsv, line 2: expected one of 0, 1 in column label, got 'yes'",
-    ),
-    (
-        lambda: nli.snli("test"),
-        "snli/snli-test-tokenised.tsv",
-        nli.HEADER,
-        ("-", "A dog .", "A cat ."),
-        "expected one of contradiction, entailment, neutral in column label, got '-'",
-    ),
     (
         lambda: pit2015.read("dev"),
         pit2015.FILES["dev"],
@@ -225,33 +174,11 @@ REFUSED: list[tuple[Read, str, Row, Row, str]] = [
         r"expected five votes as \(yes,no\) in column votes, got '\(4,2\)'",
     ),
     (
-        paraphrase.rated_phrases,
-        paraphrase.PHRASES_FILE,
-        PHRASES,
-        ("6", "[NP]", "a", "b", "6.0"),
-        "a number from 1 to 5 in column mean_score",
-    ),
-    (
         lambda: sick.read("train"),
         "sick/SICK_train.txt",
         sick.HEADER,
         ("8", "A", "B", "0.5", "NEUTRAL"),
         r"expected a number from 1 to 5 .* got '0\.5'",
-    ),
-    (
-        lambda: sts.read("2016-test", "plagiarism"),
-        "sts/2016-test/plagiarism.tsv",
-        sts.HEADER,
-        ("6", "a", "b"),
-        "expected a number from 0 to 5",
-    ),
-    (lambda: intents.read("hwu64"), intents.FILES["hwu64"], ("text", "intent"), (" ", "x"), "expected text in column"),
-    (
-        lambda: labelled_pairs.read("wanli"),
-        labelled_pairs.FILES["wanli"].file,
-        labelled_pairs.FILES["wanli"].header,
-        ("maybe", "a", "b"),
-        "expected one of contradiction, ",
     ),
 ]
 
@@ -267,11 +194,7 @@ def test_a_row_out_of_range_is_refused(write, read, file, header, row, message):
     ("read", "message"),
     [
         (lambda: sts.read("2017-test", "images"), r"year must be one of 2012-train, .*; got '2017-test'"),
-        (lambda: sts.read("2013-test", "SMT"), "set must be one of headlines, OnWN, FNWN; got 'SMT'"),
-        (lambda: nli.snli("train"), "split must be one of dev, test; got 'train'"),
         (lambda: transfer.read("msrp"), r"set must be one of .*; got 'msrp'"),
-        (lambda: intents.read("snips"), "intents must be one of banking77"),
-        (lambda: labelled_pairs.read("nli"), "name must be one of snli-train"),
     ],
 )
 def test_unknown_names_are_refused(read, message):
