@@ -42,15 +42,9 @@ class GRAN(nn.Module):
     """Average of gated word vectors (or LSTM states); the gates depend on the context."""
 
     def __init__(self, config: GRANConfig, embedding: nn.Module) -> None:
-        """The LSTM is as wide as the words. Weights of the gates start Gaussian (0.1), biases at 0, as in the release.
-
-        Raises:
-            ValueError: a bidirectional variant other than 1.
-        """
+        """The LSTM is as wide as the words. Gates start Gaussian (0.1), their biases at 0, as in the release."""
         super().__init__()
         inputs = width(embedding)
-        if config.bidirectional and config.variant != 1:
-            raise ValueError(f"BiGRAN is of variant 1, got variant {config.variant}")
         self.variant, self.output_dim = config.variant, inputs
         self.embedding = embedding
         self.noise = WordNoise(config.dropout, config.word_dropout)

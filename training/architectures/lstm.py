@@ -44,14 +44,8 @@ class LSTMEncoder(nn.Module):
     """Last or mean state of an LSTM with peepholes."""
 
     def __init__(self, config: LSTMConfig, embedding: nn.Module) -> None:
-        """Wrap the embedding of words.
-
-        Raises:
-            ValueError: fewer than one layer.
-        """
+        """Wrap the embedding of words."""
         super().__init__()
-        if config.layers < 1:
-            raise ValueError(f"layers: at least 1, got {config.layers}")
         inputs = width(embedding)
         self.output_dim = config.hidden or inputs
         self.embedding = embedding

@@ -93,14 +93,8 @@ class BERT(nn.Module):
     """Ids, positions and segments of a sequence -> the states of its last layer."""
 
     def __init__(self, config: BERTConfig) -> None:
-        """Random weights; `load_weights` gives those of a published model.
-
-        Raises:
-            ValueError: the attention heads do not divide the width.
-        """
+        """Random weights; `load_weights` gives those of a published model."""
         super().__init__()
-        if config.hidden % config.attention_heads:
-            raise ValueError(f"{config.attention_heads} attention heads do not divide {config.hidden}")
         self.config = config
         self.words = nn.Embedding(config.vocabulary, config.hidden)
         self.positions = nn.Embedding(config.positions, config.hidden)
@@ -254,7 +248,7 @@ def load_weights(bert: BERT, folder: Path) -> None:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a weight is missing, or has another shape.
+        KeyError, RuntimeError: a weight is missing, or has another shape.
         ModuleNotFoundError: the extra `distill` is not installed.
     """
     try:
@@ -264,17 +258,8 @@ def load_weights(bert: BERT, folder: Path) -> None:
     path = folder / "model.safetensors"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
-    found, weights = load_file(path), {}
-    for name, parameter in bert.state_dict().items():
-        theirs = _their_name(name)
-        if theirs not in found:
-            raise ValueError(f"{path}: there is no {theirs}")
-        if found[theirs].shape != parameter.shape:
-            raise ValueError(
-                f"{path}: {theirs} has shape {list(found[theirs].shape)}, expected {list(parameter.shape)}"
-            )
-        weights[name] = found[theirs].float()
-    bert.load_state_dict(weights)
+    found = load_file(path)
+    bert.load_state_dict({name: found[_their_name(name)].float() for name in bert.state_dict()})
 
 
 def _their_name(name: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from training.corpora.leakage import evaluation_sentences, normalise_for_overlap
 from training.corpora.mixtures import MAX_WORDS, MIN_WORDS
-from training.corpora.synonyms import PACKAGE, WordNetMissing
+from training.corpora.synonyms import check_wordnet
 
 FILES = ("data.noun", "data.verb", "data.adj", "data.adv")
 _EXAMPLE = re.compile(r'"([^"]+)"')
@@ -21,16 +21,12 @@ def glosses(folder: Path, limit: int, seed: int) -> list[str]:
     """At most `limit` definitions and examples of 3..60 words, each once, none an evaluation sentence, shuffled.
 
     Raises:
-        WordNetMissing: a data file is not there; names the package.
+        WordNetMissing: a file is not there; names the package.
     """
+    check_wordnet(folder)
     unwanted = evaluation_sentences()
     found: dict[str, str] = {}
     for name in FILES:
-        if not (folder / name).is_file():
-            raise WordNetMissing(
-                f"{folder}: no WordNet here ({name} is missing): install the package {PACKAGE}, "
-                "or set SEMBLANCE_WORDNET to the folder of its dict files"
-            )
         with (folder / name).open(encoding="utf-8") as lines:
             for text in _texts(lines):
                 key = normalise_for_overlap(text)

@@ -21,7 +21,6 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from contract.text import split_words
 from training.pairs import Pair
 
-PACKAGE = "wordnet-base"
 FILES = tuple(f"{kind}.{part}" for part in ("adj", "adv", "noun", "verb") for kind in ("index", "data"))
 _LEXICOGRAPHER_FILES = 45  # of WordNet 3.0; nltk asks for them, the Debian package lacks them, and they are not used
 
@@ -37,6 +36,16 @@ def wordnet_folder() -> Path:
     return Path(os.environ.get("SEMBLANCE_WORDNET") or "/usr/share/wordnet")
 
 
+def check_wordnet(folder: Path) -> None:
+    """Raise WordNetMissing, which names the package, where a file of the dictionary is not there."""
+    missing = [name for name in FILES if not (folder / name).is_file()]
+    if missing:
+        raise WordNetMissing(
+            f"{folder}: no WordNet here ({missing[0]} is missing): install the package wordnet-base, "
+            "or set SEMBLANCE_WORDNET to the folder of its dict files"
+        )
+
+
 def open_wordnet(folder: Path) -> Thesaurus:
     """A thesaurus of single words from a WordNet dictionary.
 
@@ -47,12 +56,7 @@ def open_wordnet(folder: Path) -> Thesaurus:
     Raises:
         WordNetMissing: a file of the dictionary is not there; names the package.
     """
-    missing = [name for name in FILES if not (folder / name).is_file()]
-    if missing:
-        raise WordNetMissing(
-            f"{folder}: no WordNet here ({missing[0]} is missing): install the package {PACKAGE}, "
-            "or set SEMBLANCE_WORDNET to the folder of its dict files"
-        )
+    check_wordnet(folder)
     reader = _reader(folder)
 
     @cache

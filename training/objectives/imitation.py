@@ -50,8 +50,6 @@ class ImitationObjective(GradedObjective):
         seed: int,
     ) -> None:
         """`teacher` [n, D] are the teacher's vectors of the n sentences."""
-        if len(sentences) != len(teacher):
-            raise ValueError(f"{len(sentences)} sentences but {len(teacher)} vectors")
         super().__init__(len(sentences), batch_size, seed, drop_last=True)
         self.model: Student = model
         self.sentences, self.teacher, self.development = sentences, teacher, development

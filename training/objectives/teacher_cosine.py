@@ -46,8 +46,6 @@ class TeacherCosineObjective(GradedObjective):
         seed: int,
     ) -> None:
         """`teacher` [n, E] are the teacher's embeddings of the n sentences."""
-        if len(sentences) != len(teacher):
-            raise ValueError(f"{len(sentences)} sentences but {len(teacher)} teacher embeddings")
         super().__init__(len(sentences), batch_size, seed, drop_last=True)
         self.model: SiameseModel = model
         self.sentences, self.teacher, self.development, self.config = sentences, teacher, development, config

@@ -4,10 +4,8 @@ Finished runs are recognised by their `result.json` and `model.pt`; interrupted 
 so corpora are read once.
 """
 
-import fcntl
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -149,19 +147,6 @@ def together(jobs: Iterable[Job]) -> list[Job]:
     return left
 
 
-@contextmanager
-def _claimed(folder: Path) -> Iterator[None]:
-    """Lock a run's folder, so that another process with the same row waits and finds it done."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            logger.info("%s: waiting for the process that trains it", folder)
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def reproduce(
     table: PaperTable, places: Places, teacher: Path | None, rows: Sequence[str] = (), seeds: Sequence[int] = ()
 ) -> Outcome:
@@ -187,12 +172,11 @@ def reproduce(
 
 def _carry_out(job: Job, places: Places, teacher: Path | None) -> Failure | None:
     try:
-        with _claimed(run_folder(places.runs, job.recipe, job.seed)):
-            if job.train and not is_trained(job.recipe, places.runs, job.seed):
-                result = run(job.recipe, places.runs, teacher, job.seed)
-                logger.info("%s: development %.4f, %.0f s", job.name, result.best["selection"], result.seconds)
-            if job.storage is not None and not _is_measured(job.recipe, places, job.seed, job.storage):
-                evaluate_run(job.recipe, places.runs, job.seed, places.figures, job.storage)
+        if job.train:
+            result = run(job.recipe, places.runs, teacher, job.seed)
+            logger.info("%s: development %.4f, %.0f s", job.name, result.best["selection"], result.seconds)
+        if job.storage is not None:
+            evaluate_run(job.recipe, places.runs, job.seed, places.figures, job.storage)
     except Exception as error:  # other rows still run; the failure is reported at the end, with exit code 1
         logger.exception("%s failed", job.name)
         return Failure(job, f"{type(error).__name__}: {error}")

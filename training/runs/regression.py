@@ -15,17 +15,11 @@ from training.objectives.pairwise import EVALUATION_BATCH, TargetPairs
 
 @torch.no_grad()
 def begin_at_regression(model: InteractionModel, pairs: TargetPairs) -> None:
-    """Fit the weights of the counts on training pairs, each read in both orders; the rest of the network begins at 0.
-
-    Raises:
-        ValueError: the targets are not of two classes.
-    """
+    """Fit the weights of the counts on training pairs, read in both orders; the rest of the network begins at 0."""
     network = model.network
     if not isinstance(network, MGIM) or network.counts is None:
         return
     counts, output = network.counts, network.output
-    if len(counts.bias) != 2:
-        raise ValueError(f"counts begin at a regression of two classes, not of {len(counts.bias)}")
     counts.weight.zero_()
     counts.bias.zero_()
     network.eval()

@@ -43,16 +43,8 @@ def choose_vocabulary(counts: Counter[str], preferred: Iterable[str], size: int,
 def distil(
     teacher: TextEncoder, words: Sequence[str], counts: Counter[str], *, dim: int, sif: float, cache: Path
 ) -> Matrix:
-    """One float32 [dim] vector for each word: teacher encoding, centred PCA, SIF weight.
-
-    Raises:
-        ValueError: more dimensions than words, or than the teacher has.
-    """
-    if dim > len(words):
-        raise ValueError(f"dim {dim} needs at least {dim} words, there are {len(words)}")
+    """One float32 [dim] vector for each word: teacher encoding, centred PCA, SIF weight."""
     encoded = encode_cached(teacher, words, cache, what="words").astype(np.float32)
-    if dim > encoded.shape[1]:
-        raise ValueError(f"dim {dim} is more than the teacher's {encoded.shape[1]}")
     reduced = PCA(dim, svd_solver="covariance_eigh").fit_transform(encoded).astype(np.float32)
     return reduced * sif_weights(counts, words, sif)[:, None]
 

@@ -106,16 +106,11 @@ def encode_cached(teacher: TextEncoder, texts: Sequence[str], folder: Path, *, w
         teacher: the encoder.
         texts: n texts, in an order that does not change between calls.
         folder: of the cache; each list of texts and teacher has a subfolder.
-        what: name of the texts beside the progress bar.
+        what: name of the texts beside the progress.
 
     Returns:
         float16 [n, d].
-
-    Raises:
-        ValueError: no texts.
     """
-    if not texts:
-        raise ValueError(f"{teacher.name}: there are no {what} to encode")
     digest = hashlib.sha256(json.dumps([teacher.name, list(texts)]).encode("utf-8", "replace")).hexdigest()[:16]
     folder = folder / digest
     folder.mkdir(parents=True, exist_ok=True)

@@ -77,8 +77,3 @@ def test_bigran_has_a_gate_in_each_direction(combine: str) -> None:
                 a = [x[t] * gate(gran.gates[k], slice(0, toys.DIM), x[t], h[t, k]) for k in range(2)]
                 total += a[0] + a[1] if combine == "sum" else torch.tanh(gran.combination(torch.cat(a)))
             assert torch.allclose(found[row], total / len(x), atol=1e-6)
-
-
-def test_what_cannot_be_built_is_refused() -> None:
-    with pytest.raises(ValueError, match="BiGRAN is of variant 1, got variant 3"):
-        GRAN(GRANConfig(variant=3, bidirectional=True), WordEmbedding(ROWS))

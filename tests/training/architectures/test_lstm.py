@@ -59,8 +59,6 @@ def test_a_second_layer_reads_the_states_of_the_first(both: bool) -> None:
         assert not torch.allclose(expected, states(two, 0)[1].sum(0), atol=1e-2)
     two(IDS, LENGTHS).sum().backward()
     assert all(p.grad is not None for p in two.above.parameters())
-    with pytest.raises(ValueError, match="layers: at least 1, got 0"):
-        encoder(LSTMConfig(layers=0))
 
 
 @pytest.mark.parametrize("pooling", ["last", "mean"])

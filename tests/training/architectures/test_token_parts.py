@@ -17,11 +17,6 @@ WITH = (
     GRANConfig(variant=4),
     GRANConfig(bidirectional=True),
 )
-WITHOUT = (
-    GRANConfig(variant=2),
-    GRANConfig(variant=5),
-    GRANConfig(bidirectional=True, combine="tanh"),
-)
 IDS, LENGTHS = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0], [7, 0, 0, 0]]), torch.tensor([4, 2, 1])
 
 
@@ -33,14 +28,6 @@ def test_the_mean_of_the_parts_is_the_embedding(config: GRANConfig) -> None:
         parts, embeddings = encoder.token_parts(IDS, LENGTHS), encoder(IDS, LENGTHS)
     for row, length in enumerate(LENGTHS.tolist()):
         torch.testing.assert_close(parts[row, :length].mean(0), embeddings[row], atol=1e-6, rtol=1e-5)
-
-
-@pytest.mark.parametrize("config", WITHOUT, ids=str)
-def test_averages_of_states_and_what_passes_a_layer_have_no_parts(config: GRANConfig) -> None:
-    encoder = toys.model(config).encoder
-    assert not encoder.has_token_parts
-    with pytest.raises(ValueError, match="only averages of gated words are a sum over words"):
-        encoder.token_parts(IDS, LENGTHS)
 
 
 # The gates of variants 3 and 4 are exported shut, below.

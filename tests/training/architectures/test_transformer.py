@@ -68,47 +68,16 @@ def test_padding_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_every_head_learns_and_words_stay(precision: str) -> None:
+def test_every_weight_but_the_words_gets_a_gradient(precision: str) -> None:
     model = cross().train()
-    words = model.bert.words.weight.clone()
-    targets = {
-        "entailment": torch.tensor([0, 1, 2, 0]),
-        **{name: torch.tensor([0.0, 1.0, 1.0, 0.0]) for name in ("similarity", "paraphrase", "relevance")},
-    }
-    optimiser = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=3e-3)
-    losses = []
-    trained: set[str] = set()  # at any step: near the end, gradients of bfloat16 may cancel exactly
-    for _ in range(60):
-        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-            outputs = model(*batch(TEXTS), *batch(OTHERS))
-        assert all(output.dtype == torch.float32 for output in outputs.values())
-        loss = torch.nn.functional.cross_entropy(outputs["entailment"], targets["entailment"]) + sum(
-            torch.nn.functional.binary_cross_entropy_with_logits(outputs[name][:, 0], targets[name])
-            for name in ("similarity", "paraphrase", "relevance")
-        )
-        optimiser.zero_grad()
-        loss.backward()
-        trained |= {name for name, p in model.named_parameters() if p.grad is not None and p.grad.abs().max() > 0}
-        optimiser.step()
-        losses.append(float(loss.detach()))
-    if precision == "float32":  # how far bfloat16 gets depends on the instructions of the CPU
-        assert losses[-1] < losses[0]
-    assert torch.equal(model.bert.words.weight, words)
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+        outputs = model(*batch(TEXTS), *batch(OTHERS))
+    assert all(output.dtype == torch.float32 for output in outputs.values())
+    torch.stack([output[0].sum() + (output[1:] ** 2).sum() for output in outputs.values()]).sum().backward()
+    trained = {name for name, p in model.named_parameters() if p.grad is not None and p.grad.abs().max() > 0}
     # A key's bias adds the same to all scores of a query: the softmax takes it out.
     still = {name for name, _ in model.named_parameters() if name.endswith("key.bias")}
-    assert trained | still == {name for name, _ in model.named_parameters()} - {"bert.words.weight"} | still
-
-
-def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    save_file = pytest.importorskip("safetensors.torch", reason="missing here: pip install '.[distill]'").save_file
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        load_weights(bi().bert, tmp_path)
-    save_file({"embeddings.word_embeddings.weight": torch.zeros(3, 12)}, tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match=r"shape \[3, 12\], expected \[105, 12\]"):
-        load_weights(bi().bert, tmp_path)
-    save_file({"another": torch.zeros(3)}, tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match=r"there is no embeddings\.word_embeddings\.weight"):
-        load_weights(bi().bert, tmp_path)
+    assert trained | still == {name for name, _ in model.named_parameters()} - {"bert.words.weight"}
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from training.corpora import glosses as module
-from training.corpora.glosses import FILES, glosses
-from training.corpora.synonyms import WordNetMissing
+from training.corpora.glosses import glosses
+from training.corpora.synonyms import FILES
 
 LINES = (
     "  1 this line stands for the licence at the top\n",
@@ -38,8 +38,3 @@ def test_definitions_and_examples_each_once_and_without_evaluation_sentences(dic
         "they slept in a hut near the lake",
         "water with land all around it",
     ]
-
-
-def test_a_missing_dictionary_names_the_package(tmp_path: Path) -> None:
-    with pytest.raises(WordNetMissing, match=r"data\.noun is missing\): install the package wordnet-base"):
-        glosses(tmp_path, 5, seed=0)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from training.corpora.pairwise import ANSWER_TOKENS, LONGEST, _read, read
-from training.corpora.readers import answers, msrp, paraphrase, sick, sts
+from training.corpora.readers import answers, paraphrase, sick, sts
 from training.pairs import Pair
 
 
@@ -83,25 +83,6 @@ def test_answers_are_cut_and_right_or_wrong(questions) -> None:
     assert (right.a, wrong.b, right.group) == ("train-filtered ?", "no .", "q1")
     assert list(found.test) == ["test"]
     assert list(read("trecqa").test) == ["raw", "clean"]
-
-
-def test_both_answer_corpora_together_keep_their_questions_apart(questions) -> None:
-    found = read("answers")
-    assert {pair.group for pair in found.train} == {"wikiqa:q1", "trecqa:q1"}
-    assert {pair.group for pair in found.dev} == {"wikiqa:q1", "trecqa:q1"}
-    assert {part: pairs[0].a for part, pairs in found.test.items()} == {
-        "wikiqa": "test-filtered ?",
-        "trecqa-raw": "test-raw ?",
-        "trecqa-clean": "test-clean ?",
-    }
-
-
-def test_paraphrases_are_ones_and_zeros(monkeypatch) -> None:
-    monkeypatch.setattr(msrp, "read", lambda part: labelled(1000) if part == "train" else labelled(3))
-    found = read("msrp")
-    assert len(found.dev) == 407
-    assert len(found.train) == 1000 - 407 - sum(pair not in found.dev for pair in found.test["test"])
-    assert all(pair.target == float(pair.label == "1") for pair in (*found.train, *found.dev, *found.test["test"]))
 
 
 def test_tweets_are_for_pre_training_alone_and_share_no_sentence_with_a_test(monkeypatch, write) -> None:

@@ -24,13 +24,3 @@ def test_each_set_has_its_r_and_selection_is_their_mean() -> None:
             expected[name] = float(pearsonr(cosine(a, b), [p.target for p in pairs]).statistic)
     assert found == pytest.approx({**expected, "selection": np.mean(list(expected.values()))}, abs=1e-6)
     assert found["all"] != pytest.approx(found["some"], abs=1e-3)
-
-
-def test_all_sentences_are_encoded_in_order_however_they_are_batched() -> None:
-    model = toys.model().eval()
-    sentences = Sentences([p.a for p in toys.pairs(11)], toys.tokenizer(), toys.MAX_TOKENS)
-    with torch.no_grad():
-        whole = encode_all(model, sentences)
-        assert whole.shape == (11, toys.DIM)
-        for size in (1, 4, 11, 50):
-            assert torch.allclose(encode_all(model, sentences, size), whole, atol=1e-6)

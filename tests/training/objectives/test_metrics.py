@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from training.objectives.metrics import binary, calibration_error, graded, labelled, ranked
+from training.objectives.metrics import calibration_error, graded, ranked
 
 
 def test_graded_by_hand() -> None:
@@ -17,14 +17,6 @@ def test_a_constant_has_no_correlation_and_gets_zero(predicted: list[float], gol
     found = graded(predicted, gold)
     assert (found["pearson"], found["spearman"]) == (0.0, 0.0)
     assert found["mse"] == pytest.approx(np.mean((np.array(predicted) - np.array(gold)) ** 2))
-
-
-def test_labelled_by_hand() -> None:
-    gold = ["entailment", "entailment", "neutral", "neutral", "contradiction"]
-    predicted = ["entailment", "neutral", "neutral", "neutral", "entailment"]
-    # F1: entailment 1/2 and 1/2 -> 0.5; neutral 2/3 and 1 -> 0.8; contradiction 0.
-    assert labelled(predicted, gold) == pytest.approx({"accuracy": 0.6, "macro_f1": 1.3 / 3})
-    assert labelled(gold, gold) == {"accuracy": 1.0, "macro_f1": 1.0}
 
 
 def test_ranked_by_hand() -> None:
@@ -43,12 +35,6 @@ def test_a_question_without_a_right_answer_counts_nowhere() -> None:
     assert with_it["questions"] == 1
     with pytest.raises(ValueError, match="no question has a relevant candidate"):
         ranked([1.0], [False], ["a"])
-
-
-def test_binary_by_hand() -> None:
-    # Two of three said yes are right, two of four yes are found: F1 = 2 * (2/3 * 1/2) / (2/3 + 1/2).
-    found = binary([True, True, True, False, False], [True, True, False, True, True])
-    assert found == pytest.approx({"accuracy": 2 / 5, "f1": 4 / 7})
 
 
 def test_calibration_error_by_hand() -> None:

@@ -12,14 +12,12 @@ from tests import toys
 from training.architectures.mgim import MGIM, MGIMConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
-from training.objectives.metrics import binary, graded, ranked
 from training.objectives.pairwise import (
     RATINGS_OF_SICK,
     YES_OR_NO,
     PairwiseConfig,
     PairwiseObjective,
     TargetPairs,
-    measure,
     predict,
 )
 from training.objectives.parts.losses import kl_to_target, sparse_target
@@ -142,24 +140,8 @@ def test_predictions_are_expected_classes_in_the_order_of_the_pairs(both_orders:
     assert np.allclose(found, turned, atol=1e-5) == both_orders
 
 
-def test_every_task_has_its_own_figures() -> None:
-    score = np.random.default_rng(0).random(len(ANSWERS))
-    data, right = target_pairs(ANSWERS), [bool(p.target) for p in ANSWERS]
-    assert measure(score, data, RATED) == graded(score, data.target)
-    assert measure(score, data, replace(CHOSEN, selection="accuracy")) == binary((score > 0.5).tolist(), right)
-    assert measure(score, data, CHOSEN) == ranked(score, right, [p.group for p in ANSWERS])
-    assert measure(score, data, CHOSEN)["questions"] == 2  # the third has no answer
-
-
 def test_selection_is_the_figure_that_the_config_names() -> None:
     metrics = objective(CHOSEN, ANSWERS).evaluate()
     assert metrics["selection"] == metrics["mrr"]
     metrics = objective(RATED, toys.RATED).evaluate()
     assert metrics["selection"] == metrics["pearson"]
-
-
-def test_a_pair_without_target_or_words_is_refused() -> None:
-    with pytest.raises(ValueError, match="every pair needs a target"):
-        target_pairs([replace(ANSWERS[0], target=None)])
-    with pytest.raises(ValueError, match="no tokens"):
-        target_pairs([replace(ANSWERS[0], b=" ")])

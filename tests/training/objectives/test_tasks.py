@@ -15,7 +15,7 @@ from training.architectures import CrossEncoder, CrossEncoderConfig
 from training.architectures.transformer import BERTConfig
 from training.corpora.hard import GROUP
 from training.corpora.tasks import TASKS
-from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective, measure, predict
+from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective, predict
 from training.pairs import Pair
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.loop import train
@@ -142,19 +142,6 @@ def test_predictions_come_in_the_order_of_the_pairs() -> None:
             np.testing.assert_allclose(together[name][i], alone[name][0], atol=1e-6)
     with pytest.raises(ValueError, match="text 0 has no tokens"):
         PairTokens([Pair("the dog", " ")], toys.tokenizer(), 12)
-
-
-def test_figures_of_each_task() -> None:
-    right = np.array([[5.0, 0, 0] if p.label == "entailment" else [0, 5.0, 0] for p in toys.RATED], dtype=np.float32)
-    assert measure("entailment", right, toys.RATED)["accuracy"] == 6 / 8  # two are contradictions
-    rating = np.array([[p.target] for p in toys.RATED], dtype=np.float32)
-    assert measure("similarity", rating, toys.RATED)["spearman"] == pytest.approx(1)
-    answers = [Pair("q", str(i), label=str(int(i == 2)), group="q") for i in range(4)]
-    assert measure("relevance", np.array([[0.1], [0.9], [0.5], [0.2]], dtype=np.float32), answers)["map"] == 0.5
-    assert measure("paraphrase", np.array([[1.0], [-1.0]], dtype=np.float32), [Pair("a", "b", label="1")] * 2) == {
-        "accuracy": 0.5,
-        "f1": pytest.approx(2 / 3),
-    }
 
 
 def test_training_learns_and_the_words_stay(tmp_path: Path) -> None:

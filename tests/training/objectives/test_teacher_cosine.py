@@ -44,15 +44,6 @@ def test_near_batches_are_windows_along_a_teacher_direction_each_once() -> None:
     assert sorted(spread(batch, direction) for batch in batches) == pytest.approx(expected, abs=1e-5)
 
 
-def test_about_half_of_the_batches_are_near() -> None:
-    task, random = objective(), objective(near_share=0.0)
-    near = 0
-    for epoch in range(40):
-        pairs = zip(task.batches(epoch), random.batches(epoch), strict=True)
-        near += sum(not np.array_equal(batch, plain) for batch, plain in pairs)
-    assert near == pytest.approx(160, abs=40)
-
-
 def test_the_loss_regresses_the_cosines_of_the_batch() -> None:
     task = objective()
     batch = np.array([5, 60, 17, 33])
@@ -82,8 +73,3 @@ def test_each_sentence_also_meets_a_neighbour_drawn_anew() -> None:
     assert task.generators() == [task.choice]  # so that a resumed run draws the same
     task.choice.set_state(state)
     assert task.loss(batch)[1] == parts
-
-
-def test_every_sentence_needs_its_teacher_embedding() -> None:
-    with pytest.raises(ValueError, match="64 sentences but 63 teacher embeddings"):
-        objective(teacher=TEACHER[:63])

@@ -34,13 +34,6 @@ def test_the_loss_is_the_margin_loss_of_the_batch() -> None:
     assert parts == pytest.approx({"margin": expected, "penalty": 0.0}, abs=1e-7)
 
 
-def test_only_full_batches_are_used() -> None:
-    task = objective(MAX)
-    batches = list(task.batches(0))
-    assert task.steps() == len(batches) == 4
-    assert {len(batch) for batch in batches} == {5}
-
-
 def test_mix_draws_from_its_own_generator_which_the_checkpoint_keeps() -> None:
     task = objective(MIX)
     (generator,) = task.generators()

@@ -17,14 +17,6 @@ def test_isotonic_by_hand() -> None:
     assert map_.y == pytest.approx((0.0, 1.0, 2.5, 4.0, 5.0))
 
 
-def test_isotonic_with_points_at_the_ends_and_equal_raw_scores() -> None:
-    raw = np.array([-1.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0])
-    target = np.array([1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
-    map_ = fit_centred_isotonic(raw, target, **RANGES)
-    assert map_.x == (-1.0, 0.0, 1.0)
-    assert map_.y == pytest.approx((0.0, 2.0, 5.0))
-
-
 def test_isotonic_without_noise_still_travels() -> None:
     raw = np.linspace(-0.99, 0.99, 5000)
     map_ = fit_centred_isotonic(raw, 2.5 + 2.5 * raw, **RANGES)  # 5000 blocks, 1024 knots at most
@@ -63,8 +55,3 @@ def test_a_temperature_recovers_the_one_that_probabilities_were_sharpened_by() -
         tempered = logits * sharpened
         said = tempered - np.log(np.exp(tempered).sum(1, keepdims=True))
         assert fit_temperature(said, gold) == pytest.approx(sharpened, rel=0.05)
-
-
-def test_a_temperature_of_answers_that_are_all_right_is_the_least_there_is() -> None:
-    said = np.log(np.array([[0.6, 0.4], [0.3, 0.7]]))
-    assert fit_temperature(said, np.array([0, 1])) == pytest.approx(1 / 20, rel=0.05)

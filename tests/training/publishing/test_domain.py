@@ -63,11 +63,6 @@ def test_only_labels_of_the_task_count(graded: Manifest) -> None:
     assert of(graded, "entailment", training_data=learnt, figures=figures).learnt_from == ("mnli-train",)
 
 
-def test_labels_of_another_name_taught_the_only_task(graded: Manifest) -> None:
-    learnt = (data("msrp", "train: paraphrases or not; pairs held out"),)
-    assert of(graded, "similarity", training_data=learnt, figures=()).learnt_from == ("msrp",)
-
-
 def test_a_mean_of_sets_is_one_corpus(graded: Manifest) -> None:
     sets = tuple(figure("STS 2012", value, "similarity", "pearson") for value in (0.7, 0.9, 0.8))
     other = figure("STS 2013", 0.1, "similarity", "pearson")

@@ -153,16 +153,6 @@ def stored(recipe: Recipe, model_id: str, storage: str = "int8") -> Recipe:
     return replace(recipe, publication=replace(recipe.publication, model_id=model_id, storage=storage))
 
 
-def test_shared_files_go_with_the_last_model_that_names_them(published: Publish) -> None:
-    first, other = shared(published(CHOSEN)), published(RATED)
-    again = published(stored(CHOSEN, "toy-chosen", "float32"))
-    assert set(shared(again)) == {"embedding.weight.npy", "tokenizer.json"}
-    assert first["embedding.codes.npy"].exists()  # of the other model
-    assert not first["embedding.scale.npy"].exists()
-    for folder in (again, other):
-        Manifest.load(folder).verify(folder)
-
-
 def test_a_graph_that_fails_parity_leaves_everything_alone(
     published: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -21,14 +20,13 @@ from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.runs import run
 from training.runs.build import build_model, load_run, start_from
-from training.runs.folder import WEIGHTS_NAME, RecipeChangedError, RunMissing, run_folder
-from training.runs.tables import load_table, make_table
+from training.runs.folder import WEIGHTS_NAME, RecipeChangedError, run_folder
+from training.runs.tables import load_table
 from training.sources.credits import TEACHER
 from training.sources.labelled import SSTSentences
 from training.sources.rated import SickPairs
 from training.sources.tables import TableRecipe
 from training.sources.transfer import TeacherSentences
-from training.teacher.encoder import Teacher
 from training.words.storage import shrink
 from training.words.tables import build
 
@@ -42,7 +40,6 @@ RATED = [
     Pair("a man is not on the snow", "a man is on the snow", 2.8, "contradiction"),
 ]
 pytestmark = pytest.mark.usefixtures("exports_once")
-TOY_TEACHER = cast(Teacher, None)  # a table that is there needs no teacher
 TABLE = TableRecipe("toy", words=len(WORDS), dim=8, buckets=4)
 SICK = Recipe(
     name="toy-sick",
@@ -231,13 +228,6 @@ def test_words_that_siamese_runs_froze_are_shared_and_a_gated_average_tells_its_
     np.testing.assert_allclose(tokens.mean(axis=0), opened.embed(["the cat sleeps"])[0], atol=1e-6)
 
 
-def test_a_missing_run_names_the_command_that_makes_it(runs: Path) -> None:
-    with pytest.raises(RunMissing, match="python -m training train toy-sick --seed 3"):
-        load_run(SICK, runs, 3)
-    with pytest.raises(RunMissing, match="python -m training distill absent"):
-        load_table(TableRecipe("absent"), runs)
-
-
 def test_shrink_keeps_frequent_words_and_the_words_of_the_texts(runs: Path) -> None:
     table = load_table(TABLE, runs)
     smaller = shrink(table, 5, ["guitar plays"])
@@ -271,13 +261,6 @@ def test_an_encoder_starts_from_another_whole_and_one_of_another_architecture_fr
         assert torch.equal(model.encoder.state_dict()[name], value), name
 
 
-def test_scaled_rows_start_the_run_and_are_what_it_is_pulled_back_to(runs: Path) -> None:
-    table = load_table(TABLE, runs)
-    run.run(replace(SICK, row_scale=10.0, schedule=Schedule(epochs=0, batch_size=2)), runs, teacher=None, seed=5)
-    trained, _ = load_run(SICK, runs, 5)
-    np.testing.assert_allclose(trained.embedding.weight.detach().numpy(), 10 * table.rows, rtol=1e-6)
-
-
 def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole(tmp_path: Path) -> None:
     new, target = tmp_path / "new", tmp_path / "models" / "toy"
     new.mkdir(mode=0o700)
@@ -288,9 +271,3 @@ def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole
     assert [p.name for p in target.iterdir()] == ["fresh"]
     assert target.stat().st_mode & 0o777 == 0o755
     assert [p.name for p in target.parent.iterdir()] == ["toy"]  # nothing half-made beside it
-
-
-def test_a_table_of_another_size_is_not_passed_off_as_the_one_asked_for(runs: Path) -> None:
-    assert make_table(TABLE, TOY_TEACHER, runs).rows.shape[1] == 8
-    with pytest.raises(RecipeChangedError, match=r"\(16, 8, 4\), the recipe wants \(16, 300, 4\)"):
-        load_table(replace(TABLE, dim=300), runs)

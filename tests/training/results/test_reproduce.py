@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -96,23 +94,6 @@ def test_a_row_whose_recipe_has_gone_is_left_as_it_is(places: Places) -> None:
     assert [job.name for job in plan(table, places)] == ["toy-avg seed 1"]
     with pytest.raises(KeyError, match="the recipe toy-gone is no longer here: commit abc1234 has it"):
         plan(table, places, rows=["toy-gone"])
-
-
-def test_a_run_that_another_process_holds_is_waited_for(places: Places, tmp_path: Path) -> None:
-    folder = places.runs / "toy-avg" / "seed-1"
-    folder.mkdir(parents=True)
-    holder = (
-        "import fcntl, sys, time, pathlib\n"
-        "file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX)\n"
-        "print('held', flush=True); time.sleep(1.5); pathlib.Path(sys.argv[2]).touch()\n"
-    )
-    command = [sys.executable, "-c", holder, str(folder / "lock"), str(tmp_path / "released")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        assert reproduce(TABLE, places, teacher=None, rows=["toy-avg"]) == Outcome(1, [])
-        result = folder / "result.json"
-        assert (tmp_path / "released").stat().st_mtime <= result.stat().st_mtime
 
 
 def test_a_table_is_carried_out_once(places: Places) -> None:

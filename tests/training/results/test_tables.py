@@ -6,11 +6,10 @@ import pytest
 
 from training.recipes import RECIPES
 from training.results.report.reproduced import judged
-from training.results.tables import Column, Order, PaperFigure, PaperTable, Row, find_table, known_tables, read_tables
+from training.results.tables import PaperTable, Row, find_table, known_tables, read_tables
 
 FOLDER = Path(__file__).parents[3] / "analyses/tables"
 TABLES = read_tables(FOLDER)
-COLUMN = Column(name="r", corpus="SICK", split="test", metric="pearson")
 A, B = Row(recipe="a", label="A"), Row(recipe="b", label="B")
 
 
@@ -37,19 +36,3 @@ def test_another_folder_begins_with_nothing_measured(tmp_path: Path, monkeypatch
     assert list(found) == list(TABLES)
     assert not any(row.seeds or row.mean or row.std for table in found.values() for row in table.rows)
     assert [row.paper for row in found["pwim-sts"].rows] == [row.paper for row in TABLES["pwim-sts"].rows]
-
-
-@pytest.mark.parametrize(
-    ("rows", "orders", "message"),
-    [
-        ((A.model_copy(update={"paper": {"rho": PaperFigure(value=1.0)}}),), (), "table t, row a: no column rho"),
-        ((A, A), (), "a recipe stands in two rows"),
-        ((A,), (Order(better="a", worse="b", column="r"),), "is of no row or column here"),
-        ((A, B), (Order(better="a", worse="b", column="r", printed="rho"),), "is of no row or column here"),
-    ],
-)
-def test_a_table_that_contradicts_itself_is_refused(
-    rows: tuple[Row, ...], orders: tuple[Order, ...], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        PaperTable(table="t", title="T", command="c", columns=(COLUMN,), rows=rows, orders=orders)

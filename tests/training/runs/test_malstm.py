@@ -1,6 +1,5 @@
 """MaLSTM from pairs to a published folder on a toy vocabulary: pre-training, fine-tuning, calibration, entailment."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import torch
 
 from contract.calibration import LocalLinear
 from contract.manifest import Manifest
-from contract.measures import cosine, exp_l1
+from contract.measures import exp_l1
 from tests import toys
 from training.architectures.malstm import MALSTM
 from training.architectures.parts.svm import SupportVectorHead
@@ -23,7 +22,7 @@ from training.publishing.figures import FigureFile
 from training.publishing.runtime import PublishedModel
 from training.recipes import RECIPES, find
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
-from training.runs import malstm_finish, provenance, run
+from training.runs import malstm_finish, run
 from training.runs.build import load_run
 from training.runs.folder import run_folder
 from training.runs.malstm_finish import ENTAILMENT_NAME, OUT_OF_FOLD_NAME
@@ -97,17 +96,6 @@ def test_a_run_becomes_a_calibrated_model_with_entailment(runs: Path) -> None:
     assert figures["mse"] == pytest.approx(np.mean((scores.rating - gold) ** 2), abs=1e-6)
 
 
-def test_with_the_cosine_it_is_calibrated_in_the_same_way(runs: Path) -> None:
-    recipe = replace(FINE, objective=ManhattanConfig(similarity="cosine"))
-    run.run(recipe, runs, teacher=None, seed=1)
-    model, manifest, _ = published(recipe, runs)
-    assert manifest.similarity is not None
-    assert (manifest.similarity.comparison, manifest.similarity.raw_range) == ("cosine", (-1.0, 1.0))
-    assert isinstance(manifest.similarity.calibration, LocalLinear)
-    scores = model.similarity([HELD_OUT[0].a], [HELD_OUT[0].b])
-    assert scores.raw_score == pytest.approx(cosine(model.embed([HELD_OUT[0].a]), model.embed([HELD_OUT[0].b])))
-
-
 def test_what_was_fitted_afterwards_is_kept_and_comes_again_from_the_seed(runs: Path) -> None:
     run.run(FINE, runs, teacher=None, seed=1)
     folder = run_folder(runs, FINE, 1)
@@ -139,17 +127,6 @@ def test_a_fold_has_not_seen_the_pairs_it_scores(runs: Path, monkeypatch: pytest
     assert len(seen) == malstm_finish.FOLDS
     assert set.union(*held_out) == everyone
     assert sum(map(len, held_out)) == len(everyone)  # each pair is held out once
-
-
-def test_the_curve_can_be_fitted_on_the_pairs_trained_on(runs: Path) -> None:
-    recipe = replace(FINE, objective=ManhattanConfig(calibrate_on="train"))
-    run.run(recipe, runs, teacher=None, seed=1)
-    _, manifest, figures = published(recipe, runs)
-    assert manifest.tasks == ("similarity",)
-    assert manifest.similarity is not None
-    assert isinstance(manifest.similarity.calibration, LocalLinear)
-    assert sum(manifest.similarity.calibration.weight) == len(supervised_pairs())
-    assert "accuracy" not in figures
 
 
 def test_no_held_out_pair_is_trained_on(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,16 +174,3 @@ def test_the_entailment_head_is_handed_over_and_the_machine_takes_its_place(
     for name, value in old.state_dict().items():
         assert torch.equal(kept[name], value), name
     assert isinstance(load_run(after, runs, 1)[0].heads["entailment"], SupportVectorHead)
-
-
-def test_the_corpora_of_the_chain_are_named(monkeypatch: pytest.MonkeyPatch, runs: Path) -> None:
-    monkeypatch.setattr("training.corpora.readers.malstm.pretraining_pairs", lambda: PAIRS)
-    used = provenance.training_data_for(find("malstm-paper"))
-    assert [(data.name, data.rows) for data in used[2:]] == [
-        ("malstm-extras", 64),
-        ("sick", len(supervised_pairs())),
-        ("WordNet 3.0", 10_022),
-    ]
-    assert "calibration of the score on train" in used[3].use
-    kinds = json.dumps(find("malstm-teacher").as_json())
-    assert '"kind": "TeacherPairs"' in kinds

@@ -13,7 +13,7 @@ from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe
 from training.runs.provenance import training_data_for
 from training.sources.credits import TEACHER
-from training.sources.labelled import CorpusPairs, TeacherAnswers
+from training.sources.labelled import CorpusPairs
 from training.sources.tables import PublishedTable
 from training.words.published import WordVectors
 
@@ -69,14 +69,6 @@ def test_every_corpus_behind_the_pairs_is_named_with_its_licence(corpus: Corpus,
         assert (entry.licence, entry.source) == (catalogue.find(entry.name).licence, catalogue.find(entry.name).source)
         assert entry.use.startswith("train: ")
         assert "choice of the epoch" in entry.use
-
-
-def test_answers_graded_by_a_teacher_say_so_and_how_many() -> None:
-    recipe = replace(find("pwim-answers"), data=TeacherAnswers(limit=6, selection="wikiqa"))
-    wikiqa, trecqa = used(recipe)
-    assert (wikiqa.rows, trecqa.rows) == (6, 6)
-    assert "without labels, graded by the teacher; development part: choice of the epoch" in wikiqa.use
-    assert "choice" not in trecqa.use
 
 
 def test_the_data_of_the_starts_come_first(monkeypatch: pytest.MonkeyPatch) -> None:

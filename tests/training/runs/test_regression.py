@@ -58,8 +58,3 @@ def test_a_network_without_counts_is_left_as_it_is() -> None:
     before = {name: value.clone() for name, value in net.state_dict().items()}
     begin_at_regression(net, pairs())
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
-
-
-def test_five_classes_are_refused() -> None:
-    with pytest.raises(ValueError, match="two classes, not of 5"):
-        begin_at_regression(model(COUNTS, classes=5), pairs())

@@ -11,10 +11,8 @@ from tests import toys
 from training.architectures import GRANConfig
 from training.architectures.models import SiameseModel
 from training.corpora import sts_split
-from training.corpora.readers import sst
 from training.corpora.sts_split import STSSplit
 from training.objectives.metrics import graded
-from training.objectives.sentiment import SentimentConfig
 from training.objectives.supervised import SupervisedConfig
 from training.publishing import publish
 from training.publishing.figures import FigureFile
@@ -22,15 +20,12 @@ from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
 from training.runs import run
 from training.runs.build import build_model, load_run, start_from
-from training.runs.provenance import training_data_for
 from training.runs.tables import load_table
 from training.sources.credits import TEACHER
-from training.sources.labelled import SSTSentences
 from training.sources.rated import STSSplitPairs
 
 PAIRS = [replace(pair, group=f"2014-test/{'images' if i % 2 else 'OnWN'}") for i, pair in enumerate(toys.pairs(24))]
 SPLIT = STSSplit(tuple(PAIRS[:12]), tuple(PAIRS[12:16]), tuple(PAIRS[16:]))
-SENTENCES = [(pair.a, i % 2) for i, pair in enumerate(PAIRS[:8])]
 STS = Recipe(
     name="toy-sts",
     reaches="nothing",
@@ -42,7 +37,6 @@ STS = Recipe(
     schedule=Schedule(epochs=2, batch_size=5),
     precision="bfloat16",
 )
-SENTIMENT = replace(STS, name="toy-sst", data=SSTSentences(), objective=SentimentConfig(hidden=3))
 FEATURES = replace(
     STS,
     name="toy-features",
@@ -56,7 +50,6 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of runs with a word table, and corpora of a few sentences."""
     toys.table().save(tmp_path / "runs" / "tables" / "toy")
     monkeypatch.setattr(sts_split, "read", lambda seed: SPLIT if seed == 5 else None)
-    monkeypatch.setattr(sst, "read", lambda part: SENTENCES if part == "train" else SENTENCES[:5])
     monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
     monkeypatch.setitem(RECIPES, "toy-sts", STS)
     return tmp_path / "runs"
@@ -103,10 +96,3 @@ def test_features_keep_the_encoder_of_their_start_and_its_head(runs: Path) -> No
     trained, _ = load_run(FEATURES, runs, 1)
     for name, value in start.encoder.state_dict().items():
         assert torch.equal(trained.encoder.state_dict()[name], value)
-
-
-def test_the_corpora_of_a_run_are_named_with_their_rows(runs: Path) -> None:
-    by_name = {each.name: each for each in training_data_for(STS)}
-    assert by_name["sts-2014"].rows == 12
-    assert "40 %" in by_name["sts-2014"].use
-    assert {each.name: each.rows for each in training_data_for(SENTIMENT)}["sst"] == 8

@@ -1,7 +1,5 @@
 """From a file of published word vectors to a word table, and what is said of a file that is none."""
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +8,7 @@ from numpy.testing import assert_array_equal
 
 from training.corpora import catalogue
 from training.corpora.files import CorpusMissing
-from training.recipes import find
-from training.runs.folder import RunMissing, changed_settings
+from training.runs.folder import RunMissing
 from training.runs.tables import load_table, make_published_table
 from training.sources.tables import PublishedTable
 from training.words.published import VectorsError, WordVectors, folded, published_table
@@ -74,15 +71,6 @@ def test_the_file_of_the_catalogue_becomes_a_table_that_runs_find(path: Path, tm
     assert len(kept.tokenizer.pieces) > 0
     assert kept.tokenizer.buckets == 3
     assert_array_equal(kept.rows, made.rows)
-
-
-def test_a_run_from_other_words_is_another_run(tmp_path: Path) -> None:
-    distilled = find("pwim-sick-alone")
-    found = replace(distilled, table=RECIPE)
-    (tmp_path / "recipe.json").write_text(json.dumps({**found.as_json(), "seed": 1}))
-    assert changed_settings(tmp_path, found, 1) == []
-    assert changed_settings(tmp_path, distilled, 1) == ["table"]
-    assert found.as_json()["table"] == {"name": "toy-found", "corpus": "glove-sick", "pieces": 40, "buckets": 3}
 
 
 def test_a_missing_file_says_where_it_belongs(path: Path, tmp_path: Path) -> None:

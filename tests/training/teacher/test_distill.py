@@ -57,13 +57,6 @@ def test_distilled_vectors_are_centred_principal_components_with_sif_weights(tmp
     assert (np.diff(variance) < 0).all()
 
 
-def test_more_dimensions_than_the_teacher_or_the_words_have_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="dim 12 needs at least 12 words, there are 5"):
-        distil(Toy(), WORDS[:5], Counter(), dim=12, sif=1e-3, cache=tmp_path)
-    with pytest.raises(ValueError, match="dim 13 is more than the teacher's 12"):
-        distil(Toy(), WORDS, Counter(), dim=13, sif=1e-3, cache=tmp_path)
-
-
 def test_the_whole_road_gives_a_table_that_reads_rare_words(tmp_path: Path) -> None:
     counts = Counter(dict.fromkeys(WORDS, 5) | {"kaka": 1})
     table = distil_table(

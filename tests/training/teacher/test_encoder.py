@@ -65,28 +65,6 @@ def test_other_texts_another_order_and_another_teacher_are_encoded_anew(tmp_path
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_no_texts_are_an_error_that_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="toy: there are no words to encode"):
-        encode_cached(Toy(), [], tmp_path, what="words")
-
-
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"not a sentence-transformers model \(no modules\.json\)"):
         Teacher(tmp_path)
-
-
-def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "modules.json").write_text("[]")
-    monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs the extra: pip install -e '\.\[distill\]'"):
-        Teacher(tmp_path)
-
-
-def test_a_digest_tells_models_in_folders_of_one_name_apart(tmp_path: Path) -> None:
-    digests = []
-    for owner, weights in (("one", b"1"), ("two", b"2"), ("three", b"1")):
-        folder = tmp_path / owner / "model"
-        folder.mkdir(parents=True)
-        (folder / "weights.bin").write_bytes(weights)
-        digests.append(encoder._digest(folder))
-    assert digests[0] == digests[2] != digests[1]

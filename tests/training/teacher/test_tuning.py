@@ -96,15 +96,6 @@ def test_it_learns_the_labels_beside_them_on_request(tmp_path: Path) -> None:
     with torch.no_grad():
         assert [LABELS[i] for i in labels(*embedded(folder)).argmax(1)] == [p.label for p in toys.RATED]
     assert ratings(folder) == pytest.approx([p.target for p in toys.RATED], abs=0.5)
-    other = [replace(toys.RATED[0], label="neutral"), *toys.RATED[1:]]
-    short = replace(config, epochs=1)
-    assert tuned(tmp_path / "teacher", other, short, tmp_path) != tuned(
-        tmp_path / "teacher", toys.RATED, short, tmp_path
-    )
-    unlabelled = replace(short, entailment_weight=0.0)
-    assert tuned(tmp_path / "teacher", other, unlabelled, tmp_path) == tuned(
-        tmp_path / "teacher", toys.RATED, unlabelled, tmp_path
-    )
 
 
 def test_it_is_tuned_once_for_each_teacher_and_setting_and_comes_again_from_its_seed(tmp_path: Path) -> None:

@@ -35,12 +35,6 @@ def test_every_plain_word_is_covered_by_pieces() -> None:
     assert min(tokenizer.encode("\u043c\u043e\u0441\u043a\u0432\u0430", 99).ids) >= first_bucket
 
 
-def test_words_of_other_scripts_and_numbers_teach_no_pieces() -> None:
-    assert learn_pieces([*DERIVED, "\u043c\u043e\u0441\u043a\u0432\u0430", "1234567", "a1b2"], 100) == learn_pieces(
-        DERIVED, 100
-    )
-
-
 def test_another_process_learns_the_same_pieces() -> None:
     program = (
         "import hashlib; from training.words.tables import learn_pieces; from itertools import product;"
@@ -96,28 +90,12 @@ def test_a_built_table_has_a_row_for_every_id() -> None:
     assert np.array_equal(again.rows, table.rows)
 
 
-def test_pieces_are_fitted_on_rare_words() -> None:
-    vectors = np.random.default_rng(0).standard_normal((len(DERIVED), 5)).astype(np.float32)
-    vectors[:100] += 50.0
-    table = build(DERIVED, vectors, pieces=100, buckets=2, frequent=100)
-    expected = fit_pieces(table.tokenizer, DERIVED[100:], vectors[100:])
-    assert np.array_equal(table.rows[1 + len(DERIVED) : -2], expected)
-
-
 def test_the_folder_gives_back_the_same_table(tmp_path: Path) -> None:
     table = toys.table()
     table.save(tmp_path / "t")
     again = WordTable.load(tmp_path / "t")
     assert np.array_equal(again.rows, table.rows)
     assert again.tokenizer.words == table.tokenizer.words
-
-
-def test_missing_and_unequal_tables_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no word table here; make one with `python -m training distill`"):
-        WordTable.load(tmp_path)
-    WordTable(toys.tokenizer(), toys.table().rows[:-1]).save(tmp_path)
-    with pytest.raises(ValueError, match=r"30 token ids but 29 rows"):
-        WordTable.load(tmp_path)
 
 
 def test_sif_weights_by_hand() -> None:

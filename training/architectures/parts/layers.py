@@ -38,15 +38,8 @@ class WordNoise(nn.Module):
     """
 
     def __init__(self, dropout: float, word_dropout: float) -> None:
-        """Both are probabilities of being dropped.
-
-        Raises:
-            ValueError: one of them is not in [0, 1).
-        """
+        """Both are probabilities of being dropped."""
         super().__init__()
-        for name, rate in (("dropout", dropout), ("word_dropout", word_dropout)):
-            if not 0.0 <= rate < 1.0:
-                raise ValueError(f"{name} is a probability below 1, got {rate}")
         self.dropout, self.word_dropout = dropout, word_dropout
 
     def forward(self, words_BTD: Tensor) -> Tensor:

@@ -22,13 +22,8 @@ def near_neighbours(vectors_NE: npt.NDArray[np.floating], *, each: int, trees: i
     """Of every vector, in each tree the `each` others of its leaf with the highest cosine: [N, trees * each].
 
     A neighbour found in several trees is repeated.
-
-    Raises:
-        ValueError: at most `each` vectors.
     """
     unit = normalize(torch.from_numpy(np.asarray(vectors_NE, dtype=np.float32)), dim=1)
-    if len(unit) <= each:
-        raise ValueError(f"{each} neighbours of each asked for, there are {len(unit)} vectors")
     rng = np.random.default_rng(seed)
     found = np.empty((len(unit), trees * each), dtype=np.int64)
     for tree in range(trees):

@@ -14,13 +14,7 @@ class Scrambler:
     """With a given probability both sentences of a pair are shuffled independently."""
 
     def __init__(self, probability: float, seed: int) -> None:
-        """Set the probability; a separate generator, whose state is in the checkpoint, chooses and shuffles.
-
-        Raises:
-            ValueError: not a probability.
-        """
-        if not 0 <= probability <= 1:
-            raise ValueError(f"scramble is a probability 0..1, got {probability}")
+        """Set the probability; a separate generator, whose state is in the checkpoint, chooses and shuffles."""
         self.probability = probability
         self.generator = torch.Generator().manual_seed(2**32 + seed)  # not the stream of the random negatives
 

@@ -79,15 +79,6 @@ def test_an_lstm_reads_on_from_given_cells(output_gate: bool, peepholes: bool, b
         assert states[row, n:].abs().sum() == 0
 
 
-def test_without_given_cells_it_starts_from_zero() -> None:
-    layer, x = disturbed(LSTM(D, H, bidirectional=True)), inputs()
-    states, last = layer(x, LENGTHS)
-    for first in (None, torch.zeros(2, len(LENGTHS), H)):
-        again, last_again, _ = layer.conditioned(x, LENGTHS, first)
-        assert torch.equal(states, again)
-        assert torch.equal(last, last_again)
-
-
 @pytest.mark.parametrize(
     ("activation", "function"),
     [("tanh", np.tanh), ("identity", lambda x: x)],

@@ -92,11 +92,6 @@ def test_margin_loss_is_equation_2(margin: float) -> None:
     assert float(margin_loss(a, b, margin, "max", generator())) == pytest.approx(total / 6, abs=1e-12)
 
 
-def test_margin_loss_needs_two_pairs() -> None:
-    with pytest.raises(ValueError, match="needs a batch of at least 2 pairs"):
-        margin_loss(*draw(1), 0.4, "max", generator())
-
-
 def test_cosine_matrix_loss_is_the_mean_over_pairs_of_different_sentences() -> None:
     (student, _), (teacher, _) = draw(5, 3, seed=1), draw(5, 6, seed=2)
     squares = [

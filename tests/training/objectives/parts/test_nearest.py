@@ -40,14 +40,3 @@ def test_many_leaves_find_nearly_the_nearest_and_no_vector_itself(monkeypatch: p
     again = near_neighbours(vectors, each=3, trees=2, seed=5)
     np.testing.assert_array_equal(found, again)
     assert (near_neighbours(vectors, each=3, trees=2, seed=6) != found).any()
-
-
-def test_a_leaf_is_never_too_small_for_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "LEAF", 2)
-    found = near_neighbours(on_a_circle(50), each=5, trees=1, seed=0)
-    assert all(len(set(row)) == 5 for row in found.tolist())
-
-
-def test_too_few_vectors_are_refused() -> None:
-    with pytest.raises(ValueError, match="3 neighbours of each asked for, there are 3 vectors"):
-        near_neighbours(np.eye(3), each=3, trees=1, seed=0)

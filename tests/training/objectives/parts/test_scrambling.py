@@ -37,9 +37,3 @@ def test_both_sentences_of_a_share_of_the_pairs_are_shuffled(probability: float)
     assert float(on_left.float().mean()) == pytest.approx(probability, abs=0.1)
     assert float((on_left == on_right).float().mean()) > 0.98
     assert not torch.equal(a[long], b[long])  # each in an order of its own
-
-
-@pytest.mark.parametrize("probability", [-0.1, 1.5])
-def test_what_is_no_probability_is_refused(probability: float) -> None:
-    with pytest.raises(ValueError, match="scramble is a probability"):
-        Scrambler(probability, 0)
