@@ -1,5 +1,6 @@
 """Tiny published models, built in the tests: a few words, a few dimensions, every kind of graph."""
 
+import json
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -273,6 +274,18 @@ def sign(folder: Path, *written: str, **changes: object) -> Manifest:
     new = new.model_copy(update={"fingerprint": new.expected_fingerprint()})
     new.save(folder)
     return new
+
+
+def misstate(folder: Path, task: str = "score", by: float = 0.01) -> None:
+    """Have a golden pair say something else than the model does; `probabilities` is one of them."""
+    path = folder / "golden.json"
+    content = json.loads(path.read_text())
+    said = content["pairs"][1]
+    if task == "probabilities":
+        said, task = said[task], "neutral"
+    said[task] += by
+    path.write_text(json.dumps(content))
+    sign(folder, path.name)
 
 
 def publish(

@@ -14,15 +14,6 @@ from semblance.errors import CannotStart
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart) as caught:
-        Client.local(tmp_path / "nowhere")
-    assert str(caught.value) == (
-        f"no folder of models at {tmp_path}/nowhere: name one that is there (--models-dir, SEMBLANCE_MODELS_DIR), or a "
-        "service to ask instead (--url, SEMBLANCE_URL)"
-    )
-
-
 def test_settings_that_do_not_fit_are_one_line(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMBLANCE_PORT", "http")
     monkeypatch.setenv("SEMBLANCE_MAX_PAIRS", "none")

@@ -1,7 +1,6 @@
 """Labels as Hugging Face asks for them: any labels, and a model's own; with the official client where it is there."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 import httpx
@@ -121,15 +120,6 @@ def test_huggingface_hub_labels_texts(server: Server, hub: ModuleType) -> None:
     assert [each.label for each in pair] == [
         each["label"] for each in answer(server, "/predict", {"inputs": [TEXT, "a man plays"]})
     ]  # type: ignore[union-attr]
-
-
-def test_labels_need_a_model_that_has_some(tmp_path: Path) -> None:
-    fakes.cosine_model(tmp_path / "avg-paraphrase")
-    fakes.graded_model(tmp_path / "avg-sick")
-    with listening(tmp_path) as found:
-        response = httpx.post(found.url, json={"inputs": TEXT, "parameters": {}})
-    assert (response.status_code, response.json()["error_type"]) == (422, "Validation")
-    assert "no model here has labels of its own" in response.json()["error"]
 
 
 def test_tei_predicts_single_texts_with_a_models_own_labels(server: Server) -> None:

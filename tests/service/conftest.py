@@ -98,6 +98,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture
+def root(models: Path, tmp_path: Path) -> Path:
+    """A copy of the models that a test may change."""
+    return shutil.copytree(models, tmp_path / "models")
+
+
 @pytest.fixture(scope="session")
 def serve(models: Path) -> Serve:
     """`async with serve(max_pairs=2) as client:` runs the service with these settings, and all models open."""

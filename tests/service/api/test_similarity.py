@@ -38,14 +38,6 @@ async def test_without_a_name_the_default_model_answers(serve: Serve) -> None:
         assert (await client.post("/similarity", json={"pairs": PAIRS})).json()["model"] == "avg-sick"
 
 
-async def test_a_rating_is_given_on_the_scale_of_the_corpus(serve: Serve) -> None:
-    async with serve() as client:
-        result = (await client.post("/similarity", json={"pairs": PAIRS[:1], "model": "avg-sick"})).json()["results"][0]
-    assert result["rating_scale"] == [1.0, 5.0]
-    assert 1.0 <= result["rating"] <= 5.0
-    assert result["score"] == pytest.approx((result["rating"] - 1) / 4)
-
-
 async def test_a_model_without_ratings_gives_none(lasting: Client) -> None:
     result = (await lasting.post("/similarity", json={"pairs": PAIRS[:1]})).json()["results"][0]
     assert set(result) == {"score", "raw_score", "tokens", "truncated", "unknown"}

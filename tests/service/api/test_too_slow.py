@@ -62,17 +62,6 @@ async def test_what_is_known_costs_nothing(serve: Serve) -> None:
         assert (await client.post("/rank", json=body)).status_code == 200
 
 
-async def test_a_ranking_in_parts_is_refused_as_a_whole(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.scoring.ranking._PART", 20)
-    async with serve(request_timeout=2, worker_threads=1) as client:
-        ran = costs(client, "avg-sick", 0.05)
-        status, error = await refused(
-            client, "/rank", json={"model": "avg-sick", "query": "a man", "candidates": WORDS[:200]}
-        )
-        assert (status, error["code"], error["field"]) == (413, "too_slow", "candidates")
-        assert ran == []
-
-
 async def test_an_explanation_is_refused_too(serve: Serve) -> None:
     async with serve(request_timeout=2, worker_threads=1) as client:
         ran = costs(client, "pair-sick", 0.1)

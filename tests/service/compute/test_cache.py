@@ -1,12 +1,11 @@
-import numpy as np
+from typing import Any
+
 import pytest
 
 from benchmarks.faults.load import difference
 from service.compute.cache import (
     FINDING_SECONDS,
-    REMOTE_MOST,
     REMOTE_PAYS_SECONDS,
-    Space,
     Tiers,
     VectorCache,
 )
@@ -14,28 +13,9 @@ from service.observe.telemetry import Telemetry
 from tests.service.conftest import Serve
 
 pytestmark = pytest.mark.anyio
-ONE = Space("1" * 64, 2)
 MUCH = 10_000_000
+REMOTE: Any = object()  # nobody asks it here
 MEMORY, BOTH = Tiers(True, False), Tiers(True, True)
-
-
-def vector(value: float):
-    return np.full((1, 2), value, np.float32)
-
-
-class Remote:
-    """A second tier that keeps what it is told in a dict."""
-
-    def __init__(self) -> None:
-        self.kept = {}
-        self.asked = []
-
-    async def get_many(self, space, keys):
-        self.asked.append(list(keys))
-        return {key: self.kept[space, key] for key in keys if (space, key) in self.kept}
-
-    def put_many(self, space, vectors) -> None:
-        self.kept |= {(space, key): each for key, each in vectors.items()}
 
 
 @pytest.fixture
@@ -55,22 +35,11 @@ def finding(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: Tiers, dear: Tiers) -> None:
-    cache = VectorCache(MUCH, Telemetry(), Remote())
+    cache = VectorCache(MUCH, Telemetry(), REMOTE)
     assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9, FINDING_SECONDS) == cheap
     assert cache.tiers(policy, REMOTE_PAYS_SECONDS, FINDING_SECONDS) == dear
-    assert VectorCache(0, Telemetry(), Remote()).tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
+    assert VectorCache(0, Telemetry(), REMOTE).tiers(policy, 1.0, 1.0) == dear._replace(memory=False)
     assert VectorCache(MUCH, Telemetry()).tiers(policy, 1.0, 1.0) == dear._replace(redis=False)
-
-
-@pytest.mark.parametrize(("count", "remotely"), [(REMOTE_MOST, True), (REMOTE_MOST + 1, False)])
-async def test_very_many_at_once_stay_in_memory(count: int, remotely: bool) -> None:
-    remote = Remote()
-    cache = VectorCache(MUCH, Telemetry(), remote)
-    new = {(i,): vector(i) for i in range(count)}
-    assert await cache.fetch(ONE, list(new), BOTH) == {}
-    cache.keep(ONE, new, BOTH)
-    assert (bool(remote.asked), bool(remote.kept)) == (remotely, remotely)
-    assert cache.find(ONE, new).keys() == new.keys()
 
 
 async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serve) -> None:

@@ -121,15 +121,3 @@ async def test_a_user_who_may_do_what_the_service_does(redis_server: RedisServer
         client.execute_command("ACL SETUSER", "semblance", "-mget")
         await says(url, cannot_be_read("its user may not"))
     await says(url.replace("hush", "wrong"), cannot_be_read("AuthenticationError"))
-
-
-async def test_many_requests_at_once_wait_for_a_connection(redis_server: RedisServer) -> None:
-    cache = cache_of(redis_server.url)
-    await cache.probe()
-    cache.put_many(SPACE, VECTORS)
-    await asyncio.gather(*cache._writes)
-    few = [*VECTORS][:3]
-    answers = await asyncio.gather(*(cache.get_many(SPACE, few) for _ in range(100)))
-    assert [[*answer] for answer in answers] == [few] * 100
-    assert cache.problems == []
-    await cache.close()

@@ -260,7 +260,7 @@ async def test_a_key_of_another_type_is_a_miss_and_overwritten(serve: Serve, red
 @pytest.mark.redis
 async def test_a_hanging_redis_delays_one_request_by_the_timeout(serve: Serve, redis_server, plain, caplog) -> None:
     caplog.set_level(logging.INFO, "service.compute.breaker")
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=1000, cache_bytes=0) as client:
+    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=3000, cache_bytes=0) as client:
         assert await ask(client) == plain
         await until(lambda: not client.app.service.redis._writes)
         redis_server.process.send_signal(signal.SIGSTOP)

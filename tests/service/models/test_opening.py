@@ -1,7 +1,6 @@
 """Only the defaults are open when the service is ready; another model is opened by the first request that names it."""
 
 import asyncio
-import json
 import logging
 import shutil
 import threading
@@ -10,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.golden import GoldenPair
-from contract.manifest import MANIFEST_NAME, Manifest
+from contract.manifest import Manifest
 from service.errors import StartupError
 from service.models import opener, registry
 from service.models.opener import Opener
@@ -27,12 +25,6 @@ OTHER = {**PAIR, "model": "pair-sick"}
 
 
 @pytest.fixture
-def root(models: Path, tmp_path: Path) -> Path:
-    """A copy of the models that a test may break."""
-    return shutil.copytree(models, tmp_path / "models")
-
-
-@pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of models that were opened, in order."""
     names: list[str] = []
@@ -43,16 +35,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 async def are_open(client: Client) -> dict[str, bool]:
     return {model["id"]: model["open"] for model in (await client.get("/models")).json()["models"]}
-
-
-def break_answers(folder: Path) -> None:
-    """All files are as the manifest says, and the model answers otherwise than published."""
-    old = Manifest.load(folder)
-    pairs = json.loads((folder / "golden.json").read_text())["pairs"]
-    pairs[0]["raw_score"] += 0.01
-    (folder / "golden.json").write_text(json.dumps({"pairs": [GoldenPair(**pair).model_dump() for pair in pairs]}))
-    files = old.files | {"golden.json": fakes.describe_file(folder / "golden.json")}
-    old.model_copy(update={"files": files}).save(folder)
 
 
 async def test_a_model_is_opened_at_its_first_request(serve: Serve, opened: list[str], caplog) -> None:
@@ -141,7 +123,7 @@ async def test_opening_has_a_time_limit_of_its_own_that_the_message_names(serve:
 async def test_a_model_that_cannot_be_opened_is_told_and_not_tried_at_once_again(
     root: Path, serve: Serve, opened: list[str], monkeypatch, caplog
 ) -> None:
-    break_answers(root / "pair-sick")
+    fakes.misstate(root / "pair-sick", "raw_score")
     async with serve(models_dir=root, preload=()) as client:
         assert (await client.get("/health/ready")).json()["status"] == "ready"
         for _ in range(2):
@@ -235,12 +217,9 @@ async def test_a_closed_model_whose_files_change_is_not_served_before_a_reload(r
         assert (await client.post("/similarity", json=OTHER)).status_code == 200
 
 
-async def test_an_unknown_name_is_answered_with_the_three_closest(models: Path, tmp_path: Path, serve: Serve) -> None:
-    root = shutil.copytree(models, tmp_path / "models")
+async def test_an_unknown_name_is_answered_with_the_three_closest(root: Path, serve: Serve) -> None:
     for name in ("pwim-sick", "pwim-qa", "gran"):
-        shutil.copytree(root / "avg-sick", root / name)
-        content = json.loads((root / name / MANIFEST_NAME).read_text())
-        (root / name / MANIFEST_NAME).write_text(json.dumps({**content, "id": name}))
+        fakes.graded_model(root / name, name)
     async with serve(models_dir=root, preload=()) as client:
         error = (await client.post("/similarity", json={**PAIR, "model": "pwim-sik"})).json()["error"]
         assert error["message"] == (

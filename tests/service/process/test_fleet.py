@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -276,11 +275,10 @@ def test_workers_do_not_outlive_their_supervisor(models: Path, tmp_path: Path) -
     assert list(service.temporary.iterdir()) == []
 
 
-def test_what_is_wrong_at_start_up_is_said_once(models: Path, tmp_path: Path) -> None:
-    own = shutil.copytree(models, tmp_path / "models")
-    path = own / "avg-sick" / "encoder.onnx"
+def test_what_is_wrong_at_start_up_is_said_once(root: Path) -> None:
+    path = root / "avg-sick" / "encoder.onnx"
     path.write_bytes(path.read_bytes()[:-1])
-    code, lines = failed(models_dir=own, workers=4)
+    code, lines = failed(models_dir=root, workers=4)
     assert code == 3
     critical = [event for event in map(json.loads, lines) if event["level"] == "critical"]
     assert len(critical) == 1
@@ -288,11 +286,10 @@ def test_what_is_wrong_at_start_up_is_said_once(models: Path, tmp_path: Path) ->
     assert not [event for event in map(json.loads, lines) if event["level"] in ("critical", "error")][2:]
 
 
-def test_models_that_went_bad_keep_the_workers_that_serve(models: Path, tmp_path: Path) -> None:
-    own = shutil.copytree(models, tmp_path / "models")
-    with fleet(own, tmp_path) as service:
+def test_models_that_went_bad_keep_the_workers_that_serve(root: Path, tmp_path: Path) -> None:
+    with fleet(root, tmp_path) as service:
         before = service.pids()
-        (own / "avg-sick" / "encoder.onnx").write_bytes(b"")
+        (root / "avg-sick" / "encoder.onnx").write_bytes(b"")
         service.process.send_signal(signal.SIGUSR2)
         until(lambda: bool(service.events("the workers that serve are kept")), "the successor fails")
         assert service.pids() == before

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks.faults.load import difference
 from service.compute import cache, vectors
 from tests.service.conftest import Serve
 
@@ -32,13 +33,4 @@ async def test_answers_are_those_of_kept_vectors(serve: Serve, monkeypatch: pyte
             assert kept > 0
             assert all(tiers)
     kept_answers, computed = answers
-    assert same(computed, kept_answers)
-
-
-def same(one: object, other: object) -> bool:
-    """Equal, numbers to 1e-6."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == pytest.approx(other, abs=1e-6) if isinstance(one, float) else one == other
+    assert difference(computed, kept_answers) is None

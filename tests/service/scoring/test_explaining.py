@@ -1,6 +1,5 @@
 """What made a score: shares that sum to it, a model's own matrices, and the score without each word."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -130,10 +129,9 @@ def with_tokens(root: Path, *, scale: float = 1.0) -> None:
     fakes.sign(root / "m", token_embeddings="tokens.onnx")
 
 
-async def test_shares_of_tokens_in_context_sum_to_the_score(serve: Serve, models: Path, tmp_path: Path) -> None:
-    shutil.copytree(models, tmp_path / "models")
-    with_tokens(tmp_path / "models")
-    async with serve(models_dir=tmp_path / "models") as client:
+async def test_shares_of_tokens_in_context_sum_to_the_score(serve: Serve, root: Path) -> None:
+    with_tokens(root)
+    async with serve(models_dir=root) as client:
         answer = await explained(client, **PAIR, model="m")
         shown = (await client.get("/models")).json()
     shares, matrix = named(answer["vectors"], "contributions"), named(answer["matrices"], "contributions")

@@ -1,6 +1,5 @@
 """`/rank` with a second model: it decides over the first about the best, and every answer says who placed what."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -33,17 +32,14 @@ def order(answer: dict) -> list[int]:
     return [result["index"] for result in answer["results"]]
 
 
-async def test_the_published_reranker_is_the_default_where_it_is_served(
-    serve: Serve, models: Path, tmp_path: Path
-) -> None:
+async def test_the_published_reranker_is_the_default_where_it_is_served(serve: Serve, root: Path) -> None:
     async with serve() as client:
         assert (await client.get("/models")).json()["rerank"]["default_model"] is None
-    more = shutil.copytree(models, tmp_path / "models")
-    fakes.interaction_model(more / "minilm", "minilm")
-    async with serve(models_dir=more) as client:
+    fakes.interaction_model(root / "minilm", "minilm")
+    async with serve(models_dir=root) as client:
         assert (await ranked(client, rerank_top=2))["rerank_model"] == "minilm"
         assert (await client.get("/models")).json()["rerank"]["default_model"] == "minilm"
-    async with serve(models_dir=more, default_rerank="pair-sick") as client:
+    async with serve(models_dir=root, default_rerank="pair-sick") as client:
         assert (await ranked(client, rerank_top=2))["rerank_model"] == "pair-sick"
 
 
