@@ -25,6 +25,7 @@ from service.settings import Settings
 from tests.service.conftest import expect, until
 from tests.service.http.test_connection import question, raw
 from tests.service.process.test_process import BODY, NEEDED_SECONDS, address_of, running
+from tests.service.process.test_process import until as wait_until
 
 Address = tuple[str, int]
 MB = 1_048_576
@@ -201,19 +202,13 @@ def test_an_answer_that_nobody_reads_gives_its_place_back(models: Path) -> None:
                 connection.sendall(request * 12)
             except OSError:
                 continue
-        deadline = time.monotonic() + NEEDED_SECONDS
-        while (status := httpx.post(f"{url}/similarity", json=BODY).status_code) == 429:
-            assert time.monotonic() < deadline, "their places are not given back"
-            time.sleep(0.1)
-        assert status == 200
+        wait_until(lambda: httpx.post(f"{url}/similarity", json=BODY).status_code == 200, "their places are given back")
 
         def left() -> bool:
             lines = httpx.get(f"{url}/metrics").text.splitlines()
             return 'semblance_requests_total{route="/embed",status="499"} 0.0' not in lines
 
-        while not left():
-            assert time.monotonic() < deadline, "they are not counted"
-            time.sleep(0.1)
+        wait_until(left, "they are counted")
 
 
 def test_a_slow_reader_gets_its_whole_answer(models: Path) -> None:

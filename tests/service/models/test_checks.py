@@ -5,7 +5,7 @@ import pytest
 from service.models import checks
 from service.models.checks import Checks
 from tests.service.conftest import Serve
-from tests.service.process.test_fleet import until
+from tests.service.process.test_process import until
 
 
 def test_a_round_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,8 @@ from tests import fakes
 from tests.service.conftest import NEEDED_SECONDS, Client, Serve, open_terminal, until
 from tests.service.load import Load
 from tests.service.process.test_fleet import Service, fleet
-from tests.service.process.test_fleet import until as fleet_until
 from tests.service.process.test_process import ROOT, running
+from tests.service.process.test_process import until as fleet_until
 
 pytestmark = pytest.mark.anyio
 PAIR = {"pairs": [{"a": "a man plays the guitar", "b": "a woman sleeps"}]}
@@ -348,11 +348,7 @@ async def test_a_byte_changed_under_the_same_manifest_is_noticed(root: Path, ser
         right, times = path.read_bytes(), path.stat()
         break_checksum(path.parent)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        assert outcomes(await reloaded(client, 409)) == {
-            ID: "failed",
-            "avg-sick": "unchanged",
-            "pair-sick": "unchanged",
-        }
+        assert outcomes(await reloaded(client, 409))[ID] == "failed"
         ready = (await client.get("/health/ready")).json()
         assert ready["status"] == "degraded"
         assert "encoder.onnx: corrupted or replaced" in ready["reasons"][0]

@@ -15,7 +15,7 @@ import pytest
 
 from tests.service.conftest import free_port, open_terminal
 from tests.service.http.test_connection import raw
-from tests.service.process.test_process import BODY, NEEDED_SECONDS, ROOT, command, listens, running
+from tests.service.process.test_process import BODY, NEEDED_SECONDS, ROOT, command, listens, running, until
 
 # Asks more of the log than the pipe and the queue take, and says when it is done.
 CHATTY = """
@@ -84,8 +84,7 @@ def test_at_a_terminal_lines_are_for_people_and_name_the_documentation(models: P
         while b"/docs" not in said and time.monotonic() < deadline:
             said += os.read(ours, 65536)
         assert f"http://127.0.0.1:{port}/docs" in said.decode()
-        while not listens(f"http://127.0.0.1:{port}") and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: listens(f"http://127.0.0.1:{port}"), "it listens")
         assert httpx.get(f"http://127.0.0.1:{port}/docs").status_code == 200
         lines = bytes(said).decode().splitlines()
         assert not any(line.startswith("{") for line in lines)

@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as families
 
 from tests.service.conftest import free_port
 from tests.service.load import Load
-from tests.service.process.test_process import BODY, NEEDED_SECONDS, command, failed
+from tests.service.process.test_process import BODY, NEEDED_SECONDS, command, failed, until
 
 pytestmark = pytest.mark.timeout(4 * NEEDED_SECONDS)
 AND_RUN = "import sys, service.__main__\nsys.exit(service.__main__.main())\n"
@@ -94,13 +93,6 @@ class Service:
     def stop(self, sig: int = signal.SIGTERM) -> int:
         self.process.send_signal(sig)
         return self.process.wait(NEEDED_SECONDS)
-
-
-def until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + NEEDED_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, f"not within {NEEDED_SECONDS:g} s: {what}"
-        time.sleep(0.05)
 
 
 @contextmanager

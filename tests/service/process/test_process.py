@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -59,6 +59,13 @@ def running(models: Path, /, **settings: object) -> Iterator[tuple[subprocess.Po
 def address_of(url: str) -> tuple[str, int]:
     host, port = url.removeprefix("http://").split(":")
     return host, int(port)
+
+
+def until(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + NEEDED_SECONDS
+    while not true():
+        assert time.monotonic() < deadline, f"not within {NEEDED_SECONDS:g} s: {what}"
+        time.sleep(0.05)
 
 
 def failed(**settings: object) -> tuple[int, list[str]]:
@@ -156,10 +163,7 @@ def test_sigterm_resets_nobody_who_has_connected(models: Path) -> None:
         knockers = [Knocker(url) for _ in range(16)]
         for knocker in knockers:
             knocker.start()
-        deadline = time.monotonic() + NEEDED_SECONDS
-        while sum(knocker.answered for knocker in knockers) < 100:
-            assert time.monotonic() < deadline, "they are not answered"
-            time.sleep(0.05)
+        until(lambda: sum(knocker.answered for knocker in knockers) >= 100, "they are answered")
         process.terminate()
         for knocker in knockers:
             knocker.join(NEEDED_SECONDS)
@@ -179,9 +183,7 @@ def test_sigterm_answers_what_comes_on_a_connection_that_was_idle(models: Path) 
 
         assert ask() is None
         process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + NEEDED_SECONDS
-        while listens(url) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: not listens(url), "it does not listen any more")
         assert ask() == "close"
         process.wait(NEEDED_SECONDS)
 
@@ -195,9 +197,8 @@ def test_the_service_is_unready_before_it_stops_listening(models: Path) -> None:
     with running(models, drain_seconds=1000) as (process, url):
         assert httpx.get(f"{url}/health/ready").status_code == 200
         process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + NEEDED_SECONDS
-        while (unready := httpx.get(f"{url}/health/ready")).status_code == 200 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: httpx.get(f"{url}/health/ready").status_code != 200, "it is unready")
+        unready = httpx.get(f"{url}/health/ready")
         assert (unready.status_code, unready.json()["reasons"]) == (503, ["shutting down"])
         answered = httpx.post(f"{url}/similarity", json=BODY)
         assert (answered.status_code, answered.headers["connection"]) == (200, "close")
@@ -289,9 +290,7 @@ def test_a_graph_that_hangs_does_not_keep_the_process(models: Path) -> None:
     process = subprocess.Popen(**hanging)
     try:
         url = f"http://127.0.0.1:{port}"
-        deadline = time.monotonic() + NEEDED_SECONDS
-        while not listens(url) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: listens(url), "it listens")
         assert httpx.post(f"{url}/similarity", json=BODY).status_code == 503
         process.terminate()
         _, errors = process.communicate(timeout=NEEDED_SECONDS)

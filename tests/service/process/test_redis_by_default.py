@@ -1,13 +1,12 @@
 """Where a Redis is named, and nothing else is set, the vectors of README's own questions go there."""
 
 import re
-import time
 from pathlib import Path
 
 import httpx
 
-from tests.service.conftest import NEEDED_SECONDS, RedisServer
-from tests.service.process.test_process import ROOT, running
+from tests.service.conftest import RedisServer
+from tests.service.process.test_process import ROOT, running, until
 
 ASKED = re.compile(r"curl 127\.0\.0\.1:8000(/\S+) -H 'content-type: application/json' -d '(.+?)'", re.DOTALL)
 
@@ -21,7 +20,5 @@ def test_the_questions_of_the_readme_leave_vectors_in_redis(redis_server: RedisS
             asked = httpx.post(f"{url}{path}", content=body, headers={"content-type": "application/json"}, timeout=None)
             assert asked.status_code == 200, asked.text
             if path in ("/similarity", "/rank"):
-                deadline = time.monotonic() + NEEDED_SECONDS
-                while kept.dbsize() == before and time.monotonic() < deadline:
-                    time.sleep(0.02)  # vectors are written after the answer
-                assert kept.dbsize() > before, path
+                # Vectors are written after the answer.
+                until(lambda before=before: kept.dbsize() > before, f"there are those of {path}")  # type: ignore[misc]
