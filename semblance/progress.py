@@ -1,7 +1,9 @@
 """How far a long command is: a bar on a terminal, elsewhere a line every half minute; both on standard error."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -9,7 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from semblance.batch.outputs import errors_of
 from semblance.batch.rows import Say, Step
+from semblance.exits import SKIPPED
 
 T = TypeVar("T")
 EVERY = 30.0  # seconds
@@ -39,3 +43,26 @@ def run_shown(work: Callable[[Step, Say], Coroutine[Any, Any, T]]) -> T:
         except KeyboardInterrupt:
             typer.echo("semblance: interrupted; the same command goes on from here", err=True)
             raise
+
+
+def tell_end(lines: Sequence[str], summary: Mapping[str, Any], output: Path, as_json: bool) -> None:
+    """Print how a command ended, `{}` in its lines being the file of skipped rows; a code says that there are any.
+
+    Args:
+        lines: for people.
+        summary: for programs; `skipped` is how many rows were.
+        output: the file that was written.
+        as_json: print the summary.
+
+    Raises:
+        Exit: rows were skipped.
+    """
+    errors = str(errors_of(output))
+    if as_json:
+        more = {"errors": errors} if summary["skipped"] else {}
+        typer.echo(json.dumps({**summary, "output": str(output), **more}))
+    else:
+        for line in lines:
+            typer.echo(line.replace("{}", errors))
+    if summary["skipped"]:
+        raise typer.Exit(SKIPPED)

@@ -1,7 +1,5 @@
 """The command `semblance batch`: shows its progress, prints one line or JSON at the end."""
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +7,7 @@ import typer
 
 from semblance.batch.job import Progress, run_batch
 from semblance.batch.rows import Say, Step
-from semblance.batch.tasks import DEFAULT_COLUMNS, Options
-from semblance.exits import SKIPPED
+from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options
 from semblance.options import (
     PATIENCE,
     Concurrency,
@@ -24,18 +21,7 @@ from semblance.options import (
     TopK,
     asks,
 )
-from semblance.progress import run_shown
-
-
-class BatchTask(StrEnum):
-    """The tasks of `batch`."""
-
-    similarity = "similarity"
-    paraphrase = "paraphrase"
-    relevance = "relevance"
-    entailment = "entailment"
-    rank = "rank"
-    embed = "embed"
+from semblance.progress import run_shown, tell_end
 
 
 @asks
@@ -43,7 +29,7 @@ def batch(
     service: Service,
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=".jsonl, .csv, .tsv or .parquet")],
     output: Annotated[Path, typer.Argument(help="one of these too; columns of the input come along")],
-    task: Annotated[BatchTask, typer.Option(help="what to ask of each row")] = BatchTask.similarity,
+    task: Annotated[Name, typer.Option(help="what to ask of each row")] = "similarity",
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,8 +53,8 @@ def batch(
     with its number and the reason in OUTPUT.errors.jsonl; then the exit code is 4.
     """
     options = Options(
-        task.value,
-        tuple(column) if column else DEFAULT_COLUMNS[task.value],
+        task,
+        tuple(column) if column else DEFAULT_COLUMNS[task],
         model=model,
         prefix=prefix,
         top_k=top_k,
@@ -93,12 +79,6 @@ def batch(
             )
 
     done = run_shown(run)
-    errors_file = f"{output}.errors.jsonl"
-    if as_json:
-        summary = {"rows": done.rows, "skipped": done.skipped, "output": str(output)}
-        typer.echo(json.dumps(summary | ({"errors": errors_file} if done.skipped else {})))
-    else:
-        skipped = f", {done.skipped} skipped (see {errors_file})" if done.skipped else ""
-        typer.echo(f"{done.rows} rows{skipped}: {output}")
-    if done.skipped:
-        raise typer.Exit(SKIPPED)
+    skipped = f", {done.skipped} skipped (see {{}})" if done.skipped else ""
+    summary = {"rows": done.rows, "skipped": done.skipped}
+    tell_end([f"{done.rows} rows{skipped}: {output}"], summary, output, as_json)

@@ -46,6 +46,17 @@ class BadRow(Exception):
         self.column = column
 
 
+def text_of(value: object, column: str) -> str:
+    """A value that must be a text; raises BadRow."""
+    if value is None:
+        raise BadRow("missing", "there is none", column)
+    if not isinstance(value, str):
+        raise BadRow("not_text", f"expected text, found {type(value).__name__}", column)
+    if not value.strip():
+        raise BadRow("empty_text", "the text has no visible character", column)
+    return value
+
+
 Outcome = Row | BadRow | None  # of a row: its new cells, why it has none, or that it is an empty line
 
 

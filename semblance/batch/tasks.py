@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from semblance.batch.rows import BadRow, Kind, Row, Unreadable
+from semblance.batch.rows import BadRow, Kind, Row, Unreadable, text_of
 from semblance.client import AsyncClient
 from semblance.errors import BatchError, RequestFailed
 from semblance.retries import TIMEOUT
@@ -26,14 +26,7 @@ DEFAULT_COLUMNS: Mapping[Name, tuple[str, ...]] = {
 # Names of the columns in a request's fields, to find the column that an error is about.
 _FIELDS: Mapping[Name, tuple[str, ...]] = {**DEFAULT_COLUMNS, "embed": ("sentences",)}
 _ROUTES: Mapping[Name, str] = {"paraphrase": "similarity", "relevance": "similarity"}  # others: as the task
-_ROUTE_TASKS: Mapping[Name, str] = {
-    "similarity": "similarity",
-    "paraphrase": "paraphrase",
-    "relevance": "relevance",
-    "entailment": "entailment",
-    "rank": "similarity",
-    "embed": "embedding",
-}
+_ABLE: Mapping[Name, str] = {"rank": "similarity", "embed": "embedding"}  # what a model must have; others: as the task
 _OF_ONE_ROW = frozenset({"inference_failed", TIMEOUT})  # one row of a request may be the cause
 TRIES = 3  # of a single row that exceeds the service's time limit
 
@@ -77,7 +70,7 @@ class Task(ABC):
         self.columns = options.columns
         self.limits: LimitsInfo = models.limits
         self.rows_at_once = models.limits.max_pairs
-        route, able = f"/{_ROUTES.get(options.task, options.task)}", _ROUTE_TASKS[options.task]
+        route, able = f"/{_ROUTES.get(options.task, options.task)}", _ABLE.get(options.task, options.task)
         self.model = find_model(models, options.model or default_of(models, route), able)
 
     @property
@@ -95,15 +88,10 @@ class Task(ABC):
 
     def check_text(self, value: object, column: str) -> str:
         """A value that must be a text within the service's limits; raises BadRow."""
-        if value is None:
-            raise BadRow("missing", "there is none", column)
-        if not isinstance(value, str):
-            raise BadRow("not_text", f"expected text, found {type(value).__name__}", column)
-        if not value.strip():
-            raise BadRow("empty_text", "the text has no visible character", column)
-        if len(value) > (most := self.limits.max_text_chars):
-            raise BadRow("too_large", f"a text of {len(value)} characters, the limit is {most}", column)
-        return value
+        text, most = text_of(value, column), self.limits.max_text_chars
+        if len(text) > most:
+            raise BadRow("too_large", f"a text of {len(text)} characters, the limit is {most}", column)
+        return text
 
     def blamed(self, error: RequestFailed) -> BadRow | None:
         """The bad row that an error reports; None where the error is about something else, such as the model."""
@@ -233,19 +221,12 @@ class Rank(Task):
         return rows
 
 
-_TASKS: Mapping[Name, type[Task]] = {
-    "similarity": Score,
-    "paraphrase": Score,
-    "relevance": Score,
-    "entailment": Entailment,
-    "rank": Rank,
-    "embed": Embed,
-}
+_TASKS: Mapping[Name, type[Task]] = {"entailment": Entailment, "rank": Rank, "embed": Embed}  # others: Score
 
 
 def make_task(options: Options, models: Models) -> Task:
     """The task that the options select; raises BatchError."""
-    return _TASKS[options.task](options, models)
+    return _TASKS.get(options.task, Score)(options, models)
 
 
 async def ask_rows(

@@ -1,25 +1,18 @@
 """What `dedupe` and `search` have in common: how texts are embedded, and which second model reads what is near."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from semblance.batch.job import Progress, run_batch
+from semblance.batch.rows import Say, Step
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
 from semblance.client import AsyncClient
 from semblance.options import PATIENCE, Concurrency, ModelName, Overwrite, Patience
 
 SCORE = "semblance_score"
-
-
-class PairTask(StrEnum):
-    """The tasks that give a pair a score."""
-
-    similarity = "similarity"
-    paraphrase = "paraphrase"
-    relevance = "relevance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +23,9 @@ class Asking:
         str | None,
         typer.Option(help="a second model, which reads the pairs that are near and decides, as minilm-cross"),
     ] = None
-    task: Annotated[PairTask, typer.Option("--task", help="what its score says")] = PairTask.paraphrase
+    task: Annotated[
+        Literal["similarity", "paraphrase", "relevance"], typer.Option("--task", help="what its score says")
+    ] = "paraphrase"
     prefix: Annotated[str, typer.Option(help="put before the names of the new columns")] = ""
     model: ModelName = None
     exact: Annotated[
@@ -50,10 +45,39 @@ class Asking:
 
     def of_pairs(self) -> Options:
         """Of the batch that asks the second model."""
-        columns = DEFAULT_COLUMNS[self.task.value]
-        return Options(self.task.value, columns, model=self.rerank, prefix=SCORE.removesuffix("score"))
+        prefix = SCORE.removesuffix("score")
+        return Options(self.task, DEFAULT_COLUMNS[self.task], model=self.rerank, prefix=prefix)
 
-    async def check(self, client: AsyncClient) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What both commands work with: who is asked, the options, and whom to tell of progress and what is to be known."""
+
+    client: AsyncClient
+    asking: Asking
+    step: Step
+    say: Say
+
+    async def check(self) -> None:
         """Raise BatchError if the second model is not served or lacks the task: before a corpus is embedded."""
-        if self.rerank is not None:
-            make_task(self.of_pairs(), await client.models())
+        if self.asking.rerank is not None:
+            make_task(self.asking.of_pairs(), await self.client.models())
+
+    async def batch(
+        self, source: Path, output: Path, options: Options, *, overwrite: bool, doing: tuple[str, int, str]
+    ) -> None:
+        """Run a batch, as the options have it; `doing` is what, of how many, of which things.
+
+        Raises:
+            BatchError, SemblanceError: as `run_batch`.
+        """
+        verb, count, things = doing
+
+        def watch(done: Progress) -> None:
+            self.step(f"{verb} {done.rows:,} of {count:,} {things}", done.position / max(1, done.total))
+
+        concurrency = self.asking.concurrency
+        await run_batch(
+            self.client, source, output, options,
+            overwrite=overwrite, concurrency=concurrency, watch=watch, say=self.say,
+        )  # fmt: skip

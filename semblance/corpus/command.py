@@ -1,6 +1,6 @@
 """The commands `semblance dedupe` and `semblance search`."""
 
-import json
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from semblance.batch.rows import Say, Step
-from semblance.corpus.asking import Asking
-from semblance.exits import SKIPPED
+from semblance.corpus.asking import Asking, Work
 from semblance.options import Json, Service, asks
-from semblance.progress import run_shown
+from semblance.progress import run_shown, tell_end
 
 Output = Annotated[Path, typer.Argument(help=".jsonl, .csv, .tsv or .parquet; columns of the input come along")]
 INPUT = ".jsonl, .csv, .tsv or .parquet; or .txt, a text a line"
@@ -39,29 +38,12 @@ def dedupe(
     """
     from semblance.corpus.dedupe import dedupe as run
 
-    async def ask(step: Step, say: Say) -> Any:
-        async with service.of_batch(asking.patience) as client:
-            return await run(
-                client,
-                source,
-                output,
-                column,
-                asking,
-                least=cosine,
-                score=score,
-                only_first=only_first,
-                step=step,
-                say=say,
-            )
+    async def ask(work: Work) -> Any:
+        return await run(work, source, output, column, least=cosine, score=score, only_first=only_first)
 
-    done = run_shown(ask)
-    _tell(
-        done,
-        output,
-        as_json,
-        f"rows: {done.rows:,}, distinct texts: {done.texts:,}, clusters: {done.clusters:,}",
-        "pairs" if not done.exact else None,
-    )
+    done = _done(service, asking, ask)
+    line = f"rows: {done.rows:,}, distinct texts: {done.texts:,}, clusters: {done.clusters:,}"
+    _tell(done, output, as_json, line, "pairs")
 
 
 @asks
@@ -87,45 +69,27 @@ def search(
     """
     from semblance.corpus.search import search as run
 
-    async def ask(step: Step, say: Say) -> Any:
-        async with service.of_batch(asking.patience) as client:
-            return await run(
-                client,
-                corpus,
-                queries,
-                output,
-                (column, query_column),
-                asking,
-                count=top_k,
-                least=cosine,
-                score=score,
-                step=step,
-                say=say,
-            )
+    async def ask(work: Work) -> Any:
+        columns = (column, query_column)
+        return await run(work, corpus, queries, output, columns, count=top_k, least=cosine, score=score)
 
-    done = run_shown(ask)
+    done = _done(service, asking, ask)
     left_out = f", left out of {corpus.name}: {done.left_out:,}" if done.left_out else ""
-    _tell(
-        done,
-        output,
-        as_json,
-        f"queries: {done.queries:,}, distinct texts: {done.texts:,}{left_out}",
-        f"{top_k} nearest" if not done.exact else None,
-    )
+    line = f"queries: {done.queries:,}, distinct texts: {done.texts:,}{left_out}"
+    _tell(done, output, as_json, line, f"{top_k} nearest")
 
 
-def _tell(done: Any, output: Path, as_json: bool, line: str, approximate: str | None) -> None:
-    errors_file = f"{output}.errors.jsonl"
-    if as_json:
-        typer.echo(
-            json.dumps(asdict(done) | {"output": str(output)} | ({"errors": errors_file} if done.skipped else {}))
-        )
-    else:
-        skipped = f", skipped: {done.skipped:,} (see {errors_file})" if done.skipped else ""
-        typer.echo(f"{line}{skipped}; {output}")
-        if approximate is not None:
-            typer.echo(
-                f"approximate: {done.recall:.1%} of the {approximate} were found in a sample; --exact compares all"
-            )
-    if done.skipped:
-        raise typer.Exit(SKIPPED)
+def _done(service: Service, asking: Asking, ask: Callable[[Work], Awaitable[Any]]) -> Any:
+    async def run(step: Step, say: Say) -> Any:
+        async with service.of_batch(asking.patience) as client:
+            return await ask(Work(client, asking, step, say))
+
+    return run_shown(run)
+
+
+def _tell(done: Any, output: Path, as_json: bool, line: str, sought: str) -> None:
+    skipped = f", skipped: {done.skipped:,} (see {{}})" if done.skipped else ""
+    lines = [f"{line}{skipped}; {output}"]
+    if not done.exact:
+        lines.append(f"approximate: {done.recall:.1%} of the {sought} were found in a sample; --exact compares all")
+    tell_end(lines, asdict(done), output, as_json)

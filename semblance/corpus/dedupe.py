@@ -8,14 +8,13 @@ import numpy as np
 
 from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
-from semblance.batch.rows import Answered, Kind, Row, Say, Step
-from semblance.client import AsyncClient
-from semblance.corpus.asking import Asking
+from semblance.batch.rows import Answered, Kind, Row
+from semblance.corpus.asking import Work
 from semblance.corpus.clusters import cluster
 from semblance.corpus.neighbours import QUERIES_AT_ONCE, Near, Neighbours
 from semblance.corpus.second import decided
-from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
-from semblance.corpus.work import forget, opened, place, read
+from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE, opened
+from semblance.corpus.work import forget, place, read
 
 
 @dataclass(frozen=True)
@@ -32,42 +31,31 @@ class Deduped:
 
 
 async def dedupe(
-    client: AsyncClient,
-    path: Path,
-    output: Path,
-    column: str,
-    asking: Asking,
-    *,
-    least: float,
-    score: float = 0.5,
-    only_first: bool = False,
-    step: Step = lambda what, share: None,
-    say: Say = lambda _: None,
+    work: Work, path: Path, output: Path, column: str, *, least: float, score: float, only_first: bool
 ) -> Deduped:
     """Write a file with each row's cluster: two texts are joined if the cosine of their embeddings is at least `least`,
     and so are texts that are joined to the same one.
 
     Args:
-        client: embeds the texts.
+        work: see there.
         path: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a text a line.
         output: one of these too, but .txt. New columns: `cluster`, the number of the cluster's first row, from 1;
             `cluster_size`, in rows; `cosine` with that first row.
         column: of the texts.
-        asking: see there.
         least: cosine.
         score: that the second model must give a pair that near, if there is one.
         only_first: write only the first row of each cluster.
-        step: told what is being done.
-        say: told what the user should know.
 
     Raises:
         BatchError, SemblanceError: see `place`, `opened` and `read`.
     """
+    asking, step = work.asking, work.step
     beside = place(path, output, asking)
-    adds = _adds(asking.prefix)
+    names: dict[str, Kind] = {"cluster": "place", "cluster_size": "place", "cosine": "number"}
+    adds = {f"{asking.prefix}{name}": kind for name, kind in names.items()}
     source = opened(path, column, adds)
-    await asking.check(client)
-    corpus = await read(client, source, beside, asking, step, say)
+    await work.check()
+    corpus = await read(work, source, beside)
     values, texts = corpus.vectors.values, corpus.texts
     step("indexing", 0.0)
     near = Neighbours(values, exact=asking.exact)
@@ -79,7 +67,7 @@ async def dedupe(
 
     joining: Iterable[Near] = found()
     if asking.rerank is not None:
-        joining = [await decided(client, joining, corpus, beside, asking, score, step, say)]
+        joining = [await decided(work, joining, corpus, beside, score)]
     first = cluster(joining, len(values))
     recall = near.recall_above(least)
     cosines = np.minimum(np.einsum("nd,nd->n", values, values[first]), 1.0)
@@ -111,8 +99,3 @@ async def dedupe(
         forget(beside)
     clusters = int((sizes > 0).sum())
     return Deduped(len(of_row), len(texts.first_row), clusters, len(bad), corpus.vectors.model, near.exact, recall)
-
-
-def _adds(prefix: str) -> dict[str, Kind]:
-    names: dict[str, Kind] = {"cluster": "place", "cluster_size": "place", "cosine": "number"}
-    return {f"{prefix}{name}": kind for name, kind in names.items()}

@@ -8,14 +8,12 @@ import numpy as np
 
 from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
-from semblance.batch.rows import Answered, Kind, Row, Say, Step
-from semblance.client import AsyncClient
-from semblance.corpus.asking import Asking
+from semblance.batch.rows import Answered, Kind, Row
+from semblance.corpus.asking import Work
 from semblance.corpus.neighbours import Neighbours
 from semblance.corpus.second import scores
-from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE
-from semblance.corpus.work import forget, opened, place, read
-from semblance.errors import BatchError
+from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE, opened
+from semblance.corpus.work import forget, place, read
 
 
 @dataclass(frozen=True)
@@ -33,48 +31,43 @@ class Searched:
 
 
 async def search(
-    client: AsyncClient,
+    work: Work,
     corpus_path: Path,
     queries_path: Path,
     output: Path,
     columns: tuple[str, str],
-    asking: Asking,
     *,
     count: int,
-    least: float = -1.0,
-    score: float = 0.0,
-    step: Step = lambda what, share: None,
-    say: Say = lambda _: None,
+    least: float,
+    score: float,
 ) -> Searched:
     """Write, for each query, its nearest texts of the corpus: one row of the output for each.
 
     Args:
-        client: embeds the texts.
+        work: see there.
         corpus_path: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a text a line.
         queries_path: likewise.
         output: one of these too, but .txt: the columns of the query, and new ones: `rank` from 1; `row`, the number of
             the first row of the corpus with that text, from 1; `match`, the text; `cosine`; the second model's `score`.
         columns: of the corpus' texts, and of the queries.
-        asking: see there.
         count: most texts of a query.
         least: cosine of those given.
         score: that the second model, which orders what was found, must give a text, if there is one.
-        step: told what is being done.
-        say: told what the user should know.
 
     Raises:
         BatchError, SemblanceError: see `place`, `opened` and `read`.
     """
-    adds = _adds(asking.prefix, asking.rerank is not None)
-    beside = place(corpus_path, output, asking)
+    asking, step = work.asking, work.step
+    names: dict[str, Kind] = {"rank": "place", "row": "place", "match": "text", "cosine": "number"}
+    names |= {"score": "number"} if asking.rerank is not None else {}
+    adds = {f"{asking.prefix}{name}": kind for name, kind in names.items()}
+    beside = place(corpus_path, output, asking, queries_path)
     beside_queries = output.with_name(f"{output.name}.queries")
-    if output.resolve() == queries_path.resolve():
-        raise BatchError(f"{output} is the input too: name another output")
     sources = opened(corpus_path, columns[0]), opened(queries_path, columns[1], adds, "--query-column")
-    await asking.check(client)
+    await work.check()
     # The shorter file first: what is wrong with it is told before a long corpus is embedded.
-    queries = await read(client, sources[1], beside_queries, asking, step, say)
-    corpus = await read(client, sources[0], beside, asking, step, say)
+    queries = await read(work, sources[1], beside_queries)
+    corpus = await read(work, sources[0], beside)
     step("indexing", 0.0)
     near = Neighbours(corpus.vectors.values, exact=asking.exact)
     step("searching", 0.0)
@@ -91,7 +84,7 @@ async def search(
             (asked[int(queries.vectors.texts[query])], text_of[int(numbers[rows[query, hit]])])
             for query, hit in np.argwhere(given)
         ]
-        score_of[given] = await scores(client, pairs, beside, asking, step, say)
+        score_of[given] = await scores(work, pairs, beside)
         given &= score_of >= score
         order = np.argsort(np.where(given, -score_of, np.inf), axis=1, kind="stable")
         rows, cosines, score_of, given = (np.take_along_axis(x, order, 1) for x in (rows, cosines, score_of, given))
@@ -130,9 +123,3 @@ async def search(
         near.exact,
         recall,
     )
-
-
-def _adds(prefix: str, scored: bool) -> dict[str, Kind]:
-    names: dict[str, Kind] = {"rank": "place", "row": "place", "match": "text", "cosine": "number"}
-    names |= {"score": "number"} if scored else {}
-    return {f"{prefix}{name}": kind for name, kind in names.items()}

@@ -8,28 +8,19 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from semblance.batch.job import Progress, run_batch
 from semblance.batch.outputs import errors_of
-from semblance.batch.rows import Say, Step
-from semblance.client import AsyncClient
-from semblance.corpus.asking import SCORE, Asking
+from semblance.corpus.asking import SCORE, Work
 from semblance.corpus.neighbours import Near
 from semblance.corpus.work import Corpus
 
 
-async def scores(
-    client: AsyncClient,
-    pairs: Iterable[tuple[str, str]],
-    beside: Path,
-    asking: Asking,
-    step: Step,
-    say: Say,
-) -> npt.NDArray[np.float64]:
+async def scores(work: Work, pairs: Iterable[tuple[str, str]], beside: Path) -> npt.NDArray[np.float64]:
     """The second model's score of each pair, NaN for one that it cannot read; interrupted, it goes on where it stopped.
 
     Raises:
         BatchError, SemblanceError: as `run_batch`.
     """
+    asking = work.asking
     given = beside.with_name(f"{beside.name}.pairs.jsonl")
     digest, count = hashlib.sha256(f"{asking.rerank} {asking.task}".encode()), 0
     with given.open("w", encoding="utf-8", newline="\n") as file:
@@ -39,20 +30,8 @@ async def scores(
             file.write(line)
     scored = beside.with_name(f"{beside.name}.{digest.hexdigest()[:12]}.scored.jsonl")  # of others the progress differs
     found = np.full(count, np.nan)
-
-    def watch(done: Progress) -> None:
-        step(f"asking {asking.rerank} about {done.rows:,} of {count:,} pairs", done.position / max(1, done.total))
-
-    await run_batch(
-        client,
-        given,
-        scored,
-        asking.of_pairs(),
-        overwrite=asking.overwrite or scored.exists(),
-        concurrency=asking.concurrency,
-        watch=watch,
-        say=say,
-    )
+    overwrite, doing = asking.overwrite or scored.exists(), (f"asking {asking.rerank} about", count, "pairs")
+    await work.batch(given, scored, asking.of_pairs(), overwrite=overwrite, doing=doing)
     with scored.open(encoding="utf-8") as file:
         for row in map(json.loads, file):
             found[row["n"]] = row[SCORE]
@@ -61,16 +40,7 @@ async def scores(
     return found
 
 
-async def decided(
-    client: AsyncClient,
-    near: Iterable[Near],
-    corpus: Corpus,
-    beside: Path,
-    asking: Asking,
-    least: float,
-    step: Step,
-    say: Say,
-) -> Near:
+async def decided(work: Work, near: Iterable[Near], corpus: Corpus, beside: Path, least: float) -> Near:
     """Of the near pairs of a corpus, each once, those to which the second model gives at least this score."""
     found = [(pairs.queries[kept], pairs.rows[kept]) for pairs in near for kept in [pairs.queries < pairs.rows]]
     queries, rows = (np.concatenate(side) for side in zip(*found, strict=True))
@@ -81,5 +51,5 @@ async def decided(
         for a, b in zip(numbers[queries].tolist(), numbers[rows].tolist(), strict=True):
             yield text_of[a], text_of[b]
 
-    kept = await scores(client, texts(), beside, asking, step, say) >= least
+    kept = await scores(work, texts(), beside) >= least
     return Near(queries[kept], rows[kept], np.ones(int(kept.sum()), np.float32))

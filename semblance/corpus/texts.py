@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from semblance.batch.formats import open_source
-from semblance.batch.rows import BadRow, Source, Unreadable
+from semblance.batch.rows import BadRow, Source, Unreadable, text_of
 from semblance.errors import BatchError
 
 ROWS_AT_ONCE = 4096
@@ -57,16 +57,19 @@ class Input:
         )
 
 
-def input_of(path: Path, column: str, option: str) -> Input:
-    """The input, which must have this column where its columns are known before its rows.
+def opened(path: Path, column: str, adds: Collection[str] = (), option: str = "--column") -> Input:
+    """The input, which has this column and none of the new ones, where its columns are known before its rows.
 
     Raises:
-        BatchError: it cannot be read, or has no such column.
+        BatchError: it cannot be read, lacks the column, or has a new one.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
     found = Input(path, open_source(path, lines=column), column, option)
-    if found.source.columns is not None and column not in found.source.columns:
-        raise found.lacks("there is no column", found.source.columns)
+    there = found.source.columns
+    if there is not None and column not in there:
+        raise found.lacks("there is no column", there)
+    if taken := sorted(set(adds) & set(there or ())):
+        raise BatchError(f"{path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
     return found
 
 
@@ -111,12 +114,7 @@ def _rows(of: Input, known: dict[str, None]) -> Iterator[tuple[int, str | BadRow
             else:
                 if row < 100:
                     known.update(dict.fromkeys(cells))
-                yield row, _text(cells.get(of.column), of.column)
-
-
-def _text(value: object, column: str) -> str | BadRow:
-    if value is None:
-        return BadRow("missing", "there is none", column)
-    if not isinstance(value, str):
-        return BadRow("not_text", f"expected text, found {type(value).__name__}", column)
-    return value.strip() or BadRow("empty_text", "the text has no visible character", column)
+                try:
+                    yield row, text_of(cells.get(of.column), of.column).strip()
+                except BadRow as why:
+                    yield row, why

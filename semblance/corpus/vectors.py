@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from semblance.batch.job import Progress, partial_of, run_batch
+from semblance.batch.job import partial_of
 from semblance.batch.outputs import errors_of
 from semblance.batch.rows import BadRow
 from semblance.batch.tasks import Options, default_of, find_model
-from semblance.client import AsyncClient
+from semblance.corpus.asking import Work
 from semblance.corpus.texts import TEXT, Texts
 from semblance.extras import needs
 
@@ -22,7 +22,6 @@ with needs("searching a file", extra="search"):
     import pyarrow.parquet as pq
 
 Matrix = npt.NDArray[np.float32]
-ROUTE = "/embed"
 ROWS_AT_ONCE = 16_384
 
 
@@ -43,47 +42,28 @@ class Vectors:
     bad: Mapping[int, BadRow]
 
 
-async def embed(
-    client: AsyncClient,
-    texts: Texts,
-    output: Path,
-    *,
-    model: str | None,
-    overwrite: bool,
-    concurrency: int,
-    watch: Callable[[Progress], None],
-    say: Callable[[str], None],
-) -> Vectors:
+async def embed(work: Work, texts: Texts, output: Path) -> Vectors:
     """Embed the texts into a Parquet file, or read that file if it is of these texts and this model.
 
     Args:
-        client: asks the service; see `run_batch` for this and the arguments not named here.
+        work: names the model; None: the default of `/embed`. Or it says to embed again, and forget an interrupted run.
         texts: to embed.
         output: a path that ends in `.parquet`; beside it lies a `.json` that says what it is of.
-        model: who embeds; None: the default of `/embed`.
-        overwrite: embed again, and forget an interrupted run.
 
     Raises:
         BatchError, SemblanceError: as `run_batch`.
     """
-    models = await client.models()
-    found = find_model(models, model or default_of(models, ROUTE), "embedding")
+    models, overwrite = await work.client.models(), work.asking.overwrite
+    found = find_model(models, work.asking.model or default_of(models, "/embed"), "embedding")
     says = output.with_suffix(".json")
     identity = {"texts": _digest(texts.path), "model": found.id, "fingerprint": found.fingerprint}
     if overwrite or not output.exists() or _read(says) != identity:
         if not partial_of(output).exists():
             output.unlink(missing_ok=True)
         says.unlink(missing_ok=True)
-        await run_batch(
-            client,
-            texts.path,
-            output,
-            Options("embed", (TEXT,), model=found.id, prefix=""),
-            overwrite=overwrite,
-            concurrency=concurrency,
-            watch=watch,
-            say=say,
-        )
+        options = Options("embed", (TEXT,), model=found.id, prefix="")
+        doing = ("embedding", len(texts.first_row), "texts")
+        await work.batch(texts.path, output, options, overwrite=overwrite, doing=doing)
         says.write_text(json.dumps(identity), encoding="utf-8")
     errors = errors_of(output)
     lines = errors.read_text(encoding="utf-8").splitlines() if errors.exists() else []

@@ -1,16 +1,13 @@
 """What both commands do first: a file's distinct texts, their vectors, and messages about progress."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from semblance.batch.formats import write_of
-from semblance.batch.job import Progress
-from semblance.batch.rows import BadRow, Say, Source, Step
-from semblance.client import AsyncClient
+from semblance.batch.rows import BadRow, Source
 from semblance.corpus import vectors
-from semblance.corpus.asking import Asking
-from semblance.corpus.texts import Input, Texts, collect, input_of
+from semblance.corpus.asking import Asking, Work
+from semblance.corpus.texts import Input, Texts, collect
 from semblance.corpus.vectors import Vectors
 from semblance.errors import BatchError
 
@@ -29,54 +26,30 @@ class Corpus:
         return [(row, reason) for row, reason in reasons if reason is not None]
 
 
-def opened(path: Path, column: str, adds: Collection[str] = (), option: str = "--column") -> Input:
-    """The input, which has this column and none of the new ones, where its columns are known before its rows.
-
-    Raises:
-        BatchError: it cannot be read, lacks the column, or has a new one.
-        MissingExtra: Parquet, and pyarrow is not installed.
-    """
-    found = input_of(path, column, option)
-    if taken := sorted(set(adds) & set(found.source.columns or ())):
-        raise BatchError(f"{path} has a column {taken[0]!r} already: rename it, or choose another --prefix")
-    return found
-
-
-async def read(client: AsyncClient, of: Input, beside: Path, asking: Asking, step: Step, say: Say) -> Corpus:
+async def read(work: Work, of: Input, beside: Path) -> Corpus:
     """Embed the distinct texts of a column; working files have names that begin with `beside`.
 
     Raises:
         BatchError: the rows or the model do not fit.
         SemblanceError: the service does not answer; what was embedded is kept for the next time.
     """
-    step("reading", 0.0)
+    work.step("reading", 0.0)
     texts = collect(of, beside.with_name(f"{beside.name}.texts.jsonl"))
-
-    def watch(done: Progress) -> None:
-        step(f"embedding {done.rows:,} of {len(texts.first_row):,} texts", done.position / max(1, done.total))
-
-    found = await vectors.embed(
-        client,
-        texts,
-        beside.with_name(f"{beside.name}.vectors.parquet"),
-        model=asking.model,
-        overwrite=asking.overwrite,
-        concurrency=asking.concurrency,
-        watch=watch,
-        say=say,
-    )
+    found = await vectors.embed(work, texts, beside.with_name(f"{beside.name}.vectors.parquet"))
     return Corpus(of.source, texts, found)
 
 
-def place(path: Path, output: Path, asking: Asking) -> Path:
+def place(path: Path, output: Path, asking: Asking, *others: Path) -> Path:
     """How names of the working files for an input begin: in the folder that keeps them, or beside the output.
 
+    `others` are further inputs.
+
     Raises:
-        BatchError: the output exists, is the input, or has no folder or no known suffix.
+        BatchError: the output exists, is an input, or has no folder or no known suffix.
     """
     if output.exists() and not asking.overwrite:
         raise BatchError(f"{output} exists; --overwrite replaces it")
-    if output.resolve() == path.resolve():
+    if output.resolve() in [each.resolve() for each in (path, *others)]:
         raise BatchError(f"{output} is the input too: name another output")
     write_of(output)
     if not output.parent.is_dir():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from semblance.batch.formats import open_source
-from semblance.batch.rows import Chunk, Row, Source, Unreadable
+from semblance.batch.rows import BadRow, Chunk, Row, Source, Unreadable, text_of
 from semblance.errors import BatchError
 
 Kind = Literal["score", "label", "ranking", "entailment"]
@@ -154,16 +154,13 @@ def _texts(row: Row | Unreadable, columns: tuple[str, str, str]) -> tuple[str, s
     """The texts of a row and its score or label as it stands there, or what is wrong with the row."""
     if isinstance(row, Unreadable):
         return row.reason
-    for name in columns:
-        if row.get(name) is None:
-            return f"{name}: there is none"
-    for name in columns[:2]:
-        if not isinstance(row[name], str):
-            return f"{name}: expected text, found {type(row[name]).__name__}"
-        if not row[name].strip():
-            return f"{name}: the text has no visible character"
-    value = row[columns[2]]
-    return row[columns[0]], row[columns[1]], value.strip() if isinstance(value, str) else value
+    a, b, name = columns
+    try:
+        texts = text_of(row.get(a), a), text_of(row.get(b), b)
+    except BadRow as why:
+        return f"{why.column}: {why.reason}"
+    value = row.get(name)
+    return f"{name}: there is none" if value is None else (*texts, value.strip() if isinstance(value, str) else value)
 
 
 def _kind(columns: tuple[str, str, str], values: Sequence[Any], scale: tuple[float, float] | None) -> Kind:

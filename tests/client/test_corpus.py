@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from semblance import Client
-from semblance.corpus import neighbours, vectors
+from semblance.corpus import asking, neighbours, vectors
 from semblance.corpus.neighbours import Neighbours
 from semblance.errors import NoAnswer
 from tests.client.conftest import Run
@@ -279,13 +279,13 @@ def test_kept_embeddings_are_used_again(
         "--overwrite",
     )
     asked: list[str] = []
-    run_batch = vectors.run_batch
+    run_batch = asking.run_batch
 
     async def counted(client: Any, source: Path, *rest: Any, **options: Any) -> Any:
         asked.append(source.name)
         return await run_batch(client, source, *rest, **options)
 
-    monkeypatch.setattr(vectors, "run_batch", counted)
+    monkeypatch.setattr(asking, "run_batch", counted)
     assert semblance(*command[:-1]).code == 0
     assert asked == ["out.csv.queries.texts.jsonl", "corpus.csv.texts.jsonl"]
     kept = read(tmp_path / "out.csv")
