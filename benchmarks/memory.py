@@ -7,7 +7,6 @@ counts what processes share in each of them; the proportional set size shares it
 (`/proc/PID/smaps_rollup`). The run writes a dated table into `benchmarks/results`.
 """
 
-import argparse
 import re
 import sys
 import time
@@ -16,7 +15,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import RESULTS, ROOT, machine, table, write
+from benchmarks.report import ROOT, arguments, machine, table, write
 from benchmarks.sentences import pairs, sentences
 from benchmarks.servers import Service
 from contract.manifest import Manifest
@@ -67,8 +66,7 @@ def ask(service: Service, models: tuple[str, ...], bodies: int) -> None:
 
 def main() -> None:
     """Measure, print a table, and write the dated results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser = arguments("python -m benchmarks.memory", __doc__)
     options = parser.parse_args()
     folders = sorted(path.parent for path in (ROOT / "models").glob("*/manifest.json"))
     manifests = [Manifest.load(folder) for folder in folders]

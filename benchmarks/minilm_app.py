@@ -9,9 +9,9 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from sentence_transformers import SentenceTransformer
 
-from benchmarks.minilm_folder import folder
+from training.console import teacher_folder
 
-MODEL = SentenceTransformer(str(folder()), device="cpu")
+MODEL = SentenceTransformer(str(teacher_folder(None)), device="cpu")
 ONE_AT_A_TIME = Lock()  # torch uses every core for one batch; concurrent batches would compete
 
 app = FastAPI()

@@ -6,7 +6,6 @@ Batches of 64 new pairs go through tokenizer, graphs and contract, as in the ser
 thread; each model takes turns with averaging, so that the ratio of a turn is of one moment.
 """
 
-import argparse
 import statistics
 import sys
 import time
@@ -15,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from benchmarks.report import RESULTS, machine, table, write  # noqa: E402 - the repository is not installed
+from benchmarks.report import arguments, machine, table, write  # noqa: E402 - the repository is not installed
 from benchmarks.sentences import sentences  # noqa: E402
 from training.publishing.runtime import PublishedModel  # noqa: E402
 
@@ -39,11 +38,10 @@ def milliseconds(model: PublishedModel, seconds: float) -> float:
 
 def main() -> None:
     """Measure, print a table, and write the dated results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments("python benchmarks/model_cost.py", __doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each measurement")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
-    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     folders = sorted(path.parent for path in options.models.glob("*/manifest.json"))
     opened = {folder.name: PublishedModel(folder) for folder in folders}

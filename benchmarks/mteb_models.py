@@ -8,7 +8,6 @@ figures are of: of SICK the test part (the hub's SICK-R has all three parts), of
 (`validation`), of a year of STS all sets together. So the figures of SICK-R are not those of mteb's leaderboard.
 """
 
-import argparse
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,17 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.report import RESULTS, machine, table, write
+from benchmarks.report import arguments, machine, table, write
 from training.corpora.readers import sick, sts, stsb
 from training.objectives.metrics import graded
 from training.pairs import Pair
 from training.publishing.runtime import PublishedModel
 
-NAME = "mteb"
 USUAL = ("SICK-R", "STSBenchmark")
 STS_YEARS = {f"STS{year}": f"20{year}-test" for year in range(12, 17)}
 TASKS = ("SICK-R", "STSBenchmark", *STS_YEARS)
-_BATCH = 256
 
 Array = npt.NDArray[np.floating]
 
@@ -97,14 +94,8 @@ def measure(encoder: Encoder, name: str, split: str, pairs: Sequence[Pair]) -> l
     task = mteb.get_task(name, eval_splits=[split])
     columns = {"sentence1": a, "sentence2": b, "score": gold}
     task.dataset, task.data_loaded = DatasetDict({split: Dataset.from_dict(columns)}), True
-    result = mteb.evaluate(
-        encoder,
-        task,
-        cache=None,
-        co2_tracker=False,
-        encode_kwargs={"batch_size": _BATCH},
-        show_progress_bar=False,
-    )
+    options = {"cache": None, "co2_tracker": False, "encode_kwargs": {"batch_size": 256}, "show_progress_bar": False}
+    result = mteb.evaluate(encoder, task, **options)
     (scores,) = result.task_results[0].scores[split]
     ours = graded(encoder.model.similarity(a, b).raw_score, gold)
     return [
@@ -115,11 +106,10 @@ def measure(encoder: Encoder, name: str, split: str, pairs: Sequence[Pair]) -> l
 
 def main() -> None:
     """Measure, print a table, and write the dated results, JSON and Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments("python -m benchmarks.mteb_models", __doc__)
     parser.add_argument("model", help="id of a published model")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=USUAL)
     parser.add_argument("--models", type=Path, default=Path("models"), help="folder of published models")
-    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     encoder = Encoder(options.models / options.model)
@@ -132,9 +122,8 @@ def main() -> None:
         ["task", "split", "measure", "mteb", "ours", "rows"],
         [[r.task, r.split, r.measure, f"{r.mteb:.5f}", f"{r.ours:.5f}", str(r.rows)] for r in rows],
     )
-    write(
-        options.out, f"{NAME}-{options.model}", f"{options.model} by mteb", about, lines, {"rows": [*map(list, rows)]}
-    )
+    result = {"rows": [*map(list, rows)]}
+    write(options.out, f"mteb-{options.model}", f"{options.model} by mteb", about, lines, result)
 
 
 if __name__ == "__main__":

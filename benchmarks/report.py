@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,6 +12,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+
+
+def arguments(module: str, about: str | None) -> ArgumentParser:
+    """The command line of a benchmark, with the folder of its results."""
+    parser = ArgumentParser(prog=module, description=about, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the dated result")
+    return parser
 
 
 def cpu_model() -> str:

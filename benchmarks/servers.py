@@ -129,7 +129,12 @@ class Server:
 
     def pids(self) -> list[int]:
         """That process and all its descendants."""
-        return family(self.pid)
+        found = [self.pid]
+        for each in found:  # extended within the loop
+            for task in Path(f"/proc/{each}/task").glob("*/children"):
+                with suppress(OSError):
+                    found += map(int, task.read_text().split())
+        return found
 
     def get(self, path: str) -> tuple[int, bytes]:
         """GET over a new connection; status and body.
@@ -157,12 +162,26 @@ class Server:
         return Metrics(self.get("/metrics")[1].decode())
 
     def resources(self) -> Resources:
-        """Present resources of its processes."""
-        return resources(self.pids())
+        """Present resources of its processes; ended ones are skipped."""
+        resident = peak = files = threads = 0
+        pids = self.pids()
+        for pid in pids:
+            with suppress(OSError, KeyError):  # it ended while it was read
+                status = dict(re.findall(r"(\w+):\s+(\d+)", Path(f"/proc/{pid}/status").read_text()))
+                resident += int(status["VmRSS"])
+                peak += int(status["VmHWM"])
+                threads += int(status["Threads"])
+                files += len(os.listdir(f"/proc/{pid}/fd"))
+        return Resources(resident / 1024, peak / 1024, files, threads, len(pids))
 
     def cpu_seconds(self) -> float:
         """CPU time that its processes have used."""
-        return cpu_seconds(self.pids())
+        ticks = 0
+        for pid in self.pids():
+            with suppress(OSError):
+                stat = Path(f"/proc/{pid}/stat").read_text()
+                ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))  # utime, stime
+        return ticks / TICKS
 
     def settled(self) -> bool:
         """Wait until it uses no CPU, so that answers to one load do not slow the next; False after half a minute."""
@@ -275,39 +294,6 @@ class Metrics:
                 value = sample.labels.get(label, "")
                 sums[value] = sums.get(value, 0.0) + sample.value
         return sums
-
-
-def family(pid: int) -> list[int]:
-    """A process and all its descendants."""
-    found = [pid]
-    for each in found:  # extended within the loop
-        for task in Path(f"/proc/{each}/task").glob("*/children"):
-            with suppress(OSError):
-                found += map(int, task.read_text().split())
-    return found
-
-
-def resources(pids: Sequence[int]) -> Resources:
-    """Resources of several processes; ended ones are skipped."""
-    resident = peak = files = threads = 0
-    for pid in pids:
-        with suppress(OSError, KeyError):  # it ended while it was read
-            status = dict(re.findall(r"(\w+):\s+(\d+)", Path(f"/proc/{pid}/status").read_text()))
-            resident += int(status["VmRSS"])
-            peak += int(status["VmHWM"])
-            threads += int(status["Threads"])
-            files += len(os.listdir(f"/proc/{pid}/fd"))
-    return Resources(resident / 1024, peak / 1024, files, threads, len(pids))
-
-
-def cpu_seconds(pids: Sequence[int]) -> float:
-    """CPU time that processes have used."""
-    ticks = 0
-    for pid in pids:
-        with suppress(OSError):
-            stat = Path(f"/proc/{pid}/stat").read_text()
-            ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))  # utime, stime
-    return ticks / TICKS
 
 
 def _event(line: str) -> dict[str, object]:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from statistics import median
 
 from benchmarks.faults.trial import Kind, Trial
@@ -16,6 +17,7 @@ LIMIT_MB = 1024  # of the process, at its peak
 TIMES, LEAST_MS = 5.0, 100.0  # others wait no longer than these: times their control, or milliseconds
 PROBED = "pwim-sick"  # the model that somebody else asks
 THEIRS, MINE = "127.0.0.2", "127.0.0.1"
+NUMBERS = count()
 TEXT = "the quick brown fox jumps over the lazy dog while an old man plays his guitar by the river and "
 
 
@@ -69,10 +71,10 @@ ATTACKS: dict[str, tuple[int, Callable[[int], bytes]]] = {
 async def run(trial: Trial) -> None:
     """Run all attacks against one process."""
     with trial.service(preload=f"{PROBED},minilm,minilm-cross") as served:
-        probe, bound = Probe(served.port), LEAST_MS
+        bound = LEAST_MS
         for name in ("control", *filter(trial.only, ATTACKS)):
             with _attacking(served.port, name):
-                took, failed = await asyncio.to_thread(probe.for_seconds, trial.options.seconds)
+                took, failed = await asyncio.to_thread(_probe, served.port, trial.options.seconds)
             half = median(took)
             trial.row(name, len(took), half, max(took), failed, round(served.resources().resident_mb))
             if name == "control":
@@ -85,27 +87,21 @@ async def run(trial: Trial) -> None:
         trial.quiet("all", served.complaints())
 
 
-class Probe:
-    """Somebody else, who asks for one new pair at a time on a connection of each request."""
-
-    def __init__(self, port: int) -> None:
-        self._port, self._number = port, 0
-
-    def for_seconds(self, seconds: float) -> tuple[list[float], int]:
-        """Milliseconds of each request, and how many were not answered with 200."""
-        until, took, failed = time.monotonic() + seconds, [], 0
-        while time.monotonic() < until:
-            self._number += 1
-            pair = {"a": f"a man plays a guitar {self._number}", "b": "a woman is singing a song"}
-            body = _post("/similarity", {"model": PROBED, "pairs": [pair]}, "Connection: close")
-            began, said = time.monotonic(), b""
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 15, (MINE, 0)) as connection:
-                connection.sendall(body)
-                said = b"".join(iter(lambda: connection.recv(65536), b""))  # called at once
-            took.append((time.monotonic() - began) * 1000)
-            failed += not said.startswith(b"HTTP/1.1 200")
-            time.sleep(0.02)
-        return took, failed
+def _probe(port: int, seconds: float) -> tuple[list[float], int]:
+    """Somebody else, who asks for one new pair at a time over a new connection: milliseconds, and how many were not
+    answered with 200."""
+    until, took, failed = time.monotonic() + seconds, [], 0
+    while time.monotonic() < until:
+        pair = {"a": f"a man plays a guitar {next(NUMBERS)}", "b": "a woman is singing a song"}
+        body = _post("/similarity", {"model": PROBED, "pairs": [pair]}, "Connection: close")
+        began, said = time.monotonic(), b""
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 15, (MINE, 0)) as connection:
+            connection.sendall(body)
+            said = b"".join(iter(lambda: connection.recv(65536), b""))  # called at once
+        took.append((time.monotonic() - began) * 1000)
+        failed += not said.startswith(b"HTTP/1.1 200")
+        time.sleep(0.02)
+    return took, failed
 
 
 @contextmanager

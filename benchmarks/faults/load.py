@@ -5,7 +5,6 @@ It measures correctness under load, not the limits of the service, so httpx is f
 
 import asyncio
 import json
-import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -165,13 +164,6 @@ class Load:
         if wrong is not None:
             tally.wrong += 1
             tally.note(f"{ask.path}: {wrong}")
-
-
-def in_random_order(asks: Sequence[Ask], seed: int) -> Iterator[Ask]:
-    """Endless random choices."""
-    rng = random.Random(seed)
-    while True:
-        yield rng.choice(asks)
 
 
 async def with_answers(url: str, asks: Sequence[Ask]) -> list[Ask]:

@@ -67,20 +67,14 @@ async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 async def _answer(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, faults: Faults, rng: random.Random
 ) -> None:
-    left: int | None = None  # bytes until the reset, once there is to be one
+    left = 0  # bytes until the reset, where there is to be one
     while data := await reader.read(_CHUNK):
         if faults.delay:
             await asyncio.sleep(faults.delay)
-        if not faults.cut:
-            left = None
-        elif left is None:
-            left = rng.randint(1, faults.cut)
-        if left is not None and len(data) >= left:
-            writer.write(data[:left])
-            await writer.drain()
+        left = (left or rng.randint(1, faults.cut)) if faults.cut else 0
+        writer.write(data[:left] if left else data)
+        await writer.drain()
+        if left and len(data) >= left:
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             return
-        if left is not None:
-            left -= len(data)
-        writer.write(data)
-        await writer.drain()
+        left = max(0, left - len(data))

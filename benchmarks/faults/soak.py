@@ -9,14 +9,14 @@ import asyncio
 import itertools
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
 from benchmarks.faults.bodies import every_route
-from benchmarks.faults.load import Ask, Load, with_answers
+from benchmarks.faults.load import Load, with_answers
 from benchmarks.faults.trial import Kind, Trial, models_of
 from benchmarks.servers import MB, Resources, Service
 
@@ -67,7 +67,8 @@ async def run(trial: Trial) -> None:
         began, seconds = time.monotonic(), options.minutes * 60
         asked = failed = 0
         examples: list[str] = []
-        async with Load(served.url, with_known(everything, known, rng)).by(options.callers) as load:
+        mixed = (rng.choice(known) if rng.random() < KNOWN_SHARE else next(everything) for _ in itertools.count())
+        async with Load(served.url, mixed).by(options.callers) as load:
             for part in range(1, 13):
                 while time.monotonic() - began < seconds * part / 12:
                     await asyncio.sleep(min(2.0, seconds / 200))
@@ -85,12 +86,6 @@ async def run(trial: Trial) -> None:
         trial.promise(what, failed == 0 and asked > 0, found)
         _judge(trial, samples)
         trial.quiet("all", served.complaints())
-
-
-def with_known(everything: Iterator[Ask], known: Sequence[Ask], rng: random.Random) -> Iterator[Ask]:
-    """All requests, mixed with those whose answers are known."""
-    while True:
-        yield rng.choice(known) if rng.random() < KNOWN_SHARE else next(everything)
 
 
 async def _sample(served: Service, began: float) -> Sample:

@@ -2,7 +2,9 @@
 
 import argparse
 import asyncio
+import itertools
 import json
+import random
 import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.faults.bodies import models_by_task
-from benchmarks.faults.load import Ask, Load, Tally, in_random_order
+from benchmarks.faults.load import Ask, Load, Tally
 from benchmarks.report import machine, table, write
 from benchmarks.servers import Service
 
@@ -45,8 +47,8 @@ class Trial:
 
     def load(self, served: Service, asks: Sequence[Ask], stream: int = 0) -> AbstractAsyncContextManager[Load]:
         """The options' callers and rate, who ask these in a random order; each `stream` is another one."""
-        order = in_random_order(asks, self.options.seed + stream)
-        return Load(served.url, order).by(self.options.callers, self.options.rate)
+        choose = random.Random(self.options.seed + stream).choice
+        return Load(served.url, (choose(asks) for _ in itertools.count())).by(self.options.callers, self.options.rate)
 
     def only(self, name: str) -> bool:
         """Whether the options ask for what has this name."""

@@ -9,12 +9,11 @@ The FAQs, the claims about them, the thirty contrasts and the halves called deve
 were improved with an eye on them. Choose nothing by the test halves of the requests and statements.
 """
 
-import argparse
 from pathlib import Path
 
 from benchmarks.general.sections import SECTIONS, measure
 from benchmarks.general.sets import MOST
-from benchmarks.report import RESULTS, ROOT, machine, write
+from benchmarks.report import ROOT, arguments, machine, write
 from training.publishing.runtime import PublishedModel
 
 MODELS = ("avg-paraphrase", "minilm", "avg-sick", "pwim-sick", "pwim-qa", "minilm-cross")
@@ -22,14 +21,11 @@ MODELS = ("avg-paraphrase", "minilm", "avg-sick", "pwim-sick", "pwim-qa", "minil
 
 def main() -> None:
     """Measure, print, and write the dated result, Markdown and JSON."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.general", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments("python -m benchmarks.general", __doc__)
     parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="ids of published models")
     parser.add_argument("--only", action="append", choices=list(SECTIONS), help="these sections [default: all]")
     parser.add_argument("--most", type=int, default=MOST, help="pairs of a corpus; more are sampled")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
-    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     names = [name for name in SECTIONS if not options.only or name in options.only]
     models = {name: PublishedModel(options.models / name) for name in options.ids}

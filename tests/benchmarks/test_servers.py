@@ -1,11 +1,10 @@
-import os
-import subprocess
 import sys
+import time
 
 import pytest
 
 from benchmarks.closed_loop import read
-from benchmarks.servers import Server, cpu_seconds, family, free_port, resources
+from benchmarks.servers import Server, free_port
 
 
 def test_what_wrk_says_is_read() -> None:
@@ -15,22 +14,23 @@ def test_what_wrk_says_is_read() -> None:
 
 
 def test_resources_count_child_processes() -> None:
-    alone = resources(family(os.getpid()))
-    code = "x = bytearray(50_000_000); print('ready', flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        child.stdout.readline()
-        together = resources(family(os.getpid()))
-        child.communicate("\n")
-    assert together.resident_mb > alone.resident_mb + 40
-    assert together.peak_mb >= together.resident_mb
-    assert together.processes == alone.processes + 1
-    assert together.threads > alone.threads
-    assert alone.files > 0
-    assert cpu_seconds(family(os.getpid())) > 0
+    port = free_port()
+    one = f"from http.server import *; s = ThreadingHTTPServer(('127.0.0.1', {port}), SimpleHTTPRequestHandler);"
+    child = "import sys; x = bytearray(50_000_000); sys.stdin.read()"
+    two = f"import subprocess, sys; c = subprocess.Popen([sys.executable, '-c', {child!r}], stdin=subprocess.PIPE);"
+    with Server([sys.executable, "-c", f"{one} s.serve_forever()"], port) as server:
+        alone = server.resources()
+        assert server.settled()
+        assert server.cpu_seconds() > 0
+    with Server([sys.executable, "-c", f"{one} {two} s.serve_forever()"], port) as server:
+        until = time.monotonic() + 60
+        while (together := server.resources()).resident_mb < alone.resident_mb + 40 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert together.resident_mb > alone.resident_mb + 40
+        assert together.peak_mb >= together.resident_mb
+        assert together.processes == alone.processes + 1
+        assert together.threads > alone.threads
+        assert alone.files > 0
 
 
 def test_a_server_is_started_answers_settles_and_ends() -> None:
