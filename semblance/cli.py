@@ -184,10 +184,7 @@ def embed(
 
 @app.command()
 @asks
-def models(
-    service: Service,
-    as_json: Json = False,
-) -> None:
+def models(service: Service, as_json: Json = False) -> None:
     """The models, what each can do, and the limits of a request."""
     with service.client() as client:
         answer = client.models()

@@ -64,21 +64,12 @@ def local_settings(models_dir: str | Path | None = None) -> Any:
     except StartupError as error:
         raise CannotStart("; ".join(str(error).splitlines())) from None
     for folder in settings.models_dir:
-        _check_folder(folder)
+        if not folder.is_dir():
+            raise CannotStart(
+                f"no folder of models at {folder.absolute()}: name one that is there (--models-dir, "
+                "SEMBLANCE_MODELS_DIR), or a service to ask instead (--url, SEMBLANCE_URL)"
+            )
     return settings
-
-
-def _check_folder(models_dir: Path) -> None:
-    """Check that the folder of models exists.
-
-    Raises:
-        CannotStart: it does not.
-    """
-    if not models_dir.is_dir():
-        raise CannotStart(
-            f"no folder of models at {models_dir.absolute()}: name one that is there (--models-dir, "
-            "SEMBLANCE_MODELS_DIR), or a service to ask instead (--url, SEMBLANCE_URL)"
-        )
 
 
 class InProcess(httpx.AsyncBaseTransport):

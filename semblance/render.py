@@ -49,9 +49,7 @@ def ranking(answer: Ranking, texts: Sequence[str]) -> RenderableType:
         table.add_column(heading, no_wrap=heading != "candidate")
     cut = {*answer.truncated.candidates, *(answer.rerank_truncated.candidates if answer.rerank_truncated else [])}
     for place, result in enumerate(answer.results, 1):
-        text = Text(texts[result.index])
-        if result.index in cut:
-            text.append(" (cut at the model's limit)", style="yellow")
+        text = _given(texts[result.index], result.index in cut)
         table.add_row(f"{place}", f"{result.score:.4f}", bar(result.score), text, f"{result.index + 1}")
     models = answer.model if answer.rerank_model is None else f"{answer.model}, then {answer.rerank_model}"
     return Group(table, Text(models, style="dim"))
@@ -77,9 +75,7 @@ def labels(answer: Labels, texts: Sequence[str]) -> RenderableType:
     for heading in ("text", "label", "probability", ""):
         table.add_column(heading, no_wrap=heading != "text")
     for given, result in zip(texts, answer.results, strict=True):
-        text = Text(given)
-        if result.truncated:
-            text.append(" (cut at the model's limit)", style="yellow")
+        text = _given(given, result.truncated)
         best_first = sorted(result.probabilities.items(), key=lambda item: -item[1])
         for place, (label, probability) in enumerate(best_first):
             bold = "" if place else "bold"
@@ -91,9 +87,7 @@ def embeddings(answer: Embeddings, texts: Sequence[str]) -> RenderableType:
     """The norm and the first numbers of each embedding."""
     table = Table("sentence", "length", "embedding", box=None, pad_edge=False)
     for given, row, truncated in zip(texts, answer.embeddings, answer.truncated, strict=True):
-        text = Text(given)
-        if truncated:
-            text.append(" (cut at the model's limit)", style="yellow")
+        text = _given(given, truncated)
         numbers = " ".join(f"{number:+.4f}" for number in row[:FIRST_NUMBERS])
         more = " ..." if answer.dim > FIRST_NUMBERS else ""
         table.add_row(text, f"{float((row.astype(float) ** 2).sum()) ** 0.5:.4f}", Text(numbers + more, no_wrap=True))
@@ -156,6 +150,11 @@ def _notes(truncated: bool, unknown: float) -> Iterator[str]:
         yield "cut at the model's limit"
     if unknown:
         yield f"{unknown:.0%} of the words unknown"
+
+
+def _given(text: str, cut: bool) -> Text:
+    """A text of the user's, and whether it was cut."""
+    return Text(text).append(" (cut at the model's limit)" if cut else "", style="yellow")
 
 
 def bar(share: float, size: int = BAR) -> Text:

@@ -10,17 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue
 
 from contract.golden import GOLDEN_TEXTS
-from contract.manifest import Manifest, ModelId, Provenance, TrainingData
+from contract.manifest import Manifest, Provenance, TrainingData
 from training.publishing.folders import assemble, environment, finish
 from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.publishing.texts import texts
 from workbench.imports.calibration import calibrated, sample, temperature_of
 from workbench.imports.files import ImportRefused, licence_of, object_or_none, read_modules
-from workbench.imports.model import COSINE, NO_OPTIONS, Facts, Floats, ImportedModel, Labelled, Options, Storage
+from workbench.imports.model import (
+    COSINE,
+    NO_OPTIONS,
+    Facts,
+    Floats,
+    ImportedModel,
+    Labelled,
+    Options,
+    Storage,
+    check_id,
+)
 from workbench.imports.static import read_model2vec, read_static
 from workbench.imports.transformer import read_transformer
 
@@ -103,12 +113,7 @@ def import_model(
         ImportRefused: the folder, the id or the storage cannot be taken; names the file and the field.
         ParityError: it does not compute what its library does; nothing is published.
     """
-    try:
-        TypeAdapter(ModelId).validate_python(model_id)
-    except ValidationError as error:
-        raise ImportRefused(
-            f"--id {model_id}: small letters, digits and hyphens, at most 64, a letter first"
-        ) from error
+    check_id(model_id, ImportRefused)
     target = models / model_id
     with tempfile.TemporaryDirectory(prefix="import-") as temporary:
         folders = {
@@ -262,16 +267,7 @@ def _assemble(
             source="a local folder",
         )
     ]
-    if labelled is not None:
-        data.append(
-            TrainingData(
-                name=labelled.name,
-                use="calibration of the score",
-                rows=len(labelled.pairs),
-                licence=labelled.licence,
-                source=labelled.source,
-            )
-        )
+    data += [labelled.credit()] if labelled is not None else []
     uncalibrated = "; its scores are uncalibrated" if labelled is None else ""
     return assemble(
         folder,

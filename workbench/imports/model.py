@@ -7,8 +7,9 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter, ValidationError
 
-from contract.manifest import EntailmentLabel, Prompts, SimilarityTask
+from contract.manifest import EntailmentLabel, ModelId, Prompts, SimilarityTask, TrainingData
 from training.pairs import Pair
 from workbench.imports.graph import Pooling
 
@@ -44,6 +45,20 @@ class Labelled:
     name: str  # of the file
     licence: str = "not stated"
     source: str = "a local file"
+
+    def credit(self) -> TrainingData:
+        """What the manifest says of them."""
+        use, rows = "calibration of the score", len(self.pairs)
+        return TrainingData(name=self.name, use=use, rows=rows, licence=self.licence, source=self.source)
+
+
+def check_id(model_id: str, refused: type[ValueError]) -> None:
+    """Raise `refused` where a model cannot have this id."""
+    try:
+        TypeAdapter(ModelId).validate_python(model_id)
+    except ValidationError as error:
+        text = f"--id {model_id}: small letters, digits and hyphens, at most 64, a letter or digit first"
+        raise refused(text) from error
 
 
 class Facts(NamedTuple):

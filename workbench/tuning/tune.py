@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue
 
 from contract.golden import GOLDEN_TEXTS, TOLERANCE, GoldenPairs
-from contract.manifest import MANIFEST_NAME, Figure, Manifest, ModelId, Provenance, TrainingData
+from contract.manifest import MANIFEST_NAME, Figure, Manifest, Provenance, TrainingData
 from semblance.threshold.own_pairs import Kind, read_own
 from training.objectives.metrics import calibration_error
 from training.objectives.supervised import LABELS
@@ -25,6 +25,7 @@ from training.publishing.runtime import PublishedModel
 from training.runs.folder import RecipeChangedError
 from training.runs.loop import Result, train
 from workbench.imports.calibration import sample
+from workbench.imports.model import check_id
 from workbench.tuning.material import Material, from_pairs
 from workbench.tuning.measure import MAIN, figures
 from workbench.tuning.objective import TuneObjective
@@ -149,12 +150,7 @@ def tune(wish: Wish) -> Tuned:
 
 def _target(wish: Wish) -> Path:
     """Where the model goes, which may replace one of the same id only if that was tuned too."""
-    try:
-        TypeAdapter(ModelId).validate_python(wish.model_id)
-    except ValidationError as error:
-        raise TuneRefused(
-            f"--id {wish.model_id}: small letters, digits and hyphens, at most 64, a letter or digit first"
-        ) from error
+    check_id(wish.model_id, TuneRefused)
     target = wish.models / wish.model_id
     if (target / MANIFEST_NAME).is_file() and "tuned" not in Manifest.load(target).provenance.recipe:
         raise FileExistsError(f"{target} is a model that was not made by tuning: give another --id")
@@ -285,15 +281,7 @@ def _training_data(start: Start, material: Material) -> tuple[TrainingData, ...]
         licence="as the owner of the file says",
         source="a local file",
     )
-    rated = sample()
-    beside = TrainingData(
-        name=rated.name,
-        use="calibration of the score",
-        rows=len(rated.pairs),
-        licence=rated.licence,
-        source=rated.source,
-    )
-    calibrating = (beside,) if material.kind == "label" else ()
+    calibrating = (sample().credit(),) if material.kind == "label" else ()
     return tuple(dict.fromkeys([*start.manifest.training_data, own, *calibrating]))
 
 
