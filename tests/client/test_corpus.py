@@ -1,7 +1,6 @@
 """`semblance dedupe` and `semblance search`: what is near, in files of every kind; bad rows; interruptions."""
 
 import json
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -226,17 +225,6 @@ def test_a_mistake_is_said_before_anything_is_embedded(
     ran = semblance(*command.split(), "--url", url)
     assert (ran.code, ran.err) == (2, f"semblance: {error}\n")
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_without_a_service_only_the_model_asked_is_opened(
-    models: Path, semblance: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    source = write(tmp_path / "in.csv", [{"sentence": text} for text in sentences(20)])
-    with caplog.at_level(logging.INFO, "service"):
-        ran = semblance("dedupe", source, tmp_path / "out.csv", "--model", "avg-paraphrase", "--models-dir", models)
-    assert ran.code == 0, ran.err
-    opened = {record.__dict__["fields"]["model"] for record in caplog.records if record.message == "model opened"}
-    assert opened == {"avg-paraphrase"}
 
 
 def test_it_goes_on_where_it_stopped(url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

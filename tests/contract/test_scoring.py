@@ -90,17 +90,6 @@ def test_a_head_over_classes_gives_the_expected_rating() -> None:
     ]
 
 
-def test_a_head_of_one_value_gives_that_value() -> None:
-    output = np.array([[1.5], [9.0]], dtype=np.float32)
-    assert raw_scores(graph_task(None), output).tolist() == [1.5, 9.0]
-    assert similarity(graph_task(None), lambda _: output, A[:2], B[:2]).score.tolist() == [0.25, 1.0]
-
-
-def test_a_task_with_a_graph_needs_its_session() -> None:
-    with pytest.raises(ValueError, match=r"the similarity task needs its graph head\.onnx"):
-        similarity(graph_task(None), None, A, B)
-
-
 def test_entailment_names_each_probability_in_the_order_of_the_task() -> None:
     task = EntailmentTask(graph="head.onnx", labels=("neutral", "contradiction", "entailment"))
     found = entailment(task, np.log(np.array([[0.5, 0.2, 0.3], [0.25, 0.25, 0.5]], dtype=np.float32)))
@@ -120,10 +109,6 @@ def test_labels_of_sentences_are_in_the_order_of_the_task_and_tempered() -> None
     # Odds of 4 to 1 become those of its root.
     assert tempered[0] == pytest.approx({"negative": 1 / 3, "positive": 2 / 3}, abs=1e-6)
     assert tempered[1] == pytest.approx({"negative": 0.5, "positive": 0.5}, abs=1e-6)
-
-
-def test_the_first_of_equal_labels_is_the_most_likely() -> None:
-    assert most_likely({"neutral": 0.4, "entailment": 0.4, "contradiction": 0.2}) == "neutral"
 
 
 @pytest.mark.parametrize("comparison", ["cosine", "exp_l1", "head"])

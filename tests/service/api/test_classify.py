@@ -141,14 +141,6 @@ async def test_claims_say_what_was_cut(lasting: Client) -> None:
         assert result["truncated"] == [result["index"] == 1, claim_cut]
 
 
-async def test_what_a_claim_lacks_is_told(serve: Serve) -> None:
-    async with serve(max_pairs=5) as client:
-        body = {"premise": "A dog. A cat. A man.", "hypotheses": ["a", "the"]}
-        error = (await client.post("/entailment", json=body)).json()["error"]
-    assert (error["code"], error["field"], error["limit"]) == ("too_large", "premise", 5)
-    assert "3 sentences with 2 hypotheses are 6 pairs, the limit is 5 (SEMBLANCE_MAX_PAIRS)" in error["message"]
-
-
 async def test_a_template_is_measured_with_all_its_labels_before_it_is_filled(serve: Serve) -> None:
     """With all labels together; with a long one, `tests/service/http/test_asking_much.py` asks."""
     async with serve(max_body_bytes=20_000) as client:

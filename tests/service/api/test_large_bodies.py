@@ -11,7 +11,6 @@ import pytest
 
 from service.api import body
 from service.api.body import SMALL_BYTES
-from tests.service.api.test_bad_input import refused
 from tests.service.conftest import Client, Serve, let_in
 from tests.service.process.test_process import running
 
@@ -95,20 +94,6 @@ async def test_others_are_answered_while_a_large_body_is_read(serve: Serve, monk
         assert not waiting.done()
         answered.set()
         assert (await waiting).status_code == 200
-
-
-@pytest.mark.anyio
-async def test_a_lone_surrogate_is_looked_for_in_short_bodies_only(lasting: Client) -> None:
-    def body(padding: int) -> bytes:
-        return b'{"query":"a","candidates":["' + b"x" * padding + rb'","\ud800"]}'
-
-    for padding, field in ((1000, "candidates.1"), (20_000, None), (60_000, None)):
-        status, error = await refused(lasting, "/rank", content=body(padding), headers=JSON)
-        assert (status, error["code"], error["field"]) == (422, "invalid_request", field)
-        assert "a lone surrogate is not a character" in str(error["message"])
-    for second in (rb"\udc00", rb"\ud800\u0041", rb"\ud800x"):
-        status, error = await refused(lasting, "/rank", content=body(20_000).replace(rb"\ud800", second), headers=JSON)
-        assert (status, error["message"]) == (422, "the body: a lone surrogate is not a character"), second
 
 
 @pytest.mark.anyio

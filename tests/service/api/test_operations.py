@@ -207,22 +207,3 @@ async def test_without_the_access_log_a_request_is_not_logged(serve: Serve, capl
     async with serve() as client:
         await client.post("/similarity", json=GOOD["/similarity"])
     assert [record for record in caplog.records if record.name == "service.http.record"] == []
-
-
-def test_a_log_line_carries_request_id_fields_and_trace() -> None:
-    try:
-        raise ValueError("why")
-    except ValueError as error:
-        trace_of = (type(error), error, error.__traceback__)
-    record = logging.LogRecord("x", logging.ERROR, "f", 1, "went %s", ("wrong",), trace_of)
-    record.fields = {"model": "m"}
-    token = logs.REQUEST_ID.set("abc")
-    try:
-        event = json.loads(logs.JsonFormatter().format(record))
-        text = logs.TextFormatter().format(record)
-    finally:
-        logs.REQUEST_ID.reset(token)
-    assert event.pop("time").endswith("+00:00")
-    trace = event.pop("exception")
-    assert event == {"level": "error", "logger": "x", "message": "went wrong", "model": "m", "request_id": "abc"}
-    assert text.partition(" ")[2] == f"error   went wrong request_id=abc model=m\n{trace}"

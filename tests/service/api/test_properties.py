@@ -139,25 +139,17 @@ def published(serve_aside: ServeAside) -> Iterator[dict[str, Model]]:
         yield found
 
 
-@pytest.fixture(scope="module", params=able())
-def model(request: pytest.FixtureRequest, published: dict[str, Model]) -> Model:
-    """Each model in turn; below, each that can do something."""
-    return published[request.param]
+def each(*tasks: str) -> Any:
+    """A fixture: in turn each model that can do all of these."""
+
+    @pytest.fixture(scope="module", params=able(*tasks))
+    def chosen(request: pytest.FixtureRequest, published: dict[str, Model]) -> Model:
+        return published[request.param]
+
+    return chosen
 
 
-@pytest.fixture(scope="module", params=able("similarity"))
-def scoring(request: pytest.FixtureRequest, published: dict[str, Model]) -> Model:
-    return published[request.param]
-
-
-@pytest.fixture(scope="module", params=able("symmetry"))
-def symmetric(request: pytest.FixtureRequest, published: dict[str, Model]) -> Model:
-    return published[request.param]
-
-
-@pytest.fixture(scope="module", params=able("entailment"))
-def labelling(request: pytest.FixtureRequest, published: dict[str, Model]) -> Model:
-    return published[request.param]
+model, scoring, symmetric, labelling = each(), each("similarity"), each("symmetry"), each("entailment")
 
 
 def whole(text: str) -> bool:

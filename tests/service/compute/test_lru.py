@@ -9,37 +9,12 @@ import pytest
 from contract import text as text_of_contract
 from contract.tokenizer import Tokenizer
 from service.compute.cache import Score, ScoreCache, Space, Tiers, VectorCache
-from service.compute.lru import LARGEST_ENTRY_BYTES, MemoryBudget
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import _encoded_bytes
 from tests.service.conftest import Serve
 
 pytestmark = pytest.mark.anyio
 RARE = [chr(code) for code in range(0x20000, 0x2F000)]
-
-
-def ten(key: object, value: object) -> int:
-    return 10
-
-
-def test_the_oldest_entries_of_the_largest_cache_go_first() -> None:
-    memory = MemoryBudget(50)
-    small, large = memory.lru(ten), memory.lru(ten)
-    small.keep([("a", 1)])
-    large.keep([(i, i) for i in range(4)])
-    assert (memory.held, len(small), len(large)) == (50, 1, 4)
-    large.get_many([0])
-    small.keep([("b", 2)])
-    assert small.get_many(["a", "b"]) == [1, 2]
-    assert large.get_many(range(4)) == [0, None, 2, 3]
-    assert memory.held == 50
-
-
-def test_what_is_very_large_is_not_kept_and_displaces_nothing() -> None:
-    memory = MemoryBudget(10**9)
-    cache = memory.lru(lambda key, value: value)
-    cache.keep([("small", 1), ("large", LARGEST_ENTRY_BYTES + 1), ("just", LARGEST_ENTRY_BYTES)])
-    assert cache.get_many(["small", "large", "just"]) == [1, None, LARGEST_ENTRY_BYTES]
 
 
 @pytest.mark.parametrize("words", [3, 60, 490])

@@ -184,21 +184,6 @@ async def test_embeddings_are_shared_between_processes(serve: Serve, models, red
 
 
 @pytest.mark.redis
-async def test_a_request_asks_and_tells_redis_once(serve: Serve, redis_server, monkeypatch) -> None:
-    monkeypatch.setattr(breaker, "PROBE_SECONDS", 60)
-    async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000) as client:
-        with redis_server.client() as redis:
-            redis.config_resetstat()
-            await ask(client)
-            await until(lambda: redis.dbsize() == DISTINCT)
-            await ask(client)
-            calls = {name: stat["calls"] for name, stat in redis.info("commandstats").items()}
-    assert calls["cmdstat_mget"] == 1
-    assert calls["cmdstat_set"] == DISTINCT
-    assert "cmdstat_get" not in calls
-
-
-@pytest.mark.redis
 async def test_memory_keeps_what_redis_gave(serve: Serve, redis_server, plain: bytes) -> None:
     async with serve(cache="redis", redis_url=redis_server.url, redis_timeout_ms=60_000) as client:
         await ask(client)

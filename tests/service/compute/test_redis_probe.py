@@ -6,8 +6,6 @@ import time
 import pytest
 
 from service.compute import breaker
-from service.compute.redis_cache import RedisCache
-from service.observe.telemetry import Telemetry
 from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
@@ -74,13 +72,3 @@ async def test_a_redis_that_is_full_or_a_replica_is_told_from_one_that_is_gone(
 async def test_a_redis_in_cluster_mode_is_said_to_be_one(serve: Serve, redis_cluster: RedisServer) -> None:
     async with serve(redis_url=redis_cluster.url, **CALM) as client:
         assert await says(client) == ("degraded", "down", [CLUSTER])
-
-
-async def test_a_probe_leaves_nothing_behind(redis_server: RedisServer) -> None:
-    cache = RedisCache(redis_server.url, "", Telemetry(), timeout_seconds=60, ttl_seconds=1)
-    await cache.probe()
-    assert cache.up
-    assert cache.problems == []
-    await cache.close()
-    with redis_server.client() as redis:
-        assert redis.dbsize() == 0

@@ -115,6 +115,8 @@ def test_who_leaves_is_dropped_from_the_queue_and_counted(models: Path, spaces: 
             gate.open.set()
             assert (await first_in.readline()).startswith(b"HTTP/1.1 200")
             assert gate.ran == [1]  # nothing was run for those who left
+            first_out.write(post(pairs_of("a cat")))  # which can be asked again
+            await first_in.readuntil(b"HTTP/1.1 200")
             first_out.close()
 
     uvloop.run(trial())

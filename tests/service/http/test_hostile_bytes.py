@@ -21,48 +21,31 @@ def chunks(body: bytes) -> bytes:
     return b"%x\r\n%s\r\n0\r\n" % (len(body), body)
 
 
-def sent_until_closed(url: str, *parts: bytes) -> bytes:
-    """As `raw`, for a service that stops listening: what it said first, if that arrived."""
-    with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
-        try:
-            for part in parts:
-                connection.sendall(part)
-        except OSError:
-            pass
-        said = b""
-        try:
-            while part := connection.recv(65536):
-                said += part
-        except OSError:
-            pass
-        return said
-
-
 def test_a_trailer_is_no_header(models: Path) -> None:
     keys = ",".join(f"{name}:{digest}" for name, digest in let_in(KEY).items())
     with running(models, api_keys=keys) as (_, address):
         trailer = b"x-api-key: %s\r\n\r\n" % KEY.encode()
         assert raw(address, question(f"x-api-key: {KEY}")).startswith(b"HTTP/1.1 200")
-        answer = sent_until_closed(address, CHUNKED, chunks(json.dumps(BODY).encode()) + trailer)
+        answer = raw(address, CHUNKED, chunks(json.dumps(BODY).encode()) + trailer)
         assert answer.count(b"HTTP/1.1 ") == 1
         assert answer[9:12] in (b"400", b"401")
 
 
 def test_trailers_are_refused(url: str) -> None:
-    answer = sent_until_closed(url, CHUNKED + chunks(json.dumps(BODY).encode()) + b"a: b\r\n\r\n")
+    answer = raw(url, CHUNKED + chunks(json.dumps(BODY).encode()) + b"a: b\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400")
     assert b"trailers are not accepted" in answer
 
 
 def test_a_trailer_without_end_is_not_collected(url: str) -> None:
     endless = [b"a" * MAX_GAP_BYTES] * 64  # more than one read of the socket takes
-    answer = sent_until_closed(url, CHUNKED + chunks(b"{"), b"x: ", *endless)
+    answer = raw(url, CHUNKED + chunks(b"{"), b"x: ", *endless)
     assert answer.startswith(b"HTTP/1.1 400")
 
 
 def test_short_headers_are_counted(url: str) -> None:
     lines = [f"h{i}: 1" for i in range(MAX_HEADERS)]
-    answer = sent_until_closed(url, question(*lines))
+    answer = raw(url, question(*lines))
     assert answer.startswith(b"HTTP/1.1 431")
     assert b"more than 100 headers" in answer
     assert raw(url, question(*lines[: MAX_HEADERS - 5])).startswith(b"HTTP/1.1 200")
@@ -82,7 +65,7 @@ REFUSED = b"POST /similarity HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\n
 
 @pytest.mark.parametrize("expect", [b"", b"expect: 100-continue\r\n"], ids=["at once", "after it was asked for"])
 def test_what_follows_a_refused_body_is_no_request(url: str, expect: bytes) -> None:
-    answer = sent_until_closed(url, REFUSED % (expect, 100_000), question(), question())
+    answer = raw(url, REFUSED % (expect, 100_000), question(), question())
     assert answer.startswith(b"HTTP/1.1 415")
     assert b"\r\nconnection: close\r\n" in answer
     assert answer.count(b"HTTP/1.1 ") == 1
@@ -124,7 +107,7 @@ def test_a_body_that_nobody_reads_in_small_chunks_is_not_parsed(
     url: str, was: bytes, instead: bytes, status: bytes
 ) -> None:
     head = CHUNKED.replace(was, instead)
-    answer = sent_until_closed(url, head, *[b"40\r\n%s\r\n" % (b"a" * 64) * 2000] * 20, b"0\r\n\r\n" + question())
+    answer = raw(url, head, *[b"40\r\n%s\r\n" % (b"a" * 64) * 2000] * 20, b"0\r\n\r\n" + question())
     assert answer.startswith(b"HTTP/1.1 " + status)
     assert b"\r\nconnection: close\r\n" in answer
     assert answer.count(b"HTTP/1.1 ") == 1

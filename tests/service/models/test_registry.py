@@ -2,7 +2,6 @@
 
 import hashlib
 import shutil
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -146,26 +145,6 @@ def test_cuda_that_is_absent_is_said_to_be(models, monkeypatch) -> None:
 def test_cuda_that_does_not_start_is_not_passed_over_in_silence(models) -> None:
     with pytest.raises(ProviderError, match="CUDA does not start here"):
         open_session(models / "avg-paraphrase" / "encoder.onnx", ENCODER, [CPU], threads=1, must_use_cuda=True)
-
-
-def test_sessions_compute_in_the_memory_of_all_of_them(models) -> None:
-    """An arena keeps what was once needed: one for each session would keep it as often as there are sessions."""
-    path = models / "avg-paraphrase" / "encoder.onnx"
-    rows, tokens = 2048, 512
-    feeds = {"input_ids": np.ones((rows, tokens), np.int64), "lengths": np.full(rows, tokens)}
-    needed_mb = rows * tokens * fakes.DIM * 4 / 2**20  # the looked-up rows alone
-    sessions = [open_session(path, ENCODER, [CPU], threads=1, must_use_cuda=False) for _ in range(9)]
-    sessions[0](feeds)
-    before = resident_mb()
-    for session in sessions[1:]:
-        session(feeds)
-    assert resident_mb() - before < 2 * needed_mb
-
-
-def resident_mb() -> float:
-    """What this process holds of the machine's memory."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
 def test_the_folder_of_shared_files_is_no_model(models, tmp_path) -> None:

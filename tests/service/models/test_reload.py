@@ -459,20 +459,6 @@ async def test_what_stays_half_is_refused_once_and_tried_when_it_changes(
         assert (await client.get("/health/ready")).json()["status"] == "ready"
 
 
-async def test_a_folder_without_manifest_is_waited_for_and_then_refused(root: Path, serve: Serve) -> None:
-    async with serve(models_dir=root) as client:
-        reloader = client.app.service.reloader
-        (root / "half-copied").mkdir()
-        assert (await reloader._reload(patient=True))["status"] == "done"
-        report = await reloader._reload(patient=True)
-        assert report["status"] == "failed"
-        (told,) = (await client.get("/health/ready")).json()["reasons"]
-        assert told.startswith("model half-copied is not served: half-copied/manifest.json: cannot be read")
-        (root / "half-copied").rmdir()
-        assert (await reloader._reload(patient=True))["status"] == "done"
-        assert (await client.get("/health/ready")).json()["status"] == "ready"
-
-
 async def test_an_unexpected_error_leaves_the_old_model_and_later_polls(root: Path, serve: Serve, monkeypatch) -> None:
     async with serve(models_dir=root, models_poll_seconds=0.02) as client:
         service = client.app.service

@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from service.app import create_app
 from service.errors import SettingsError
+from service.http.application import Application
 from service.observe.tracing import Tracing, open_tracing
 from service.settings import Settings
 from tests.service.api.test_bad_input import GOOD
@@ -21,9 +24,17 @@ ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
 TEXT = "zanzibar"
 
 
-async def test_a_request_is_a_span_with_its_phases_inside(models) -> None:
-    exporter = memory.InMemorySpanExporter()
-    app = create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter), "1.2"))
+@pytest.fixture
+def exporter() -> Any:
+    return memory.InMemorySpanExporter()
+
+
+@pytest.fixture
+def app(models: Path, exporter: Any) -> Application:
+    return create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter), "1.2"))
+
+
+async def test_a_request_is_a_span_with_its_phases_inside(app: Application, exporter: Any) -> None:
     caller = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
     async with Client(app) as client:
         answer = await client.post("/embed", json={"sentences": [TEXT]}, headers={"traceparent": caller})
@@ -51,9 +62,7 @@ async def test_a_request_is_a_span_with_its_phases_inside(models) -> None:
     assert TEXT not in "".join(span.to_json() for span in exporter.get_finished_spans())
 
 
-async def test_a_bucket_of_latency_names_a_trace_that_is_in_it(models) -> None:
-    exporter = memory.InMemorySpanExporter()
-    app = create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter)))
+async def test_a_bucket_of_latency_names_a_trace_that_is_in_it(app: Application, exporter: Any) -> None:
     openmetrics = {"accept": "application/openmetrics-text; version=1.0.0"}
     async with Client(app) as client:
         await client.post("/embed", json=GOOD["/embed"])
@@ -69,9 +78,7 @@ async def test_a_bucket_of_latency_names_a_trace_that_is_in_it(models) -> None:
     assert "trace_id" not in plain  # only OpenMetrics has exemplars
 
 
-async def test_a_failure_of_ours_is_an_error_and_a_clients_is_not(models, caplog) -> None:
-    exporter = memory.InMemorySpanExporter()
-    app = create_app(Settings(models_dir=models), Tracing(sdk.SimpleSpanProcessor(exporter)))
+async def test_a_failure_of_ours_is_an_error_and_a_clients_is_not(app: Application, exporter: Any) -> None:
     async with Client(app) as client:
         await client.post("/embed", json={})
         app.service.registry["avg-paraphrase"].scorer.read = None

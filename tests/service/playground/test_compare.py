@@ -142,19 +142,6 @@ def test_a_bad_input_has_the_services_message(
     assert page.locator(".alert, [aria-invalid]").count() == 0
 
 
-def test_too_long_a_text_and_an_unknown_model(open_page: Open) -> None:
-    watched = open_page()
-    watched.refusals_expected = True
-    page = watched.open(link(a=A, b=B, model="nobody"))
-    page.wait_for_selector("#compare-explanation .alert")
-    assert "no model 'nobody'; the closest for explanation: " in page.inner_text(".alert")
-    page.wait_for_selector(DONE)
-    page.fill("#compare-a", "word " * 20_001)
-    page.press("#compare-a", "Enter")
-    page.wait_for_selector("#panel-compare > .alerts .alert")
-    assert "limit 100000" in page.inner_text("#panel-compare > .alerts .alert")
-
-
 def test_a_model_that_fails_does_not_hide_the_others(open_page: Open) -> None:
     watched = open_page()
     watched.refusals_expected = True
@@ -196,15 +183,3 @@ def test_copies_ask_the_same(open_page: Open, service: str) -> None:
     page.goto(copied("link"))
     page.wait_for_selector(DONE)
     assert page.inner_text("#score") == score
-
-
-def test_back_brings_the_comparison_before(open_page: Open) -> None:
-    page = open_page().open(link(a=A, b=B))
-    page.wait_for_selector(DONE)
-    before = page.inner_text("#score")
-    page.click("text=Unrelated")
-    page.wait_for_selector(f"#score:not(:text-is('{before}'))")
-    page.wait_for_selector(DONE)
-    page.go_back()
-    page.wait_for_selector(f"#score:text-is('{before}')")
-    assert page.input_value("#compare-b") == B

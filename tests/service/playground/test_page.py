@@ -112,19 +112,6 @@ def test_a_path_prefix_is_kept(open_page: Open, service: str) -> None:
     assert [path for path in asked if not path.startswith("/team/texts/")] == []
 
 
-def test_both_themes(open_page: Open) -> None:
-    def lightness(page: Any) -> float:
-        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        return float(sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))))
-
-    light, dark = (open_page(color_scheme=scheme).open("?tab=batch") for scheme in ("light", "dark"))
-    assert lightness(light) > 600 > 150 > lightness(dark)
-    dark.click("text=Light")
-    assert lightness(dark) == lightness(light)
-    dark.click("text=Dark")
-    assert lightness(dark) < 150
-
-
 @pytest.mark.parametrize("tab", TABS)
 def test_axe_finds_nothing(open_page: Open, tab: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe: pip install .[dev]").Axe()

@@ -40,10 +40,3 @@ async def test_others_have_turns_between_parts(serve: Serve, monkeypatch: pytest
         await client.post("/rank", json=body)
         task.cancel()
     assert turns >= len(CANDIDATES) // 2
-
-
-async def test_an_empty_candidate_of_a_later_part_is_named(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "_PART", 2)
-    async with serve() as client:
-        answer = await client.post("/rank", json={"query": "a man", "candidates": ["a", "b", "c", " "]})
-    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "candidates.3")

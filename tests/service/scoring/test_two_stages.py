@@ -43,14 +43,6 @@ async def test_the_published_reranker_is_the_default_where_it_is_served(serve: S
         assert (await ranked(client, rerank_top=2))["rerank_model"] == "pair-sick"
 
 
-async def test_without_the_second_stage_an_answer_has_the_shape_it_had(serve: Serve) -> None:
-    for default in (None, "pair-sick"):
-        async with serve(default_rerank=default) as client:
-            answer = await ranked(client)
-        assert set(answer) == {"model", "scale", "results", "truncated"}
-        assert all(set(result) == {"index", "score", "raw_score"} for result in answer["results"])
-
-
 async def test_fifteen_are_ordered_again_when_nobody_says_how_many(serve: Serve) -> None:
     candidates = [f"{fakes.WORDS[i % 20]} {fakes.WORDS[i // 20]}" for i in range(60)]
     async with serve() as client:
