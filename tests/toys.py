@@ -4,9 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
+from contract.padding import pad
 from contract.tokenizer import Tokenizer
-from training.architectures import ArchitectureConfig, WordAveragingConfig, build_encoder
+from training.architectures import (
+    ArchitectureConfig,
+    InteractionConfig,
+    WordAveragingConfig,
+    build_encoder,
+    build_interaction,
+)
 from training.architectures.models import SiameseModel, output_dim
 from training.architectures.parts.heads import PairHead
 from training.architectures.parts.layers import WordEmbedding
@@ -61,3 +69,39 @@ def model(config: ArchitectureConfig | None = None, *, heads: bool = False, seed
 def pairs(n: int) -> list[Pair]:
     """The rated pairs over and over, each time with other words at the end."""
     return [replace(p, b=f"{p.b} {WORDS[i % len(WORDS)]}") for i, p in zip(range(n), RATED * n, strict=False)]
+
+
+Ids = tuple[int, ...]
+Inputs = tuple[Tensor, Tensor, Tensor, Tensor]  # ids and lengths of both sides
+CLASSES = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+
+
+def id_pairs() -> list[tuple[Ids, Ids]]:
+    """The rated pairs as ids, then pairs of one word, of a word that is repeated, and of the longest sentences."""
+    read = [tuple(tokenizer().encode(text, MAX_TOKENS).ids for text in (pair.a, pair.b)) for pair in RATED]
+    more = [((3,), (5,)), ((3,), (1, 5, 9)), ((4, 4, 6, 4), (4, 1, 4)), (tuple(range(1, 13)), tuple(range(12, 3, -1)))]
+    return [(a, b) for a, b in [*read, *more]]
+
+
+def pair_tensors(pairs: list[tuple[Ids, Ids]], padding_a: int = 0, padding_b: int = 0, filling: int = 0) -> Inputs:
+    """Pairs of ids in one batch, with more padding than it needs, and any id in the padding."""
+    (a, lengths_a), (b, lengths_b) = (pad([pair[side] for pair in pairs]) for side in (0, 1))
+    a, b = np.pad(a, ((0, 0), (0, padding_a))), np.pad(b, ((0, 0), (0, padding_b)))
+    a, b = np.where(a == 0, filling, a), np.where(b == 0, filling, b)
+    return tuple(torch.from_numpy(value) for value in (a, lengths_a, b, lengths_b))  # type: ignore[return-value]
+
+
+def network(config: InteractionConfig, seed: int = 0) -> nn.Module:
+    """A seeded network of five classes, its weights away from where they start, so that each of them is seen."""
+    torch.manual_seed(seed)
+    net = build_interaction(config, words(), len(CLASSES))
+    with torch.no_grad():
+        for name, parameter in net.named_parameters():
+            if not name.startswith(("embedding", "lstm")):
+                parameter.add_(torch.randn_like(parameter) * 0.25)
+    return net.eval()
+
+
+def changed(config: object, base: object) -> str:
+    """Whatever is not as in the base, so that a failure says which variant it was."""
+    return "-".join(f"{k}={v}" for k, v in vars(config).items() if v != getattr(base, k)) or "base"

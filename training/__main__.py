@@ -208,7 +208,7 @@ def reproduce(
     report: Report = Path("analyses/RESULTS.md"),
 ) -> None:
     """Train and measure what is missing of a paper's table, then write it and the report; resumes when killed."""
-    from training.results.reproduce import Places, plan, together
+    from training.results.reproduce import Places, plan
     from training.results.reproduce import reproduce as carry_out
     from training.results.tables import find_table, known_tables
 
@@ -224,35 +224,22 @@ def reproduce(
     places = Places(runs=runs, figures=figures, tables=tables, report=report)
     chosen, numbers = tuple(filter(None, rows.split(","))), _seeds(seeds)
     if dry_run:
-        jobs = together(job for each in wanted for job in plan(each, places, chosen, numbers))
-        for job in jobs:
-            console.print(f"{job.name}: {' and '.join(job.steps)}", highlight=False)
-        console.print(f"{', '.join(names)}: {len(jobs)} to do", highlight=False)
-        if not jobs:
-            console.print(_anew(names, figures), soft_wrap=True, highlight=False)
+        for each in wanted:
+            jobs = plan(each, places, chosen, numbers)
+            for job in jobs:
+                console.print(f"{job.name}: {' and '.join(job.steps)}", highlight=False)
+            console.print(f"{each.table}: {len(jobs)} to do", highlight=False)
         return
     failed = False
     for each in wanted:
         outcome = carry_out(each, places, teacher_folder(teacher), chosen, numbers)
         failed |= bool(outcome.failures)
-        for failure in outcome.failures:
-            console.print(f"[red]failed:[/red] {escape(failure.job.name)}: {escape(failure.reason)}", soft_wrap=True)
+        for name, reason in outcome.failures:
+            console.print(f"[red]failed:[/red] {escape(name)}: {escape(reason)}", soft_wrap=True)
         done = f"{outcome.jobs - len(outcome.failures)} of {outcome.jobs} done"
         console.print(f"{each.table}: {done}, {tables / each.table}.json, {report}", soft_wrap=True)
-        if not outcome.jobs:
-            console.print(_anew([each.table], figures), soft_wrap=True, highlight=False)
     if failed:
         raise typer.Exit(1)
-
-
-def _anew(names: list[str], figures: Path) -> str:
-    """The message for a table of which nothing is missing."""
-    command = f"python -m training reproduce {' '.join(names)}"
-    places = "--figures anew/figures --tables anew/tables --report anew/RESULTS.md"
-    return (
-        f"Every figure is in {figures} already. To train and measure them anew: `{command} {places}`; runs that are "
-        "finished under --runs are only measured, so give another --runs to train those too."
-    )
 
 
 def _seeds(text: str) -> tuple[int, ...]:

@@ -74,15 +74,3 @@ def test_the_commands_of_a_card_retrain_what_a_run_starts_from_first() -> None:
     )
     # Its encoder is the teacher's: no command makes it.
     assert commands_for(find("minilm-cross"), 1)[0] == "python -m training train minilm-cross --seed 1"
-
-
-def test_a_table_whose_figures_are_committed_says_how_to_make_them_anew(
-    tmp_path: Path, training: Callable[..., tuple[int, str]]
-) -> None:
-    """As in a fresh clone: figures are there, runs are not."""
-    _, shown = training("reproduce", "malstm-sick", "--dry-run", "--runs", str(tmp_path))
-    assert "malstm-sick: 0 to do" in shown
-    command = next(part for part in shown.split("`") if part.startswith("python -m training reproduce malstm-sick"))
-    *_, places = command.partition(" reproduce ")
-    _, anew = training("reproduce", *places.split(), "--dry-run", "--runs", str(tmp_path))
-    assert "malstm-sick seed 1: train and measure (float32)" in anew

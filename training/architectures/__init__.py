@@ -21,16 +21,6 @@ HeadsConfig = CrossEncoderConfig | PWIMTasksConfig
 PairWithHeads = CrossEncoder | PWIMTasks  # ids and lengths of both sentences -> the raw outputs of each head [B, K]
 
 
-class SiameseEncoder(Protocol):
-    """One sentence in, one embedding out; ids and lengths only, so that it can be exported."""
-
-    embedding: nn.Module
-    output_dim: int  # of the sentence embedding, which need not be as wide as the word vectors
-
-    def __call__(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """Ids [B, T], lengths [B] -> embeddings [B, D]."""
-
-
 class InteractionNetwork(Protocol):
     """Both sentences in, log-probabilities of classes out; ids and lengths only, so that it can be exported."""
 
@@ -112,7 +102,6 @@ __all__ = [
     "ProjectionConfig",
     "RNNConfig",
     "RNNEncoder",
-    "SiameseEncoder",
     "WordAveraging",
     "WordAveragingConfig",
     "build_encoder",

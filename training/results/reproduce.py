@@ -5,8 +5,8 @@ so corpora are read once.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from training.publishing.figures import FigureFile
@@ -54,19 +54,11 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A failed job."""
-
-    job: Job
-    reason: str
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """How many jobs there were, and those that failed."""
+    """How many jobs there were, and what failed: the job's name and why."""
 
     jobs: int
-    failures: list[Failure]
+    failures: list[tuple[str, str]]
 
 
 def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Sequence[int] = ()) -> list[Job]:
@@ -132,21 +124,6 @@ def _starts(recipe: Recipe, seed: int) -> list[tuple[Recipe, int]]:
     return [*_starts(start, its_seed), (start, its_seed)]
 
 
-def together(jobs: Iterable[Job]) -> list[Job]:
-    """The jobs of several tables, without duplicates."""
-    trained: set[str] = set()
-    measured: set[tuple[str, str | None]] = set()
-    left = []
-    for job in jobs:
-        train = job.train and job.name not in trained
-        measure = job.measure and (job.name, job.storage) not in measured
-        trained |= {job.name} if train else set()
-        measured |= {(job.name, job.storage)} if measure else set()
-        if train or measure:
-            left.append(replace(job, train=train, measure=measure))
-    return left
-
-
 def reproduce(
     table: PaperTable, places: Places, teacher: Path | None, rows: Sequence[str] = (), seeds: Sequence[int] = ()
 ) -> Outcome:
@@ -158,26 +135,23 @@ def reproduce(
         KeyError: a row that the table has not.
     """
     jobs = plan(table, places, rows, seeds)
-    failures: list[Failure] = []
+    failures: list[tuple[str, str]] = []
     collect(table, places.runs, places.figures).save(places.tables)
     for number, job in enumerate(jobs, 1):
-        failure = _carry_out(job, places, teacher)
-        if failure is not None:
-            failures.append(failure)
+        try:
+            _carry_out(job, places, teacher)
+        except Exception as error:  # other rows still run; the failure is reported at the end, with exit code 1
+            logger.exception("%s failed", job.name)
+            failures.append((job.name, f"{type(error).__name__}: {error}"))
         collect(table, places.runs, places.figures).save(places.tables)
         logger.info("%s: %d of %d", job.name, number, len(jobs))
     write_report(places.figures, places.report, places.tables)
     return Outcome(len(jobs), failures)
 
 
-def _carry_out(job: Job, places: Places, teacher: Path | None) -> Failure | None:
-    try:
-        if job.train:
-            result = run(job.recipe, places.runs, teacher, job.seed)
-            logger.info("%s: development %.4f, %.0f s", job.name, result.best["selection"], result.seconds)
-        if job.storage is not None:
-            evaluate_run(job.recipe, places.runs, job.seed, places.figures, job.storage)
-    except Exception as error:  # other rows still run; the failure is reported at the end, with exit code 1
-        logger.exception("%s failed", job.name)
-        return Failure(job, f"{type(error).__name__}: {error}")
-    return None
+def _carry_out(job: Job, places: Places, teacher: Path | None) -> None:
+    if job.train:
+        result = run(job.recipe, places.runs, teacher, job.seed)
+        logger.info("%s: development %.4f, %.0f s", job.name, result.best["selection"], result.seconds)
+    if job.storage is not None:
+        evaluate_run(job.recipe, places.runs, job.seed, places.figures, job.storage)

@@ -6,15 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from contract.padding import pad
 from tests import toys
 from training.architectures.mgim import FORGET_BIAS, MGIM, MGIMConfig, overlaps_of, shared_counts
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.parts.recurrent import LSTM
-from training.objectives.parts.losses import kl_to_target, sparse_target
 from training.publishing.export import export_explanation, export_pair
 from training.publishing.parity import check_explanation, check_pair
 
@@ -35,46 +33,21 @@ VARIANTS = (
 
 
 def label(config: MGIMConfig) -> str:
-    """Whatever is not the default, so that a failure says which variant it was."""
-    return "-".join(f"{k}={v}" for k, v in vars(config).items() if v != getattr(PRINTED, k)) or "printed"
+    return toys.changed(config, PRINTED)
 
 
 every_variant = pytest.mark.parametrize("config", VARIANTS, ids=label)
 with_attention = pytest.mark.parametrize("config", [c for c in VARIANTS if c.attention], ids=label)
 
 Vector = np.ndarray
-Ids = tuple[int, ...]
-Arguments = tuple[Tensor, Tensor, Tensor, Tensor]
 LONGEST = 60  # tokens, in the graphs
-RATINGS = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+PAIRS = toys.id_pairs()
 
 
-def encoded(text: str) -> Ids:
-    return toys.tokenizer().encode(text, toys.MAX_TOKENS).ids
-
-
-PAIRS = [(encoded(p.a), encoded(p.b)) for p in toys.RATED] + [
-    ((3,), (5,)),
-    ((3,), encoded("the dog runs")),
-    ((4, 6), (1,)),
-]
-
-
-def network(config: MGIMConfig, seed: int = 0) -> MGIM:
-    """A seeded network of five classes, its biases away from where they start, so that each of them is seen."""
-    torch.manual_seed(seed)
-    net = MGIM(config, toys.words(), len(RATINGS))
-    with torch.no_grad():
-        for name, parameter in net.named_parameters():
-            if name != "embedding.weight":
-                parameter.add_(torch.randn_like(parameter) * 0.3)
-    return net.eval()
-
-
-def tensors(pairs: list[tuple[Ids, Ids]], padding_a: int = 0, padding_b: int = 0) -> Arguments:
-    (a, lengths_a), (b, lengths_b) = (pad([pair[side] for pair in pairs]) for side in (0, 1))
-    a, b = np.pad(a, ((0, 0), (0, padding_a))), np.pad(b, ((0, 0), (0, padding_b)))
-    return tuple(torch.from_numpy(value) for value in (a, lengths_a, b, lengths_b))  # type: ignore[return-value]
+def network(config: MGIMConfig) -> MGIM:
+    net = toys.network(config)
+    assert isinstance(net, MGIM)
+    return net
 
 
 # The equations of sections 3.2 to 4.2, in NumPy.
@@ -97,7 +70,7 @@ def read_by_hand(layer: LSTM, k: int, words: Vector, first_cell: Vector) -> tupl
     return np.array(outputs if k == 0 else outputs[::-1]), c
 
 
-def by_hand(net: MGIM, a: Ids, b: Ids) -> tuple[Vector, Vector]:
+def by_hand(net: MGIM, a: toys.Ids, b: toys.Ids) -> tuple[Vector, Vector]:
     """Log-probabilities [K] and the attention's weights [S, T] of one pair."""
     config = net.config
 
@@ -139,7 +112,7 @@ def by_hand(net: MGIM, a: Ids, b: Ids) -> tuple[Vector, Vector]:
 def test_it_is_its_equations(config: MGIMConfig) -> None:
     net = network(config)
     with torch.no_grad():
-        found = net(*tensors(PAIRS)).numpy()
+        found = net(*toys.pair_tensors(PAIRS)).numpy()
     expected = np.array([by_hand(net, a, b)[0] for a, b in PAIRS])
     assert found == pytest.approx(expected, abs=2e-6)
     assert expected.std(axis=0).min() > 0.01  # the pairs tell it apart from a constant
@@ -149,7 +122,7 @@ def test_it_is_its_equations(config: MGIMConfig) -> None:
 def test_its_matrix_is_the_attention_of_the_equations(config: MGIMConfig) -> None:
     net = network(config)
     with torch.no_grad():
-        found = net.matrices(*tensors(PAIRS, padding_a=2, padding_b=3))
+        found = net.matrices(*toys.pair_tensors(PAIRS, padding_a=2, padding_b=3))
     assert found.dtype == torch.float32
     assert found.shape[:2] == (len(PAIRS), len(MGIM.MATRICES))
     for (a, b), matrix in zip(PAIRS, found[:, 0].numpy(), strict=True):
@@ -159,51 +132,6 @@ def test_its_matrix_is_the_attention_of_the_equations(config: MGIMConfig) -> Non
         assert matrix == pytest.approx(expected, abs=2e-6)
         assert not matrix[expected == 0].any()
         assert matrix[:, : alphas.shape[1]].sum(axis=0) == pytest.approx(1.0, abs=1e-6)
-
-
-@every_variant
-def test_padding_and_neighbours_move_nothing(config: MGIMConfig) -> None:
-    net = network(config)
-
-    def run(arguments: Arguments) -> Tensor:
-        output = net(*arguments)
-        if not config.attention:
-            return output
-        matrices = net.matrices(*arguments)
-        room = nn.functional.pad(matrices, (0, 20 - matrices.shape[3], 0, 20 - matrices.shape[2]))
-        return torch.cat([output, room.flatten(1)], dim=1)
-
-    with torch.no_grad():
-        together = run(tensors(PAIRS))
-        alone = torch.cat([run(tensors([pair])) for pair in PAIRS])
-        backwards = run(tensors(PAIRS[::-1])).flip(0)
-        wider = tensors(PAIRS, padding_a=9, padding_b=4)
-        padded = run(wider)
-        a, lengths_a, b, lengths_b = wider
-        dirty_a, dirty_b = (
-            torch.where(torch.arange(ids.shape[1]) < lengths[:, None], ids, 7)
-            for ids, lengths in ((a, lengths_a), (b, lengths_b))
-        )
-        dirty = run((dirty_a, lengths_a, dirty_b, lengths_b))
-    for other in (alone, backwards, padded, dirty):
-        assert torch.allclose(other, together, atol=1e-6, rtol=0.0)
-
-
-def loss_of(net: MGIM) -> Tensor:
-    target = sparse_target(torch.tensor([pair.target for pair in toys.RATED]), RATINGS)
-    return kl_to_target(net(*tensors(PAIRS[: len(toys.RATED)])), target)
-
-
-@pytest.mark.parametrize("config", [*VARIANTS, replace(DEPARTURES, dropout=0.3)], ids=label)
-def test_every_parameter_gets_a_gradient(config: MGIMConfig) -> None:
-    net = network(config).train()
-    loss_of(net).backward()
-    for name, parameter in net.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().max() > 0, name
-    # Never the padding, never a word that was not there.
-    used = {i for a, b in PAIRS[: len(toys.RATED)] for side in (a, b) for i in side}
-    assert set(net.embedding.weight.grad.abs().sum(1).nonzero().flatten().tolist()) == used
 
 
 def test_the_second_bilstm_starts_as_a_copy_and_is_not_tied() -> None:
@@ -264,7 +192,7 @@ def test_overlaps_are_shares_of_n_grams_lengths_and_a_cosine() -> None:
 
 def test_counts_move_the_answer_and_are_no_weights() -> None:
     net = network(replace(PRINTED, shared_words=True))
-    arguments = tensors(PAIRS)
+    arguments = toys.pair_tensors(PAIRS)
     with torch.no_grad():
         answers = []
         for marked in (False, True):

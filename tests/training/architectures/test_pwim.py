@@ -8,11 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from contract.padding import pad
 from tests import toys
 from training.architectures.models import InteractionModel
 from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED, PWIMConfig
-from training.objectives.parts.losses import kl_to_target, sparse_target
 from training.publishing.export import export_explanation, export_pair
 from training.publishing.parity import check_explanation, check_pair
 from training.words.storage import Int8Embedding
@@ -30,54 +28,26 @@ VARIANTS = (
 
 
 def label(config: PWIMConfig) -> str:
-    """Whatever is not the default, so that a failure says which variant it was."""
-    return "-".join(f"{k}={v}" for k, v in vars(config).items() if v != getattr(SMALL, k)) or "default"
+    return toys.changed(config, SMALL)
 
 
 every_variant = pytest.mark.parametrize("config", VARIANTS, ids=label)
 
-Ids = tuple[int, ...]
-Arguments = tuple[Tensor, Tensor, Tensor, Tensor]
-RATINGS = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
-LONGEST = 12
+PAIRS, LONGEST = toys.id_pairs(), toys.MAX_TOKENS
 
 
-def encoded(text: str) -> Ids:
-    return toys.tokenizer().encode(text, LONGEST).ids
+def network(config: PWIMConfig) -> PWIM:
+    net = toys.network(config)
+    assert isinstance(net, PWIM)
+    return net
 
 
-PAIRS = [(encoded(p.a), encoded(p.b)) for p in toys.RATED] + [
-    ((3,), (5,)),
-    ((3,), encoded("the dog runs")),
-    ((4, 4, 6, 4), (4, 1, 4)),
-    (tuple(range(1, 13)), tuple(range(12, 3, -1))),
-]
-
-
-def network(config: PWIMConfig, seed: int = 0) -> PWIM:
-    """A seeded network of five classes; its weights are large enough for every cell to be seen in the answer."""
-    torch.manual_seed(seed)
-    net = PWIM(config, toys.words(), len(RATINGS))
-    with torch.no_grad():
-        for name, parameter in net.named_parameters():
-            if name.startswith(("convolutions", "hidden", "output")):
-                parameter.add_(torch.randn_like(parameter) * 0.2)
-    return net.eval()
-
-
-def tensors(pairs: list[tuple[Ids, Ids]], padding_a: int = 0, padding_b: int = 0, filling: int = 0) -> Arguments:
-    (a, lengths_a), (b, lengths_b) = (pad([pair[side] for pair in pairs]) for side in (0, 1))
-    a, b = np.pad(a, ((0, 0), (0, padding_a))), np.pad(b, ((0, 0), (0, padding_b)))
-    a, b = np.where(a == 0, filling, a), np.where(b == 0, filling, b)
-    return tuple(torch.from_numpy(value) for value in (a, lengths_a, b, lengths_b))  # type: ignore[return-value]
-
-
-def answer(net: nn.Module, arguments: Arguments) -> Tensor:
+def answer(net: nn.Module, arguments: toys.Inputs) -> Tensor:
     with torch.no_grad():
         return net(*arguments)
 
 
-def states(net: PWIM, ids: Ids) -> tuple[Tensor, Tensor]:
+def states(net: PWIM, ids: toys.Ids) -> tuple[Tensor, Tensor]:
     """Forward and backward states [T, H] of one sentence, read by the LSTM as it is and turned round."""
     words = net.embedding(torch.tensor([ids])) * net.config.word_scale
     if net.lstm is None:
@@ -88,7 +58,7 @@ def states(net: PWIM, ids: Ids) -> tuple[Tensor, Tensor]:
     return forward[0, :, 0], backward[0, :, 0].flip(0)
 
 
-def brute_cube(net: PWIM, a: Ids, b: Ids) -> np.ndarray:
+def brute_cube(net: PWIM, a: toys.Ids, b: toys.Ids) -> np.ndarray:
     """Algorithm 1 of the paper, cell by cell [13, S, T]."""
     cube = np.ones((CHANNELS, len(a), len(b)))
     (forward_a, backward_a), (forward_b, backward_b) = states(net, a), states(net, b)
@@ -120,7 +90,7 @@ def brute_focus(cube: np.ndarray) -> np.ndarray:
     return weights
 
 
-def brute_answer(net: PWIM, a: Ids, b: Ids) -> Tensor:
+def brute_answer(net: PWIM, a: toys.Ids, b: toys.Ids) -> Tensor:
     """The whole model for one pair: its own image, in plain convolutions, poolings and zeros at the border."""
     cube = brute_cube(net, a, b)
     if net.config.focus == "full":
@@ -138,7 +108,7 @@ def brute_answer(net: PWIM, a: Ids, b: Ids) -> Tensor:
 @every_variant
 def test_it_is_the_papers_model_of_each_pair_by_itself(config: PWIMConfig) -> None:
     net = network(config)
-    found = answer(net, tensors(PAIRS, padding_a=3, padding_b=1))
+    found = answer(net, toys.pair_tensors(PAIRS, padding_a=3, padding_b=1))
     with torch.no_grad():
         expected = torch.stack([brute_answer(net, a, b) for a, b in PAIRS])
     assert expected.std(0).max() > 0.005  # the pairs do differ
@@ -148,7 +118,7 @@ def test_it_is_the_papers_model_of_each_pair_by_itself(config: PWIMConfig) -> No
 def test_the_matrices_are_the_cosine_and_the_focus_and_nothing_on_the_padding() -> None:
     net = network(SMALL)
     with torch.no_grad():
-        shown = net.matrices(*tensors(PAIRS, padding_a=2, padding_b=5))
+        shown = net.matrices(*toys.pair_tensors(PAIRS, padding_a=2, padding_b=5))
         assert shown.shape == (len(PAIRS), len(PWIM.MATRICES), LONGEST + 2, 9 + 5)
         for pair, (a, b) in zip(shown, PAIRS, strict=True):
             cube = brute_cube(net, a, b)
@@ -157,34 +127,9 @@ def test_the_matrices_are_the_cosine_and_the_focus_and_nothing_on_the_padding() 
             assert pair[:, len(a) :].abs().sum() == pair[:, :, len(b) :].abs().sum() == 0
 
 
-@every_variant
-def test_neither_padding_nor_batch_mates_move_a_score(config: PWIMConfig) -> None:
-    net = network(config)
-    alone = torch.cat([answer(net, tensors([pair])) for pair in PAIRS])
-    for arguments in (tensors(PAIRS), tensors(PAIRS, 9, 4), tensors(PAIRS, 0, 30, filling=7)):
-        torch.testing.assert_close(answer(net, arguments), alone, atol=1e-5, rtol=0)
-    backwards = answer(net, tensors(PAIRS[::-1])).flip(0)
-    torch.testing.assert_close(backwards, alone, atol=1e-5, rtol=0)
-
-
-@every_variant
-def test_every_parameter_gets_a_gradient_and_the_loss_falls(config: PWIMConfig) -> None:
-    net = network(replace(config, maps=(8, 8)))
-    arguments = tensors(PAIRS[: len(toys.RATED)])
-    target = sparse_target(torch.tensor([pair.target for pair in toys.RATED]), RATINGS)
-    optimiser = torch.optim.SGD(net.parameters(), lr=1e-3)
-    first = kl_to_target(net(*arguments), target)
-    first.backward()
-    for name, parameter in net.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().max() > 0, name
-    optimiser.step()
-    assert kl_to_target(net(*arguments), target) < first
-
-
 def test_both_orders_answer_with_the_mean_of_the_probabilities() -> None:
     net = network(SMALL)
-    a, lengths_a, b, lengths_b = tensors(PAIRS)
+    a, lengths_a, b, lengths_b = toys.pair_tensors(PAIRS)
     one, other = answer(net, (a, lengths_a, b, lengths_b)), answer(net, (b, lengths_b, a, lengths_a))
     assert (one - other).abs().max() > 1e-3
     model = InteractionModel(net, both_orders=True)

@@ -18,7 +18,6 @@ from training.corpora.pairwise import Parts
 from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseConfig
 from training.publishing import publish
 from training.publishing.families import interaction
-from training.publishing.figures import FigureFile
 from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.recipes import RECIPES
@@ -192,17 +191,6 @@ def test_what_cannot_be_measured_is_refused_before_it_is_exported(
     monkeypatch.setattr(publish, "_assemble", lambda *_: pytest.fail("exported"))
     with pytest.raises(RecipeError, match="twitter-labelled has no test part"):
         publish.evaluate_run(untested, runs, 1, tmp_path / "figures")
-
-
-def test_an_experiment_is_measured_without_being_published(runs: Path, tmp_path: Path) -> None:
-    experiment = replace(CHOSEN, publication=None)
-    run.run(experiment, runs, teacher=None, seed=1)
-    file = FigureFile.model_validate_json(
-        publish.evaluate_run(experiment, runs, 1, tmp_path / "figures").read_text(encoding="utf-8")
-    )
-    assert file.command == "python -m training evaluate toy-chosen --seed 1 --storage float32"
-    assert [(f.corpus, f.split, f.metric) for f in file.figures] == [("MSRP", "test", m) for m in ("accuracy", "f1")]
-    assert not (tmp_path / "models").exists()
 
 
 def test_a_run_starts_from_another_but_for_what_does_not_fit(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

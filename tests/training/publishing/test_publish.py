@@ -19,7 +19,7 @@ from training.publishing.folders import replace_folder
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.runs import run
-from training.runs.build import build_model, load_run, start_from
+from training.runs.build import build_model, load_run
 from training.runs.folder import WEIGHTS_NAME, RecipeChangedError, run_folder
 from training.runs.tables import load_table
 from training.sources.credits import TEACHER
@@ -243,22 +243,6 @@ def test_a_run_is_not_resumed_with_other_settings(runs: Path) -> None:
     run.run(SICK, runs, teacher=None, seed=1)
     with pytest.raises(RecipeChangedError, match="begun with another schedule"):
         run.run(replace(SICK, schedule=Schedule(epochs=4, batch_size=2)), runs, teacher=None, seed=1)
-
-
-def test_an_encoder_starts_from_another_whole_and_one_of_another_architecture_from_the_words_alone(runs: Path) -> None:
-    run.run(SICK, runs, teacher=None, seed=1)
-    trained, table = load_run(SICK, runs, 1)
-    gran = replace(SICK, architecture=GRANConfig())
-    model = build_model(gran, table, 1)
-    gate = model.encoder.get_parameter("gates.0.words.weight").detach().clone()
-    start_from(model, SICK, runs, 1)
-    torch.testing.assert_close(model.embedding.weight, trained.embedding.weight)
-    torch.testing.assert_close(model.embedding.start, trained.embedding.weight.detach())
-    torch.testing.assert_close(model.encoder.get_parameter("gates.0.words.weight"), gate)
-    run.run(gran, runs, teacher=None, seed=2)
-    start_from(model, gran, runs, 2)
-    for name, value in load_run(gran, runs, 2)[0].encoder.state_dict().items():
-        assert torch.equal(model.encoder.state_dict()[name], value), name
 
 
 def test_a_published_folder_can_be_read_by_others_and_replaces_the_old_one_whole(tmp_path: Path) -> None:

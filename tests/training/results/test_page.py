@@ -3,10 +3,7 @@
 from datetime import date
 from pathlib import Path
 
-from typer.testing import CliRunner
-
 from contract.manifest import Figure
-from training.__main__ import app
 from training.publishing.apart import ApartFile
 from training.publishing.figures import FigureFile
 from training.results.page import write_report
@@ -66,12 +63,3 @@ def test_tweets_and_phrases_stand_apart_with_the_papers_figures(tmp_path: Path) 
     first, second = (line for line in text.splitlines() if line.startswith(("| `dan`", "| `minilm`")))
     assert first == "| `minilm` | 50.0 |  |  |  | 2026-01-02 |"
     assert second == "| `dan` | 40.0 | 53.7 (DAN) | 55.0 | 60.9 | 2026-01-02 |"
-
-
-def test_without_figures_no_table_is_written_anew(tmp_path: Path) -> None:
-    stored = tmp_path / "tables" / "mgim-sick.json"
-    stored.parent.mkdir()
-    stored.write_text("{}")
-    ran = CliRunner().invoke(app, ["results", "--figures", str(tmp_path), "--tables", str(stored.parent)])
-    assert isinstance(ran.exception, FileNotFoundError)
-    assert stored.read_text() == "{}"

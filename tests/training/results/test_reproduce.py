@@ -133,7 +133,7 @@ def test_a_recipe_that_changed_is_told_and_the_old_run_is_left_alone(
     reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
     monkeypatch.setitem(RECIPES, "toy-avg", replace(AVG, row_scale=2.0))
     (failure,) = reproduce(TABLE, places, teacher=None, rows=["toy-avg"]).failures
-    assert "was begun with another row_scale: move it away to start afresh" in failure.reason
+    assert "was begun with another row_scale: move it away to start afresh" in failure[1]
 
 
 def test_a_failing_row_does_not_stop_the_others(places: Places) -> None:

@@ -26,7 +26,6 @@ from training.runs import malstm_finish, run
 from training.runs.build import load_run
 from training.runs.folder import run_folder
 from training.runs.malstm_finish import ENTAILMENT_NAME, OUT_OF_FOLD_NAME
-from training.sources import rated
 from training.sources.credits import TEACHER
 from training.sources.rated import SickPairs, STSPairs, TeacherPairs, supervised_pairs
 from training.sources.source import RecipeError
@@ -144,15 +143,6 @@ def test_sts_2013_alone_is_rated_as_sick_is(monkeypatch: pytest.MonkeyPatch, run
     assert [pair.target for pair in STSPairs(only_2013=True).train()] == [1.0, 5.0, 3.0]
     (credit,) = STSPairs(only_2013=True).sources()
     assert (credit.name, credit.rows) == ("sts-2013", 3)
-
-
-def test_synonyms_are_added_to_the_pairs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rated, "open_wordnet", lambda folder: lambda word: ["cat"] if word == "dog" else [])
-    pairs = SickPairs(synonyms=3).train()
-    plain = supervised_pairs()
-    assert pairs[: len(plain)] == plain
-    assert len(pairs) == len(plain) + 3
-    assert all("dog" not in p.a or "dog" not in p.b or "cat" in p.a + p.b for p in pairs[len(plain) :])
 
 
 def test_the_entailment_head_is_handed_over_and_the_machine_takes_its_place(

@@ -1,7 +1,5 @@
 """Where a network that counts shared words begins: at a logistic regression on its counts."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -51,10 +49,3 @@ def test_a_new_network_begins_as_the_regression_and_can_learn_more() -> None:
     net.network(*a, *b)[:, 1].sum().backward()
     assert net.network.output.weight.grad is not None
     assert net.network.output.weight.grad.abs().max() > 0
-
-
-def test_a_network_without_counts_is_left_as_it_is() -> None:
-    net = model(replace(COUNTS, shared_words=False, overlaps=False))
-    before = {name: value.clone() for name, value in net.state_dict().items()}
-    begin_at_regression(net, pairs())
-    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from training.corpora import catalogue
-from training.corpora.files import CorpusMissing
 from training.runs.folder import RunMissing
 from training.runs.tables import load_table, make_published_table
 from training.sources.tables import PublishedTable
@@ -71,12 +70,6 @@ def test_the_file_of_the_catalogue_becomes_a_table_that_runs_find(path: Path, tm
     assert len(kept.tokenizer.pieces) > 0
     assert kept.tokenizer.buckets == 3
     assert_array_equal(kept.rows, made.rows)
-
-
-def test_a_missing_file_says_where_it_belongs(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(CorpusMissing, match=r"glove-sick: .*glove840b-sick-vocab-300d\.npz not found"):
-        make_published_table(RECIPE, tmp_path / "runs")
-    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,3 @@ from training.corpora.readers import wikipedia
 )
 def test_splitting(paragraph, expected):
     assert wikipedia.split_sentences(paragraph) == expected
-
-
-def test_paragraphs_and_sentences_in_order(write):
-    write(wikipedia.PARTS[0], ("First one. Second one.",), ("Third one.",))
-    write(wikipedia.PARTS[1], ("Fourth one.",))
-    parts = wikipedia.PARTS[:2]
-    assert list(wikipedia.paragraphs(parts)) == ["First one. Second one.", "Third one.", "Fourth one."]
-    assert list(wikipedia.sentences(parts)) == ["First one.", "Second one.", "Third one.", "Fourth one."]
