@@ -62,13 +62,3 @@ def test_development_figures_are_of_the_pairs_that_have_the_gold(pairs: list) ->
         [LABELS[i] for i in found["entailment"].argmax(1)[known]], [pairs[i].label for i in known]
     )
     assert metrics == pytest.approx({**expected, "selection": (expected["pearson"] + expected["accuracy"]) / 2})
-
-
-def test_selection_is_of_the_heads_there_are() -> None:
-    model = toys.model(heads=True).eval()
-    with torch.no_grad():
-        both = objective(model, toys.RATED).evaluate()
-        del model.heads["entailment"]
-        ratings = objective(model, toys.RATED, SupervisedConfig()).evaluate()
-    assert ratings["selection"] == ratings["pearson"] == both["pearson"]
-    assert "accuracy" not in ratings

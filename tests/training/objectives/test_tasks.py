@@ -177,14 +177,3 @@ def test_a_larger_models_ratings_teach_the_heads_of_the_pairs_that_it_rated() ->
     assert parts["relevance_rated"] == pytest.approx(0.5 * float(relevance) / 3, rel=1e-5)
     assert "unknown_rated" not in parts
     assert "entailment_rated" not in tasks.loss(tasks.rows["sick"])[1]
-
-
-def test_pairs_of_like_size_come_together() -> None:
-    pairs = [Pair("dog " * a, "dog " * b) for a, b in [(2, 30), (30, 2), (2, 2), (3, 29), (29, 3), (30, 30)]]
-    tokens = PairTokens(pairs, toys.tokenizer(), 40)
-    joined = tokens.by_length(np.arange(6), joined=True).tolist()
-    assert joined == [2, 0, 1, 3, 4, 5]
-    apart = tokens.by_length(np.arange(6), joined=False).tolist()
-    assert sorted(apart) == list(range(6))
-    assert abs(apart.index(0) - apart.index(3)) == 1
-    assert abs(apart.index(1) - apart.index(4)) == 1

@@ -48,14 +48,3 @@ def test_the_target_is_the_teachers_cosine_and_never_below_zero(tmp_path: Path) 
     assert graded["it is n't -b", "q"].target == 0.0
     assert graded["a", "q"].target == 0.0
     assert "it isn't -b" in teacher.asked  # detokenised, as it was taught
-
-
-def test_a_limit_draws_from_each_corpus_and_all_are_encoded_once(tmp_path: Path) -> None:
-    teacher = Letters()
-    found = teacher_answers(teacher, ("wikiqa", "trecqa"), 2, 0, tmp_path)
-    assert [pair.a for pair in found] == ["a ?", "a ?", "b ?", "b ?"]
-    asked = len(teacher.asked)
-    assert teacher_answers(teacher, ("wikiqa", "trecqa"), 2, 0, tmp_path) == found
-    other = teacher_answers(teacher, ("wikiqa", "trecqa"), 3, 1, tmp_path)
-    assert len(other) == 5
-    assert len(teacher.asked) == asked
