@@ -7,11 +7,13 @@ Needs SEMBLANCE_DATA. Scores are those of the published models through their gra
 """
 
 import random
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -166,32 +168,26 @@ def main() -> None:
     parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="ids of models that embed a text")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     options = parser.parse_args()
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for name in options.ids:
         rows.append({"model": name, **measure(PublishedModel(options.models / name))})
         print(rows[-1], flush=True)  # a long run that is ended has said something
-    report(rows, " ".join(["python -m benchmarks.kept_aside", *options.ids]), options.out)
-
-
-def report(rows: Sequence[Mapping[str, object]], command: str, out: Path) -> None:
-    """Print the table, and write the dated result."""
     base = next((row["milliseconds"] for row in rows if row["model"] == "minilm"), None)
 
-    def cells(row: Mapping[str, object]) -> list[str]:
+    def cells(row: Mapping[str, Any]) -> list[str]:
         values = [f"{value:.3f}" if isinstance(value := row.get(column), float) else "" for column in COLUMNS]
-        spent = row["milliseconds"]
-        assert isinstance(spent, float)
-        share = f" ({spent / base:.3f})" if isinstance(base, float) else ""
-        return [str(row["model"]), *values, f"{spent:.2f}{share}"]
+        share = f" ({row['milliseconds'] / base:.3f})" if base is not None else ""
+        return [row["model"], *values, f"{row['milliseconds']:.2f}{share}"]
 
     about = (
-        f"`{command}`. FAQs: the right one first of {BLOCK}, mean of three FAQs' answers (bank, course, Covid), and of "
+        f"`{' '.join([parser.prog, *sys.argv[1:]])}`. "
+        f"FAQs: the right one first of {BLOCK}, mean of three FAQs' answers (bank, course, Covid), and of "
         f"COVID-Q's questions in other words. Intents: the nearest other text has the same one. CPU: milliseconds of "
         f"one thread for a new answer, in brackets beside `minilm`. "
         f"{machine('onnxruntime', 'numpy')}."
     )
     lines = table(["model", *COLUMNS.values(), "CPU ms"], [cells(row) for row in rows])
-    write(out, "kept-aside", "Quality and cost on sets kept aside", about, lines, {"rows": rows})
+    write(options.out, "kept-aside", "Quality and cost on sets kept aside", about, lines, {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -21,16 +21,12 @@ def arguments(module: str, about: str | None) -> ArgumentParser:
     return parser
 
 
-def cpu_model() -> str:
-    """The processor's name."""
-    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return found[1] if found else platform.processor()
-
-
 def machine(*packages: str) -> str:
     """Processor, Python and versions of packages, in one line."""
+    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    name = processor[1] if processor else platform.processor()
     versions = "".join(f", {package} {version(package)}" for package in packages)
-    return f"{os.cpu_count()} cores ({cpu_model()}), Python {platform.python_version()}{versions}"
+    return f"{os.cpu_count()} cores ({name}), Python {platform.python_version()}{versions}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

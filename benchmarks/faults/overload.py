@@ -8,17 +8,16 @@ refusal must have Retry-After.
 
 import asyncio
 import json
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.closed_loop import Measured
-from benchmarks.closed_loop import load as closed_loop
 from benchmarks.faults.load import Ask
 from benchmarks.faults.trial import Kind, Trial
 from benchmarks.sentences import pairs, sentences
-from benchmarks.servers import Service
+from benchmarks.servers import Service, pinned
 
 CONNECTIONS = 1.5  # of the flood, per request that the service admits; fewer could not overload it
 TIMES = 5.0  # the measured rate, that the flood sends where the service is fast enough to refuse it
@@ -30,6 +29,75 @@ MEMORY_MB = 256.0  # growth that is allowed for a full queue
 # Factors on the time of a full queue: the queue's length is based on an estimated rate, its order is not first come,
 # first served, and with this many busy connections a request costs a third more than with 64.
 SLACK, SLACK_OF_CHEAP = 2.0, 3.0
+
+
+LUA = """
+local requests, n = {}, 0
+local at, pause = 0, 0
+delay = function()
+  return pause
+end
+init = function(args)
+  pause = tonumber(args[2])
+  for line in io.lines(args[1]) do
+    n = n + 1
+    requests[n] = wrk.format("POST", wrk.path, {["Content-Type"] = "application/json"}, line)
+  end
+end
+request = function()
+  at = at % n + 1
+  return requests[at]
+end
+done = function(summary, latency)
+  local e = summary.errors
+  io.write(string.format(
+    '{"requests": %d, "seconds": %.6f, "refused": %d, "broken": %d}\\n',
+    summary.requests, summary.duration / 1e6, e.status, e.connect + e.read + e.write + e.timeout))
+end
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of wrk."""
+
+    requests: int  # answered, refusals included
+    seconds: float
+    refused: int  # of these, with a status of 400 and above
+    broken: int  # connections refused or cut off, and answers that came too late
+
+    @property
+    def rate(self) -> float:
+        """Requests a second that were answered as asked."""
+        return (self.requests - self.refused) / self.seconds
+
+
+def read(output: str) -> Measured:
+    """The result in wrk's output: the last line, printed by our script.
+
+    Raises:
+        ValueError: there is none.
+    """
+    lines = [line for line in output.splitlines() if line.startswith("{")]
+    if not lines:
+        raise ValueError(f"wrk printed no result: {output!r}")
+    return Measured(**json.loads(lines[-1]))
+
+
+def wrk(
+    port: int, path: str, bodies: Sequence[bytes], connections: int, seconds: float, cpus: str, pause: float = 0.0
+) -> Measured:
+    """Run wrk: each connection sends its next body after an answer, at once or after a pause in seconds.
+
+    wrk takes whole seconds; `cpus` are those that it may use, as `taskset -c` takes them, or empty for any.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        script, lines = Path(folder) / "script.lua", Path(folder) / "bodies.jsonl"
+        script.write_text(LUA)
+        lines.write_bytes(b"\n".join(bodies) + b"\n")
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s"]
+        command += ["-s", str(script), f"http://127.0.0.1:{port}{path}", "--", str(lines), f"{1000 * pause:.0f}"]
+        return read(subprocess.run([*pinned(cpus), *command], capture_output=True, text=True, check=True).stdout)
 
 
 @dataclass(frozen=True)
@@ -73,11 +141,7 @@ async def run(trial: Trial) -> None:
 
 async def _overload(trial: Trial, served: Service, flood: Flood) -> None:
     def closed(seconds: float, connections: int = flood.connections, pause: float = 0.0) -> Measured:
-        with tempfile.TemporaryDirectory() as folder:
-            bodies = Path(folder) / "bodies.jsonl"
-            bodies.write_bytes(b"\n".join(flood.bodies) + b"\n")
-            cpus = trial.options.client_cpus or None
-            return closed_loop(served.port, flood.path, bodies, connections, seconds, cpus, pause)
+        return wrk(served.port, flood.path, flood.bodies, connections, seconds, trial.options.client_cpus, pause)
 
     def says(what: str, kept: bool, found: object) -> None:
         trial.promise(f"{flood.name}: {what}", kept, found)

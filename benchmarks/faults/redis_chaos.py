@@ -99,7 +99,8 @@ async def _phase(trial: Trial, served: Service, load: Load, rig: Rig, fault: Fau
     load.take()
     await asyncio.to_thread(fault.begin, rig)
     await asyncio.sleep(trial.options.seconds)
-    during, readiness = await asyncio.to_thread(served.metrics), await asyncio.to_thread(_readiness, served)
+    during = await asyncio.to_thread(served.metrics)
+    readiness = (await asyncio.to_thread(served.readiness))[1]["status"]
     if fault.end is not None:
         await asyncio.to_thread(fault.end, rig)
     tally = load.take()
@@ -116,7 +117,7 @@ async def _phase(trial: Trial, served: Service, load: Load, rig: Rig, fault: Fau
     if fault.counted:
         trial.promise(f"{fault.name}: {fault.counted} counted", fault.counted in new, counts)
     if fault.end is not None:
-        seconds = await until(lambda: _readiness(served) == "ready", BACK_SECONDS)
+        seconds = await until(lambda: served.readiness()[1]["status"] == "ready", BACK_SECONDS)
         tally = load.take()
         what = f"in use within {BACK_SECONDS:g} s, nothing failed"
         kept = seconds < BACK_SECONDS and tally.failed == 0
@@ -127,14 +128,9 @@ async def _unasked(trial: Trial, served: Service, server: RedisServer) -> None:
     """Redis stops and returns while there are no requests."""
     for status, change in (("degraded", server.kill), ("ready", server.start)):
         await asyncio.to_thread(change)
-        seconds = await until(lambda status=status: _readiness(served) == status, BACK_SECONDS)  # type: ignore[misc]
+        seconds = await until(lambda status=status: served.readiness()[1]["status"] == status, BACK_SECONDS)  # type: ignore[misc]
         what = f"without requests, Redis {'is back' if status == 'ready' else 'stops'}: readiness says `{status}`"
         trial.promise(f"{what} within {NOTICED_SECONDS:g} s", seconds < NOTICED_SECONDS, f"after {seconds:.1f} s")
-
-
-def _readiness(served: Service) -> str:
-    status, body = served.readiness()
-    return str(body["status"]) if status == 200 else f"{body['status']} ({status})"
 
 
 KIND = Kind(

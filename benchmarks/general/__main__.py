@@ -9,6 +9,7 @@ The FAQs, the claims about them, the thirty contrasts and the halves called deve
 were improved with an eye on them. Choose nothing by the test halves of the requests and statements.
 """
 
+import sys
 from pathlib import Path
 
 from benchmarks.general.sections import SECTIONS, measure
@@ -30,16 +31,12 @@ def main() -> None:
     names = [name for name in SECTIONS if not options.only or name in options.only]
     models = {name: PublishedModel(options.models / name) for name in options.ids}
     lines, found = measure(models, names, options.most)
-    command = " ".join(
-        ["python -m benchmarks.general", *options.ids, *(f"--only {name}" for name in options.only or ())]
-    )
-    command += f" --most {options.most}" if options.most != MOST else ""
+    command = " ".join([parser.prog, *sys.argv[1:]])
     about = f"`{command}`. {machine('onnxruntime', 'numpy', 'scikit-learn')}."
     name = "-".join(["general-text", *(options.only or ())])
     prints = {each: model.manifest.fingerprint for each, model in models.items()}
-    write(
-        options.out, name, "Text that is like no corpus", about, lines, {"command": command, "models": prints, **found}
-    )
+    result = {"command": command, "models": prints, **found}
+    write(options.out, name, "Text that is like no corpus", about, lines, result)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from benchmarks.closed_loop import read
+from benchmarks.faults.overload import read
 from benchmarks.servers import Server, free_port
 
 
@@ -15,7 +15,7 @@ def test_what_wrk_says_is_read() -> None:
 
 def test_resources_count_child_processes() -> None:
     port = free_port()
-    one = f"from http.server import *; s = ThreadingHTTPServer(('127.0.0.1', {port}), SimpleHTTPRequestHandler);"
+    one = f"from http.server import *; s = HTTPServer(('127.0.0.1', {port}), SimpleHTTPRequestHandler);"
     child = "import sys; x = bytearray(50_000_000); sys.stdin.read()"
     two = f"import subprocess, sys; c = subprocess.Popen([sys.executable, '-c', {child!r}], stdin=subprocess.PIPE);"
     with Server([sys.executable, "-c", f"{one} s.serve_forever()"], port) as server:
