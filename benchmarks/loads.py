@@ -44,18 +44,14 @@ def texts(number: int, least: int, most: int) -> list[str]:
 KNOWN = tuple(texts(ANSWERS, 20, 200))
 
 
-def _question(answers: Sequence[str]) -> Ask:
-    return Ask(texts(1, 5, 15)[0], answers)
-
-
 def _pairs(number: int, first: tuple[int, int], second: tuple[int, int]) -> Ask:
     both = zip(texts(number, *first), texts(number, *second), strict=True)
     return Ask(None, [text for pair in both for text in pair])
 
 
 LOADS: dict[str, Callable[[], Ask]] = {
-    "FAQ: a new question, 125 known answers": lambda: _question(KNOWN),
-    "FAQ: a new question, 125 new answers": lambda: _question(texts(ANSWERS, 20, 200)),
+    "FAQ: a new question, 125 known answers": lambda: Ask(texts(1, 5, 15)[0], KNOWN),
+    "FAQ: a new question, 125 new answers": lambda: Ask(texts(1, 5, 15)[0], texts(ANSWERS, 20, 200)),
     "duplicates: 64 new pairs": lambda: _pairs(64, (5, 40), (5, 40)),
     "duplicates: one new pair": lambda: _pairs(1, (5, 40), (5, 40)),
     "entailment: 32 new pairs": lambda: _pairs(32, (60, 60), (12, 12)),

@@ -56,14 +56,6 @@ def all_serve(service: Service, workers: int) -> None:
         time.sleep(0.2)
 
 
-def ask(service: Service, models: tuple[str, ...], bodies: int) -> None:
-    """Ask each model with a similarity for so many pairs, ten in a request."""
-    for seed, model in enumerate(models):
-        texts = sentences(20 * bodies, seed)
-        for i in range(0, len(texts), 20):
-            service.post("/similarity", pairs(texts[i : i + 20]) | {"model": model})
-
-
 def main() -> None:
     """Measure, print a table, and write the dated results."""
     parser = arguments("python -m benchmarks.memory", __doc__)
@@ -71,7 +63,7 @@ def main() -> None:
     folders = sorted(path.parent for path in (ROOT / "models").glob("*/manifest.json"))
     manifests = [Manifest.load(folder) for folder in folders]
     scoring = tuple(manifest.id for manifest in manifests if manifest.similarity is not None)
-    found: list[Memory] = []
+    found = list[Memory]()
     sets: dict[str, tuple[str, ...]] = {
         "avg-paraphrase": ("avg-paraphrase",),
         "eight": EIGHT,
@@ -84,7 +76,10 @@ def main() -> None:
                 all_serve(service, workers)
                 found.append(measure(service, name, workers, "start"))
                 if workers == 1:
-                    ask(service, tuple(model for model in models if model in scoring), 10)
+                    for seed, model in enumerate(model for model in models if model in scoring):
+                        texts = sentences(200, seed)
+                        for i in range(0, len(texts), 20):  # ten pairs in a request
+                            service.post("/similarity", pairs(texts[i : i + 20]) | {"model": model})
                     found.append(measure(service, name, workers, "100 new pairs to each"))
                 print(found[-1], file=sys.stderr, flush=True)
     rows = [[str(cell) if not isinstance(cell, float) else f"{cell:.0f}" for cell in astuple(each)] for each in found]

@@ -20,7 +20,6 @@ from training.publishing.runtime import PublishedModel  # noqa: E402
 
 BASE = "avg-paraphrase"
 BATCH = 64
-PACKAGES = ("onnxruntime", "numpy")
 _SEEDS = count()
 
 
@@ -55,8 +54,7 @@ def main() -> None:
             cost, base = milliseconds(model, options.seconds), milliseconds(similar[BASE], options.seconds)
             costs[name].append(cost)
             ratios[name].append(cost / base)
-    points = []
-    rows = []
+    points, rows = [], []
     for name in sorted(similar, key=lambda name: statistics.median(ratios[name])):
         cost, ratio = statistics.median(costs[name]), statistics.median(ratios[name])
         points.append({"name": name, "rate": 1000 / cost})
@@ -66,7 +64,7 @@ def main() -> None:
         f"`{command}`: new pairs of sentences of 10 to 20 words, in batches of {BATCH}, through tokenizer, graphs "
         f"and contract without HTTP and caches; one thread, CPU time, medians over {options.rounds} rounds; the "
         f"ratio is to {BASE} in the same turn. The machine was doing other work as well: the ratios mean more than "
-        f"the times. {machine(*PACKAGES)}."
+        f"the times. {machine('onnxruntime', 'numpy')}."
     )
     lines = table(["model", "CPU ms a new pair", f": {BASE}"], rows)
     result = {"command": command, "machine": machine(), "points": points, "ratios": ratios}

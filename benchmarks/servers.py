@@ -95,18 +95,18 @@ class Server:
         """Whether it answers at all; raises OSError where it does not."""
         return self.get("/")[0] > 0
 
-    def stop(self) -> int | None:
-        """Stop it with SIGTERM, and with SIGKILL if that takes too long; its exit code."""
+    def stop(self) -> None:
+        """Stop it with SIGTERM, and with SIGKILL if that takes too long."""
         if self._process is None:
-            return None
+            return
         self._process.terminate()
         try:
-            return self._process.wait(STOP_SECONDS)
+            self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             for pid in self.pids():
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            return self._process.wait()
+            self._process.wait()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -122,10 +122,6 @@ class Server:
         """The process that was started."""
         assert self._process is not None, "started"
         return self._process.pid
-
-    def running(self) -> bool:
-        """Whether the process that was started has not ended."""
-        return self._process is not None and self._process.poll() is None
 
     def pids(self) -> list[int]:
         """That process and all its descendants."""

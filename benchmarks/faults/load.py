@@ -17,7 +17,6 @@ import numpy as np
 
 TOLERANCE = 1e-6
 ANSWER_SECONDS = 60.0  # more than any time limit of the service
-MOST_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -59,18 +58,13 @@ class Tally:
     @property
     def failures(self) -> str:
         """Counts of failures, and the examples."""
-        return "; ".join([f"{self.lost} lost, {self.wrong} wrong of {self.asked}", *self.examples])
+        return "; ".join([f"{self.lost} lost, {self.wrong} wrong of {self.asked}", *self.examples[:3]])
 
     @property
     def times(self) -> tuple[float, float, float]:
         """Median, 99th percentile and maximum of `milliseconds`; NaN where nothing was answered."""
         found = self.milliseconds or [float("nan")]
         return float(np.percentile(found, 50)), float(np.percentile(found, 99)), max(found)
-
-    def note(self, example: str) -> None:
-        """Keep an example of a failure."""
-        if len(self.examples) < MOST_EXAMPLES:
-            self.examples.append(example)
 
 
 def difference(found: object, expected: object, tolerance: float = TOLERANCE, place: str = "") -> str | None:
@@ -148,7 +142,7 @@ class Load:
             response = await answered(client, ask)
         except httpx.TransportError as error:
             self.tally.lost += 1
-            self.tally.note(f"{ask.path}: {type(error).__name__} {error}")
+            self.tally.examples.append(f"{ask.path}: {type(error).__name__} {error}")
             return
         took = (time.perf_counter() - began) * 1000
         tally = self.tally  # the current one, when the answer arrives
@@ -163,7 +157,7 @@ class Load:
             wrong = None if None in differences or not differences else differences[0]
         if wrong is not None:
             tally.wrong += 1
-            tally.note(f"{ask.path}: {wrong}")
+            tally.examples.append(f"{ask.path}: {wrong}")
 
 
 async def with_answers(url: str, asks: Sequence[Ask]) -> list[Ask]:

@@ -132,7 +132,7 @@ def floods() -> list[Flood]:
 async def run(trial: Trial) -> None:
     """Run all kinds."""
     for flood in floods():
-        if trial.only(flood.name):
+        if trial.options.only in flood.name:
             own = {} if flood.warm else {"cache_bytes": 0}
             with trial.service(max_in_flight=MAX_IN_FLIGHT, max_queue_seconds=MAX_QUEUE_SECONDS, **own) as served:
                 await _overload(trial, served, flood)

@@ -18,7 +18,7 @@ from scipy import stats
 from benchmarks.faults.bodies import every_route
 from benchmarks.faults.load import Load, with_answers
 from benchmarks.faults.trial import Kind, Trial, models_of
-from benchmarks.servers import MB, Resources, Service
+from benchmarks.servers import MB, Resources
 
 LONGEST, CACHE_MIB = 400, 8  # words of a text; budget of the caches
 FLAT_MB = 10.0  # an hour, that still count as flat
@@ -72,7 +72,8 @@ async def run(trial: Trial) -> None:
             for part in range(1, 13):
                 while time.monotonic() - began < seconds * part / 12:
                     await asyncio.sleep(min(2.0, seconds / 200))
-                    samples.append(await _sample(served, began))
+                    kept = (await asyncio.to_thread(served.metrics)).total("semblance_cache_bytes") / MB
+                    samples.append(Sample(time.monotonic() - began, served.resources(), kept))
                 tally, last = load.take(), samples[-1]
                 asked, failed = asked + tally.asked, failed + tally.failed
                 examples += tally.examples
@@ -86,11 +87,6 @@ async def run(trial: Trial) -> None:
         trial.promise(what, failed == 0 and asked > 0, found)
         _judge(trial, samples)
         trial.quiet("all", served.complaints())
-
-
-async def _sample(served: Service, began: float) -> Sample:
-    metrics = await asyncio.to_thread(served.metrics)
-    return Sample(time.monotonic() - began, served.resources(), metrics.total("semblance_cache_bytes") / MB)
 
 
 def _judge(trial: Trial, samples: Sequence[Sample]) -> None:

@@ -50,10 +50,6 @@ class Trial:
         choose = random.Random(self.options.seed + stream).choice
         return Load(served.url, (choose(asks) for _ in itertools.count())).by(self.options.callers, self.options.rate)
 
-    def only(self, name: str) -> bool:
-        """Whether the options ask for what has this name."""
-        return self.options.only in name
-
     def promise(self, text: str, kept: bool, found: object) -> None:
         """Record whether it was kept, and print it."""
         self.promises.append({"text": text, "kept": bool(kept), "found": str(found)})

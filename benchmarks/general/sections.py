@@ -28,6 +28,7 @@ from training.publishing.runtime import PublishedModel
 
 FIRST_STAGES = ("avg-paraphrase", "minilm-small", "minilm")
 TOPS = (5, 15)
+TASKS: tuple[ScoreTask, ...] = ("similarity", "paraphrase")
 BASELINE = "overlap of words"
 TRAINED = " (trained on it)"
 Models = Mapping[str, PublishedModel]
@@ -85,8 +86,7 @@ def contrast(models: Models, most: int) -> tuple[list[str], Rows]:
     rows: Rows = []
     for name, model in models.items():
         trained = {each.name for each in model.manifest.training_data}
-        tasks: tuple[ScoreTask, ...] = ("similarity", "paraphrase")
-        for task in (task for task in tasks if task in model.manifest.tasks):
+        for task in (task for task in TASKS if task in model.manifest.tasks):
             row: dict[str, Any] = {"model": name, "task": task, "trained_on": sorted(trained & {"cannot", "paws-wiki"})}
             row |= {of: contrast_shares(model, each, task) for of, (each, _) in contrasts.items()}
             rows.append({**row, "paws_auc": order_auc(model, paws, task)})
@@ -119,11 +119,10 @@ def requests(models: Models, most: int) -> tuple[list[str], Rows]:
     near-miss of the same request.
     """
     parts = {part: sets.requests(part) for part in sets.PARTS}
-    tasks: tuple[ScoreTask, ...] = ("similarity", "paraphrase")
     rows: Rows = [
         {"model": name, "task": task, **{part: near_misses(model, pairs, task) for part, pairs in parts.items()}}
         for name, model in models.items()
-        for task in tasks
+        for task in TASKS
         if task in model.manifest.tasks
     ]
     lines = [
@@ -139,13 +138,12 @@ def statements(models: Models, most: int) -> tuple[list[str], Rows]:
     is entailment), and how often one that follows has the higher probability (AUC).
     """
     parts = {part: sets.statements(part) for part in sets.PARTS}
-    rows: Rows = []
-    for name, model in models.items():
-        if model.manifest.entailment is not None:
-            row: dict[str, Any] = {"model": name}
-            for part, pairs in parts.items():
-                row[part] = followed(model.entailment([p.a for p in pairs], [p.b for p in pairs]), pairs)
-            rows.append(row)
+    both = {part: ([pair.a for pair in pairs], [pair.b for pair in pairs]) for part, pairs in parts.items()}
+    rows: Rows = [
+        {"model": name, **{part: followed(model.entailment(*both[part]), pairs) for part, pairs in parts.items()}}
+        for name, model in models.items()
+        if model.manifest.entailment is not None
+    ]
     lines = [
         [
             row["model"],

@@ -17,7 +17,6 @@ T = TypeVar("T")
 TEXTS = Path(__file__).with_name("texts.json")
 MOST = 1000  # pairs, contrasts or claims of a corpus, unless asked for otherwise; more are sampled
 MOST_REWRITES = 2  # of an original
-_MPE = ("split", "label", "premise", "hypothesis")
 
 
 @dataclass(frozen=True)
@@ -127,25 +126,23 @@ def requests(part: str) -> list[Pair]:
     Raises:
         ValueError: no such part.
     """
-    rows = _texts()["requests"][one_of("part", part, PARTS)]
-    return [Pair(said, other, label=label) for said, *others in rows for other, label in zip(others, "10", strict=True)]
+    return _two_each("requests", part, ("1", "0"))
 
 
 def statements(part: str) -> list[Pair]:
     """Fifteen sentences of policies and manuals, each with one that follows from it in other words and one that does
-    not; labels `entailment` and `not_entailment`.
+    not; labels `entailment` and `not_entailment`; raises as `requests`."""
+    return _two_each("statements", part, ("entailment", NOT_ENTAILMENT))
 
-    Raises:
-        ValueError: no such part.
-    """
-    rows = _texts()["statements"][one_of("part", part, PARTS)]
-    labels = ("entailment", NOT_ENTAILMENT)
+
+def _two_each(what: str, part: str, labels: tuple[str, str]) -> list[Pair]:
+    rows = _texts()[what][one_of("part", part, PARTS)]
     return [Pair(a, b, label=label) for a, *others in rows for b, label in zip(others, labels, strict=True)]
 
 
 def picture_claims() -> Iterator[Claim]:
     """MPE (Lai, Bisk and Hockenmaier, 2017), development part: hypotheses about four captions of one picture."""
-    for row in read_rows("MPE", "nli-small/mpe.tsv.gz", _MPE):
+    for row in read_rows("MPE", "nli-small/mpe.tsv.gz", ("split", "label", "premise", "hypothesis")):
         if row.raw("split") == "dev":
             supported = row.raw("label") == "entailment"
             yield Claim(row.text("hypothesis"), row.text("premise").split(" | "), supported, None)
