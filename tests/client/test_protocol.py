@@ -5,8 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from semblance.errors import RequestFailed, TooLarge
 from semblance.protocol import Call, Questions, Steps, read
@@ -77,18 +75,6 @@ def by_length(_: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def rank(questions: Questions, candidates: list[str], **options: Any) -> Steps[Ranking]:
     return questions.rank("q", candidates, **options)
-
-
-@given(st.lists(st.text(max_size=30), min_size=1, max_size=40), st.integers(1, 9), st.integers(1, 400))
-def test_all_pairs_are_sent_once_in_order_within_the_limits(texts: list[str], most: int, room: int) -> None:
-    steps = Questions().similarity([(text, "b") for text in texts], model="m")
-    found, sent = run(steps, lengths, max_pairs=most, max_body_bytes=room)
-    assert [result.raw_score for result in found.results] == [len(text) for text in texts]
-    posted = [call for call in sent if call.body is not None]
-    assert [place for call in posted for place in call.places] == list(range(len(texts)))
-    for call in posted:
-        assert len(call.places) <= most
-        assert len(call.body or b"") <= room or len(call.places) == 1
 
 
 def test_fields_of_a_newer_service_are_left_out() -> None:

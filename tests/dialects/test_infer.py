@@ -60,11 +60,10 @@ async def test_pairs(lasting: Client) -> None:
             np.testing.assert_allclose(values, [result[name] for result in own], rtol=0, atol=1e-6)
 
 
-async def test_candidates_keep_their_places_and_are_ordered(serve: Serve) -> None:
-    async with serve() as client:
-        texts = ["a dog", "a man", "the cat"]
-        own = (await client.post("/rank", json={"model": "avg-sick", "query": "a man", "candidates": texts})).json()
-        found = arrays((await client.post(PATH, json=asked(query=["a man"], candidates=texts))).json())
+async def test_candidates_keep_their_places_and_are_ordered(lasting: Client) -> None:
+    texts = ["a dog", "a man", "the cat"]
+    own = (await lasting.post("/rank", json={"model": "avg-sick", "query": "a man", "candidates": texts})).json()
+    found = arrays((await lasting.post(PATH, json=asked(query=["a man"], candidates=texts))).json())
     assert found["order"].tolist() == [result["index"] for result in own["results"]]
     for result in own["results"]:
         assert found["score"][result["index"]] == pytest.approx(result["score"], abs=1e-6)

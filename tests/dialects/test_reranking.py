@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.service.conftest import Client
 
 pytestmark = pytest.mark.anyio
 PATHS = ["/rerank", "/v1/rerank", "/v2/rerank"]
@@ -90,14 +90,12 @@ async def test_a_client_may_cut_earlier_and_is_told(lasting: Client) -> None:
     assert len(whole["meta"]["warnings"]) == 2
 
 
-async def test_the_models_own_scores_when_asked(serve: Serve) -> None:
-    async with serve() as client:
-        answer = (await client.post("/rerank", json={**ASK, "use_activation": False})).json()
-        pairs = [{"a": QUERY, "b": document} for document in DOCUMENTS]
-        raw = [
-            result["raw_score"]
-            for result in (await client.post("/similarity", json={"pairs": pairs})).json()["results"]
-        ]
+async def test_the_models_own_scores_when_asked(lasting: Client) -> None:
+    answer = (await lasting.post("/rerank", json={**ASK, "use_activation": False})).json()
+    pairs = [{"a": QUERY, "b": document} for document in DOCUMENTS]
+    raw = [
+        result["raw_score"] for result in (await lasting.post("/similarity", json={"pairs": pairs})).json()["results"]
+    ]
     for result in answer["results"]:
         assert result["relevance_score"] == pytest.approx(raw[result["index"]], abs=1e-6)
 

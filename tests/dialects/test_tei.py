@@ -36,12 +36,11 @@ async def test_rerank_is_our_rank(lasting: Client, model: str | None) -> None:
     assert equal == [0, 2]  # of equal ones the earlier first
 
 
-async def test_rerank_gives_texts_and_raw_scores_when_asked(serve: Serve) -> None:
-    async with serve() as client:
-        body = {"query": QUERY, "texts": TEXTS, "return_text": True, "raw_scores": True}
-        found = await answer(client, "/rerank", body)
-        pairs = [{"a": QUERY, "b": text} for text in TEXTS]
-        raw = [result["raw_score"] for result in (await answer(client, "/similarity", {"pairs": pairs}))["results"]]
+async def test_rerank_gives_texts_and_raw_scores_when_asked(lasting: Client) -> None:
+    body = {"query": QUERY, "texts": TEXTS, "return_text": True, "raw_scores": True}
+    found = await answer(lasting, "/rerank", body)
+    pairs = [{"a": QUERY, "b": text} for text in TEXTS]
+    raw = [result["raw_score"] for result in (await answer(lasting, "/similarity", {"pairs": pairs}))["results"]]
     assert [rank["text"] for rank in found] == [TEXTS[rank["index"]] for rank in found]
     assert [rank["score"] for rank in found] == [pytest.approx(raw[rank["index"]], abs=1e-6) for rank in found]
 
@@ -57,12 +56,11 @@ async def test_similarity_is_our_similarity(lasting: Client) -> None:
         assert await answer(lasting, "/similarity", inside) == expected
 
 
-async def test_embed_gives_unit_embeddings_unless_told_otherwise(serve: Serve) -> None:
-    async with serve() as client:
-        own = (await answer(client, "/embed", {"sentences": TEXTS[:2]}))["embeddings"]
-        plain = await answer(client, "/embed", {"inputs": TEXTS[:2], "normalize": False})
-        unit = await answer(client, "/embed", {"inputs": TEXTS[:2], "dimensions": fakes.DIM})
-        one = await answer(client, "/embed", {"inputs": TEXTS[0]})
+async def test_embed_gives_unit_embeddings_unless_told_otherwise(lasting: Client) -> None:
+    own = (await answer(lasting, "/embed", {"sentences": TEXTS[:2]}))["embeddings"]
+    plain = await answer(lasting, "/embed", {"inputs": TEXTS[:2], "normalize": False})
+    unit = await answer(lasting, "/embed", {"inputs": TEXTS[:2], "dimensions": fakes.DIM})
+    one = await answer(lasting, "/embed", {"inputs": TEXTS[0]})
     assert plain == own
     for row, unit_row in zip(own, unit, strict=True):
         length = math.hypot(*row)
@@ -83,13 +81,12 @@ async def test_an_embedding_of_nothing_but_zeros_stays_that(serve: Serve, tmp_pa
         assert await answer(client, "/embed", {"inputs": "not"}) == [[0.0] * fakes.DIM]
 
 
-async def test_predict_is_our_entailment_sorted(serve: Serve) -> None:
-    async with serve() as client:
-        pairs = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in PAIRS]
-        own = (await answer(client, "/entailment", {"pairs": pairs}))["results"]
-        many = await answer(client, "/predict", {"inputs": PAIRS})
-        one = await answer(client, "/predict", {"inputs": PAIRS[0]})
-        raw = await answer(client, "/predict", {"inputs": PAIRS[0], "raw_scores": True})
+async def test_predict_is_our_entailment_sorted(lasting: Client) -> None:
+    pairs = [{"premise": premise, "hypothesis": hypothesis} for premise, hypothesis in PAIRS]
+    own = (await answer(lasting, "/entailment", {"pairs": pairs}))["results"]
+    many = await answer(lasting, "/predict", {"inputs": PAIRS})
+    one = await answer(lasting, "/predict", {"inputs": PAIRS[0]})
+    raw = await answer(lasting, "/predict", {"inputs": PAIRS[0], "raw_scores": True})
     for predictions, result in zip(many, own, strict=True):
         assert predictions[0]["label"] == result["label"]
         assert {p["label"]: p["score"] for p in predictions} == pytest.approx(result["probabilities"], abs=1e-6)

@@ -82,14 +82,13 @@ async def test_without_labels_one_model_must_have_some(serve: Serve, labelling: 
 
 
 @pytest.mark.parametrize("model", [None, "pair-sick"])
-async def test_given_labels_are_judged_by_entailment(serve: Serve, model: str | None) -> None:
-    async with serve() as client:
-        pairs = [{"premise": text, "hypothesis": f"the {label} ."} for text in TEXTS for label in LABELS]
-        said = (await answer(client, "/entailment", pairs=pairs, model=model))["results"]
-        body = {"text": TEXTS, "labels": LABELS, "template": "the {} .", "model": model}
-        one_of = await answer(client, "/classify", **body)
-        each = await answer(client, "/classify", **body, multi_label=True)
-        alone = await answer(client, "/classify", **body | {"labels": LABELS[:1]})
+async def test_given_labels_are_judged_by_entailment(lasting: Client, model: str | None) -> None:
+    pairs = [{"premise": text, "hypothesis": f"the {label} ."} for text in TEXTS for label in LABELS]
+    said = (await answer(lasting, "/entailment", pairs=pairs, model=model))["results"]
+    body = {"text": TEXTS, "labels": LABELS, "template": "the {} .", "model": model}
+    one_of = await answer(lasting, "/classify", **body)
+    each = await answer(lasting, "/classify", **body, multi_label=True)
+    alone = await answer(lasting, "/classify", **body | {"labels": LABELS[:1]})
     assert one_of["model"] == (model or "avg-sick")
     for i, (single, several) in enumerate(zip(one_of["results"], each["results"], strict=True)):
         of_text = [result["probabilities"] for result in said[3 * i : 3 * i + 3]]

@@ -3,7 +3,7 @@ import pytest
 
 from contract.manifest import Manifest
 from tests import fakes
-from tests.service.conftest import Client, Serve
+from tests.service.conftest import Client
 
 pytestmark = pytest.mark.anyio
 QUERY = "a man plays the guitar"
@@ -20,22 +20,21 @@ async def test_rank_is_best_first_and_ties_go_by_index(lasting: Client) -> None:
     assert set(answer["results"][0]) == {"index", "score", "raw_score"}
 
 
-async def test_rank_tells_raw_scores(serve: Serve) -> None:
-    async with serve() as client:
+async def test_rank_tells_raw_scores(lasting: Client) -> None:
 
-        async def raw_by_index(model: str) -> dict[int, float]:
-            pairs = [{"a": QUERY, "b": candidate} for candidate in CANDIDATES]
-            scored = (await client.post("/similarity", json={"pairs": pairs, "model": model})).json()["results"]
-            return {i: result["raw_score"] for i, result in enumerate(scored)}
+    async def raw_by_index(model: str) -> dict[int, float]:
+        pairs = [{"a": QUERY, "b": candidate} for candidate in CANDIDATES]
+        scored = (await lasting.post("/similarity", json={"pairs": pairs, "model": model})).json()["results"]
+        return {i: result["raw_score"] for i, result in enumerate(scored)}
 
-        body = {"query": QUERY, "candidates": CANDIDATES}
-        once = (await client.post("/rank", json=body)).json()["results"]
-        first, second = await raw_by_index("avg-paraphrase"), await raw_by_index("pair-sick")
-        assert {result["index"]: result["raw_score"] for result in once} == pytest.approx(first, abs=1e-6)
-        twice = (await client.post("/rank", json=body | {"rerank_model": "pair-sick", "rerank_top": 2})).json()
-        for result in twice["results"]:
-            expected = (second if result["stage"] == 2 else first)[result["index"]]
-            assert result["raw_score"] == pytest.approx(expected, abs=1e-6)
+    body = {"query": QUERY, "candidates": CANDIDATES}
+    once = (await lasting.post("/rank", json=body)).json()["results"]
+    first, second = await raw_by_index("avg-paraphrase"), await raw_by_index("pair-sick")
+    assert {result["index"]: result["raw_score"] for result in once} == pytest.approx(first, abs=1e-6)
+    twice = (await lasting.post("/rank", json=body | {"rerank_model": "pair-sick", "rerank_top": 2})).json()
+    for result in twice["results"]:
+        expected = (second if result["stage"] == 2 else first)[result["index"]]
+        assert result["raw_score"] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("model", ["avg-sick", "pair-sick"])

@@ -22,10 +22,9 @@ def expected(manifest: Manifest, folder, pair) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-async def test_scores_are_the_contracts_in_the_order_of_the_request(serve: Serve, models, model: str) -> None:
+async def test_scores_are_the_contracts_in_the_order_of_the_request(lasting: Client, models, model: str) -> None:
     manifest = Manifest.load(models / model)
-    async with serve() as client:
-        answer = (await client.post("/similarity", json={"pairs": PAIRS, "model": model})).json()
+    answer = (await lasting.post("/similarity", json={"pairs": PAIRS, "model": model})).json()
     assert answer["model"] == model
     for pair, result in zip(PAIRS, answer["results"], strict=True):
         raw_score, score = expected(manifest, models / model, pair)

@@ -2,18 +2,12 @@
 
 import json
 import socket
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 
-import uvloop
-
-from service.app import create_app
-from service.http.server import Server
-from service.settings import Settings
 from tests.service.conftest import NEEDED_SECONDS
 from tests.service.process.test_process import BODY, address_of, running
 
-CROWD = 50
 ORIGIN = "https://a.example"
 
 
@@ -35,25 +29,6 @@ def question(*lines: str, method: str = "POST", close: bool = True) -> bytes:
     head = [f"{method} /similarity HTTP/1.1", "host: a", "content-type: application/json", *lines]
     head += [f"content-length: {len(body)}", *(["connection: close"] if close else [])]
     return "\r\n".join([*head, "", ""]).encode() + body
-
-
-def test_who_has_connected_is_answered_though_the_service_stops(models: Path) -> None:
-    async def answers() -> list[bytes]:
-        settings = Settings(models_dir=models, port=0)
-        server = Server(create_app(settings), settings)
-        server.config.load()
-        server.lifespan = server.config.lifespan_class(server.config)
-        await server.startup()
-        address = server.servers[0].sockets[0].getsockname()
-        with ExitStack() as stack:
-            crowd = [stack.enter_context(socket.create_connection(address)) for _ in range(CROWD)]
-            for connection in crowd:
-                connection.sendall(question())
-            server.leave()  # before the event loop had a turn to accept any of them
-            await server.shutdown()
-            return [connection.recv(65536) for connection in crowd]
-
-    assert [answer[:12] for answer in uvloop.run(answers())] == [b"HTTP/1.1 200"] * CROWD
 
 
 def test_an_answer_is_whole(models: Path, url: str) -> None:

@@ -154,15 +154,6 @@ def test_the_folder_of_shared_files_is_no_model(models, tmp_path) -> None:
     assert f"{tmp_path} holds no model" in refusal(tmp_path)
 
 
-def test_a_table_of_another_shape_is_named(root) -> None:
-    folder = root / "pair-sick"
-    np.save(folder / fakes.OUTSIDE, fakes.table()[:-1])
-    fakes.sign(folder, files=Manifest.load(folder).files | {fakes.OUTSIDE: fakes.share(folder / fakes.OUTSIDE)})
-    message = refusal(root)
-    assert message.startswith(f"{folder}/relatedness.onnx: onnxruntime cannot open it: ")
-    assert "dimensions do not match" in message
-
-
 def test_a_table_that_the_manifest_does_not_name(root) -> None:
     folder = root / "pair-sick"
     np.save(folder / fakes.OUTSIDE, fakes.table())  # where the graph says, but no one vouches for it

@@ -77,18 +77,6 @@ def test_a_dead_server_is_said_and_asked_again(open_page: Open, models: Path) ->
         assert page.locator("#panel-rank .alert").count() == 0
 
 
-def test_a_proxy_that_fails_is_not_taken_for_the_service(open_page: Open) -> None:
-    watched = open_page()
-    watched.refusals_expected = True
-    watched.page.route("**/models", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
-    page = watched.open()
-    page.wait_for_selector(".alert")
-    assert "The answer (status 502) is not of this service" in page.inner_text(".alert")
-    watched.page.unroute("**/models")
-    page.click("text=Try again")
-    page.wait_for_selector("#score")
-
-
 def test_a_path_prefix_is_kept(open_page: Open, service: str) -> None:
     """As behind a proxy that takes the prefix away."""
     watched = open_page()
@@ -110,6 +98,19 @@ def test_a_path_prefix_is_kept(open_page: Open, service: str) -> None:
     page.wait_for_selector(".directions")
     assert "/team/texts/?tab=entailment&premise=" in page.url
     assert [path for path in asked if not path.startswith("/team/texts/")] == []
+
+
+def test_both_themes(open_page: Open) -> None:
+    def lightness(page: Any) -> float:
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return float(sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))))
+
+    light, dark = (open_page(color_scheme=scheme).open("?tab=batch") for scheme in ("light", "dark"))
+    assert lightness(light) > 600 > 150 > lightness(dark)
+    dark.click("text=Light")
+    assert lightness(dark) == lightness(light)
+    dark.click("text=Dark")
+    assert lightness(dark) < 150
 
 
 @pytest.mark.parametrize("tab", TABS)

@@ -36,18 +36,17 @@ def named(entries: list[dict], name: str) -> dict:
     return next(entry for entry in entries if entry["name"] == name)
 
 
-async def test_a_share_is_the_words_own_row_against_the_other_sentence(serve: Serve) -> None:
+async def test_a_share_is_the_words_own_row_against_the_other_sentence(lasting: Client) -> None:
     rows = fakes.table(seed=0)
     x, y = (rows[list(fakes.tokenizer().encode(PAIR[side], 99).ids)].astype(np.float64) for side in "ab")
     a, b = x.mean(axis=0), y.mean(axis=0)
-    async with serve() as client:
-        answer = await explained(client, **PAIR)
+    answer = await explained(lasting, **PAIR)
     expected = x @ b / (len(x) * np.linalg.norm(a) * np.linalg.norm(b))
     assert named(answer["vectors"], "contributions")["a"] == pytest.approx(expected.tolist(), abs=1e-6)
 
 
 @pytest.mark.parametrize("model", MODELS)
-async def test_deletion_is_what_the_score_loses_without_the_word(serve: Serve, models, model: str) -> None:
+async def test_deletion_is_what_the_score_loses_without_the_word(lasting: Client, models, model: str) -> None:
     manifest, runs = Manifest.load(models / model), fakes.runs_of(models / model)
 
     def raw(a: str, b: str) -> float:
@@ -55,8 +54,7 @@ async def test_deletion_is_what_the_score_loses_without_the_word(serve: Serve, m
         assert found is not None
         return found
 
-    async with serve() as client:
-        answer = await explained(client, **PAIR, model=model)
+    answer = await explained(lasting, **PAIR, model=model)
     vector = named(answer["vectors"], "deletion")
     whole = raw(PAIR["a"], PAIR["b"])
     without = [" ".join(TOKENS_A[:i] + TOKENS_A[i + 1 :]) for i in range(len(TOKENS_A))]
