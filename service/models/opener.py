@@ -3,7 +3,6 @@ Runtime, and must answer the golden pairs.
 """
 
 import asyncio
-import ctypes
 import logging
 import os
 import re
@@ -27,7 +26,7 @@ from service.compute.graph import graphs_of
 from service.compute.pool import Pool
 from service.compute.session import CPU, CUDA, Session, cuda_options, open_session, provider_order
 from service.errors import ModelError, ServiceError
-from service.machine import counts
+from service.machine import counts, trim_allocator
 from service.models.model import Model, Opened
 from service.models.repository import Release, confine, file_stamps
 from service.observe.logs import fields
@@ -214,12 +213,6 @@ class Opener:
             if session.sizes.get(axis) != size:
                 raise GraphMismatchError(f"{path}: {axis} is {session.sizes.get(axis)}, {who_says} {size}")
         return session
-
-
-def trim_allocator() -> None:
-    """Return free memory to the system; glibc's allocator keeps most of it otherwise."""
-    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
-        trim(0)
 
 
 def public(reason: str) -> str:

@@ -17,9 +17,10 @@ from typing import Any, Literal, NamedTuple
 from contract.errors import ArtifactError, ContractError, ManifestError
 from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
 from service.errors import ModelError
+from service.machine import trim_allocator
 from service.models.defaults import USUAL
 from service.models.model import Model
-from service.models.opener import Opener, public, trim_allocator
+from service.models.opener import Opener, public
 from service.models.registry import Registry, Required, unmet
 from service.models.repository import Contents, FileStamps, Problem, Release, file_stamps, look
 from service.observe.logs import fields

@@ -18,7 +18,7 @@ from service.compute.pool import THREADS
 from service.errors import SettingsError, StartupError
 from service.http.application import Application
 from service.http.server import Server
-from service.machine import usable_cpus
+from service.machine import bound_arenas, usable_cpus
 from service.models import checks
 from service.observe import logs
 from service.observe.snapshots import Snapshots
@@ -55,6 +55,7 @@ def _serve(
     settings: Settings, server_of: Callable[[Application], Server], sockets: list[socket.socket] | None = None
 ) -> int:
     started = perf_counter()
+    bound_arenas()
     for sig in (signal.SIGTERM, signal.SIGINT):  # until the server handles them; process 1 has no default action
         if signal.getsignal(sig) != signal.SIG_IGN:  # ignored in a worker: the supervisor handles Ctrl-C
             signal.signal(sig, lambda *_: sys.exit(0))
