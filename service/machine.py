@@ -64,9 +64,9 @@ def counts(settings: Settings, cpus: float | None = None) -> Counts:
 def bound_arenas() -> None:
     """Let all threads allocate from few arenas, and map what is large by itself, so that it is returned when freed.
 
-    glibc gives each thread an arena of its own, which keeps what was freed in it, and puts ever larger blocks there: with
-    all models open, 270 MB were held so after a few minutes, and memory grew for half an hour. `MALLOC_ARENA_MAX` in the
-    environment leaves the choice to who set it.
+    glibc gives each thread an arena of its own, which keeps what was freed in it, and puts ever larger blocks there:
+    with all models open, 270 MB were held so after a few minutes, and memory grew for half an hour. Whoever sets
+    `MALLOC_ARENA_MAX` in the environment makes this choice instead.
     """
     if (choose := getattr(ctypes.CDLL(None), "mallopt", None)) is not None and "MALLOC_ARENA_MAX" not in os.environ:
         choose(_M_ARENA_MAX, ARENAS)
