@@ -6,6 +6,9 @@ against each other are in recipes/gran.py and recipes/paragram_phrase.py. `senti
 iRNN and BiGRAN are not served: their best epoch was the one before training (docs/papers/gran.md).
 """
 
+from dataclasses import replace
+from typing import Literal
+
 from training.architectures import (
     ArchitectureConfig,
     DANConfig,
@@ -17,12 +20,13 @@ from training.architectures import (
 from training.objectives.parts.regularisers import RegulariserConfig
 from training.objectives.sentiment import SentimentConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
+from training.objectives.transfer import MarginConfig
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.recipes.rows import ROW_SCALE as SUPERVISED_SCALE
 from training.recipes.word_averaging import ROW_SCALE
 from training.sources.labelled import SSTSentences
 from training.sources.tables import ServedTable
-from training.sources.transfer import TeacherSentences
+from training.sources.transfer import ParaphrasePairs, TeacherSentences
 
 WORDS = ServedTable("avg-paraphrase", model="avg-paraphrase")
 SENTENCES = TeacherSentences(limit=25_000)
@@ -49,17 +53,59 @@ def _served(
     )
 
 
+def _by_margin(
+    model_id: str,
+    title: str,
+    architecture: ArchitectureConfig,
+    *,
+    epochs: int,
+    rate: float = 1e-3,
+    method: Literal["adam", "adagrad"] = "adam",
+    composition: float = 0.0,
+    scramble: float = 0.0,
+) -> Recipe:
+    """By the papers' own loss, on the pairs and with the settings of their rows in paragram_phrase.py and gran.py."""
+    return replace(
+        _served(model_id, title, architecture),
+        data=ParaphrasePairs(limit=160_000),
+        objective=MarginConfig(margin=0.4, scramble=scramble, regulariser=RegulariserConfig(composition=composition)),
+        optimiser=OptimiserConfig(method, learning_rate=rate, embedding_learning_rate=None),
+        schedule=Schedule(epochs=epochs, batch_size=100),
+    )
+
+
 def _gated(model_id: str, title: str, architecture: ArchitectureConfig) -> Recipe:
     """One epoch: a gated average begins near the average of its words."""
     return _served(model_id, title, architecture, epochs=1)
 
 
 SERVED = (
-    _served("projection", "Averaging and a linear projection", ProjectionConfig(), epochs=8),
-    _served("dan", "Deep averaging network", DANConfig(), epochs=8),
-    _served("gran", "Gated recurrent averaging network", GRANConfig(), epochs=3),
-    _served("lstm-avg", "LSTM-AVG, the mean of an LSTM's states", LSTMConfig(pooling="mean")),
-    _served("lstm", "LSTM, its last state", LSTMConfig(), epochs=20),
+    _by_margin(
+        "projection",
+        "Averaging and a linear projection",
+        ProjectionConfig(),
+        epochs=5,
+        rate=5e-4,
+        composition=0.5e-5,
+    ),
+    _by_margin(
+        "dan",
+        "Deep averaging network",
+        DANConfig(),
+        epochs=5,
+        rate=0.05,
+        method="adagrad",
+        composition=0.5e-5,
+    ),
+    _by_margin("gran", "Gated recurrent averaging network", GRANConfig(dropout=0.4), epochs=3, scramble=0.5),
+    _by_margin(
+        "lstm-avg",
+        "LSTM-AVG, the mean of an LSTM's states",
+        LSTMConfig(pooling="mean", dropout=0.4),
+        epochs=3,
+        scramble=0.5,
+    ),
+    _by_margin("lstm", "LSTM, its last state", LSTMConfig(word_dropout=0.2), epochs=3, scramble=0.75),
     _served("rnn", "Simple recurrent network, its last state", RNNConfig("tanh"), epochs=40),
     _gated("gran-3", "GRAN-3, a gated running sum", GRANConfig(variant=3)),
     _gated("gran-5", "GRAN-5, gates on words and on states", GRANConfig(variant=5)),
