@@ -15,6 +15,7 @@ from typing import Any
 from training.architectures import MGIMConfig
 from training.corpora.pairwise import Corpus
 from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseConfig
+from training.recipes.pwim import GLOVE
 from training.recipes.recipe import OptimiserConfig, Publication, Recipe, Schedule
 from training.recipes.word_averaging import MINILM
 from training.sources.labelled import CorpusPairs
@@ -62,6 +63,7 @@ _SICK_PROJECTED = replace(
     name="mgim-sick-projected",
     architecture=replace(PRINTED, projected=True, output_dropout=0.1),
 )
+_GLOVE = replace(_SICK_PROJECTED, name="mgim-sick-projected-glove", table=GLOVE, row_scale=1.0)
 _SICK_ALONE = replace(_SICK_PRINTED, name="mgim-sick-alone", architecture=DEPARTED)  # no teacher
 _TEACHER = replace(
     _SICK_ALONE,
@@ -136,6 +138,13 @@ _SICK_AS_PRINTED = replace(
     objective=PairwiseConfig(RATINGS_OF_SICK, "pearson", l2=LAMBDA / (2 * 4_404)),
     optimiser=AS_PRINTED,
 )
+# The other reading of the penalty, with n the batch.
+_BY_BATCH = replace(
+    _SICK_PROJECTED,
+    name="mgim-sick-projected-penalty",
+    objective=PairwiseConfig(RATINGS_OF_SICK, "pearson", l2=LAMBDA / (2 * 25)),
+    optimiser=AS_PRINTED,
+)
 _MSRP_AS_PRINTED = replace(
     _MSRP_PRINTED,
     name="mgim-msrp-as-printed",
@@ -172,6 +181,7 @@ _REGRESSION = replace(
 
 RECIPES = (
     *(_SICK_PRINTED, _SICK_PROJECTED, _SICK_ALONE, _TEACHER, _TEACHER_WORDS, _SICK, _SICK_AS_PRINTED),
+    *(_GLOVE, _BY_BATCH),
     *(_MSRP_PRINTED, _CONDITIONAL, _WORDS, _RANDOM, _MSRP_ALONE, _TWEETS, _MSRP_AS_PRINTED),
     *(_REGRESSION, _REGRESSION_OVERLAPS, _OVERLAPS),
     # With word vectors that were trained in pre-training.
