@@ -1,6 +1,9 @@
 """What a container may use, from cgroup folders as kernels and runtimes lay them out."""
 
 import os
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from service.machine import Counts, counts, usable_cpus, usable_memory
 from service.settings import Settings
 
+ROOT = Path(__file__).parents[2]
 MACHINE = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 MB = 1_048_576
 
@@ -85,3 +89,38 @@ def test_where_there_are_no_cgroups_the_machine_counts(tmp_path: Path) -> None:
 )
 def test_the_cpus_are_shared_out(settings: dict[str, object], cpus: float, expected: Counts) -> None:
     assert counts(Settings(**settings), cpus) == expected  # type: ignore[arg-type]
+
+
+ARENAS_OF_THREADS = """
+import ctypes, sys
+from threading import Barrier, Thread
+from service.machine import bound_arenas
+
+libc = ctypes.CDLL(None)
+libc.fopen.restype, libc.malloc.restype = ctypes.c_void_p, ctypes.c_void_p
+bound_arenas()
+together = Barrier(6)
+
+def allocate():
+    libc.malloc(ctypes.c_size_t(1000))
+    together.wait()
+
+threads = [Thread(target=allocate) for _ in range(6)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+file = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_threads_share_two_arenas_unless_the_environment_says_otherwise(tmp_path: Path) -> None:
+    found = {}
+    for name, more in {"ours": {}, "theirs": {"MALLOC_ARENA_MAX": "4"}}.items():
+        report, inherited = tmp_path / name, {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+        subprocess.run(
+            [sys.executable, "-c", ARENAS_OF_THREADS, str(report)], cwd=ROOT, env=inherited | more, check=True
+        )
+        found[name] = report.read_text().count("<heap nr=")
+    assert found == {"ours": 2, "theirs": 4}
