@@ -68,7 +68,7 @@ class Tally:
 
 
 def difference(found: object, expected: object, tolerance: float = TOLERANCE, place: str = "") -> str | None:
-    """The first difference of two answers, by path, or None; numbers may differ by `tolerance`."""
+    """The first difference of two answers, by path, or None; numbers may differ by `tolerance`, relative beyond 1."""
     if isinstance(expected, dict) and isinstance(found, dict):
         if found.keys() != expected.keys():
             return f"{place}: fields {sorted(found)}, expected {sorted(expected)}"
@@ -79,7 +79,8 @@ def difference(found: object, expected: object, tolerance: float = TOLERANCE, pl
             return f"{place}: {len(found)} items, expected {len(expected)}"
         pairs = [(f"{place}.{i}", one, other) for i, (one, other) in enumerate(zip(found, expected, strict=True))]
     elif isinstance(expected, float) and isinstance(found, float):
-        return None if abs(found - expected) <= tolerance else f"{place}: {found!r}, expected {expected!r}"
+        near = abs(found - expected) <= tolerance * max(1.0, abs(expected))
+        return None if near else f"{place}: {found!r}, expected {expected!r}"
     else:
         return None if found == expected else f"{place}: {found!r}, expected {expected!r}"
     differences = (difference(one, other, tolerance, where) for where, one, other in pairs)
