@@ -17,7 +17,7 @@ OWN_CGROUP = Path("/proc/self/cgroup")
 
 
 ARENAS = 2
-MAPPED_BYTES = 1 << 20
+MAPPED_BYTES = 131_072
 _M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # of mallopt, in glibc's malloc.h
 
 

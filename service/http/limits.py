@@ -118,7 +118,9 @@ class Arrival:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientLeft
-            chunks.append(message.get("body", b""))
+            # A copy, because asyncio reads into 256 KiB and cuts off what stayed empty, which leaves holes: bodies of
+            # 256 MB took 1.7 GB.
+            chunks.append(bytes(memoryview(message.get("body", b""))))
             size += len(chunks[-1])
             if size > self._most:
                 raise self._too_large()
