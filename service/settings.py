@@ -127,7 +127,7 @@ class Settings(BaseSettings):
         default=64, ge=0, description="large requests that may wait for a worker thread; more are refused (429)"
     )
     max_held_bytes: int = Field(
-        default=256 * 1_048_576,
+        default=160 * 1_048_576,
         ge=1,
         description="bytes that callers may make a process hold: heads, bodies with what they become, answers that are "
         "not read; beyond, requests of the address that holds most are given up (429)",
