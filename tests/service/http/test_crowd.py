@@ -74,20 +74,10 @@ def test_a_newcomer_does_not_wait_for_the_heads_of_all_who_came_from_another_add
 
 
 def test_three_hundred_idle_connections_and_few_files(models: Path) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))  # inherited
-    try:
-        service = running(models)
-        _, url = service.__enter__()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    try:
-        with ExitStack() as stack:
-            for _ in range(300):
-                stack.enter_context(socket.create_connection(address_of(url), source_address=("127.0.0.2", 0)))
-            for _ in range(58):
-                with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
-                    connection.sendall(question())
-                    assert connection.recv(65536).startswith(b"HTTP/1.1 200")
-    finally:
-        service.__exit__(None, None, None)
+    with running(models, files=FILES) as (_, url), ExitStack() as stack:
+        for _ in range(300):
+            stack.enter_context(socket.create_connection(address_of(url), source_address=("127.0.0.2", 0)))
+        for _ in range(58):
+            with socket.create_connection(address_of(url), timeout=NEEDED_SECONDS) as connection:
+                connection.sendall(question())
+                assert connection.recv(65536).startswith(b"HTTP/1.1 200")

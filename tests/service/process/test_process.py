@@ -35,10 +35,16 @@ def command(**settings: object) -> dict[str, object]:
 
 
 @contextmanager
-def running(models: Path, /, **settings: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(
+    models: Path, /, *, files: int | None = None, **settings: object
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process of the service and its address; `files`: how many it may open."""
     # A machine that does much else may need longer for a request than the service grants by itself.
     settings = {"models_dir": models, "port": free_port(), "request_timeout": 100} | settings
-    process = subprocess.Popen(**command(**settings))
+    started = command(**settings)
+    if files is not None:
+        started["args"] = ["sh", "-c", f'ulimit -S -n {files} && exec "$@"', "sh", *started["args"]]
+    process = subprocess.Popen(**started)
     url = f"http://127.0.0.1:{settings['port']}"
     try:
         deadline = time.monotonic() + NEEDED_SECONDS
