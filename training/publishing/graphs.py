@@ -80,13 +80,14 @@ def share_weights(folder: Path) -> dict[str, str]:
     for path, model in graphs.items():
         for tensor in model.graph.initializer:
             holders.setdefault(tensor.name, []).append((path, tensor))
-    files = {}
+    files: dict[str, str] = {}
     for name, found in holders.items():
-        contents = {tensor.raw_data for _, tensor in found}
+        tensor = found[0][1]
         # A graph with other weights of this name would be given these.
-        if len(found) > 1 and len(contents) == 1 and len(contents.pop()) >= SHARED_BYTES:
-            files[name] = f"{name}.npy"
-            np.save(folder / files[name], numpy_helper.to_array(found[0][1]))
+        alike = all(other.raw_data == tensor.raw_data and other.dims == tensor.dims for _, other in found)
+        if len(found) > 1 and alike and len(tensor.raw_data) >= SHARED_BYTES:
+            files[name] = f"weights.{len(files)}.npy"  # the initializer's name may be no file's
+            np.save(folder / files[name], numpy_helper.to_array(tensor))
             for path, _ in found:
                 leave_outside(graphs[path].graph, [name])
                 path.write_bytes(graphs[path].SerializeToString(deterministic=True))
