@@ -61,6 +61,17 @@ class _ScoreTask(_Task):
         description="raw score = the first times the value of the graph, plus the second times the cosine of both "
         "texts' embeddings (of `bi_encoder`; 0 where negative); null: the value of the graph",
     )
+    classes: tuple[float, ...] | None = Field(None, min_length=2)
+
+    @property
+    def width(self) -> int:
+        """How many outputs of its graph it reads."""
+        return len(self.classes or (0,))
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether those are log-probabilities of classes."""
+        return self.classes is not None
 
 
 class SimilarityTask(_ScoreTask):
@@ -73,23 +84,12 @@ class SimilarityTask(_ScoreTask):
     kind: Literal["similarity"] = "similarity"
     comparison: Literal["cosine", "exp_l1"] | None = None
     graph: FileName | None = None
-    classes: tuple[float, ...] | None = Field(None, min_length=2)
     raw_range: tuple[float, float] = Field(description="the lowest and highest raw score there can be")
     label_scale: tuple[float, float] | None = Field(None, description="the corpus' rating scale, such as 1..5")
     calibration: Calibration | None = Field(
         None, description="raw score -> rating on label_scale, or -> 0..1 when there is no scale"
     )
     symmetric: bool = Field(description="swapping the two sentences does not move the score")
-
-    @property
-    def width(self) -> int:
-        """How many outputs of its graph it reads."""
-        return len(self.classes or (0,))
-
-    @property
-    def of_classes(self) -> bool:
-        """Whether those are log-probabilities of classes."""
-        return self.classes is not None
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -115,16 +115,6 @@ class ProbabilityTask(_ScoreTask):
     classes: tuple[Literal[0], Literal[1]] | None = None
     calibration: Calibration | None = Field(None, description="raw score -> probability; null: it is one already")
     symmetric: bool = Field(description="swapping the two sentences does not move the probability")
-
-    @property
-    def width(self) -> int:
-        """How many outputs of its graph it reads."""
-        return len(self.classes or (0,))
-
-    @property
-    def of_classes(self) -> bool:
-        """Whether those are log-probabilities of classes."""
-        return self.classes is not None
 
 
 class _LabelTask(_Task):
