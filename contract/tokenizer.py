@@ -38,11 +38,6 @@ class Encoded(NamedTuple):
     unknown: int  # number of these outside the word vocabulary
     truncated: bool  # whether ids were cut at the model's limit
 
-    @property
-    def unknown_ratio(self) -> float:
-        """Share of the words read that are outside the vocabulary, 0..1 (0 for no words at all)."""
-        return self.unknown / self.words if self.words else 0.0
-
 
 class Tokenizer:
     """Word-level tokenizer with a piece and bucket fallback."""

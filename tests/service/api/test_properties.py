@@ -362,7 +362,7 @@ def test_any_text_is_counted_as_the_tokenizer_reads_it(scoring: Model, pair: tup
     read = [scoring.tokenizer.encode(text, max_tokens=10**9) for text in pair]
     assert result["tokens"] == [min(len(sentence.ids), scoring.limit) for sentence in read]
     assert result["truncated"] == [len(sentence.ids) > scoring.limit for sentence in read]
-    assert result["unknown"] == [sentence.unknown_ratio for sentence in read]
+    assert result["unknown"] == [sentence.unknown / sentence.words for sentence in read]
 
 
 @looking(12)
