@@ -28,7 +28,7 @@ from contract.scoring import SimilarityTask as SimilarityTask
 MANIFEST_NAME = "manifest.json"
 SHARED_NAME = "shared"  # folder of files that several models share
 MOST_MANIFEST_BYTES = 1 << 20  # published ones have some 20 KB
-MOST_MODEL_BYTES = 1 << 30  # of all files together, by default
+MOST_MODEL_BYTES = 1 << 30  # of all files together
 MOST_TOKENS = 8192  # that a model may be said to read
 
 Role = Literal["text", "query", "passage"]  # what a text is for
@@ -354,21 +354,18 @@ class Manifest(_Frozen):
             return folder / name
         return folder.parent / SHARED_NAME / f"{entry.sha256}{Path(name).suffix}"
 
-    def verify(
-        self, folder: Path, most_bytes: int = MOST_MODEL_BYTES, known: dict[Path, FileEntry] | None = None
-    ) -> None:
+    def verify(self, folder: Path, known: dict[Path, FileEntry] | None = None) -> None:
         """Check every file against its entry: first all sizes, then all checksums.
 
         Args:
             folder: of the model.
-            most_bytes: of all its files together.
             known: what files were just found to be, which are not read again; gets this model's.
 
         Raises:
-            ArtifactError: more than `most_bytes` together, a file missing, a link, or of another size or checksum.
+            ArtifactError: more than `MOST_MODEL_BYTES`, a file missing, a link, or of another size or checksum.
         """
-        if (in_all := sum(entry.bytes for entry in self.files.values())) > most_bytes:
-            raise ArtifactError(f"{folder}: the files have {in_all:,} bytes, the limit is {most_bytes:,}")
+        if (in_all := sum(entry.bytes for entry in self.files.values())) > MOST_MODEL_BYTES:
+            raise ArtifactError(f"{folder}: the files have {in_all:,} bytes, the limit is {MOST_MODEL_BYTES:,}")
         for name, entry in self.files.items():
             path = self.path_of(folder, name)
             if path.is_symlink() or not path.is_file():
