@@ -21,5 +21,5 @@ def tune(context: typer.Context) -> None:
 def import_model(context: typer.Context) -> None:
     """Take a model that was trained elsewhere: `semblance import --help`, docs/own-model.md."""
     with needs("importing", extra="import"):
-        from workbench.imports.cli import run_cli
-    run_cli(context.args, name="semblance import")
+        from workbench.__main__ import run_cli
+    run_cli(["import", *context.args], name="semblance")

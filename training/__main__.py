@@ -253,17 +253,10 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def run_cli() -> None:
     """Run the command line; an expected error is one line, not a traceback."""
-    from contract.errors import ContractError
-    from training.corpora.files import CorpusError
     from training.corpora.inventory import list_corpora
-    from training.corpora.synonyms import WordNetMissing
-    from training.publishing.graphs import ParityError
-    from training.runs.folder import RecipeChangedError, RunMissing
-    from training.sources.source import RecipeError
 
     app.command("data")(list_corpora)
-    errors = (CorpusError, ContractError, RecipeError, RunMissing, RecipeChangedError, ParityError)
-    run(app, (*errors, WordNetMissing, FileExistsError, FileNotFoundError))
+    run(app)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.logging import RichHandler
 from rich.markup import escape
 
+from contract.errors import ContractError
+from training.errors import Told
+
 console = Console()
 
 
@@ -30,22 +33,20 @@ def teacher_folder(given: Path | None) -> Path | None:
 
 
 def run(
-    app: typer.Typer,
-    expected: tuple[type[Exception], ...],
-    arguments: list[str] | None = None,
-    name: str | None = None,
+    app: typer.Typer, *expected: type[Exception], arguments: list[str] | None = None, name: str | None = None
 ) -> None:
     """Run a command line; an expected error is one line, not a traceback.
 
     Args:
         app: its commands.
-        expected: errors whose text is for the user (exit code 1); a KeyError is too (2).
+        expected: more errors whose text is for the user (exit code 1); a KeyError is too (2).
         arguments: instead of those of the process.
         name: of the program, for its help.
     """
+    told: tuple[type[Exception], ...] = (Told, ContractError, FileExistsError, FileNotFoundError, *expected)
     try:
         app(arguments, prog_name=name)
-    except expected as error:
+    except told as error:
         console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(1)
     except KeyError as error:

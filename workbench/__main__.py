@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from semblance.errors import SemblanceError
 from training.console import console, run, set_up_logging, teacher_folder
 from workbench.imports.cli import import_model
 from workbench.tuning.cli import tune_model
@@ -87,18 +88,7 @@ def run_cli(arguments: list[str] | None = None, name: str | None = None) -> None
 
     `arguments` instead of those of the process, and the `name` that its help shows.
     """
-    from contract.errors import ContractError
-    from semblance.errors import SemblanceError
-    from training.corpora.files import CorpusError
-    from training.publishing.graphs import ParityError
-    from training.runs.folder import RecipeChangedError
-    from training.sources.source import RecipeError
-    from workbench.imports.files import ImportRefused
-    from workbench.save_as.save import SaveRefused
-    from workbench.tuning.read_back import TuneRefused
-
-    refused = (ImportRefused, SaveRefused, TuneRefused, SemblanceError, ContractError, CorpusError, ParityError)
-    run(app, (*refused, RecipeError, RecipeChangedError, FileExistsError, FileNotFoundError), arguments, name)
+    run(app, SemblanceError, arguments=arguments, name=name)
 
 
 if __name__ == "__main__":

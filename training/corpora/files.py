@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from training.corpora import catalogue
+from training.errors import Told
 from training.pairs import Pair
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-class CorpusError(Exception):
+class CorpusError(Told):
     """A corpus file is missing, malformed, or not the published one. The message is one line for a person."""
 
 

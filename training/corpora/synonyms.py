@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from contract.text import split_words
+from training.errors import Told
 from training.pairs import Pair
 
 FILES = tuple(f"{kind}.{part}" for part in ("adj", "adv", "noun", "verb") for kind in ("index", "data"))
@@ -27,7 +28,7 @@ _LEXICOGRAPHER_FILES = 45  # of WordNet 3.0; nltk asks for them, the Debian pack
 Thesaurus = Callable[[str], Sequence[str]]  # a word -> its synonyms, the best first
 
 
-class WordNetMissing(Exception):
+class WordNetMissing(Told):
     """A WordNet file is not in the expected folder."""
 
 

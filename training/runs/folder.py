@@ -3,16 +3,17 @@
 import json
 from pathlib import Path
 
+from training.errors import Told
 from training.recipes.recipe import Recipe, differences
 
 WEIGHTS_NAME = "model.pt"  # the finished weights, after the map of unseen rows
 
 
-class RecipeChangedError(Exception):
+class RecipeChangedError(Told):
     """The run in this folder was begun with settings that differ from the recipe."""
 
 
-class RunMissing(Exception):
+class RunMissing(Told):
     """A run that is needed, as a start or to be published, was not trained yet."""
 
 

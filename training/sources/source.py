@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from contract.manifest import Figure, TrainingData
+from training.errors import Told
 from training.sources.figures import Scorer
 
 Train = TypeVar("Train")
 Dev = TypeVar("Dev")
 
 
-class RecipeError(ValueError):
+class RecipeError(Told, ValueError):
     """A recipe lacks what is requested: a test part, a teacher, a task or a storage format."""
 
 

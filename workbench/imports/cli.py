@@ -68,20 +68,3 @@ def import_model(
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False)
     console.print(f"imported as {done.folder}", soft_wrap=True, highlight=False)
-
-
-def run_cli(arguments: list[str], name: str) -> None:
-    """Run this command alone, without torch where the folder needs none; an expected error is one line.
-
-    `arguments` of the command, and the `name` that its help shows.
-    """
-    from contract.errors import ContractError
-    from semblance.errors import SemblanceError
-    from training.console import run
-    from training.publishing.graphs import ParityError
-    from workbench.imports.files import ImportRefused
-
-    app = typer.Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
-    app.command()(import_model)
-    expected = (ImportRefused, ParityError, ContractError, SemblanceError, FileExistsError, FileNotFoundError)
-    run(app, expected, arguments, name)

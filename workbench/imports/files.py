@@ -5,12 +5,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+from training.errors import Told
+
 TOKENIZER, WEIGHTS = "tokenizer.json", "model.safetensors"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _LICENCE = re.compile(r"^license:\s*(\S+)\s*$", re.MULTILINE)
 
 
-class ImportRefused(ValueError):
+class ImportRefused(Told, ValueError):
     """A folder, or a part of it, that cannot be taken; says which file and field."""
 
 

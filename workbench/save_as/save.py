@@ -17,6 +17,7 @@ from contract.manifest import Manifest
 from contract.scoring import Embeddings
 from contract.tensors import load_tensors
 from contract.tokenizer import Tokenizer
+from training.errors import Told
 from training.publishing.graphs import rename_values
 from training.publishing.runtime import PublishedModel
 from training.publishing.texts import texts
@@ -32,7 +33,7 @@ _USE = {
 }
 
 
-class SaveRefused(ValueError):
+class SaveRefused(Told, ValueError):
     """A model that has no such form; says why, and which form it has."""
 
 

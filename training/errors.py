@@ -1,0 +1,5 @@
+"""The errors that a command line tells in one line."""
+
+
+class Told(Exception):
+    """Base class: the text is for the person at the command line, without a traceback."""
