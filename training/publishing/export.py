@@ -15,16 +15,7 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-from contract.graph import (
-    CLASSIFIER,
-    ENCODER,
-    EXPLANATION,
-    HEAD,
-    OPSET,
-    PAIR,
-    TOKENS,
-    GraphSpec,
-)
+from contract.graph import ENCODER, EXPLANATION, HEAD, OPSET, PAIR, TOKENS, GraphSpec
 from training.architectures import InteractionNetwork
 from training.publishing.graphs import clean, leave_outside
 
@@ -51,14 +42,9 @@ def token_reader(encoder: nn.Module) -> nn.Module:
     return reader
 
 
-def export_head(head: nn.Module, dim: int, path: Path, model_id: str) -> None:
-    """Write a head over two embeddings of width `dim` as a HEAD graph."""
-    _export(head, (torch.randn(3, dim), torch.randn(3, dim)), HEAD, path, model_id)
-
-
-def export_classifier(head: nn.Module, dim: int, path: Path, model_id: str) -> None:
-    """Write a head over one embedding of width `dim` as a CLASSIFIER graph."""
-    _export(head, (torch.randn(3, dim),), CLASSIFIER, path, model_id)
+def export_head(head: nn.Module, dim: int, path: Path, model_id: str, spec: GraphSpec = HEAD) -> None:
+    """Write a head over embeddings of width `dim` as a HEAD graph, or over one as a CLASSIFIER graph."""
+    _export(head, tuple(torch.randn(3, dim) for _ in spec.inputs), spec, path, model_id)
 
 
 def export_pair(model: nn.Module, path: Path, model_id: str, outside: Sequence[str] = ()) -> None:

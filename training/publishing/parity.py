@@ -8,14 +8,14 @@ ties are counted, and only a small share is allowed.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from contract.graph import GraphKind
+from contract.graph import SPECS, GraphKind
 from contract.padding import PADDING_ID, pad
 from contract.scoring import Array, Run
 from training.architectures import InteractionNetwork
@@ -104,28 +104,20 @@ def _sentences(rng: np.random.Generator, vocabulary: int, batch: int, longest: i
     return {"input_ids": ids, "lengths": lengths}
 
 
-def check_head(path: Path, head: nn.Module, dim: int, *, spread: float = 1.0) -> float:
-    """Compare a HEAD graph with its module on random embeddings; returns and raises as `check_encoder`.
+def check_head(
+    path: Path, head: nn.Module, dim: int, kind: Literal["head", "classifier"] = "head", *, spread: float = 1.0
+) -> float:
+    """Compare a HEAD or CLASSIFIER graph with its module on random embeddings; returns and raises as `check_encoder`.
 
     `spread`: deviation of their values; that of the embeddings the head was trained on, if they are far shorter.
     """
     rng = np.random.default_rng(0)
 
     def example(batch: int, _: int) -> dict[str, Array]:
-        draw = (spread * rng.standard_normal((2, batch, dim))).astype(np.float32)
-        return {"embedding_a": draw[0], "embedding_b": draw[1]}
+        draw = spread * rng.standard_normal((len(SPECS[kind].inputs), batch, dim))
+        return dict(zip(SPECS[kind].inputs, draw.astype(np.float32), strict=True))
 
-    return _check_values(path, "head", head, example)
-
-
-def check_classifier(path: Path, head: nn.Module, dim: int) -> float:
-    """Hold a CLASSIFIER graph against its module on random embeddings; returns and raises as `check_encoder`."""
-    rng = np.random.default_rng(0)
-
-    def example(batch: int, _: int) -> dict[str, Array]:
-        return {"sentence_embedding": rng.standard_normal((batch, dim)).astype(np.float32)}
-
-    return _check_values(path, "classifier", head, example)
+    return _check_values(path, kind, head, example)
 
 
 class Agreement(NamedTuple):

@@ -17,7 +17,6 @@ from training.architectures.models import InteractionModel
 from training.architectures.parts.focus import greedy_matching
 from training.architectures.parts.heads import SentenceHead
 from training.publishing.export import (
-    export_classifier,
     export_encoder,
     export_explanation,
     export_head,
@@ -44,7 +43,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     export_encoder(model.encoder, folder / "encoder.onnx", "toy-model")
     export_head(model.heads["similarity"], toys.DIM, folder / "head.onnx", "toy-model")
     torch.manual_seed(0)
-    export_classifier(SentenceHead(toys.DIM, 5, hidden=6), toys.DIM, folder / "classifier.onnx", "toy-model")
+    export_head(SentenceHead(toys.DIM, 5, hidden=6), toys.DIM, folder / "classifier.onnx", "toy-model", CLASSIFIER)
     export_pair(InteractionModel(mgim(), both_orders=False), folder / "pair.onnx", "toy-model", list(WORDS))
     export_explanation(Matching(Int8Embedding(rows())), folder / "explanation.onnx", "toy-model", list(WORDS))
     return folder

@@ -13,17 +13,16 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from contract.graph import ENCODER, HEAD, OPSET, GraphSpec
+from contract.graph import CLASSIFIER, ENCODER, HEAD, OPSET, GraphSpec
 from contract.manifest import Matrix
 from tests import toys
 from training.architectures import WordAveraging, WordAveragingConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.heads import PairHead, SentenceHead
 from training.architectures.parts.layers import WordEmbedding, masked_mean
-from training.publishing.export import export_classifier, export_encoder, export_explanation, export_pair
+from training.publishing.export import export_encoder, export_explanation, export_head, export_pair
 from training.publishing.parity import (
     ParityError,
-    check_classifier,
     check_encoder,
     check_explanation,
     check_head,
@@ -165,12 +164,12 @@ def test_a_head_whose_sides_are_exchanged_is_refused(path: Path) -> None:
 def test_a_classifier_with_another_bias_is_refused(path: Path) -> None:
     torch.manual_seed(0)
     head = SentenceHead(toys.DIM, 3)
-    export_classifier(head, toys.DIM, path, "toy")
-    assert check_classifier(path, head, toys.DIM) < 1e-5
+    export_head(head, toys.DIM, path, "toy", CLASSIFIER)
+    assert check_head(path, head, toys.DIM, "classifier") < 1e-5
     with torch.no_grad():
         head.output.bias[0] += 0.01
     with pytest.raises(ParityError, match="differs by"):
-        check_classifier(path, head, toys.DIM)
+        check_head(path, head, toys.DIM, "classifier")
 
 
 class Centred(nn.Module):

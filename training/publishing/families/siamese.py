@@ -11,6 +11,7 @@ from torch import nn
 
 from contract.calibration import Calibration
 from contract.golden import GOLDEN_TEXTS
+from contract.graph import CLASSIFIER
 from contract.manifest import ClassificationTask, EntailmentTask, Limits, Manifest, SimilarityTask
 from contract.subwords import AnyTokenizer
 from training.architectures import GRAN, ProjectionConfig, WordAveragingConfig
@@ -21,9 +22,9 @@ from training.objectives.sentiment import HEAD as SENTIMENT
 from training.objectives.sentiment import LABELS as SENTIMENTS
 from training.objectives.supervised import LABELS, SupervisedConfig
 from training.publishing.calibrate import Floats, fit_centred_isotonic, fit_local_linear, fit_temperature
-from training.publishing.export import export_classifier, export_encoder, export_head, export_tokens
+from training.publishing.export import export_encoder, export_head, export_tokens
 from training.publishing.families.words import TOKENIZER, arrays_of, embedding, unscaled, write_words
-from training.publishing.parity import check_classifier, check_encoder, check_head, check_tokens
+from training.publishing.parity import check_encoder, check_head, check_tokens
 from training.publishing.runtime import PublishedModel
 from training.recipes.recipe import Publication, Recipe
 from training.runs.build import load_run
@@ -119,8 +120,8 @@ def write_graphs(
             export_head(heads[task], dim, folder / name, model_id)
             difference = max(difference, check_head(folder / name, heads[task], dim, spread=spread))
     if SENTIMENT in heads:
-        export_classifier(heads[SENTIMENT], dim, folder / CLASSIFICATION, model_id)
-        difference = max(difference, check_classifier(folder / CLASSIFICATION, heads[SENTIMENT], dim))
+        export_head(heads[SENTIMENT], dim, folder / CLASSIFICATION, model_id, CLASSIFIER)
+        difference = max(difference, check_head(folder / CLASSIFICATION, heads[SENTIMENT], dim, "classifier"))
     logger.info("%s: graphs equal their modules to %.1e", model_id, difference)
     return {
         "family": "siamese",
