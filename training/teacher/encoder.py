@@ -51,14 +51,11 @@ class TextEncoder(Protocol):
 class Teacher:
     """A sentence-transformers model in a folder."""
 
-    def __init__(self, path: Path, *, batch_size: int = 64, bfloat16: bool | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         """Load the model; never from a hub.
 
         Args:
             path: folder with `modules.json`.
-            batch_size: texts per forward pass; the library sorts by length.
-            bfloat16: autocast the matrix products (cosine to float32 encodings 0.99999 with MiniLM). None: where that
-                is faster (`bfloat16_is_fast`).
 
         Raises:
             FileNotFoundError: no such model folder.
@@ -70,11 +67,9 @@ class Teacher:
             from sentence_transformers import SentenceTransformer
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError("reading a teacher needs the extra: pip install -e '.[distill]'") from error
-        bfloat16 = bfloat16_is_fast() if bfloat16 is None else bfloat16
+        self.bfloat16 = bfloat16_is_fast()  # cosine to float32 encodings 0.99999 with MiniLM
         # The cache key of encodings; it differs for another model in a folder of the same name.
-        self.name = f"{path.name}-{_digest(path)}{'-bf16' if bfloat16 else ''}"
-        self.batch_size = batch_size
-        self.bfloat16 = bfloat16
+        self.name = f"{path.name}-{_digest(path)}{'-bf16' if self.bfloat16 else ''}"
         self.model = SentenceTransformer(str(path), local_files_only=True)
 
     @property
@@ -87,7 +82,7 @@ class Teacher:
         device = self.model.device.type
         cast = torch.autocast(device, dtype=torch.bfloat16) if self.bfloat16 else contextlib.nullcontext()
         with cast:
-            vectors = self.model.encode(list(texts), batch_size=self.batch_size, show_progress_bar=False)
+            vectors = self.model.encode(list(texts), batch_size=64, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
 
     def whole_words(self) -> list[str]:
