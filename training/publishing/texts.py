@@ -11,7 +11,7 @@ _MARKS = (" ", " ", " ", " ", ", ", ". ", "? ", " - ", "'", " \u2014 ", "\n")
 _ODD = ("\U0001f600", "na\u00efve", "\u6771\u4eac", "3,141.59", "don't", "\u00c9COLE", "x" * 120, "\u200b", "a\u0301b")
 
 
-def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = True, seed: int = 0) -> list[str]:
+def texts(tokenizer: AnyTokenizer, count: int, longest: int) -> list[str]:
     """`count` texts of 1 to `longest` tokens in any case: half of the vocabulary's whole words, half with marks between
     words and pieces.
 
@@ -19,10 +19,8 @@ def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = 
         tokenizer: of the model.
         count: how many.
         longest: most tokens.
-        unknown: whether some have characters and words outside the vocabulary.
-        seed: of the choice.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     entries = [tokenizer.token(i) for i in range(len(tokenizer))]
     entries = [e for e in entries if not (len(e) > 2 and (e[0], e[-1]) in (("[", "]"), ("<", ">")))]
     # Words and pieces without the marks of how they join: ## of WordPiece, \u2581 of SentencePiece, </w>, spaces.
@@ -37,7 +35,7 @@ def texts(tokenizer: AnyTokenizer, count: int, longest: int, *, unknown: bool = 
         parts: list[str] = []
         for word in rng.choice(whole if plain else anything, rng.integers(1, min(longest, 20 if plain else 60) + 1)):
             parts += (str(word), " " if plain else str(rng.choice(_MARKS)))
-        if unknown and tried % 4 == 1:
+        if tried % 4 == 1:  # characters and words outside the vocabulary
             parts.insert(int(rng.integers(len(parts))), f" {rng.choice(_ODD)} ")
         text = "".join(parts)
         text = (text, text.upper(), text.title())[tried % 3]
