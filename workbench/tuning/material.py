@@ -1,10 +1,10 @@
 """What a model is tuned on: a file of labelled pairs."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.manifest import describe_file
 from contract.subwords import AnyTokenizer
 from semblance.threshold.own_pairs import Fault, Kind, OwnPairs, PairsError
 from training.pairs import Pair
@@ -30,12 +30,6 @@ class Material:
         return [self.pairs[i] for i in getattr(self.parts, name)]
 
 
-def digest_of(path: Path) -> str:
-    """sha256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def from_pairs(path: Path, read: OwnPairs, tokenizer: AnyTokenizer, seed: int) -> Material:
     """The pairs of a file, without those that the model cannot read.
 
@@ -55,4 +49,6 @@ def from_pairs(path: Path, read: OwnPairs, tokenizer: AnyTokenizer, seed: int) -
     if len(faults) > len(pairs):
         raise PairsError(f"{path}: of {rows:,} rows {len(faults):,} do not fit: {read.said(faults)}")
     parts = split(pairs, read.kind, seed)
-    return Material(path.name, digest_of(path), read.kind, pairs, parts, read.scale, rows, faults, read.place)
+    return Material(
+        path.name, describe_file(path).sha256, read.kind, pairs, parts, read.scale, rows, faults, read.place
+    )
