@@ -52,7 +52,7 @@ class SupportVectorHead(nn.Module):
     gamma: Tensor
     temperature: Tensor
 
-    def __init__(self, dim: int, vectors: int, labels: int = 3) -> None:
+    def __init__(self, dim: int, vectors: int, labels: int) -> None:
         """A machine of that size, all zeros; `fitted` or `load_state_dict` fills it."""
         super().__init__()
         for name, shape in (
@@ -116,14 +116,14 @@ def machine(cost: float = 1.0, gamma: float = 0.00125) -> Pipeline:
     return make_pipeline(StandardScaler(), OneVsRestClassifier(SVC(C=cost, gamma=gamma, kernel="rbf", cache_size=500)))
 
 
-def fit_svm(a_ND: Floats, b_ND: Floats, label_N: Labels, seed: int = 0) -> SupportVectorHead:
+def fit_svm(a_ND: Floats, b_ND: Floats, label_N: Labels) -> SupportVectorHead:
     """Fit on N embedded pairs and their labels 0..K-1; C, gamma and the temperature by 5-fold cross-validation.
 
     The temperature minimises the negative log-likelihood of the held-out decisions; it changes probabilities,
     but not the most likely label.
     """
     features = pair_features(*(torch.from_numpy(np.asarray(side)).double() for side in (a_ND, b_ND))).numpy()
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     search = GridSearchCV(
         machine(),
         {"onevsrestclassifier__estimator__C": COSTS, "onevsrestclassifier__estimator__gamma": GAMMAS},
