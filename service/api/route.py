@@ -36,7 +36,6 @@ class Answering:
 
         `examples` are values of parameters of the path, for the documentation.
         """
-        self._operations = operations
         self._service = service
         self._most = {strict: most_of(service.settings, strict=strict) for strict in (False, True)}
         self._marked = [operation for operation in operations if operation.marker]
