@@ -24,10 +24,7 @@ from training.words.served import graph_arrays, rows_of
 from training.words.storage import Storage
 
 _TRANSFORMERS = ("minilm", SentenceBERTConfig.name)
-_IMPORTED = (
-    *("transformer_encoder", "transformer_pair", "transformer_classifier", "static_mean"),
-    *("bert_pair", "onnx_encoder"),
-)
+_IMPORTED = ("transformer_encoder", "transformer_pair", "transformer_classifier", "static_mean")
 
 
 class TuneRefused(Told, ValueError):

@@ -37,7 +37,7 @@ def test_a_transformer_comes_back_as_it_was_stored(tmp_path: Path) -> None:
     ("fields", "reason"),
     [
         ({"architecture": "cross_encoder"}, "an architecture 'cross_encoder' is not tuned; start from avg-paraphrase"),
-        ({"architecture": "onnx_encoder"}, "it was imported: tune it with the library that it comes from"),
+        ({"architecture": "transformer_encoder"}, "it was imported: tune it with the library that it comes from"),
         ({"similarity": None}, "its score is not the cosine"),
     ],
 )
