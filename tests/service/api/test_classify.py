@@ -140,9 +140,17 @@ async def test_claims_say_what_was_cut(lasting: Client) -> None:
         assert result["truncated"] == [result["index"] == 1, claim_cut]
 
 
-async def test_a_template_is_measured_with_all_its_labels_before_it_is_filled(serve: Serve) -> None:
-    """With all labels together; with a long one, `tests/service/http/test_asking_much.py` asks."""
-    async with serve(max_body_bytes=20_000) as client:
-        body = {"text": "a", "labels": [str(i) for i in range(50)], "template": "{}" + "b" * 1000}
-        error = (await client.post("/classify", json=body)).json()["error"]
-        assert (error["code"], error["field"], error["limit"]) == ("too_large", "template", 20_000)
+@pytest.mark.parametrize(
+    ("settings", "labels", "template", "limit"),
+    [
+        ({"max_body_bytes": 20_000}, [str(i) for i in range(50)], "{}" + "b" * 1000, 20_000),
+        ({}, ["a" * 9_900, "b"], "{}" * 5_000, 100_000),  # 49 MB of a request of 20 KB
+    ],
+    ids=["all labels together", "one text"],
+)
+async def test_a_template_is_measured_before_it_is_filled(serve: Serve, settings, labels, template, limit) -> None:
+    async with serve(**settings) as client:
+        response = await client.post("/classify", json={"text": "a", "labels": labels, "template": template})
+        error = response.json()["error"]
+        assert response.status_code == 413
+        assert (error["code"], error["field"], error["limit"]) == ("too_large", "template", limit)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
@@ -11,13 +11,11 @@ from pathlib import Path
 import uvloop
 
 from contract.scoring import Array, Embeddings, Run
-from service.compute.batcher import Cost
 from service.compute.lru import ENTRY_BYTES
 from service.process.resources import bind
 from tests import fakes
 from tests.service.conftest import expect
 from tests.service.http.test_callers import Address, post, serving
-from tests.service.http.test_connection import raw
 from tests.service.process.test_process import BODY, NEEDED_SECONDS
 
 TEXTS = [" ".join(words) for words in islice(product(fakes.WORDS, repeat=3), 400)]
@@ -30,22 +28,6 @@ async def answered(address: Address, body: object, path: str, mine: str = "127.0
     head, _, content = (await incoming.read()).partition(b"\r\n\r\n")
     out.close()
     return int(head[9:12]), json.loads(content)
-
-
-def error_of(answer: Mapping[str, object]) -> Mapping[str, object]:
-    error = answer["error"]
-    assert isinstance(error, dict)
-    return error
-
-
-def test_a_template_is_measured_before_it_is_filled(url: str) -> None:
-    """49 MB of a request of 20 KB; gigabytes of one that is ten times as long."""
-    body = {"text": "a", "labels": ["a" * 9_900, "b"], "template": "{}" * 5_000}
-    asked = post(body, "/classify").replace(b"host: a", b"host: a\r\nconnection: close")
-    head, _, content = raw(url, asked).partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 413")
-    error = error_of(json.loads(content))
-    assert (error["code"], error["field"]) == ("too_large", "template")
 
 
 def test_who_asks_for_one_of_many_does_not_wait_for_the_others(models: Path) -> None:
@@ -91,24 +73,6 @@ def test_texts_that_are_sent_back_are_dropped_with_the_size_they_were_kept_with(
                     status, answer = await answered(address, body, "/v2/embed")
                     assert (status, answer["texts"]) == (200, texts)
                 assert 0 < len(kept) <= budget / ENTRY_BYTES
-
-    uvloop.run(trial())
-
-
-def test_work_that_cannot_end_in_time_is_refused_before_it_begins(models: Path) -> None:
-    async def trial() -> None:
-        async with serving(models, request_timeout=2, worker_threads=1) as (app, address):
-            scorer = app.service.registry["avg-sick"].scorer
-            scorer.embeddings.batcher.cost = Cost(0.0, 0.0, per_item=0.05)  # type: ignore[attr-defined]
-            scorer.seconds_per_new_pair = 0.05
-            ran: list[Sequence[object]] = []
-            for graph in scorer.graphs.values():
-                graph.run = lambda feeds, run=graph.run: (ran.append(feeds), run(feeds))[1]
-            body = {"model": "avg-sick", "query": "a man", "candidates": TEXTS}
-            status, answer = await answered(address, body, "/rank")
-            error = error_of(answer)
-            assert (status, error["code"], error["field"], ran) == (413, "too_slow", "candidates", [])
-            assert (await answered(address, body | {"candidates": TEXTS[:20]}, "/rank"))[0] == 200
 
     uvloop.run(trial())
 
