@@ -1,4 +1,4 @@
-"""A process of the service for all tests here that ask nothing special of it."""
+"""A process of the service for all tests here that ask nothing special of it, and the event loop that it runs on."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.service.process.test_process import running
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture(scope="session")

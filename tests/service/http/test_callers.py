@@ -12,7 +12,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-import uvloop
 
 from contract.scoring import Array, Embeddings, Run
 from contract.tokenizer import Encoded
@@ -27,6 +26,7 @@ from tests.service.http.test_connection import question, raw
 from tests.service.process.test_process import BODY, NEEDED_SECONDS, address_of, running
 from tests.service.process.test_process import until as wait_until
 
+pytestmark = pytest.mark.anyio
 Address = tuple[str, int]
 MB = 1_048_576
 
@@ -82,14 +82,11 @@ class Gate:
         return run(feeds)
 
 
-def test_how_late_the_event_loop_is_shows_in_metrics(models: Path) -> None:
-    async def trial() -> None:
-        async with serving(models) as (app, _):
-            lags = app.service.telemetry.loop_lag
-            time.sleep(0.3)  # the fault
-            await until(lambda: lags.total > 0.2, "it is seen")
-
-    uvloop.run(trial())
+async def test_how_late_the_event_loop_is_shows_in_metrics(models: Path) -> None:
+    async with serving(models) as (app, _):
+        lags = app.service.telemetry.loop_lag
+        time.sleep(0.3)  # the fault
+        await until(lambda: lags.total > 0.2, "it is seen")
 
 
 def pairs_of(word: str) -> dict[str, object]:
@@ -97,68 +94,59 @@ def pairs_of(word: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("spaces", [0, 300_000], ids=["small", "large"])
-def test_who_leaves_is_dropped_from_the_queue_and_counted(models: Path, spaces: int) -> None:
-    async def trial() -> None:
-        async with serving(models, worker_threads=1, cache="off") as (app, address):
-            gate = Gate(app, "pair-sick")
-            first_in, first_out = await asyncio.open_connection(*address)
-            first_out.write(post(pairs_of("a dog")))
-            await until(lambda: app.service.pool.busy == 1, "the first one runs")
-            leavers = [await asyncio.open_connection(*address) for _ in range(3)]
-            for (_, out), word in zip(leavers, ("a cat", "a man", "a woman"), strict=True):
-                out.write(post(pairs_of(word), spaces=spaces))
-            await until(lambda: app.service.pool.busy == 4, "the others wait")
-            for _, out in leavers:
-                out.close()
-            await until(lambda: app.service.pool.busy == 1, "nobody waits behind the first one")
-            await until(lambda: counted(app, 499) == 3, "they are counted")
-            gate.open.set()
-            assert (await first_in.readline()).startswith(b"HTTP/1.1 200")
-            assert gate.ran == [1]  # nothing was run for those who left
-            first_out.write(post(pairs_of("a cat")))  # which can be asked again
-            await first_in.readuntil(b"HTTP/1.1 200")
-            first_out.close()
-
-    uvloop.run(trial())
-
-
-def test_work_shared_with_a_caller_who_stays_goes_on(models: Path) -> None:
-    async def trial() -> None:
-        async with serving(models, worker_threads=1) as (app, address):
-            gate = Gate(app, "pair-sick")
-            callers = [await asyncio.open_connection(*address) for _ in range(3)]
-            for _, out in callers:  # the same pair: one search for all three, begun by the first
-                out.write(post(pairs_of("a cat")))
-                await asyncio.sleep(0.05)
-            await until(lambda: in_flight(app) == 3, "all three wait")
-            callers[0][1].close()
-            callers[1][1].close()
-            await until(lambda: counted(app, 499) == 2, "two have left")
-            gate.open.set()
-            assert (await callers[2][0].readline()).startswith(b"HTTP/1.1 200")
-            assert gate.ran == [1]
-            callers[2][1].close()
-
-    uvloop.run(trial())
-
-
-def test_who_is_not_answered_when_the_service_stops_is_told_to_ask_again(models: Path) -> None:
-    async def trial() -> None:
-        async with serving(models, worker_threads=1) as (app, address):
-            gate = Gate(app, "pair-sick")
-            incoming, out = await asyncio.open_connection(*address)
-            out.write(post(pairs_of("a dog")))
-            await until(lambda: app.service.pool.busy == 1, "it runs")
-        head, _, body = (await incoming.read()).partition(b"\r\n\r\n")
+async def test_who_leaves_is_dropped_from_the_queue_and_counted(models: Path, spaces: int) -> None:
+    async with serving(models, worker_threads=1, cache="off") as (app, address):
+        gate = Gate(app, "pair-sick")
+        first_in, first_out = await asyncio.open_connection(*address)
+        first_out.write(post(pairs_of("a dog")))
+        await until(lambda: app.service.pool.busy == 1, "the first one runs")
+        leavers = [await asyncio.open_connection(*address) for _ in range(3)]
+        for (_, out), word in zip(leavers, ("a cat", "a man", "a woman"), strict=True):
+            out.write(post(pairs_of(word), spaces=spaces))
+        await until(lambda: app.service.pool.busy == 4, "the others wait")
+        for _, out in leavers:
+            out.close()
+        await until(lambda: app.service.pool.busy == 1, "nobody waits behind the first one")
+        await until(lambda: counted(app, 499) == 3, "they are counted")
         gate.open.set()
-        lines = head.lower().split(b"\r\n")
-        assert lines[0].startswith(b"http/1.1 503")
-        assert {b"retry-after: 1", b"connection: close", b"content-type: application/json"} <= set(lines)
-        assert json.loads(body)["error"]["code"] == "shutting_down"
-        assert counted(app, 503) == 1
-        out.close()
+        assert (await first_in.readline()).startswith(b"HTTP/1.1 200")
+        assert gate.ran == [1]  # nothing was run for those who left
+        first_out.write(post(pairs_of("a cat")))  # which can be asked again
+        await first_in.readuntil(b"HTTP/1.1 200")
+        first_out.close()
 
-    uvloop.run(trial())
+
+async def test_work_shared_with_a_caller_who_stays_goes_on(models: Path) -> None:
+    async with serving(models, worker_threads=1) as (app, address):
+        gate = Gate(app, "pair-sick")
+        callers = [await asyncio.open_connection(*address) for _ in range(3)]
+        for _, out in callers:  # the same pair: one search for all three, begun by the first
+            out.write(post(pairs_of("a cat")))
+            await asyncio.sleep(0.05)
+        await until(lambda: in_flight(app) == 3, "all three wait")
+        callers[0][1].close()
+        callers[1][1].close()
+        await until(lambda: counted(app, 499) == 2, "two have left")
+        gate.open.set()
+        assert (await callers[2][0].readline()).startswith(b"HTTP/1.1 200")
+        assert gate.ran == [1]
+        callers[2][1].close()
+
+
+async def test_who_is_not_answered_when_the_service_stops_is_told_to_ask_again(models: Path) -> None:
+    async with serving(models, worker_threads=1) as (app, address):
+        gate = Gate(app, "pair-sick")
+        incoming, out = await asyncio.open_connection(*address)
+        out.write(post(pairs_of("a dog")))
+        await until(lambda: app.service.pool.busy == 1, "it runs")
+    head, _, body = (await incoming.read()).partition(b"\r\n\r\n")
+    gate.open.set()
+    lines = head.lower().split(b"\r\n")
+    assert lines[0].startswith(b"http/1.1 503")
+    assert {b"retry-after: 1", b"connection: close", b"content-type: application/json"} <= set(lines)
+    assert json.loads(body)["error"]["code"] == "shutting_down"
+    assert counted(app, 503) == 1
+    out.close()
 
 
 def test_a_few_pipelined_requests_are_answered_and_too_many_close_the_connection(url: str) -> None:
@@ -213,27 +201,24 @@ def test_an_answer_that_nobody_reads_gives_its_place_back(models: Path) -> None:
         wait_until(left, "they are counted")
 
 
-def test_a_slow_reader_gets_its_whole_answer(models: Path) -> None:
-    async def trial() -> None:
-        async with serving(models, send_timeout=1, max_sentences=4000) as (_, address):
-            loop = asyncio.get_running_loop()
-            with socket.socket() as connection:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
-                connection.setblocking(False)
-                await loop.sock_connect(connection, address)
-                asked = post({"sentences": [f"a dog {i}" for i in range(4000)]}, "/embed")
-                await loop.sock_sendall(connection, asked.replace(b"host: a", b"host: a\r\nconnection: close"))
-                answer = bytearray()
-                pauses = 0
-                while part := await loop.sock_recv(connection, 16384):
-                    answer += part
-                    await asyncio.sleep(0.1)
-                    pauses += 1
-            assert pauses > 20  # longer than who does not read at all is waited for
-            head, body = bytes(answer).split(b"\r\n\r\n", 1)
-            assert b"content-length: %d" % len(body) in head
-
-    uvloop.run(trial())
+async def test_a_slow_reader_gets_its_whole_answer(models: Path) -> None:
+    async with serving(models, send_timeout=1, max_sentences=4000) as (_, address):
+        loop = asyncio.get_running_loop()
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+            connection.setblocking(False)
+            await loop.sock_connect(connection, address)
+            asked = post({"sentences": [f"a dog {i}" for i in range(4000)]}, "/embed")
+            await loop.sock_sendall(connection, asked.replace(b"host: a", b"host: a\r\nconnection: close"))
+            answer = bytearray()
+            pauses = 0
+            while part := await loop.sock_recv(connection, 16384):
+                answer += part
+                await asyncio.sleep(0.1)
+                pauses += 1
+        assert pauses > 20  # longer than who does not read at all is waited for
+        head, body = bytes(answer).split(b"\r\n\r\n", 1)
+        assert b"content-length: %d" % len(body) in head
 
 
 UPGRADES = {
@@ -262,53 +247,46 @@ def test_a_request_has_one_host(url: str) -> None:
             assert json.loads(answer.split(b"\r\n\r\n")[1])["error"]["code"] == "not_http"
 
 
-def test_bodies_that_do_not_arrive_take_nobodys_place(models: Path) -> None:
-    async def trial() -> None:
-        async with serving(models, max_in_flight=4) as (app, address):
-            slow = [await asyncio.open_connection(*address) for _ in range(20)]
-            whole = post(BODY)
-            begun = whole.index(b"\r\n\r\n") + 5  # the head and one byte
-            for _, out in slow:
-                out.write(whole[:begun])
-                await asyncio.sleep(0.01)
-            await until(lambda: in_flight(app) == len(slow), "all wait for their bodies")
-            assert app.scoring.pending() == 0
-            incoming, out = await asyncio.open_connection(*address)
-            out.write(whole)
-            assert (await incoming.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")
-            for _, each in slow:  # and are answered, one after another
-                each.write(whole[begun:])
-                await asyncio.sleep(0.02)
-            for reader, _ in slow:
-                assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")
-            for _, each in [*slow, (incoming, out)]:
-                each.close()
-                await each.wait_closed()
-
-    uvloop.run(trial())
+async def test_bodies_that_do_not_arrive_take_nobodys_place(models: Path) -> None:
+    async with serving(models, max_in_flight=4) as (app, address):
+        slow = [await asyncio.open_connection(*address) for _ in range(20)]
+        whole = post(BODY)
+        begun = whole.index(b"\r\n\r\n") + 5  # the head and one byte
+        for _, out in slow:
+            out.write(whole[:begun])
+            await asyncio.sleep(0.01)
+        await until(lambda: in_flight(app) == len(slow), "all wait for their bodies")
+        assert app.scoring.pending() == 0
+        incoming, out = await asyncio.open_connection(*address)
+        out.write(whole)
+        assert (await incoming.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")
+        for _, each in slow:  # and are answered, one after another
+            each.write(whole[begun:])
+            await asyncio.sleep(0.02)
+        for reader, _ in slow:
+            assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200 ")
+        for _, each in [*slow, (incoming, out)]:
+            each.close()
+            await each.wait_closed()
 
 
-def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
+async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
     labels = [f"a man {i}" + " dog" * 1000 for i in range(100)]
+    async with serving(models) as (app, address):
+        scorer = app.service.registry["avg-sick"].scorer
+        read: list[tuple[bool, int]] = []  # whether in the event loop, and how many characters
+        tokenise = scorer.tokenise
+        # As on a slow machine: by its own measure a fast one may read several labels within `INLINE_SECONDS`.
+        scorer._per_char = scorer._per_char._replace(reading=INLINE_SECONDS / 100)
 
-    async def trial() -> None:
-        async with serving(models) as (app, address):
-            scorer = app.service.registry["avg-sick"].scorer
-            read: list[tuple[bool, int]] = []  # whether in the event loop, and how many characters
-            tokenise = scorer.tokenise
-            # As on a slow machine: by its own measure a fast one may read several labels within `INLINE_SECONDS`.
-            scorer._per_char = scorer._per_char._replace(reading=INLINE_SECONDS / 100)
+        def noted(texts: Sequence[str]) -> list[Encoded]:
+            read.append((threading.current_thread() is threading.main_thread(), sum(map(len, texts))))
+            return tokenise(texts)
 
-            def noted(texts: Sequence[str]) -> list[Encoded]:
-                read.append((threading.current_thread() is threading.main_thread(), sum(map(len, texts))))
-                return tokenise(texts)
-
-            scorer.tokenise = noted  # type: ignore[method-assign]
-            incoming, out = await asyncio.open_connection(*address)
-            out.write(post({"text": "a dog", "labels": labels, "model": "avg-sick"}, "/classify"))
-            assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
-            out.close()
-            assert sum(chars for _, chars in read) > 2 * sum(map(len, labels))
-            assert max((chars for in_loop, chars in read if in_loop), default=0) < 1000
-
-    uvloop.run(trial())
+        scorer.tokenise = noted  # type: ignore[method-assign]
+        incoming, out = await asyncio.open_connection(*address)
+        out.write(post({"text": "a dog", "labels": labels, "model": "avg-sick"}, "/classify"))
+        assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+        out.close()
+        assert sum(chars for _, chars in read) > 2 * sum(map(len, labels))
+        assert max((chars for in_loop, chars in read if in_loop), default=0) < 1000

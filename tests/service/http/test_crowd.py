@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import uvloop
 
 from service.http import crowd
 from service.http.crowd import most_connections
@@ -16,6 +15,7 @@ from tests.service.http.test_callers import serving
 from tests.service.http.test_connection import question
 from tests.service.process.test_process import NEEDED_SECONDS, address_of, running
 
+pytestmark = pytest.mark.anyio
 FILES = 64
 
 
@@ -27,50 +27,43 @@ def test_there_may_be_as_many_as_files_and_as_memory_holds(monkeypatch: pytest.M
     assert most_connections(1 << 40) == 1
 
 
-def test_one_address_with_idle_connections_leaves_room_for_others(
+async def test_one_address_with_idle_connections_leaves_room_for_others(
     models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("service.http.server.most_connections", lambda _: 20)
-
-    async def trial() -> None:
-        async with serving(models) as (_, address):
-            kept_in, kept_out = await asyncio.open_connection(*address)
-            with ExitStack() as stack:
-                for _ in range(60):
-                    stack.enter_context(socket.create_connection(address, source_address=("127.0.0.2", 0)))
-                    await asyncio.sleep(0)
-                others = [await asyncio.open_connection(*address) for _ in range(8)]
-                for incoming, out in [*others, (kept_in, kept_out)]:
-                    out.write(question())
-                    assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
-                    out.close()
-
     caplog.set_level("WARNING")
-    uvloop.run(trial())
+    async with serving(models) as (_, address):
+        kept_in, kept_out = await asyncio.open_connection(*address)
+        with ExitStack() as stack:
+            for _ in range(60):
+                stack.enter_context(socket.create_connection(address, source_address=("127.0.0.2", 0)))
+                await asyncio.sleep(0)
+            others = [await asyncio.open_connection(*address) for _ in range(8)]
+            for incoming, out in [*others, (kept_in, kept_out)]:
+                out.write(question())
+                assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+                out.close()
     warned = [record.fields for record in caplog.records if record.name == crowd.__name__]  # type: ignore[attr-defined]
     assert warned[0]["address"] == "127.0.0.2"
 
 
-def test_a_newcomer_does_not_wait_for_the_heads_of_all_who_came_from_another_address(models: Path) -> None:
+async def test_a_newcomer_does_not_wait_for_the_heads_of_all_who_came_from_another_address(models: Path) -> None:
     """Reading and refusing a head costs time: of each address, a few begin in a turn of the event loop."""
     theirs, bad = 60, b"GET / HTTP/1.1\r\n\r\n"
-
-    async def answered_before() -> int:
-        async with serving(models) as (_, address):
-            with ExitStack() as stack:
-                crowd = []
-                for _ in range(theirs):
-                    crowd.append(socket.create_connection(address, source_address=("127.0.0.2", 0)))
-                    stack.enter_context(crowd[-1]).sendall(bad)
-                mine = stack.enter_context(socket.create_connection(address, source_address=("127.0.0.3", 0)))
-                mine.sendall(bad)
-                mine.setblocking(False)
-                while not select.select([mine], [], [], 0)[0]:
-                    await asyncio.sleep(0)
-                assert mine.recv(12) == b"HTTP/1.1 400"
-                return len(select.select(crowd, [], [], 0)[0])
-
-    assert uvloop.run(answered_before()) < theirs / 2
+    async with serving(models) as (_, address):
+        with ExitStack() as stack:
+            crowd = []
+            for _ in range(theirs):
+                crowd.append(socket.create_connection(address, source_address=("127.0.0.2", 0)))
+                stack.enter_context(crowd[-1]).sendall(bad)
+            mine = stack.enter_context(socket.create_connection(address, source_address=("127.0.0.3", 0)))
+            mine.sendall(bad)
+            mine.setblocking(False)
+            while not select.select([mine], [], [], 0)[0]:
+                await asyncio.sleep(0)
+            assert mine.recv(12) == b"HTTP/1.1 400"
+            answered_before = len(select.select(crowd, [], [], 0)[0])
+    assert answered_before < theirs / 2
 
 
 def test_three_hundred_idle_connections_and_few_files(models: Path) -> None:

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import uvloop
 
 from tests.service.conftest import until
 from tests.service.http.test_callers import MB, post, serving
 from tests.service.http.test_connection import question
 from tests.service.process.test_process import BODY
 
+pytestmark = pytest.mark.anyio
 THEIRS, MINE = "127.0.0.2", "127.0.0.1"
 LIMIT = 2 * MB
 PADDING = b"".join(b"x-%d: %s\r\n" % (i, b"a" * 600) for i in range(95))  # a head of 58 KB
@@ -50,82 +50,70 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_one_address_fills_no_memory_and_takes_no_room_of_others(models: Path, attack: str) -> None:
+async def test_one_address_fills_no_memory_and_takes_no_room_of_others(models: Path, attack: str) -> None:
     """More connections than requests may be in flight, each with tens of kilobytes."""
-
-    async def trial() -> None:
-        most = {"max_body_bytes": 100_000, "max_held_bytes": LIMIT, "max_in_flight": 50}
-        async with serving(models, **most) as (app, address):
-            loop = asyncio.get_running_loop()
-            held = app.scoring.held
-            largest = 0
-            with connected(address, 100) as connections:
-                for connection in connections:
-                    await loop.sock_connect(connection, address)
-                    try:
-                        async with asyncio.timeout(0.05):
-                            await loop.sock_sendall(connection, ATTACKS[attack])
-                    except (OSError, TimeoutError):
-                        pass
-                    await asyncio.sleep(0.005)
-                    largest = max(largest, held.bytes)
-                assert LIMIT / 2 < largest <= LIMIT
-                incoming, out = await asyncio.open_connection(*address, local_addr=(MINE, 0))
-                whole = post(BODY, spaces=50_000)
-                out.write(whole[:-10])
-                await asyncio.sleep(0.05)
-                out.write(whole[-10:])
-                assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
-                out.close()
-            await until(lambda: held.bytes == 0, "nothing is held of who has left")
-
-    uvloop.run(trial())
+    most = {"max_body_bytes": 100_000, "max_held_bytes": LIMIT, "max_in_flight": 50}
+    async with serving(models, **most) as (app, address):
+        loop = asyncio.get_running_loop()
+        held = app.scoring.held
+        largest = 0
+        with connected(address, 100) as connections:
+            for connection in connections:
+                await loop.sock_connect(connection, address)
+                try:
+                    async with asyncio.timeout(0.05):
+                        await loop.sock_sendall(connection, ATTACKS[attack])
+                except (OSError, TimeoutError):
+                    pass
+                await asyncio.sleep(0.005)
+                largest = max(largest, held.bytes)
+            assert LIMIT / 2 < largest <= LIMIT
+            incoming, out = await asyncio.open_connection(*address, local_addr=(MINE, 0))
+            whole = post(BODY, spaces=50_000)
+            out.write(whole[:-10])
+            await asyncio.sleep(0.05)
+            out.write(whole[-10:])
+            assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+            out.close()
+        await until(lambda: held.bytes == 0, "nothing is held of who has left")
 
 
 @pytest.mark.parametrize("begun", [0, 1], ids=["the head", "the head and a byte"])
-def test_who_waits_for_a_body_makes_room_for_a_newcomer(
+async def test_who_waits_for_a_body_makes_room_for_a_newcomer(
     models: Path, monkeypatch: pytest.MonkeyPatch, begun: int
 ) -> None:
     monkeypatch.setattr("service.http.server.most_connections", lambda _: 20)
     whole = post(BODY)
     head = whole[: whole.index(b"\r\n\r\n") + 4 + begun]
-
-    async def trial() -> None:
-        async with serving(models, max_in_flight=4) as (app, address):
-            with connected(address, 30) as connections:
-                for connection in connections:
-                    await asyncio.get_running_loop().sock_connect(connection, address)
-                    connection.send(head)
-                    await asyncio.sleep(0.005)
-                assert app.scoring.pending() == 0  # of nobody there is anything to answer
-                for _ in range(5):
-                    incoming, out = await asyncio.open_connection(*address)
-                    out.write(question())
-                    assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
-                    out.close()
-                said = connections[0].recv(4096)  # the longest there
-                assert said.startswith(b"HTTP/1.1 429")
-                assert json.loads(said.partition(b"\r\n\r\n")[2])["error"]["code"] == "overloaded"
-
-    uvloop.run(trial())
+    async with serving(models, max_in_flight=4) as (app, address):
+        with connected(address, 30) as connections:
+            for connection in connections:
+                await asyncio.get_running_loop().sock_connect(connection, address)
+                connection.send(head)
+                await asyncio.sleep(0.005)
+            assert app.scoring.pending() == 0  # of nobody there is anything to answer
+            for _ in range(5):
+                incoming, out = await asyncio.open_connection(*address)
+                out.write(question())
+                assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+                out.close()
+            said = connections[0].recv(4096)  # the longest there
+            assert said.startswith(b"HTTP/1.1 429")
+            assert json.loads(said.partition(b"\r\n\r\n")[2])["error"]["code"] == "overloaded"
 
 
-def test_a_body_in_very_small_pieces_is_refused(models: Path) -> None:
+async def test_a_body_in_very_small_pieces_is_refused(models: Path) -> None:
     """Each piece costs a call: 4 MB of them would keep the event loop for seconds."""
-
-    async def trial() -> None:
-        async with serving(models) as (_, address):
-            incoming, out = await asyncio.open_connection(*address)
-            out.write(b"POST /similarity HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
-            out.write(b"1\r\na\r\n" * 100_000)
-            assert (await incoming.readline()).startswith(b"HTTP/1.1 400")
-            out.close()
-            incoming, out = await asyncio.open_connection(*address)
-            body = json.dumps(BODY).encode()
-            pieces = b"".join(b"1\r\n%c\r\n" % each for each in b" " * 200 + body)
-            out.write(b"POST /similarity HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
-            out.write(pieces + b"0\r\n\r\n")
-            assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
-            out.close()
-
-    uvloop.run(trial())
+    async with serving(models) as (_, address):
+        incoming, out = await asyncio.open_connection(*address)
+        out.write(b"POST /similarity HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+        out.write(b"1\r\na\r\n" * 100_000)
+        assert (await incoming.readline()).startswith(b"HTTP/1.1 400")
+        out.close()
+        incoming, out = await asyncio.open_connection(*address)
+        body = json.dumps(BODY).encode()
+        pieces = b"".join(b"1\r\n%c\r\n" % each for each in b" " * 200 + body)
+        out.write(b"POST /similarity HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+        out.write(pieces + b"0\r\n\r\n")
+        assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
+        out.close()
