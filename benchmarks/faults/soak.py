@@ -27,9 +27,7 @@ KNOWN_SHARE = 0.05
 STRETCHES = 30  # of the second half, at most: single samples are autocorrelated, means of stretches hardly
 
 
-def slope(
-    seconds: Sequence[float], megabytes: Sequence[float], stretches: int = STRETCHES
-) -> tuple[float, float, float]:
+def slope(seconds: Sequence[float], megabytes: Sequence[float]) -> tuple[float, float, float]:
     """MB an hour, by least squares over the means of equal stretches, and the bounds of the 95 % confidence interval.
 
     Args:
