@@ -1,5 +1,6 @@
 """The service on a loopback port of its own, for clients that need a real URL."""
 
+import importlib
 import os
 import socket
 import threading
@@ -8,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import httpx
+import numpy as np
 import pytest
 import uvicorn
 
@@ -19,6 +22,7 @@ from service.settings import PREFIX, Settings
 from tests.service.conftest import (  # noqa: F401  # fixtures
     NEEDED_SECONDS,
     anyio_backend,
+    client,
     free_port,
     lasting,
     models,
@@ -75,8 +79,25 @@ def server(models: Path, no_settings: None) -> Iterator[Server]:  # noqa: F811
 def limited(models: Path, no_settings: None) -> Iterator[httpx.Client]:  # noqa: F811
     """A client of a service with low limits, for tables of what does not fit."""
     limits = {"max_pairs": 3, "max_candidates": 4, "max_sentences": 2, "max_text_chars": 70}
-    with listening(models, **limits) as found, httpx.Client(base_url=found.url) as client:
-        yield client
+    with listening(models, **limits) as found, httpx.Client(base_url=found.url) as asking:
+        yield asking
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The hub's client, which refuses loopback too where an environment says that it is offline."""
+    missing = "no huggingface_hub: pip install '.[clients]'"
+    found: ModuleType = pytest.importorskip("huggingface_hub", reason=missing)
+    monkeypatch.setattr(importlib.import_module("huggingface_hub.constants"), "HF_HUB_OFFLINE", False)
+    importlib.import_module("huggingface_hub.errors")
+    return found
+
+
+def unit(server: Server, *texts: str) -> np.ndarray:
+    """Our own embeddings, divided by their lengths."""
+    answer = httpx.post(f"{server.url}/embed", json={"sentences": texts}).raise_for_status().json()
+    rows = np.array(answer["embeddings"])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 @pytest.fixture(autouse=True)

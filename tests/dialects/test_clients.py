@@ -12,7 +12,7 @@ import pytest
 
 from contract.tokenizer import Tokenizer
 from tests import fakes
-from tests.dialects.conftest import ALIASES, Server, listening
+from tests.dialects.conftest import ALIASES, Server, listening, unit
 from tests.service.conftest import expect, let_in
 
 pytestmark = pytest.mark.clients
@@ -43,12 +43,6 @@ def own(server: Server, path: str, body: dict[str, object]) -> dict[str, Any]:
     assert response.status_code == 200, response.text
     answer: dict[str, Any] = response.json()
     return answer
-
-
-def embedding(server: Server, *texts: str) -> np.ndarray:
-    """Our own embeddings, divided by their lengths."""
-    rows = np.array(own(server, "/embed", {"sentences": texts})["embeddings"])
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def tokens(*texts: str) -> int:
@@ -157,7 +151,7 @@ def test_openai_as_documented(server: Server) -> None:
     client_package("openai")
     left = run_snippet("openai", server)
     assert left["names"] == ["avg-paraphrase", "avg-sick", "pair-sick", *ALIASES]
-    expected = embedding(server, "A man is playing a guitar.", "A dog sleeps.")
+    expected = unit(server, "A man is playing a guitar.", "A dog sleeps.")
     np.testing.assert_allclose([left["guitar"], left["dog"]], expected, atol=1e-6)
 
 
@@ -238,48 +232,40 @@ def test_openai_sends_its_key_and_is_told_when_to_come_again(models) -> None:
 # huggingface_hub
 
 
-@pytest.fixture
-def online(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The hub's client, which refuses loopback too where an environment says that it is offline."""
-    monkeypatch.setattr(client_package("huggingface_hub.constants"), "HF_HUB_OFFLINE", False)
-    client_package("huggingface_hub.errors")
-    return client_package("huggingface_hub")
-
-
-def test_huggingface_hub_as_documented(server: Server, online: ModuleType) -> None:
+def test_huggingface_hub_as_documented(server: Server, hub: ModuleType) -> None:
     left = run_snippet("huggingface_hub", server)
     pairs = [{"a": "A man is playing a guitar.", "b": b} for b in ("A man plays.", "A dog sleeps.")]
     expected = own(server, "/similarity", {"pairs": pairs})["results"]
     assert left["scores"] == [result["score"] for result in expected]
     assert left["embeddings"].dtype == np.float32
-    rows = embedding(server, "A man is playing a guitar.", "A dog sleeps.")
+    rows = unit(server, "A man is playing a guitar.", "A dog sleeps.")
     np.testing.assert_allclose(left["embeddings"], rows, atol=1e-6)
 
 
-def test_huggingface_hub_at_the_routes_of_tei(server: Server, online: ModuleType) -> None:
-    similar = online.InferenceClient(f"{server.url}/similarity").sentence_similarity(GUITAR, other_sentences=[GUITAR])
+def test_huggingface_hub_at_the_routes_of_tei(server: Server, hub: ModuleType) -> None:
+    similar = hub.InferenceClient(f"{server.url}/similarity").sentence_similarity(GUITAR, other_sentences=[GUITAR])
     assert similar == [pytest.approx(1.0)]
-    client = online.InferenceClient(f"{server.url}/embed")
-    unit = client.feature_extraction(GUITAR, normalize=True, truncate=True, truncation_direction="right")
+    client = hub.InferenceClient(f"{server.url}/embed")
+    normed = client.feature_extraction(GUITAR, normalize=True, truncate=True, truncation_direction="right")
     plain = client.feature_extraction(GUITAR, normalize=False)
-    np.testing.assert_allclose(unit, embedding(server, GUITAR), atol=1e-6)
+    np.testing.assert_allclose(normed, unit(server, GUITAR), atol=1e-6)
     np.testing.assert_allclose(plain, own(server, "/embed", {"sentences": [GUITAR]})["embeddings"], atol=1e-6)
 
 
-def test_huggingface_hub_shows_what_is_refused(models, server: Server, online: ModuleType) -> None:
-    client = online.InferenceClient(server.url)
-    with pytest.raises(online.errors.HfHubHTTPError, match=r"inputs: the text has no visible character"):
+def test_huggingface_hub_shows_what_is_refused(models, server: Server, hub: ModuleType) -> None:
+    client = hub.InferenceClient(server.url)
+    with pytest.raises(hub.errors.HfHubHTTPError, match=r"inputs: the text has no visible character"):
         client.feature_extraction(" ")
-    with pytest.raises(online.errors.HfHubHTTPError, match=r"inputs\.1: a text of more than 12 tokens") as long:
+    with pytest.raises(hub.errors.HfHubHTTPError, match=r"inputs\.1: a text of more than 12 tokens") as long:
         client.feature_extraction([GUITAR, "man " * 13], truncate=False)
     assert long.value.response.status_code == 422
-    with pytest.raises(online.errors.HfHubHTTPError, match="no prompts"):
+    with pytest.raises(hub.errors.HfHubHTTPError, match="no prompts"):
         client.feature_extraction(GUITAR, prompt_name="query")
     with listening(models, api_keys=let_in(KEY)) as locked:
-        with pytest.raises(online.errors.HfHubHTTPError) as who:
-            online.InferenceClient(locked.url, token="wrong").feature_extraction(GUITAR)
+        with pytest.raises(hub.errors.HfHubHTTPError) as who:
+            hub.InferenceClient(locked.url, token="wrong").feature_extraction(GUITAR)
         assert who.value.response.status_code == 401
-        assert online.InferenceClient(locked.url, token=KEY).feature_extraction(GUITAR).shape == (1, fakes.DIM)
+        assert hub.InferenceClient(locked.url, token=KEY).feature_extraction(GUITAR).shape == (1, fakes.DIM)
 
 
 # LangChain
@@ -288,5 +274,5 @@ def test_huggingface_hub_shows_what_is_refused(models, server: Server, online: M
 def test_langchain_as_documented(server: Server) -> None:
     client_package("langchain_openai")
     left = run_snippet("LangChain", server)
-    expected = embedding(server, "A man is playing a guitar.", "A man plays.", "A dog sleeps.")
+    expected = unit(server, "A man is playing a guitar.", "A man plays.", "A dog sleeps.")
     np.testing.assert_allclose([left["vector"], *left["vectors"]], expected, atol=1e-6)

@@ -60,33 +60,31 @@ async def ask_all(client: Client, **more: object) -> AsyncIterator[tuple[str, se
         yield path, fields, await client.post(path, json={**body, **more})
 
 
-async def test_a_good_body_is_answered_and_counted(serve: Serve) -> None:
-    async with serve() as client:
-        async for path, _, response in ask_all(client):
-            assert response.status_code == 200, path
-        for path in POST_PATHS:
-            asked = [body.get("model", "avg-paraphrase") for other, body, _ in REQUESTS.values() if other == path]
-            assert await client.metric("semblance_requests_total", route=path, status="200") == len(asked)
-            assert await client.metric("semblance_request_seconds_count", route=path, model=asked[0]) == len(asked)
+async def test_a_good_body_is_answered_and_counted(client: Client) -> None:
+    async for path, _, response in ask_all(client):
+        assert response.status_code == 200, path
+    for path in POST_PATHS:
+        asked = [body.get("model", "avg-paraphrase") for other, body, _ in REQUESTS.values() if other == path]
+        assert await client.metric("semblance_requests_total", route=path, status="200") == len(asked)
+        assert await client.metric("semblance_request_seconds_count", route=path, model=asked[0]) == len(asked)
 
 
-async def test_overload(serve: Serve) -> None:
-    async with serve() as client:
-        service = client.app.service
-        service.pool._limit = 0
-        for model in service.registry.values():
-            expect(model.scorer, 1.0)
-        async for path, fields, response in ask_all(client):
-            if path in NO_GRAPH:
-                continue
-            assert response.status_code == 429, path
-            assert set(response.json()) == fields, path
-            assert response.headers["retry-after"] == "1"
-            assert response.headers["retry-after-ms"] == "1000"
-            assert "waiting already" in said(response)
-            if fields == TEI:
-                assert response.json()["error_type"] == "Overloaded"
-            assert await client.metric("semblance_requests_total", route=path, status="429") >= 1
+async def test_overload(client: Client) -> None:
+    service = client.app.service
+    service.pool._limit = 0
+    for model in service.registry.values():
+        expect(model.scorer, 1.0)
+    async for path, fields, response in ask_all(client):
+        if path in NO_GRAPH:
+            continue
+        assert response.status_code == 429, path
+        assert set(response.json()) == fields, path
+        assert response.headers["retry-after"] == "1"
+        assert response.headers["retry-after-ms"] == "1000"
+        assert "waiting already" in said(response)
+        if fields == TEI:
+            assert response.json()["error_type"] == "Overloaded"
+        assert await client.metric("semblance_requests_total", route=path, status="429") >= 1
 
 
 async def test_no_answer_in_time(serve: Serve) -> None:
@@ -143,24 +141,22 @@ async def test_a_graph_that_fails(serve: Serve, caplog) -> None:
     assert "not finite" in caplog.text
 
 
-async def test_a_mistake_of_ours(serve: Serve, caplog) -> None:
-    async with serve() as client:
-        for model in client.app.service.registry.values():
-            model.scorer.read = None
-        async for path, fields, response in ask_all(client):
-            assert response.status_code == 500, path
-            assert set(response.json()) == fields, path
-            assert "NoneType" not in response.text
+async def test_a_mistake_of_ours(client: Client, caplog) -> None:
+    for model in client.app.service.registry.values():
+        model.scorer.read = None
+    async for path, fields, response in ask_all(client):
+        assert response.status_code == 500, path
+        assert set(response.json()) == fields, path
+        assert "NoneType" not in response.text
     assert "TypeError" in caplog.text
 
 
-async def test_every_post_path_of_a_dialect_is_asked_here(serve: Serve) -> None:
-    async with serve() as client:
-        routes = client.app.app.routes
-        scoring = {each.path for each in routes if isinstance(each, Route) and each.operations[0].scores}
-        named = {path for path in scoring if "{" in path}  # tests/dialects/test_infer.py
-        assert scoring - named - set(GOOD) < POST_PATHS
-        assert set(BY_PATH) == POST_PATHS
+async def test_every_post_path_of_a_dialect_is_asked_here(client: Client) -> None:
+    routes = client.app.app.routes
+    scoring = {each.path for each in routes if isinstance(each, Route) and each.operations[0].scores}
+    named = {path for path in scoring if "{" in path}  # tests/dialects/test_infer.py
+    assert scoring - named - set(GOOD) < POST_PATHS
+    assert set(BY_PATH) == POST_PATHS
 
 
 # Refused before the body is read, so by the path alone.
@@ -240,22 +236,21 @@ async def test_keys_as_these_clients_send_them(serve: Serve) -> None:
                 assert (await client.post(path, json=body, headers=headers)).status_code == status, (path, headers)
 
 
-async def test_paths_that_are_nowhere(serve: Serve) -> None:
-    async with serve() as client:
-        for path, fields in (
-            ("/v1/chat/completions", OPENAI),
-            ("/v2/nothing", OPEN_INFERENCE),
-            ("/info/x", TEI),
-            ("/v1x", OURS),
-            ("/x", OURS),
-        ):
-            response = await client.get(path)
-            assert response.status_code == 404
-            assert set(response.json()) == fields, path
-        assert await client.metric("semblance_requests_total", route="other", status="404") == 5
-        openai = (await client.get("/v1/nothing")).json()["error"]
-        ours = (await client.get("/v1x")).json()["error"]
-        open_inference = (await client.get("/v2/nothing")).json()["error"]
+async def test_paths_that_are_nowhere(client: Client) -> None:
+    for path, fields in (
+        ("/v1/chat/completions", OPENAI),
+        ("/v2/nothing", OPEN_INFERENCE),
+        ("/info/x", TEI),
+        ("/v1x", OURS),
+        ("/x", OURS),
+    ):
+        response = await client.get(path)
+        assert response.status_code == 404
+        assert set(response.json()) == fields, path
+    assert await client.metric("semblance_requests_total", route="other", status="404") == 5
+    openai = (await client.get("/v1/nothing")).json()["error"]
+    ours = (await client.get("/v1x")).json()["error"]
+    open_inference = (await client.get("/v2/nothing")).json()["error"]
     assert openai == {"message": "Not Found", "type": "invalid_request_error", "param": None, "code": "not_found"}
     assert ours["request_id"]
     assert open_inference == "Not Found"

@@ -25,12 +25,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, no_settings: None) -> Itera
         yield found
 
 
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.setattr(pytest.importorskip("huggingface_hub.constants"), "HF_HUB_OFFLINE", False)
-    return pytest.importorskip("huggingface_hub")  # type: ignore[no-any-return]
-
-
 def answer(server: Server, path: str, body: object) -> object:
     response = httpx.post(server.url + path, json=body)
     assert response.status_code == 200, response.text

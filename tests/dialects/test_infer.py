@@ -90,24 +90,23 @@ async def test_one_dimension_of_texts_may_be_said_in_several_ways(lasting: Clien
         assert arrays(response.json())["embedding"].shape == (2, fakes.DIM)
 
 
-async def test_bytes_in_and_bytes_out_are_the_same_numbers(serve: Serve) -> None:
-    async with serve() as client:
-        plain = (await client.post(PATH, json=asked(a=["a män", "a man"], b=["a dog", "the cat"]))).json()
-        rest = [written("a män".encode(), b"a man"), written(b"a dog", b"the cat")]
-        inputs = [
-            {"name": name, "datatype": "BYTES", "shape": [2], "parameters": {"binary_data_size": len(values)}}
-            for name, values in zip("ab", rest, strict=True)
-        ]
-        mixed = [inputs[0], tensor("b", ["a dog", "the cat"])]
-        for given, after in ((inputs, b"".join(rest)), (mixed, rest[0])):
-            response = await send(client, {"inputs": given}, after)
-            assert (response.status_code, response.json()) == (200, plain)
-        binary = await send(client, {"inputs": inputs, "parameters": {"binary_data_output": True}}, b"".join(rest))
-        # Without binary inputs there is no such header; an output says for itself how it is to be sent.
-        body = asked(a=["a män", "a man"], b=["a dog", "the cat"])
-        body["outputs"] = [{"name": "raw_score", "parameters": {"binary_data": True}}, {"name": "score"}]
-        chosen = await client.post(PATH, json=body)
-        counted = await client.metric("semblance_requests_total", route="/v2/models/{model}/infer", status="200")
+async def test_bytes_in_and_bytes_out_are_the_same_numbers(client: Client) -> None:
+    plain = (await client.post(PATH, json=asked(a=["a män", "a man"], b=["a dog", "the cat"]))).json()
+    rest = [written("a män".encode(), b"a man"), written(b"a dog", b"the cat")]
+    inputs = [
+        {"name": name, "datatype": "BYTES", "shape": [2], "parameters": {"binary_data_size": len(values)}}
+        for name, values in zip("ab", rest, strict=True)
+    ]
+    mixed = [inputs[0], tensor("b", ["a dog", "the cat"])]
+    for given, after in ((inputs, b"".join(rest)), (mixed, rest[0])):
+        response = await send(client, {"inputs": given}, after)
+        assert (response.status_code, response.json()) == (200, plain)
+    binary = await send(client, {"inputs": inputs, "parameters": {"binary_data_output": True}}, b"".join(rest))
+    # Without binary inputs there is no such header; an output says for itself how it is to be sent.
+    body = asked(a=["a män", "a man"], b=["a dog", "the cat"])
+    body["outputs"] = [{"name": "raw_score", "parameters": {"binary_data": True}}, {"name": "score"}]
+    chosen = await client.post(PATH, json=body)
+    counted = await client.metric("semblance_requests_total", route="/v2/models/{model}/infer", status="200")
     assert counted == 5
     for response in (binary, chosen):
         assert response.headers["content-type"] == "application/octet-stream"

@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from string import Template
@@ -12,9 +13,9 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.dialects.conftest import Server
+from tests.dialects.conftest import Server, unit
 
-pytestmark = pytest.mark.clients
+pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("default")]
 DOCS = (Path(__file__).parents[2] / "docs/integrations.md").read_text(encoding="utf-8")
 PYTHON = dict(re.findall(r"^### ([\w-]+)\n\n```python\n(.*?)^```$", DOCS, flags=re.DOTALL | re.MULTILINE))
 JSON = {
@@ -68,37 +69,31 @@ def ranked(server: Server, texts: list[str]) -> list[tuple[int, Any]]:
     return [(result["index"], pytest.approx(result["score"], abs=1e-6)) for result in results]
 
 
-def unit(server: Server, *texts: str) -> np.ndarray:
-    """Our own embeddings, divided by their lengths."""
-    answer = httpx.post(f"{server.url}/embed", json={"sentences": texts}).raise_for_status().json()
-    rows = np.array(answer["embeddings"])
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
 def test_every_line_of_the_page_is_run_or_replayed() -> None:
     assert PYTHON.keys() == NEEDED.keys()
     assert {title for title, blocks in JSON.items() if blocks} == {"Open WebUI", "Elasticsearch", "OpenSearch"}
 
 
-@pytest.mark.filterwarnings("default")
-def test_haystack(server: Server) -> None:
-    left = run("Haystack", server)
+@pytest.mark.parametrize(
+    ("library", "text_of"),
+    [
+        ("Haystack", lambda one: one.content),
+        ("LlamaIndex", lambda one: one.node.text),
+        ("rerankers", lambda one: one.document.text),
+    ],
+    ids=["Haystack", "LlamaIndex", "rerankers"],
+)
+def test_a_library_ranks_as_we_do(server: Server, library: str, text_of: Callable[[Any], str]) -> None:
+    left = run(library, server)
     expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
-    assert (left["best"].content, left["best"].score) == expected[0]
-    assert [(one.content, one.score) for one in left["ranked"]] == expected
-
-
-@pytest.mark.filterwarnings("default")
-def test_llama_index(server: Server) -> None:
-    left = run("LlamaIndex", server)
-    expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
-    assert (left["best"].node.text, left["best"].score) == expected[0]
-    assert [(one.node.text, one.score) for one in left["ranked"]] == expected
-    for vector in left["vectors"]:
+    assert (text_of(left["best"]), left["best"].score) == expected[0]
+    found = left["ranked"].results if library == "rerankers" else left["ranked"]
+    assert [(text_of(one), one.score) for one in found] == expected
+    assert ("vectors" in left) == (library == "LlamaIndex")
+    for vector in left.get("vectors", []):
         np.testing.assert_allclose(vector, unit(server, GUITAR)[0], atol=1e-6)
 
 
-@pytest.mark.filterwarnings("default")
 def test_litellm(server: Server) -> None:
     left = run("LiteLLM", server)
     assert len(left["ranked"]) == 4
@@ -112,7 +107,6 @@ def test_litellm(server: Server) -> None:
         assert answer.usage.prompt_tokens > 0, name
 
 
-@pytest.mark.filterwarnings("default")
 def test_litellm_returns_documents_by_its_infinity_base(server: Server) -> None:
     litellm = pytest.importorskip("litellm", reason="no litellm: pip install '.[frameworks]'")
     answer = litellm.rerank(
@@ -122,7 +116,6 @@ def test_litellm_returns_documents_by_its_infinity_base(server: Server) -> None:
     assert [result["document"]["text"] for result in answer.results] == [DOCUMENTS[ranked(server, DOCUMENTS)[0][0]]]
 
 
-@pytest.mark.filterwarnings("default")
 def test_litellm_by_huggingface_asks_the_hub_for_a_price(server: Server) -> None:
     litellm = pytest.importorskip("litellm", reason="no litellm: pip install '.[frameworks]'")
     asked: list[str] = []
@@ -135,7 +128,6 @@ def test_litellm_by_huggingface_asks_the_hub_for_a_price(server: Server) -> None
     assert set(asked) == {"huggingface/avg-paraphrase"}  # as the page warns
 
 
-@pytest.mark.filterwarnings("default")
 def test_langchain_cohere(server: Server) -> None:
     left = run("langchain-cohere", server)
     found = [(one.page_content, one.metadata["relevance_score"]) for one in left["ranked"]]
@@ -144,7 +136,6 @@ def test_langchain_cohere(server: Server) -> None:
 
 
 @pytest.mark.timeout(300)  # its imports alone take long
-@pytest.mark.filterwarnings("default")
 def test_txtai(server: Server) -> None:
     left = run("txtai", server)
     asked, *found = unit(server, "A man plays a guitar.", *DOCUMENTS)
@@ -153,15 +144,6 @@ def test_txtai(server: Server) -> None:
     assert left["best"]["score"] == pytest.approx(max(cosines), abs=1e-5)
 
 
-@pytest.mark.filterwarnings("default")
-def test_rerankers(server: Server) -> None:
-    left = run("rerankers", server)
-    expected = [(DOCUMENTS[place], score) for place, score in ranked(server, DOCUMENTS)]
-    assert (left["best"].document.text, left["best"].score) == expected[0]
-    assert [(one.document.text, one.score) for one in left["ranked"].results] == expected
-
-
-@pytest.mark.filterwarnings("default")
 def test_tritonclient(server: Server) -> None:
     left = run("tritonclient", server)
     client = left["client"]

@@ -17,15 +17,14 @@ async def test_the_server(lasting: Client) -> None:
     assert (ready.status_code, ready.json()) == (200, {"ready": True})
 
 
-async def test_a_model_that_answers_otherwise_is_not_ready(serve: Serve) -> None:
-    async with serve() as client:
-        encoder = client.app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
-        right = encoder.run
-        encoder.run = lambda feeds: right(feeds) ** 2
-        client.app.service.registry["avg-paraphrase"].opened.check()
-        server = await client.get("/v2/health/ready")
-        model = await client.get("/v2/models/avg-paraphrase/ready")
-        other = await client.get("/v2/models/avg-sick/ready")
+async def test_a_model_that_answers_otherwise_is_not_ready(client: Client) -> None:
+    encoder = client.app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
+    right = encoder.run
+    encoder.run = lambda feeds: right(feeds) ** 2
+    client.app.service.registry["avg-paraphrase"].opened.check()
+    server = await client.get("/v2/health/ready")
+    model = await client.get("/v2/models/avg-paraphrase/ready")
+    other = await client.get("/v2/models/avg-sick/ready")
     assert (server.status_code, server.json()) == (503, {"ready": False})
     assert (model.status_code, model.json()) == (503, {"name": "avg-paraphrase", "ready": False})
     assert (other.status_code, other.json()) == (200, {"name": "avg-sick", "ready": True})

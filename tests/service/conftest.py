@@ -124,6 +124,13 @@ async def lasting(serve: Serve) -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.fixture
+async def client(serve: Serve) -> AsyncIterator[Client]:
+    """A service for one test alone, which changes it, or counts what it did."""
+    async with serve() as client:
+        yield client
+
+
 @pytest.fixture(scope="session")
 def serve_aside(serve: Serve) -> ServeAside:
     """`with serve_aside() as ask: ask("/similarity", body)`, the service in another thread: for tests of hypothesis."""

@@ -83,17 +83,16 @@ def test_a_bad_large_body_is_told_why_and_fills_no_memory(service: tuple[int, st
 
 
 @pytest.mark.anyio
-async def test_others_are_answered_while_a_large_body_is_read(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_others_are_answered_while_a_large_body_is_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
     monkeypatch.setattr(body, "check", lambda content, _: len(content) <= SMALL_BYTES or answered.wait(60))
     large = json.dumps({"query": "a man", "candidates": ["a dog who sleeps"] * 10_000}).encode()
-    async with serve() as client:
-        waiting = asyncio.create_task(client.post("/rank", content=large, headers=JSON))
-        for _ in range(5):
-            assert (await client.post("/similarity", json={"pairs": [PAIR]})).status_code == 200
-        assert not waiting.done()
-        answered.set()
-        assert (await waiting).status_code == 200
+    waiting = asyncio.create_task(client.post("/rank", content=large, headers=JSON))
+    for _ in range(5):
+        assert (await client.post("/similarity", json={"pairs": [PAIR]})).status_code == 200
+    assert not waiting.done()
+    answered.set()
+    assert (await waiting).status_code == 200
 
 
 @pytest.mark.anyio

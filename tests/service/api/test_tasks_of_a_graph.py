@@ -1,12 +1,13 @@
 """Several tasks from one graph: each reads its own columns, and answers say what their scores mean."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests import fakes
-from tests.service.conftest import Serve
+from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
 TEXTS = ("a man plays the guitar", "a dog runs", "a man plays the flute", "a man runs")
@@ -21,6 +22,13 @@ def root(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     fakes.tasks_model(folder / "both")
     fakes.blended_model(folder / "blended")
     return folder
+
+
+@pytest.fixture
+async def client(serve: Serve, root: Path) -> AsyncIterator[Client]:
+    """A service of these."""
+    async with serve(models_dir=root) as client:
+        yield client
 
 
 def ids_of(*texts: str) -> list[tuple[int, ...]]:
@@ -38,49 +46,46 @@ def outputs(root: Path, a: str, b: str) -> np.ndarray:
     return np.asarray(run(feeds)[0], dtype=np.float64)
 
 
-async def test_each_task_reads_its_columns(serve: Serve, root: Path) -> None:
+async def test_each_task_reads_its_columns(client: Client, root: Path) -> None:
     a, b = TEXTS[:2]
     own = outputs(root, a, b)
     body = {"pairs": [{"a": a, "b": b}], "model": "both"}
-    async with serve(models_dir=root) as client:
-        for _ in range(2):  # the second time from the cache
-            plain = (await client.post("/similarity", json=body)).json()
-            answer = (await client.post("/similarity", json=body | {"task": "paraphrase"})).json()
-            assert (plain["scale"], answer["scale"]) == ("similarity", "paraphrase_probability")
-            assert answer["results"][0]["score"] == pytest.approx(np.exp(own[3]) / np.exp(own[2:4]).sum(), abs=1e-6)
-            assert "rating" not in answer["results"][0]
-            answer = (await client.post("/similarity", json=body | {"task": "relevance"})).json()
-            assert answer["scale"] == "relevance_probability"
-            assert answer["results"][0]["score"] == pytest.approx(1 / (1 + np.exp(-2 * own[0] - 1)), abs=1e-6)
-            assert plain["results"][0]["raw_score"] == pytest.approx(np.exp(own) @ [1, 2, 3, 4, 5], abs=1e-5)
+    for _ in range(2):  # the second time from the cache
+        plain = (await client.post("/similarity", json=body)).json()
+        answer = (await client.post("/similarity", json=body | {"task": "paraphrase"})).json()
+        assert (plain["scale"], answer["scale"]) == ("similarity", "paraphrase_probability")
+        assert answer["results"][0]["score"] == pytest.approx(np.exp(own[3]) / np.exp(own[2:4]).sum(), abs=1e-6)
+        assert "rating" not in answer["results"][0]
+        answer = (await client.post("/similarity", json=body | {"task": "relevance"})).json()
+        assert answer["scale"] == "relevance_probability"
+        assert answer["results"][0]["score"] == pytest.approx(1 / (1 + np.exp(-2 * own[0] - 1)), abs=1e-6)
+        assert plain["results"][0]["raw_score"] == pytest.approx(np.exp(own) @ [1, 2, 3, 4, 5], abs=1e-5)
 
 
-async def test_candidates_are_ordered_by_relevance(serve: Serve, root: Path) -> None:
+async def test_candidates_are_ordered_by_relevance(client: Client, root: Path) -> None:
     query, *candidates = TEXTS
     raw = np.array([outputs(root, query, each)[0] for each in candidates])
     body = {"query": query, "candidates": candidates}
-    async with serve(models_dir=root) as client:
-        answer = (await client.post("/rank", json=body | {"model": "both"})).json()
-        assert answer["scale"] == "relevance_probability"
-        assert [each["index"] for each in answer["results"]] == np.argsort(-raw, kind="stable").tolist()
-        expected = np.sort(1 / (1 + np.exp(-2 * raw - 1)))[::-1]
-        assert [each["score"] for each in answer["results"]] == pytest.approx(expected, abs=1e-6)
-        answer = (await client.post("/rank", json=body | {"rerank_model": "both", "rerank_top": 2})).json()
-        assert (answer["scale"], answer["rerank_scale"]) == ("similarity", "relevance_probability")
+    answer = (await client.post("/rank", json=body | {"model": "both"})).json()
+    assert answer["scale"] == "relevance_probability"
+    assert [each["index"] for each in answer["results"]] == np.argsort(-raw, kind="stable").tolist()
+    expected = np.sort(1 / (1 + np.exp(-2 * raw - 1)))[::-1]
+    assert [each["score"] for each in answer["results"]] == pytest.approx(expected, abs=1e-6)
+    answer = (await client.post("/rank", json=body | {"rerank_model": "both", "rerank_top": 2})).json()
+    assert (answer["scale"], answer["rerank_scale"]) == ("similarity", "relevance_probability")
 
 
-async def test_a_task_that_a_model_lacks_is_refused(serve: Serve, root: Path) -> None:
+async def test_a_task_that_a_model_lacks_is_refused(client: Client) -> None:
     body = {"pairs": [{"a": "a man", "b": "a dog"}]}
-    async with serve(models_dir=root) as client:
-        answer = await client.post("/similarity", json=body | {"task": "paraphrase"})
-        assert answer.status_code == 422
-        error = answer.json()["error"]
-        assert (error["code"], error["field"]) == ("unsupported_task", "model")
-        assert "models that have it: both" in error["message"]
-        answer = await client.post("/similarity", json=body | {"task": "irony"})
-        assert (answer.status_code, answer.json()["error"]["field"]) == (422, "task")
-        tasks = {model["id"]: model["tasks"] for model in (await client.get("/models")).json()["models"]}
-        assert tasks["both"] == ["similarity", "entailment", "paraphrase", "relevance", "explanation"]
+    answer = await client.post("/similarity", json=body | {"task": "paraphrase"})
+    assert answer.status_code == 422
+    error = answer.json()["error"]
+    assert (error["code"], error["field"]) == ("unsupported_task", "model")
+    assert "models that have it: both" in error["message"]
+    answer = await client.post("/similarity", json=body | {"task": "irony"})
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "task")
+    tasks = {model["id"]: model["tasks"] for model in (await client.get("/models")).json()["models"]}
+    assert tasks["both"] == ["similarity", "entailment", "paraphrase", "relevance", "explanation"]
 
 
 async def test_a_blend_counts_the_cosine_of_both_texts_and_embeds_each_once(serve: Serve, root: Path) -> None:

@@ -1,6 +1,7 @@
 """Requests that cannot end within the time limit are refused at once, with the number of items that can."""
 
 import re
+from collections.abc import AsyncIterator
 from itertools import islice, product
 
 import pytest
@@ -15,6 +16,13 @@ WORDS = [" ".join(words) for words in islice(product(fakes.WORDS, repeat=3), 400
 PAIRS = [{"a": "a man", "b": text} for text in WORDS[:100]]
 CLAIMS = [{"premise": "a man", "hypothesis": text} for text in WORDS[:100]]
 TWO_STAGES = {"query": "a man", "candidates": WORDS, "rerank_model": "pair-sick", "rerank_top": 100}
+
+
+@pytest.fixture
+async def client(serve: Serve) -> AsyncIterator[Client]:
+    """One that has two seconds for an answer."""
+    async with serve(request_timeout=2, worker_threads=1) as client:
+        yield client
 
 
 def costs(client: Client, model: str, seconds: float) -> list[int]:
@@ -42,15 +50,14 @@ def costs(client: Client, model: str, seconds: float) -> list[int]:
         ("/classify", {"model": "avg-sick", "text": WORDS[:100], "labels": ["a", "dog"]}, "text", 36),
     ],
 )  # fmt: skip
-async def test_it_is_refused_before_any_work_with_what_would_fit(serve: Serve, path, body, field, limit) -> None:
-    async with serve(request_timeout=2, worker_threads=1) as client:
-        ran = costs(client, body.get("rerank_model") or body["model"], 0.05)
-        status, error = await refused(client, path, json=body)
-        assert (status, error["code"], error["field"]) == (413, "too_slow", field)
-        assert limit - 1 <= error["limit"] <= limit
-        assert ran == []
-        if field != "rerank_top":
-            assert (await client.post(path, json=body | {field: body[field][: error["limit"]]})).status_code == 200
+async def test_it_is_refused_before_any_work_with_what_would_fit(client: Client, path, body, field, limit) -> None:
+    ran = costs(client, body.get("rerank_model") or body["model"], 0.05)
+    status, error = await refused(client, path, json=body)
+    assert (status, error["code"], error["field"]) == (413, "too_slow", field)
+    assert limit - 1 <= error["limit"] <= limit
+    assert ran == []
+    if field != "rerank_top":
+        assert (await client.post(path, json=body | {field: body[field][: error["limit"]]})).status_code == 200
 
 
 async def test_what_is_known_costs_nothing(serve: Serve) -> None:
@@ -62,13 +69,12 @@ async def test_what_is_known_costs_nothing(serve: Serve) -> None:
         assert (await client.post("/rank", json=body)).status_code == 200
 
 
-async def test_an_explanation_is_refused_too(serve: Serve) -> None:
-    async with serve(request_timeout=2, worker_threads=1) as client:
-        ran = costs(client, "pair-sick", 0.1)
-        texts = {"a": " ".join(fakes.WORDS[:12]), "b": " ".join(fakes.WORDS[12::-1])}
-        status, error = await refused(client, "/explain", json={"model": "pair-sick", **texts})
-        assert (status, error["code"]) == (413, "too_slow")
-        assert ran == []
+async def test_an_explanation_is_refused_too(client: Client) -> None:
+    ran = costs(client, "pair-sick", 0.1)
+    texts = {"a": " ".join(fakes.WORDS[:12]), "b": " ".join(fakes.WORDS[12::-1])}
+    status, error = await refused(client, "/explain", json={"model": "pair-sick", **texts})
+    assert (status, error["code"]) == (413, "too_slow")
+    assert ran == []
 
 
 @pytest.mark.parametrize(
@@ -85,13 +91,12 @@ async def test_an_explanation_is_refused_too(serve: Serve) -> None:
         ("/score", {"text_1": WORDS[:100], "text_2": WORDS[100:200]}, "text_2"),
     ],
 )
-async def test_other_families_say_which_field_and_how_many_fit(serve: Serve, path, body, field) -> None:
-    async with serve(request_timeout=2, worker_threads=1) as client:
-        ran = costs(client, "avg-sick", 0.05)
-        answer = await client.post(path, json={"model": "avg-sick", **body})
-        assert answer.status_code == 413
-        found = re.search(r"seconds of work, .*, for (\d+) ([\w.]+); (\d+) at most", answer.text)
-        assert found is not None, answer.text
-        assert found[2] == field
-        assert int(found[3]) < 100 <= int(found[1])
-        assert ran == []
+async def test_other_families_say_which_field_and_how_many_fit(client: Client, path, body, field) -> None:
+    ran = costs(client, "avg-sick", 0.05)
+    answer = await client.post(path, json={"model": "avg-sick", **body})
+    assert answer.status_code == 413
+    found = re.search(r"seconds of work, .*, for (\d+) ([\w.]+); (\d+) at most", answer.text)
+    assert found is not None, answer.text
+    assert found[2] == field
+    assert int(found[3]) < 100 <= int(found[1])
+    assert ran == []

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,17 @@ def site(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_a_page_comes_whole_with_its_policy(serve: Serve, site: Path) -> None:
+@pytest.fixture
+async def client(serve: Serve, site: Path) -> AsyncIterator[Client]:
+    """A service that shows the site."""
     async with serve(guide=site) as client:
-        page = await client.get("/guide/index.html")
-        again = await client.get("/guide/", headers={"if-none-match": page.headers["etag"]})
-        asset = await client.get("/guide/assets/a.js")
+        yield client
+
+
+async def test_a_page_comes_whole_with_its_policy(client: Client) -> None:
+    page = await client.get("/guide/index.html")
+    again = await client.get("/guide/", headers={"if-none-match": page.headers["etag"]})
+    asset = await client.get("/guide/assets/a.js")
     assert (page.status_code, page.text, asset.text) == (200, PAGE, "1")
     # A script at the end of a long page has its hash, too: the page is one message.
     digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
@@ -39,16 +46,14 @@ async def test_a_page_comes_whole_with_its_policy(serve: Serve, site: Path) -> N
     assert again.status_code == 304
 
 
-async def test_the_address_without_a_slash_leads_there_under_any_prefix(serve: Serve, site: Path) -> None:
-    async with serve(guide=site) as client:
-        moved = await client.get("/guide")
+async def test_the_address_without_a_slash_leads_there_under_any_prefix(client: Client) -> None:
+    moved = await client.get("/guide")
     assert (moved.status_code, moved.headers["location"]) == (307, "guide/")
 
 
 @pytest.mark.parametrize("path", ["nowhere.html", "..%2fsecret.txt", "link.txt", "assets"])
-async def test_what_is_not_in_the_folder_is_not_found(serve: Serve, site: Path, path: str) -> None:
-    async with serve(guide=site) as client:
-        answer = await client.get(f"/guide/{path}")
+async def test_what_is_not_in_the_folder_is_not_found(client: Client, path: str) -> None:
+    answer = await client.get(f"/guide/{path}")
     assert answer.status_code == 404
     assert answer.json()["error"]["code"] == "not_found"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.conftest import Serve, let_in
+from tests.service.conftest import Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[3]
@@ -13,11 +13,10 @@ FOLDER = ROOT / "service" / "playground"
 FILES = sorted(path.relative_to(FOLDER / "files").as_posix() for path in (FOLDER / "files").rglob("*.*"))
 
 
-async def test_the_page_runs_and_styles_from_its_files_only(serve: Serve) -> None:
-    async with serve() as client:
-        page = await client.get("/", params={"a": "a man", "b": "a dog"})
-        head = await client.head("/")
-        wrong = await client.put("/")
+async def test_the_page_runs_and_styles_from_its_files_only(client: Client) -> None:
+    page = await client.get("/", params={"a": "a man", "b": "a dog"})
+    head = await client.head("/")
+    wrong = await client.put("/")
     assert page.status_code == head.status_code == 200
     assert head.content == b""
     assert wrong.status_code == 405
@@ -33,25 +32,24 @@ async def test_the_page_runs_and_styles_from_its_files_only(serve: Serve) -> Non
     assert re.findall(r'(?:href|src)="(/|\w+:)', page.text) == []  # all relative: a path prefix is kept
 
 
-async def test_every_file_that_is_named_is_there(serve: Serve) -> None:
-    async with serve() as client:
-        page = (await client.get("/")).text
-        named = {name.removeprefix("playground/") for name in re.findall(r'"(playground/[^"]+)"', page)}
-        for name in FILES:
-            answer = await client.get(f"/playground/{name}")
-            assert answer.status_code == 200
-            assert answer.headers["cache-control"] == "no-cache"
-            kinds = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
-            assert answer.headers["content-type"].partition(";")[0] == kinds[name.rpartition(".")[2]]
-            again = await client.get(f"/playground/{name}", headers={"if-none-match": answer.headers["etag"]})
-            assert again.status_code == 304
-            folder = Path(name).parent
-            for imported in re.findall(r'from "(\.[^"]+)"', answer.text):
-                path = (FOLDER / "files" / folder / imported).resolve()
-                named.add(path.relative_to(FOLDER / "files").as_posix())
-        assert named == set(FILES)
-        for outside in ("/playground/../page.html", "/playground/%2e%2e/page.html", "/playground/", "/playground/x.js"):
-            assert (await client.get(outside)).status_code == 404
+async def test_every_file_that_is_named_is_there(client: Client) -> None:
+    page = (await client.get("/")).text
+    named = {name.removeprefix("playground/") for name in re.findall(r'"(playground/[^"]+)"', page)}
+    for name in FILES:
+        answer = await client.get(f"/playground/{name}")
+        assert answer.status_code == 200
+        assert answer.headers["cache-control"] == "no-cache"
+        kinds = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+        assert answer.headers["content-type"].partition(";")[0] == kinds[name.rpartition(".")[2]]
+        again = await client.get(f"/playground/{name}", headers={"if-none-match": answer.headers["etag"]})
+        assert again.status_code == 304
+        folder = Path(name).parent
+        for imported in re.findall(r'from "(\.[^"]+)"', answer.text):
+            path = (FOLDER / "files" / folder / imported).resolve()
+            named.add(path.relative_to(FOLDER / "files").as_posix())
+    assert named == set(FILES)
+    for outside in ("/playground/../page.html", "/playground/%2e%2e/page.html", "/playground/", "/playground/x.js"):
+        assert (await client.get(outside)).status_code == 404
 
 
 @pytest.mark.parametrize("name", FILES)

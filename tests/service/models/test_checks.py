@@ -4,7 +4,7 @@ import pytest
 
 from service.models import checks
 from service.models.checks import Checks
-from tests.service.conftest import Serve
+from tests.service.conftest import Client
 from tests.service.process.test_process import until
 
 
@@ -27,10 +27,9 @@ def test_a_round_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.anyio
-async def test_models_may_be_replaced_while_somebody_goes_over_them(serve: Serve) -> None:
-    async with serve() as client:
-        registry = client.app.service.registry
-        number, going = len(registry), iter(registry.values())
-        next(going)
-        registry.replace({})
-        assert len(list(going)) == number - 1
+async def test_models_may_be_replaced_while_somebody_goes_over_them(client: Client) -> None:
+    registry = client.app.service.registry
+    number, going = len(registry), iter(registry.values())
+    next(going)
+    registry.replace({})
+    assert len(list(going)) == number - 1

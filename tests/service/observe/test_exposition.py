@@ -7,7 +7,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from service.observe.exposition import wants_openmetrics
-from tests.service.conftest import Serve
+from tests.service.conftest import Client
 
 pytestmark = pytest.mark.anyio
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
@@ -36,17 +36,16 @@ def test_what_a_header_asks_for(accept: str, expected: bool) -> None:
     assert wants_openmetrics(accept) is expected
 
 
-async def test_a_service_that_many_scrape_renders_once(serve: Serve) -> None:
-    async with serve() as client:
-        telemetry = client.app.service.telemetry
-        client.app.service.exposition._clock = lambda: 0.0  # a busy machine may need longer than a page is kept
-        scrape, times = telemetry.scrape, []
-        telemetry.scrape = lambda: times.append(1) or scrape()
-        answers = await asyncio.gather(*(client.get("/metrics") for _ in range(8)))
-        assert [answer.status_code for answer in answers] == [200] * 8
-        assert len(times) == 1
-        accepts = ("text/plain", "application/openmetrics-text; version=abc", PROMETHEUS_3)
-        plain, odd, other = [await client.get("/metrics", headers={"accept": accept}) for accept in accepts]
+async def test_a_service_that_many_scrape_renders_once(client: Client) -> None:
+    telemetry = client.app.service.telemetry
+    client.app.service.exposition._clock = lambda: 0.0  # a busy machine may need longer than a page is kept
+    scrape, times = telemetry.scrape, []
+    telemetry.scrape = lambda: times.append(1) or scrape()
+    answers = await asyncio.gather(*(client.get("/metrics") for _ in range(8)))
+    assert [answer.status_code for answer in answers] == [200] * 8
+    assert len(times) == 1
+    accepts = ("text/plain", "application/openmetrics-text; version=abc", PROMETHEUS_3)
+    plain, odd, other = [await client.get("/metrics", headers={"accept": accept}) for accept in accepts]
     assert plain.headers["content-type"] == odd.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert other.headers["content-type"].startswith(OPENMETRICS)
     names = {family.name for family in families(plain.text)}

@@ -34,9 +34,8 @@ def timings(header: str) -> dict[str, float]:
     return {name: float(value) for name, value in re.findall(r"(\w+);dur=([0-9.]+)", header)}
 
 
-async def test_the_reference_says_what_each_metric_is(serve: Serve) -> None:
-    async with serve() as client:
-        found = list(client.app.service.telemetry.registry.collect())
+async def test_the_reference_says_what_each_metric_is(client: Client) -> None:
+    found = list(client.app.service.telemetry.registry.collect())
     rows = metric_rows(found)
     ours = [family for family in found if family.name.startswith("semblance_")]
     assert all(family.name.startswith(("process_", "python_")) for family in found if family not in ours)
@@ -46,10 +45,9 @@ async def test_the_reference_says_what_each_metric_is(serve: Serve) -> None:
     assert [row[0] for row in rows if len(row[3].split()) < 2] == []
 
 
-async def test_the_page_asks_about_metrics_that_there_are(serve: Serve) -> None:
+async def test_the_page_asks_about_metrics_that_there_are(client: Client) -> None:
     asked = set(re.findall(r"\bsemblance_\w+", PAGE))
-    async with serve() as client:
-        there = {family.name + end for family in client.app.service.telemetry.registry.collect() for end in _SUFFIXES}
+    there = {family.name + end for family in client.app.service.telemetry.registry.collect() for end in _SUFFIXES}
     assert asked
     assert asked <= there
 
@@ -92,35 +90,33 @@ async def test_a_request_says_where_its_time_went(lasting: Client) -> None:
     assert "server-timing" not in (await lasting.get("/models")).headers
 
 
-async def test_the_phases_are_told_apart(serve: Serve) -> None:
-    async with serve() as client:
-        slow(client, 0.02, "avg-sick")  # in a thread, for its time is known
-        answers = [await client.post("/embed", json={**GOOD["/embed"], "model": "avg-sick"}) for _ in range(2)]
-        cold, warm = (timings(answer.headers["server-timing"]) for answer in answers)
-        assert cold["inference"] >= 20
-        assert cold["queue"] > 0
-        assert warm["inference"] == warm["queue"] == 0
-        assert min(cold["cache"], warm["cache"]) > 0
-        for phase in PHASES:
-            assert await client.metric("semblance_phase_seconds_count", phase=phase, model="avg-sick") == 2
-        total = await client.metric("semblance_phase_seconds_sum", phase="inference", model="avg-sick")
-        assert 0.02 <= total == pytest.approx(cold["inference"] / 1000, abs=1e-5)
+async def test_the_phases_are_told_apart(client: Client) -> None:
+    slow(client, 0.02, "avg-sick")  # in a thread, for its time is known
+    answers = [await client.post("/embed", json={**GOOD["/embed"], "model": "avg-sick"}) for _ in range(2)]
+    cold, warm = (timings(answer.headers["server-timing"]) for answer in answers)
+    assert cold["inference"] >= 20
+    assert cold["queue"] > 0
+    assert warm["inference"] == warm["queue"] == 0
+    assert min(cold["cache"], warm["cache"]) > 0
+    for phase in PHASES:
+        assert await client.metric("semblance_phase_seconds_count", phase=phase, model="avg-sick") == 2
+    total = await client.metric("semblance_phase_seconds_sum", phase="inference", model="avg-sick")
+    assert 0.02 <= total == pytest.approx(cold["inference"] / 1000, abs=1e-5)
 
 
-async def test_scores_are_counted_by_model(serve: Serve) -> None:
-    async with serve() as client:
-        alike = {"a": "a man", "b": "a man"}
-        answer = await client.post("/similarity", json={"pairs": [alike, {"a": "a man", "b": "not"}]})
-        await client.post("/rank", json={"query": "a man", "candidates": ["a man"] * 30, "model": "avg-sick"})
-        await client.post("/explain", json=alike)  # the sentences without a word are nobody's
-        scores = [result["score"] for result in answer.json()["results"]]
-        assert await client.metric("semblance_score_count", model="avg-paraphrase") == 2
-        assert await client.metric("semblance_score_sum", model="avg-paraphrase") == pytest.approx(sum(scores))
-        assert await client.metric("semblance_score_count", model="avg-sick") == 30
-        assert await client.metric("semblance_score_count", model="pair-sick") == 0
-        await client.post("/similarity", json={"pairs": [alike], "model": "pair-sick"})
-        assert await client.metric("semblance_score_count", model="pair-sick") == 1
-        assert await client.metric("semblance_score_bucket", model="avg-paraphrase", le="1.0") == 2
+async def test_scores_are_counted_by_model(client: Client) -> None:
+    alike = {"a": "a man", "b": "a man"}
+    answer = await client.post("/similarity", json={"pairs": [alike, {"a": "a man", "b": "not"}]})
+    await client.post("/rank", json={"query": "a man", "candidates": ["a man"] * 30, "model": "avg-sick"})
+    await client.post("/explain", json=alike)  # the sentences without a word are nobody's
+    scores = [result["score"] for result in answer.json()["results"]]
+    assert await client.metric("semblance_score_count", model="avg-paraphrase") == 2
+    assert await client.metric("semblance_score_sum", model="avg-paraphrase") == pytest.approx(sum(scores))
+    assert await client.metric("semblance_score_count", model="avg-sick") == 30
+    assert await client.metric("semblance_score_count", model="pair-sick") == 0
+    await client.post("/similarity", json={"pairs": [alike], "model": "pair-sick"})
+    assert await client.metric("semblance_score_count", model="pair-sick") == 1
+    assert await client.metric("semblance_score_bucket", model="avg-paraphrase", le="1.0") == 2
 
 
 @pytest.mark.parametrize("n", [0, 1, 16, 17, 500])
@@ -141,13 +137,12 @@ def test_a_histogram_is_as_prometheus_own(n: int) -> None:
     assert [line for line in generate_latest(ours).decode().splitlines() if "bucket" in line] == text
 
 
-async def test_readiness_is_a_metric_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serve() as client:
-        assert await client.metric("semblance_ready") == 1
-        assert await client.metric("semblance_models_refused") == 0
-        service = client.app.service
-        monkeypatch.setattr(type(service.reloader), "problems", ["model avg-sick is not reloaded"])
-        assert await client.metric("semblance_ready") == 1  # degraded
-        assert await client.metric("semblance_models_refused") == 1
-        service.shutting_down = True
-        assert await client.metric("semblance_ready") == 0
+async def test_readiness_is_a_metric_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await client.metric("semblance_ready") == 1
+    assert await client.metric("semblance_models_refused") == 0
+    service = client.app.service
+    monkeypatch.setattr(type(service.reloader), "problems", ["model avg-sick is not reloaded"])
+    assert await client.metric("semblance_ready") == 1  # degraded
+    assert await client.metric("semblance_models_refused") == 1
+    service.shutting_down = True
+    assert await client.metric("semblance_ready") == 0

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.scoring import ranking
-from tests.service.conftest import Serve
+from tests.service.conftest import Client
 
 pytestmark = pytest.mark.anyio
 CANDIDATES = ["a man walks", "a dog runs", "a man runs", "the dog walks", "a man", "a dog", "walks"] * 3
@@ -13,17 +13,16 @@ CANDIDATES = ["a man walks", "a dog runs", "a man runs", "the dog walks", "a man
 
 @pytest.mark.parametrize("extra", [{}, {"rerank_model": "pair-sick", "rerank_top": 5}])
 async def test_a_ranking_in_parts_is_that_of_one_part(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, extra: dict[str, object]
+    client: Client, monkeypatch: pytest.MonkeyPatch, extra: dict[str, object]
 ) -> None:
     body = {"query": "a man walks a dog", "candidates": CANDIDATES} | extra
-    async with serve() as client:
-        await client.post("/rank", json=body)  # everything is cached from here on
-        whole = (await client.post("/rank", json=body)).json()
-        monkeypatch.setattr(ranking, "_PART", 4)
-        assert (await client.post("/rank", json=body)).json() == whole
+    await client.post("/rank", json=body)  # everything is cached from here on
+    whole = (await client.post("/rank", json=body)).json()
+    monkeypatch.setattr(ranking, "_PART", 4)
+    assert (await client.post("/rank", json=body)).json() == whole
 
 
-async def test_others_have_turns_between_parts(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_others_have_turns_between_parts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranking, "_PART", 2)
     turns = 0
 
@@ -34,9 +33,8 @@ async def test_others_have_turns_between_parts(serve: Serve, monkeypatch: pytest
             turns += 1
 
     body = {"query": "a man", "candidates": CANDIDATES}
-    async with serve() as client:
-        await client.post("/rank", json=body)
-        task = asyncio.create_task(others())
-        await client.post("/rank", json=body)
-        task.cancel()
+    await client.post("/rank", json=body)
+    task = asyncio.create_task(others())
+    await client.post("/rank", json=body)
+    task.cancel()
     assert turns >= len(CANDIDATES) // 2

@@ -32,9 +32,10 @@ def order(answer: dict) -> list[int]:
     return [result["index"] for result in answer["results"]]
 
 
-async def test_the_published_reranker_is_the_default_where_it_is_served(serve: Serve, root: Path) -> None:
-    async with serve() as client:
-        assert (await client.get("/models")).json()["rerank"]["default_model"] is None
+async def test_the_published_reranker_is_the_default_where_it_is_served(
+    client: Client, serve: Serve, root: Path
+) -> None:
+    assert (await client.get("/models")).json()["rerank"]["default_model"] is None
     fakes.interaction_model(root / "minilm", "minilm")
     async with serve(models_dir=root) as client:
         assert (await ranked(client, rerank_top=2))["rerank_model"] == "minilm"
@@ -43,12 +44,11 @@ async def test_the_published_reranker_is_the_default_where_it_is_served(serve: S
         assert (await ranked(client, rerank_top=2))["rerank_model"] == "pair-sick"
 
 
-async def test_fifteen_are_ordered_again_when_nobody_says_how_many(serve: Serve) -> None:
+async def test_fifteen_are_ordered_again_when_nobody_says_how_many(client: Client) -> None:
     candidates = [f"{fakes.WORDS[i % 20]} {fakes.WORDS[i // 20]}" for i in range(60)]
-    async with serve() as client:
-        before = await client.metric("semblance_sentences_total", model="pair-sick")
-        answer = await ranked(client, candidates=candidates, rerank_model="pair-sick")
-        read = await client.metric("semblance_sentences_total", model="pair-sick") - before
+    before = await client.metric("semblance_sentences_total", model="pair-sick")
+    answer = await ranked(client, candidates=candidates, rerank_model="pair-sick")
+    read = await client.metric("semblance_sentences_total", model="pair-sick") - before
     assert [result["stage"] for result in answer["results"]] == [2] * 15 + [1] * 45
     assert sorted(order(answer)) == list(range(60))
     assert read == 16
