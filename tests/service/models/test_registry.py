@@ -32,6 +32,7 @@ def refusal(models, **settings) -> str:
 def test_a_folder_without_models(tmp_path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "README.md").touch()
+    (tmp_path / SHARED_NAME).mkdir()  # of files, and no model
     assert f"{tmp_path} holds no model" in refusal(tmp_path)
 
 
@@ -145,13 +146,6 @@ def test_cuda_that_is_absent_is_said_to_be(models, monkeypatch) -> None:
 def test_cuda_that_does_not_start_is_not_passed_over_in_silence(models) -> None:
     with pytest.raises(ProviderError, match="CUDA does not start here"):
         open_session(models / "avg-paraphrase" / "encoder.onnx", ENCODER, [CPU], threads=1, must_use_cuda=True)
-
-
-def test_the_folder_of_shared_files_is_no_model(models, tmp_path) -> None:
-    assert (models / SHARED_NAME).is_dir()
-    assert list(create_app(Settings(models_dir=models)).service.registry) == ["avg-paraphrase", "avg-sick", "pair-sick"]
-    (tmp_path / SHARED_NAME).mkdir()
-    assert f"{tmp_path} holds no model" in refusal(tmp_path)
 
 
 def test_a_table_that_the_manifest_does_not_name(root) -> None:
