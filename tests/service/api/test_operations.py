@@ -17,7 +17,6 @@ from tests.service.api.test_bad_input import GOOD
 from tests.service.conftest import NEEDED_SECONDS, Client, Serve, let_in
 
 pytestmark = pytest.mark.anyio
-SECRET_TEXT = "zanzibar"
 
 
 async def test_models_says_what_is_served(serve: Serve, models) -> None:
@@ -178,12 +177,13 @@ async def test_a_sane_request_id_is_kept(lasting: Client, given: str, kept: bool
         assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", response.headers["x-request-id"])
 
 
-async def test_the_access_log_has_what_is_needed_and_no_text(serve: Serve, caplog) -> None:
+async def test_the_access_log_has_what_is_needed(serve: Serve, caplog) -> None:
+    """Neither texts nor keys are: `tests/service/http/test_secrecy.py`."""
     caplog.set_level(logging.DEBUG)
     async with serve(access_log=True, api_keys=let_in("correct horse")) as client:
         headers = {"x-request-id": "abc", "x-api-key": "correct horse"}
-        await client.post("/similarity", json={"pairs": [{"a": SECRET_TEXT, "b": "x"}]}, headers=headers)
-        await client.get(f"/{SECRET_TEXT}?q={SECRET_TEXT}", headers=headers)
+        await client.post("/similarity", json=GOOD["/similarity"], headers=headers)
+        await client.get("/nowhere?q=x", headers=headers)
     formatter = logs.JsonFormatter()
     events = [formatter.format(record) for record in caplog.records if record.name == "service.http.record"]
     first, second = map(json.loads, events)
@@ -191,14 +191,9 @@ async def test_the_access_log_has_what_is_needed_and_no_text(serve: Serve, caplo
     assert (first["route"], first["status"], first["model"]) == ("/similarity", 200, "avg-paraphrase")
     assert first["milliseconds"] > 0
     assert (second["route"], second["status"], second["model"]) == ("other", 404, "none")
-    ours = [record for record in caplog.records if not record.name.startswith("httpx")]
-    everything = "".join(map(formatter.format, ours))
-    assert SECRET_TEXT not in everything
-    assert "correct horse" not in everything
 
 
-async def test_without_the_access_log_a_request_is_not_logged(serve: Serve, caplog) -> None:
+async def test_without_the_access_log_a_request_is_not_logged(client: Client, caplog) -> None:
     caplog.set_level(logging.DEBUG)
-    async with serve() as client:
-        await client.post("/similarity", json=GOOD["/similarity"])
+    await client.post("/similarity", json=GOOD["/similarity"])
     assert [record for record in caplog.records if record.name == "service.http.record"] == []

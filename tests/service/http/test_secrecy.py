@@ -76,7 +76,14 @@ async def ask_badly(client: Client) -> set[int]:
             headers = {"x-api-key": KEY, **wrong.pop("headers", {})}
             found.add((await client.post(path, headers=headers, **wrong)).status_code)
         found.add((await client.request(TEXT.upper(), path, headers={"x-api-key": KEY})).status_code)
-    for path in (f"/{TEXT}", f"/v1/{TEXT}", f"/v1/models/{TEXT}", f"/v2/models/{TEXT}/ready", f"/info?model={TEXT}"):
+    for path in (
+        f"/{TEXT}",
+        f"/v1/{TEXT}",
+        f"/v1/models/{TEXT}",
+        f"/v2/models/{TEXT}/ready",
+        f"/info?model={TEXT}",
+        f"/?q={TEXT}",
+    ):
         headers = {"x-api-key": KEY, "x-request-id": f"{TEXT} {KEY}", "user-agent": TEXT}
         found.add((await client.get(path, headers=headers)).status_code)
     return found
