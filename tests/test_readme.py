@@ -1,4 +1,4 @@
-"""What the README and docs/labels.md show: their curl examples must answer as printed, and the README stays short."""
+"""What the README and two pages show: their curl examples must answer as printed, and the README stays short."""
 
 import json
 import re
@@ -19,11 +19,14 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = [
     example
-    for page in ("README.md", "docs/labels.md")
+    for page in ("README.md", "docs/labels.md", "docs/explaining.md")
     for example in re.findall(
         r"```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL
     )
 ]
+EXPLAINING = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| .*?\((`.*?)\) \| (.*?) \| (.*?) \|$", EXPLAINING, flags=re.MULTILINE)
+LISTED = {name: row for row in ROWS for name in re.findall(r"`([a-z0-9-]+)`", row[0])}
 
 
 def decimals(printed: str) -> Any:
@@ -66,9 +69,9 @@ def test_pages_can_be_read_in_an_editor() -> None:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    """The published models that the examples name, and the defaults."""
+    """The published models that the examples name, those that docs/explaining.md lists, and the defaults."""
     named = {name for command, _ in EXAMPLES for name in re.findall(r'model": "([a-z-]+)"', command)}
-    named |= {names[0] for names in USUAL.values()}
+    named |= {names[0] for names in USUAL.values()} | LISTED.keys()
     with TestClient(
         create_app(Settings(models_dir=ROOT / "models", models=tuple(sorted(named)), preload=("all",)))
     ) as opened:
@@ -76,10 +79,21 @@ def client() -> Iterator[TestClient]:
 
 
 @pytest.mark.artifacts
-@pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=["similarity", "rank", "entailment", "labels", "claims"])
+@pytest.mark.parametrize(
+    ("command", "answer"), EXAMPLES, ids=["similarity", "rank", "entailment", "labels", "claims", "explain"]
+)
 def test_an_example_answers_as_printed(client: TestClient, command: str, answer: str) -> None:
     _, *arguments = shlex.split(command.replace("\\\n", " "))
     url = next(a for a in arguments if a.startswith("127.0.0.1:8000"))
     body = arguments[arguments.index("-d") + 1]
     found = client.post(url.removeprefix("127.0.0.1:8000"), content=body).json()
     assert close(found, decimals(answer)), json.dumps(found)
+
+
+@pytest.mark.artifacts
+def test_the_table_of_explained_models_is_that_of_the_service(client: TestClient) -> None:
+    described = {model["id"]: model["explanations"] for model in client.get("/models").json()["models"]}
+    assert LISTED
+    for name, (_, matrices, vectors) in LISTED.items():
+        shown = {"matrices": re.findall(r"`(\w+)`", matrices), "vectors": re.findall(r"`(\w+)`", vectors)}
+        assert described[name] == shown
