@@ -93,6 +93,7 @@ RELATEDNESS = SimilarityTask(
     label_scale=(1.0, 5.0),
     symmetric=True,
 )
+COSINE = SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)
 _DTYPES = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
 
 
@@ -110,41 +111,41 @@ def encoder_graph(
 ) -> None:
     """ENCODER: the mean of the words' rows, or its squares; the weights named `outside` lie outside."""
     nodes = [
-        *_mean("input_ids", "lengths", "mean"),
+        *mean_of_rows("input_ids", "lengths", "mean"),
         helper.make_node("Mul", ["mean", "mean"], ["sentence_embedding"])
         if squared
         else helper.make_node("Identity", ["mean"], ["sentence_embedding"]),
     ]
-    _save(path, ENCODER, nodes, {"table": table(seed) if rows is None else rows}, {"dim": DIM}, outside)
+    save_graph(path, ENCODER, nodes, {"table": table(seed) if rows is None else rows}, {"dim": DIM}, outside)
 
 
-def token_graph(path: Path, *, seed: int = 0, scale: float = 1.0) -> None:
+def token_graph(path: Path, *, scale: float = 1.0) -> None:
     """TOKENS: each word's row, of which `encoder_graph` is the mean."""
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["rows"]),
         helper.make_node("Mul", ["rows", "scale"], ["token_embeddings"]),
     ]
-    _save(path, TOKENS, nodes, {"table": table(seed), "scale": np.float32([scale])}, {"dim": DIM})
+    save_graph(path, TOKENS, nodes, {"table": table(), "scale": np.float32([scale])}, {"dim": DIM})
 
 
-def head_graph(path: Path, *, outputs: int, seed: int = 0, scale: float = 1.0) -> None:
+def head_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
     """HEAD: log-softmax of a linear map of |a - b| and a * b."""
     random = np.random.default_rng(seed + 100)
     weights = {
-        "w_difference": (scale * random.normal(size=(DIM, outputs))).astype(np.float32),
-        "w_product": (scale * random.normal(size=(DIM, outputs))).astype(np.float32),
+        "w_difference": random.normal(size=(DIM, outputs)).astype(np.float32),
+        "w_product": random.normal(size=(DIM, outputs)).astype(np.float32),
     }
-    _save(path, HEAD, _comparison("embedding_a", "embedding_b"), weights, {"dim": DIM, "outputs": outputs})
+    save_graph(path, HEAD, _comparison("embedding_a", "embedding_b"), weights, {"dim": DIM, "outputs": outputs})
 
 
-def classifier_graph(path: Path, *, outputs: int, seed: int = 0, scale: float = 1.0) -> None:
+def classifier_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
     """CLASSIFIER: log-softmax of a linear map of the embedding."""
-    weight = scale * np.random.default_rng(seed + 300).normal(size=(DIM, outputs))
+    weight = np.random.default_rng(seed + 300).normal(size=(DIM, outputs))
     nodes = [
         helper.make_node("MatMul", ["sentence_embedding", "weight"], ["logits"]),
         helper.make_node("LogSoftmax", ["logits"], ["raw_output"], axis=-1),
     ]
-    _save(path, CLASSIFIER, nodes, {"weight": weight.astype(np.float32)}, {"dim": DIM, "outputs": outputs})
+    save_graph(path, CLASSIFIER, nodes, {"weight": weight.astype(np.float32)}, {"dim": DIM, "outputs": outputs})
 
 
 def pair_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
@@ -156,11 +157,11 @@ def pair_graph(path: Path, *, outputs: int, seed: int = 0) -> None:
         "w_product": random.normal(size=(DIM, outputs)).astype(np.float32),
     }
     nodes = [
-        *_mean("input_ids_a", "lengths_a", "mean_a"),
-        *_mean("input_ids_b", "lengths_b", "mean_b"),
+        *mean_of_rows("input_ids_a", "lengths_a", "mean_a"),
+        *mean_of_rows("input_ids_b", "lengths_b", "mean_b"),
         *_comparison("mean_a", "mean_b"),
     ]
-    _save(path, PAIR, nodes, weights, {"outputs": outputs}, outside="table")
+    save_graph(path, PAIR, nodes, weights, {"outputs": outputs}, outside="table")
 
 
 def explanation_graph(path: Path, *, scale: float = 1.0) -> None:
@@ -178,19 +179,16 @@ def explanation_graph(path: Path, *, scale: float = 1.0) -> None:
         helper.make_node("Concat", ["cosine_1", "alike_1"], ["matrices"], axis=1),
     ]
     weights = {"table": table(), "scale": np.array(scale, np.float32), "nothing": np.array(0, np.float32)}
-    _save(path, EXPLANATION, nodes, weights, {"matrices": 2}, outside="table")
+    save_graph(path, EXPLANATION, nodes, weights, {"matrices": 2}, outside="table")
 
 
-def cosine_model(folder: Path, name: str = "avg-paraphrase", *, seed: int = 0) -> Manifest:
+def cosine_model(
+    folder: Path, name: str = "avg-paraphrase", *, seed: int = 0, rows: np.ndarray | None = None
+) -> Manifest:
     """A siamese model with the cosine of two means and nothing else."""
     folder.mkdir(parents=True)
-    encoder_graph(folder / "encoder.onnx", seed=seed)
-    task = SimilarityTask(
-        comparison="cosine",
-        raw_range=(-1.0, 1.0),
-        calibration=CentredIsotonic(x=(-1.0, 0.0, 1.0), y=(0.0, 0.2, 1.0)),
-        symmetric=True,
-    )
+    encoder_graph(folder / "encoder.onnx", seed=seed, rows=rows)
+    task = COSINE.model_copy(update={"calibration": CentredIsotonic(x=(-1.0, 0.0, 1.0), y=(0.0, 0.2, 1.0))})
     return publish(folder, name, encoder="encoder.onnx", similarity=task, additive=True)
 
 
@@ -409,14 +407,20 @@ def answer(
     return GoldenPair(a=a, b=b, **found)
 
 
-def _mean(ids: str, lengths: str, output: str) -> list[onnx.NodeProto]:
-    """Mean of the table's rows over the real tokens: [batch, tokens] -> [batch, DIM]."""
+def mean_of_rows(
+    ids: str, lengths: str, output: str, positions: Sequence[onnx.NodeProto] | None = None
+) -> list[onnx.NodeProto]:
+    """Mean of the table's rows over the real tokens: [batch, tokens] -> [batch, DIM]; `positions`: other nodes that
+    number the tokens."""
     p = output
-    return [
-        helper.make_node("Gather", ["table", ids], [f"{p}_rows"]),
+    counted = [
         helper.make_node("Shape", [ids], [f"{p}_tokens"], start=1, end=2),
         helper.make_node("Squeeze", [f"{p}_tokens"], [f"{p}_count"]),
         helper.make_node("Range", ["zero", f"{p}_count", "one"], [f"{p}_positions"]),
+    ]
+    return [
+        *(counted if positions is None else positions),
+        helper.make_node("Gather", ["table", ids], [f"{p}_rows"]),
         helper.make_node("Unsqueeze", [lengths, "axis_1"], [f"{p}_lengths"]),
         helper.make_node("Less", [f"{p}_positions", f"{p}_lengths"], [f"{p}_real"]),
         helper.make_node("Cast", [f"{p}_real"], [f"{p}_mask"], to=TensorProto.FLOAT),
@@ -448,7 +452,7 @@ def _comparison(a: str, b: str) -> list[onnx.NodeProto]:
     ]
 
 
-def _save(
+def save_graph(
     path: Path,
     spec: GraphSpec,
     nodes: list[onnx.NodeProto],
@@ -456,6 +460,7 @@ def _save(
     sizes: dict[str, int],
     outside: str | None = None,
 ) -> None:
+    """A graph of these nodes, with the signature of its kind; the weights named `outside` lie outside."""
     constants = {
         "zero": np.array(0, np.int64),
         "one": np.array(1, np.int64),

@@ -108,12 +108,7 @@ def test_a_ranking_in_parts_has_the_services_order_where_calibration_makes_equal
     folder = tmp_path / "flat"
     folder.mkdir()
     fakes.encoder_graph(folder / "encoder.onnx")
-    flat = fakes.SimilarityTask(
-        comparison="cosine",
-        raw_range=(-1.0, 1.0),
-        calibration=fakes.CentredIsotonic(x=(-1.0, 1.0), y=(0.5, 0.5)),
-        symmetric=True,
-    )
+    flat = fakes.COSINE.model_copy(update={"calibration": fakes.CentredIsotonic(x=(-1.0, 1.0), y=(0.5, 0.5))})
     fakes.publish(folder, "flat", encoder="encoder.onnx", similarity=flat)
     fakes.graded_model(tmp_path / "avg-sick")
     for name in ("SIMILARITY", "RANK"):

@@ -11,23 +11,18 @@ import pytest
 from contract.errors import ArtifactError
 from contract.manifest import SHARED_NAME, FileEntry, Manifest, describe_file
 from contract.tensors import load_tensors, tensors_of
+from tests import fakes
 
 WORDS = np.arange(24, dtype=np.int8).reshape(6, 4)
 
 
 def model(folder: Path, content: bytes | None = None, *, array: np.ndarray = WORDS) -> Manifest:
     """A manifest that names one shared array, which lies where it should."""
-    shared = folder.parent / SHARED_NAME
-    shared.mkdir(parents=True, exist_ok=True)
     folder.mkdir()
-    draft = shared / "draft.npy"
-    np.save(draft, array)
+    np.save(folder / "words.npy", array)
     if content is not None:
-        draft.write_bytes(content)
-    entry = describe_file(draft).model_copy(update={"shared": True})
-    draft.rename(shared / f"{entry.sha256}.npy")
-    graph = FileEntry(bytes=0, sha256="0" * 64)
-    files = {"words.npy": entry, "g": graph}
+        (folder / "words.npy").write_bytes(content)
+    files = {"words.npy": fakes.share(folder / "words.npy"), "g": FileEntry(bytes=0, sha256="0" * 64)}
     return Manifest.model_construct(id=folder.name, tensors={"embedding.rows": "words.npy"}, files=files)
 
 

@@ -71,11 +71,7 @@ async def test_embed_gives_unit_embeddings_unless_told_otherwise(lasting: Client
 async def test_an_embedding_of_nothing_but_zeros_stays_that(serve: Serve, tmp_path) -> None:
     rows = fakes.table()
     rows[1 + fakes.WORDS.index("not")] = 0
-    folder = tmp_path / "avg-paraphrase"
-    folder.mkdir()
-    fakes.encoder_graph(folder / "encoder.onnx", rows=rows)
-    task = fakes.SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)
-    fakes.publish(folder, "avg-paraphrase", encoder="encoder.onnx", similarity=task)
+    fakes.cosine_model(tmp_path / "avg-paraphrase", rows=rows)
     fakes.graded_model(tmp_path / "avg-sick")
     async with serve(models_dir=tmp_path) as client:
         assert await answer(client, "/embed", {"inputs": "not"}) == [[0.0] * fakes.DIM]
@@ -172,7 +168,7 @@ async def test_long_texts_are_cut_unless_that_is_refused(lasting: Client, text: 
     assert left.status_code == whole.status_code == (200 if text == "man" else 422)
 
 
-async def test_info_describes_the_default_or_the_named_model(serve: Serve, models) -> None:
+async def test_info_describes_the_default_or_the_named_model(serve: Serve) -> None:
     async with serve(max_sentences=7, worker_threads=2, model_aliases={"bge-reranker": "pair-sick"}) as client:
         info = (await client.get("/info")).json()
         graded = (await client.get("/info", params={"model": "avg-sick"})).json()

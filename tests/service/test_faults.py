@@ -34,10 +34,9 @@ def _models(root, rows, golden=fakes.GOLDEN):
     folder = root / "avg-paraphrase"
     folder.mkdir()
     fakes.encoder_graph(folder / "encoder.onnx", rows=rows)
-    task = fakes.SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)
     runs = {"encoder.onnx": fakes.session(folder / "encoder.onnx")}
-    pairs = [fakes.answer(a, b, runs, "encoder.onnx", task, None) for a, b in golden]
-    fakes.publish(folder, "avg-paraphrase", encoder="encoder.onnx", similarity=task, golden=pairs)
+    pairs = [fakes.answer(a, b, runs, "encoder.onnx", fakes.COSINE, None) for a, b in golden]
+    fakes.publish(folder, "avg-paraphrase", encoder="encoder.onnx", similarity=fakes.COSINE, golden=pairs)
     fakes.graded_model(root / "avg-sick")
     return root
 
@@ -68,13 +67,12 @@ async def test_no_number_that_is_not_finite_leaves_or_stays(serve: Serve, poison
 )
 @pytest.mark.parametrize("model", ["avg-sick", "pair-sick"])
 async def test_a_probability_that_left_the_range_of_floats_is_none(
-    serve: Serve, model: str, first: float, status: int
+    client: Client, model: str, first: float, status: int
 ) -> None:
-    async with serve() as client:
-        scorer = client.app.service.registry[model].scorer
-        row = np.array([[first, -np.inf, -80, -1e-9, -30]], np.float32)
-        scorer.graphs["relatedness.onnx"].run = lambda _: row
-        response = await client.post("/similarity", json=GOOD_PAIR | {"model": model})
+    scorer = client.app.service.registry[model].scorer
+    row = np.array([[first, -np.inf, -80, -1e-9, -30]], np.float32)
+    scorer.graphs["relatedness.onnx"].run = lambda _: row
+    response = await client.post("/similarity", json=GOOD_PAIR | {"model": model})
     assert response.status_code == status
     if status == 200:
         assert response.json()["results"][0]["raw_score"] == pytest.approx(4.0, abs=1e-6)
@@ -92,12 +90,11 @@ async def test_a_graph_that_raises_fails_only_the_request_that_made_it(serve: Se
         assert (await client.post("/similarity", json=GOOD_PAIR)).status_code == 200
 
 
-async def test_a_mistake_behind_fastapi_has_the_shape_too(serve: Serve) -> None:
-    async with serve() as client:
-        client.app.service.registry["avg-sick"].manifest = None  # type: ignore[assignment]
-        response = await client.get("/models")
-        assert response.status_code == 500
-        assert error_of(response)["code"] == "internal_error"
+async def test_a_mistake_behind_fastapi_has_the_shape_too(client: Client) -> None:
+    client.app.service.registry["avg-sick"].manifest = None  # type: ignore[assignment]
+    response = await client.get("/models")
+    assert response.status_code == 500
+    assert error_of(response)["code"] == "internal_error"
 
 
 def slow(client: Client, until: threading.Event) -> None:

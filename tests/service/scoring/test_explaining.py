@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contract.calibration import CentredIsotonic
-from contract.manifest import Explanation, Manifest, Matrix, SimilarityTask
+from contract.manifest import Explanation, Manifest, Matrix
 from service.errors import StartupError
 from service.service import Service
 from service.settings import Settings
@@ -105,13 +104,10 @@ def test_a_model_that_claims_to_be_additive_and_is_not(tmp_path) -> None:
     folder = tmp_path / "m"
     folder.mkdir()
     fakes.encoder_graph(folder / "encoder.onnx", squared=True)
-    task = SimilarityTask(
-        comparison="cosine", raw_range=(-1, 1), calibration=CentredIsotonic(x=(-1, 1), y=(0, 1)), symmetric=True
-    )
-    fakes.publish(folder, "m", encoder="encoder.onnx", similarity=task, additive=True)
+    fakes.publish(folder, "m", encoder="encoder.onnx", similarity=fakes.COSINE, additive=True)
     message = refusal(tmp_path)
     assert message.startswith("model m is not what its manifest says: additive, but an embedding is not the mean")
-    fakes.publish(folder, "m", encoder="encoder.onnx", similarity=task)
+    fakes.publish(folder, "m", encoder="encoder.onnx", similarity=fakes.COSINE)
     opened(tmp_path)
 
 
@@ -120,10 +116,7 @@ def with_tokens(root: Path, *, scale: float = 1.0) -> None:
     (root / "m").mkdir()
     fakes.encoder_graph(root / "m" / "encoder.onnx")
     fakes.token_graph(root / "m" / "tokens.onnx", scale=scale)
-    task = SimilarityTask(
-        comparison="cosine", raw_range=(-1, 1), calibration=CentredIsotonic(x=(-1, 1), y=(0, 1)), symmetric=True
-    )
-    fakes.publish(root / "m", "m", encoder="encoder.onnx", similarity=task)
+    fakes.publish(root / "m", "m", encoder="encoder.onnx", similarity=fakes.COSINE)
     fakes.sign(root / "m", token_embeddings="tokens.onnx")
 
 

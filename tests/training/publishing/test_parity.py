@@ -10,12 +10,12 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 from torch import Tensor, nn
 
-from contract.graph import CLASSIFIER, ENCODER, HEAD, OPSET, GraphSpec
+from contract.graph import CLASSIFIER, ENCODER, HEAD
 from contract.manifest import Matrix
-from tests import toys
+from tests import fakes, toys
 from training.architectures import WordAveraging, WordAveragingConfig
 from training.architectures.models import InteractionModel
 from training.architectures.parts.heads import PairHead, SentenceHead
@@ -33,53 +33,14 @@ ROWS = toys.table().rows
 VOCABULARY = len(ROWS)
 Node = onnx.NodeProto
 make = helper.make_node
-
-
-def save(path: Path, spec: GraphSpec, nodes: list[Node], constants: dict[str, np.ndarray], outputs: int = 3) -> Path:
-    """A graph of these nodes, with the signature of its kind."""
-    types = {"int64": TensorProto.INT64, "float32": TensorProto.FLOAT}
-    sizes = {"dim": toys.DIM, "outputs": outputs}
-    inputs, results = (
-        [
-            helper.make_tensor_value_info(n, types[t.dtype], [sizes.get(axis, axis) for axis in t.axes])
-            for n, t in side.items()
-        ]
-        for side in (spec.inputs, spec.outputs)
-    )
-    initialisers = [numpy_helper.from_array(v, n) for n, v in constants.items()]
-    graph = helper.make_graph(nodes, "by-hand", inputs, results, initializer=initialisers)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
-    onnx.save(model, path)
-    return path
+MEAN, MEAN_POSITIONS = "sentence_embedding", "sentence_embedding_positions"
 
 
 def averaging(path: Path, *, rows: np.ndarray = ROWS, positions: list[Node] | None = None, **extra: np.ndarray) -> Path:
-    """Word averaging by hand; `positions` makes the tensor `positions` [tokens] in another way."""
-    constants = {
-        "rows": rows,
-        "zero": np.array(0),
-        "one": np.array(1),
-        "axis_1": np.array([1]),
-        "axis_2": np.array([2]),
-    }
-    counted = [
-        make("Shape", ["input_ids"], ["tokens_1"], start=1, end=2),
-        make("Squeeze", ["tokens_1"], ["tokens"]),
-        make("Range", ["zero", "tokens", "one"], ["positions"]),
-    ]
-    nodes = [
-        *(counted if positions is None else positions),
-        make("Unsqueeze", ["lengths", "axis_1"], ["lengths_1"]),
-        make("Less", ["positions", "lengths_1"], ["real"]),
-        make("Cast", ["real"], ["mask"], to=TensorProto.FLOAT),
-        make("Unsqueeze", ["mask", "axis_2"], ["mask_1"]),
-        make("Gather", ["rows", "input_ids"], ["words"]),
-        make("Mul", ["words", "mask_1"], ["kept"]),
-        make("ReduceSum", ["kept", "axis_1"], ["sum"], keepdims=0),
-        make("Cast", ["lengths_1"], ["divisor"], to=TensorProto.FLOAT),
-        make("Div", ["sum", "divisor"], ["sentence_embedding"]),
-    ]
-    return save(path, ENCODER, nodes, {**constants, **extra})
+    """Word averaging by hand; `positions` makes the tensor MEAN_POSITIONS [tokens] in another way."""
+    nodes = fakes.mean_of_rows("input_ids", "lengths", MEAN, positions)
+    fakes.save_graph(path, ENCODER, nodes, {"table": rows, **extra}, {"dim": toys.DIM})
+    return path
 
 
 @pytest.fixture
@@ -115,7 +76,7 @@ def test_one_wrong_value_is_refused(path: Path, encoder: WordAveraging, value: f
 
 def test_a_frozen_time_axis_is_refused(path: Path, encoder: WordAveraging) -> None:
     # What a traced `arange(3)` becomes: right for the exporter's example, and nowhere else.
-    frozen = averaging(path, positions=[make("Identity", ["traced"], ["positions"])], traced=np.arange(3))
+    frozen = averaging(path, positions=[make("Identity", ["traced"], [MEAN_POSITIONS])], traced=np.arange(3))
     with pytest.raises(ParityError, match=r"cannot run with input_ids \[1, 7\], lengths \[1\]"):
         check_encoder(frozen, encoder, VOCABULARY)
 
@@ -127,7 +88,7 @@ def test_an_axis_frozen_at_a_large_size_is_refused(path: Path, encoder: WordAver
         make("Squeeze", ["tokens_1"], ["tokens"]),
         make("Range", ["zero", "tokens", "one"], ["all"]),
         make("Less", ["all", "limit"], ["near"]),
-        make("Where", ["near", "all", "never"], ["positions"]),
+        make("Where", ["near", "all", "never"], [MEAN_POSITIONS]),
     ]
     forgetful = averaging(path, positions=nodes, limit=np.array(64), never=np.array(10**6))
     with pytest.raises(ParityError, match="33 rows of up to 129 tokens: differs by"):
@@ -150,7 +111,8 @@ def pair_head(path: Path, head: PairHead, a: str, b: str) -> Path:
         make("Add", ["logits", "output.bias"], ["biased"]),
         make("LogSoftmax", ["biased"], ["raw_output"], axis=-1),
     ]
-    return save(path, HEAD, nodes, constants)
+    fakes.save_graph(path, HEAD, nodes, constants, {"dim": toys.DIM, "outputs": 3})
+    return path
 
 
 def test_a_head_whose_sides_are_exchanged_is_refused(path: Path) -> None:
