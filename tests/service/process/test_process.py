@@ -36,14 +36,16 @@ def command(**settings: object) -> dict[str, object]:
 
 @contextmanager
 def running(
-    models: Path, /, *, files: int | None = None, **settings: object
+    models: Path, /, *, files: int | None = None, program: str = "", **settings: object
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process of the service and its address; `files`: how many it may open."""
+    """A process of the service and its address; `files`: how many it may open, `program`: what starts it instead."""
     # A machine that does much else may need longer for a request than the service grants by itself.
     settings = {"models_dir": models, "port": free_port(), "request_timeout": 100} | settings
     started = command(**settings)
     if files is not None:
         started["args"] = ["sh", "-c", f'ulimit -S -n {files} && exec "$@"', "sh", *started["args"]]
+    if program:
+        started["args"] = [sys.executable, "-c", program]
     process = subprocess.Popen(**started)
     url = f"http://127.0.0.1:{settings['port']}"
     try:
@@ -290,21 +292,13 @@ sys.exit(main([]))
 
 
 def test_a_graph_that_hangs_does_not_keep_the_process(models: Path) -> None:
-    port = free_port()
-    hanging = command(models_dir=models, port=port, shutdown_grace_seconds=1, request_timeout=1, drain_seconds=0)
-    hanging["args"] = [sys.executable, "-c", _HANGS]
-    process = subprocess.Popen(**hanging)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        until(lambda: listens(url), "it listens")
+    soon = {"shutdown_grace_seconds": 1, "request_timeout": 1, "drain_seconds": 0}
+    with running(models, program=_HANGS, **soon) as (process, url):
         assert httpx.post(f"{url}/similarity", json=BODY).status_code == 503
         process.terminate()
         _, errors = process.communicate(timeout=NEEDED_SECONDS)
         assert process.returncode == 0
         assert "a graph does not end" in errors
-    finally:
-        process.kill()
-        process.wait()
 
 
 _CHECKS = """
@@ -325,9 +319,7 @@ sys.exit(main([]))
 
 def test_a_check_under_way_ends_before_the_process(models: Path) -> None:
     """It runs graphs: coming back from one when Python is gone, its thread would abort the process."""
-    asked = command(models_dir=models, port=free_port(), shutdown_grace_seconds=1, drain_seconds=0)
-    asked["args"] = [sys.executable, "-c", _CHECKS]
-    with subprocess.Popen(**asked) as process:
+    with running(models, program=_CHECKS, shutdown_grace_seconds=1, drain_seconds=0) as (process, _):
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         process.terminate()
