@@ -10,13 +10,10 @@ from service.errors import SettingsError
 from service.settings import HASH_KEY, Settings
 
 DIGEST = "0123456789abcdef" * 4
-NO_HASHES = (
-    f"SEMBLANCE_API_KEYS: expected NAME:SHA256,NAME:SHA256, not keys themselves; `{HASH_KEY} NAME` reads a key and "
-    "writes its entry"
-)
-NO_RATE = "SEMBLANCE_RATE_LIMIT: expected a number, a slash, and second, minute or hour, such as 100/second"
-NO_PRELOAD = "SEMBLANCE_PRELOAD: expected names of models, or `all` or `none` alone"
-NO_ORIGIN = "SEMBLANCE_CORS_ORIGINS: expected https://host or https://host:port, with commas between them, or *"
+NO_HASHES = f"expected NAME:SHA256,NAME:SHA256, not keys themselves; `{HASH_KEY} NAME` reads a key and writes its entry"
+NO_RATE = "expected a number, a slash, and second, minute or hour, such as 100/second"
+NO_PRELOAD = "expected names of models, or `all` or `none` alone"
+NO_ORIGIN = "expected https://host or https://host:port, with commas between them, or *"
 
 
 def test_the_defaults_serve_the_published_models_on_loopback() -> None:
@@ -50,26 +47,18 @@ def test_the_environment_is_read(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "line"),
+    ("name", "value", "problem"),
     [
-        (
-            "PORT",
-            "http",
-            "SEMBLANCE_PORT: Input should be a valid integer, unable to parse string as an integer, found 'http'",
-        ),
-        ("PORT", "65536", "SEMBLANCE_PORT: Input should be less than or equal to 65535, found '65536'"),
-        ("WORKERS", "many", "SEMBLANCE_WORKERS: expected a whole number from 1 to 64, or auto, found 'many'"),
-        ("WORKERS", "65", "SEMBLANCE_WORKERS: expected a whole number from 1 to 64, or auto, found '65'"),
-        (
-            "WORKER_THREADS",
-            "-1",
-            "SEMBLANCE_WORKER_THREADS: expected a whole number from 1 to 256, or auto, found '-1'",
-        ),
-        ("PROVIDERS", "tpu", "SEMBLANCE_PROVIDERS: Input should be 'auto', 'cuda' or 'cpu', found 'tpu'"),
-        ("MAX_PAIRS", "0", "SEMBLANCE_MAX_PAIRS: Input should be greater than or equal to 1, found '0'"),
-        ("REQUEST_TIMEOUT", "nan", "SEMBLANCE_REQUEST_TIMEOUT: Input should be a finite number, found 'nan'"),
+        ("PORT", "http", "Input should be a valid integer, unable to parse string as an integer, found 'http'"),
+        ("PORT", "65536", "Input should be less than or equal to 65535, found '65536'"),
+        ("WORKERS", "many", "expected a whole number from 1 to 64, or auto, found 'many'"),
+        ("WORKERS", "65", "expected a whole number from 1 to 64, or auto, found '65'"),
+        ("WORKER_THREADS", "-1", "expected a whole number from 1 to 256, or auto, found '-1'"),
+        ("PROVIDERS", "tpu", "Input should be 'auto', 'cuda' or 'cpu', found 'tpu'"),
+        ("MAX_PAIRS", "0", "Input should be greater than or equal to 1, found '0'"),
+        ("REQUEST_TIMEOUT", "nan", "Input should be a finite number, found 'nan'"),
         *(
-            ("REDIS_URL", url, f"SEMBLANCE_REDIS_URL: {redis_url.FORM}")
+            ("REDIS_URL", url, redis_url.FORM)
             for url in (
                 "http://u:hush@h",
                 "redis://user:hush",
@@ -81,16 +70,12 @@ def test_the_environment_is_read(monkeypatch) -> None:
                 "redis+cluster://u:hush@h:1",
             )
         ),
-        (
-            "REDIS_SECRET",
-            "hush",
-            "SEMBLANCE_REDIS_SECRET: expected at least 16 characters, such as from `openssl rand -hex 32`",
-        ),
+        ("REDIS_SECRET", "hush", "expected at least 16 characters, such as from `openssl rand -hex 32`"),
         ("API_KEYS", "hush", NO_HASHES),
         ("API_KEYS", "alice:hush", NO_HASHES),
         ("API_KEYS", f"alice:{DIGEST},hush", NO_HASHES),
         ("API_KEYS", f"al ice:{DIGEST}", NO_HASHES),
-        ("API_KEYS", f"alice:{DIGEST},alice:{DIGEST}", "SEMBLANCE_API_KEYS: each key has a name of its own"),
+        ("API_KEYS", f"alice:{DIGEST},alice:{DIGEST}", "each key has a name of its own"),
         ("PRELOAD", "none,minilm", f"{NO_PRELOAD}, found 'none,minilm'"),
         ("PRELOAD", "minilm, all", f"{NO_PRELOAD}, found 'minilm, all'"),
         ("PRELOAD", "all,none", f"{NO_PRELOAD}, found 'all,none'"),
@@ -102,11 +87,11 @@ def test_the_environment_is_read(monkeypatch) -> None:
         ("CORS_ORIGINS", "https://a.example/path", f"{NO_ORIGIN}, found 'https://a.example/path'"),
     ],
 )
-def test_what_does_not_fit_is_one_line(monkeypatch, name: str, value: str, line: str) -> None:
+def test_what_does_not_fit_is_one_line(monkeypatch, name: str, value: str, problem: str) -> None:
     monkeypatch.setenv(f"SEMBLANCE_{name}", value)
     with pytest.raises(SettingsError) as caught:
         Settings.from_environment()
-    assert str(caught.value) == line
+    assert str(caught.value) == f"SEMBLANCE_{name}: {problem}"
 
 
 def test_every_mistake_has_its_line(monkeypatch) -> None:
