@@ -6,7 +6,6 @@ from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 import torch
@@ -14,9 +13,8 @@ import torch
 from contract.manifest import EntailmentTask, Limits, Provenance, SimilarityTask
 from contract.measures import cosine, expected_rating
 from contract.padding import pad
-from service.app import create_app
-from service.settings import Settings
 from tests import toys
+from tests.service.conftest import Serve
 from training.architectures.models import SiameseModel
 from training.objectives.supervised import LABELS
 from training.publishing.calibrate import fit_centred_isotonic
@@ -112,22 +110,13 @@ def test_a_published_model_answers_as_its_module_however_sentences_are_batched(
     assert found.raw_score == pytest.approx(model.similarity(B, A).raw_score, abs=1e-6)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.mark.anyio
-async def test_over_http_every_answer_is_the_offline_one(published: dict[str, Toy]) -> None:
+async def test_over_http_every_answer_is_the_offline_one(serve: Serve, published: dict[str, Toy]) -> None:
     models = published["cosine"].folder.parent
     settings = {"default_similarity": "cosine", "default_rank": "cosine", "default_entailment": "graded"}
-    app = create_app(Settings(models_dir=models, **settings))
     pairs = [{"a": a, "b": b} for a, b in zip(A, B, strict=True)]
     asked = [{"premise": a, "hypothesis": b} for a, b in zip(A, B, strict=True)]
-    async with (
-        app.app.router.lifespan_context(app.app),  # type: ignore[attr-defined]
-        httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://service") as client,
-    ):
+    async with serve(models_dir=models, **settings) as client:
         for name, toy in published.items():
             scored = (await client.post("/similarity", json={"pairs": pairs, "model": name})).json()["results"]
             offline = PublishedModel(toy.folder).similarity(A, B)

@@ -1,13 +1,10 @@
 """Transformers on the whole road: exported in int8, published, and served; several tasks from one graph."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-import httpx
 import numpy as np
 import pytest
 import torch
@@ -17,9 +14,8 @@ from contract.errors import TokenizerError
 from contract.manifest import Manifest, Provenance, TrainingData
 from contract.padding import pad
 from contract.subwords import Subwords
-from service.app import create_app
-from service.settings import Settings
 from tests import toy_wordpiece
+from tests.service.conftest import Serve
 from training.architectures.transformer import (
     BERTConfig,
     CrossEncoder,
@@ -98,20 +94,6 @@ def feeds(texts: tuple[str, ...]) -> list[torch.Tensor]:
     return list(map(torch.from_numpy, pad([tokenizer.encode(text, 128).ids for text in texts])))
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@asynccontextmanager
-async def serve(root: Path) -> AsyncIterator[httpx.AsyncClient]:
-    defaults = {"default_similarity": "bi", "default_rank": "bi", "default_entailment": "cross"}
-    app = create_app(Settings(models_dir=root, **defaults))  # type: ignore[arg-type]
-    client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
-    async with app.app.router.lifespan_context(app.app), client:  # type: ignore[attr-defined]
-        yield client
-
-
 def test_the_bi_encoder_answers_as_its_module(root: Path) -> None:
     kept = encoder()
     kept.bert = quantised(kept.bert)
@@ -181,9 +163,10 @@ def test_what_cannot_be_published_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_service_answers_as_published(root: Path) -> None:
+async def test_the_service_answers_as_published(serve: Serve, root: Path) -> None:
     pairs = [{"a": a, "b": b} for a, b in PAIRS]
-    async with serve(root) as client:
+    defaults = {"default_similarity": "bi", "default_rank": "bi", "default_entailment": "cross"}
+    async with serve(models_dir=root, **defaults) as client:
         for name in ("bi", "cross", "blend"):
             model = PublishedModel(root / name)
             answer = (await client.post("/similarity", json={"pairs": pairs, "model": name})).json()

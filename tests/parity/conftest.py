@@ -1,0 +1,3 @@
+"""The service in this process, as the tests of service/ have it."""
+
+from tests.service.conftest import anyio_backend, models, serve  # noqa: F401 - fixtures
