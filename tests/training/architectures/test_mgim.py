@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from tests import toys
+from tests.training.architectures.parts.test_recurrent import lstm_by_hand
 from training.architectures.mgim import FORGET_BIAS, MGIM, MGIMConfig, overlaps_of, shared_counts
 from training.architectures.models import InteractionModel
 from training.architectures.parts.layers import WordEmbedding
@@ -53,21 +54,11 @@ def network(config: MGIMConfig) -> MGIM:
 # The equations of sections 3.2 to 4.2, in NumPy.
 
 
-def sigmoid(x: Vector) -> Vector:
-    return 1 / (1 + np.exp(-x))
-
-
 def read_by_hand(layer: LSTM, k: int, words: Vector, first_cell: Vector) -> tuple[Vector, Vector]:
     """Outputs [T, H] in the order of the sentence and the last cell [H] of direction k (eqs. 1 to 6)."""
-    w, u, b = (p[k].detach().double().numpy() for p in (layer.input_weight, layer.hidden_weight, layer.bias))
-    h, c = np.zeros_like(first_cell), first_cell
-    outputs = []
-    for x in words if k == 0 else words[::-1]:
-        i, o, f, new = np.split(w @ x + u @ h + b, 4)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(new)
-        h = sigmoid(o) * np.tanh(c)
-        outputs.append(h)
-    return np.array(outputs if k == 0 else outputs[::-1]), c
+    turn = 1 if k == 0 else -1
+    outputs, cell = lstm_by_hand(layer, k, words[::turn], first_cell)
+    return outputs[::turn], cell
 
 
 def by_hand(net: MGIM, a: toys.Ids, b: toys.Ids) -> tuple[Vector, Vector]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tests import toys
+from tests.training.architectures.parts.test_focus import matched
 from training.architectures.models import InteractionModel
 from training.architectures.pwim import CHANNELS, PWIM, STEP, UNMATCHED, PWIMConfig
 from training.publishing.export import export_explanation, export_pair
@@ -76,17 +77,10 @@ def brute_cube(net: PWIM, a: toys.Ids, b: toys.Ids) -> np.ndarray:
 
 def brute_focus(cube: np.ndarray) -> np.ndarray:
     """Algorithm 2, one cell after the other, for the paper's channels 10 and 11 [S, T]."""
-    rows, columns = cube.shape[1:]
-    weights = np.full((rows, columns), UNMATCHED)
+    weights = np.full(cube.shape[1:], UNMATCHED)
     for channel in (9, 10):
-        steps = np.round(cube[channel] / STEP)
-        cells = sorted(np.ndindex(rows, columns), key=lambda cell: (-steps[cell], cell))
-        free_rows, free_columns = set(range(rows)), set(range(columns))
-        for i, j in cells:
-            if i in free_rows and j in free_columns:
-                weights[i, j] = 1.0
-                free_rows.remove(i)
-                free_columns.remove(j)
+        for cell in matched(np.round(cube[channel] / STEP).tolist()):
+            weights[cell] = 1.0
     return weights
 
 

@@ -1,12 +1,11 @@
 """Every family that docs/own-model.md names: tiny random models of transformers, imported, served, and asked; the
 answers are those of transformers itself."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from starlette.testclient import TestClient
 
 from service.app import create_app
@@ -26,10 +25,8 @@ B = ("a cat sleeps", "the woman plays the flute " * 30, "the big dog runs in the
 POOLING = {"qwen3": "lasttoken", "roberta": "cls"}  # of the others the mean
 
 
-@contextmanager
-def served(root: Path) -> Iterator[TestClient]:
-    with TestClient(create_app(Settings(models_dir=root))) as client:
-        yield client
+def served(root: Path) -> TestClient:
+    return TestClient(create_app(Settings(models_dir=root)))
 
 
 def embedded(folder: Path, texts: tuple[str, ...], prompt: str = "") -> np.ndarray:
@@ -40,14 +37,14 @@ def embedded(folder: Path, texts: tuple[str, ...], prompt: str = "") -> np.ndarr
     return np.asarray(model.encode(list(texts), prompt=prompt))
 
 
-def logits(folder: Path, limit: int) -> np.ndarray:
-    """By transformers alone."""
+def logits(folder: Path, *sides: list[str]) -> np.ndarray:
+    """By transformers alone, of texts or of pairs of them."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    read = tokenizer(list(A), list(B), padding=True, truncation=True, max_length=limit, return_tensors="pt")
+    read = tokenizer(*sides, padding=True, truncation=True, max_length=64, return_tensors="pt")
     with torch.no_grad():
         return model(**read).logits.double().numpy()
 
@@ -79,7 +76,7 @@ def test_a_reranker_answers_as_transformers(family: str, tmp_path: Path) -> None
     folder = foreign.transformer(tmp_path / family, family, ["score"])
     done = import_model(folder, "taken", tmp_path / "models")
     assert done.parity is not None
-    expected = logits(folder, 64)[:, 0]
+    expected = logits(folder, list(A), list(B))[:, 0]
     with served(tmp_path / "models") as client:
         for x, y, value in zip(A, B, expected, strict=True):
             (found,) = client.post("/rank", json={"query": x, "candidates": [y]}).json()["results"]
@@ -96,8 +93,7 @@ def test_an_entailment_model_answers_as_transformers_in_its_own_order_of_labels(
     names = ["contradiction", "Entailment", "neutral"]
     folder = foreign.transformer(tmp_path / family, family, names)
     import_model(folder, "taken", tmp_path / "models")
-    raw = np.exp(logits(folder, 64))
-    expected = raw / raw.sum(axis=1, keepdims=True)
+    expected = softmax(logits(folder, list(A), list(B)), axis=1)
     with served(tmp_path / "models") as client:
         pairs = [{"premise": a, "hypothesis": b} for a, b in zip(A, B, strict=True)]
         found = client.post("/entailment", json={"pairs": pairs}).json()["results"]
@@ -107,17 +103,10 @@ def test_an_entailment_model_answers_as_transformers_in_its_own_order_of_labels(
 
 
 def test_a_classifier_labels_as_transformers(tmp_path: Path) -> None:
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
     names = ["negative", "neutral", "positive"]  # as many as of entailment
     folder = foreign.transformer(tmp_path / "mine", "distilbert", names)
     import_model(folder, "taken", tmp_path / "models")
-    read = AutoTokenizer.from_pretrained(folder)(
-        list(A + B), padding=True, truncation=True, max_length=64, return_tensors="pt"
-    )
-    with torch.no_grad():
-        expected = AutoModelForSequenceClassification.from_pretrained(folder).eval()(**read).logits.softmax(-1)
+    expected = softmax(logits(folder, list(A + B)), axis=1)
     with served(tmp_path / "models") as client:
         found = client.post("/classify", json={"text": list(A + B)}).json()["results"]
     for each, row in zip(found, expected.tolist(), strict=True):
