@@ -9,13 +9,20 @@ import pytest
 
 from semblance.__main__ import main
 from tests.service.conftest import anyio_backend, models, no_settings_from_outside  # noqa: F401 - fixtures
-from tests.service.process.test_process import running
+from tests.service.process.test_process import ROOT, running
 
 
 @pytest.fixture(scope="session")
 def url(models: Path) -> Iterator[str]:  # noqa: F811
     """A real service on a port."""
     with running(models, cache="memory") as (_, address):
+        yield address
+
+
+@pytest.fixture(scope="session")
+def published() -> Iterator[str]:
+    """A service of the published models, as `make serve` runs it."""
+    with running(ROOT / "models") as (_, address):
         yield address
 
 

@@ -15,6 +15,7 @@ from semblance.batch.job import run_batch
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options
 from semblance.errors import Overloaded
 from tests.client.test_batch import read, rows, write
+from tests.client.test_retries import refusal
 
 OPTIONS = Options("similarity", DEFAULT_COLUMNS["similarity"])
 
@@ -40,11 +41,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(tenacity, "time", SimpleNamespace(monotonic=made))
     return made
-
-
-def refusal(code: str = "overloaded", status: int = 429, retry_after: float | None = None) -> httpx.Response:
-    headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
-    return httpx.Response(status, headers=headers, json={"error": {"code": code, "message": "busy"}})
 
 
 class Refusing(httpx.AsyncBaseTransport):
@@ -77,7 +73,7 @@ def run(
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_service_that_is_busy_for_a_while_is_waited_for(url: str, tmp_path: Path, clock: Clock, method: str) -> None:
-    left = [refusal(retry_after=2.0) for _ in range(30)]
+    left = [refusal(retry_after="2") for _ in range(30)]
 
     def refuse(request: httpx.Request) -> httpx.Response | None:
         return left.pop() if request.method == method and left else None

@@ -11,7 +11,15 @@ from semblance.cli import app
 from semblance.threshold.choice import choose
 from semblance.threshold.labelled import Scored, read_pairs
 from semblance.threshold.models import Candidate, compare, recommended
-from tests.client.test_threshold import models, rows, scored, write  # noqa: F401 - a fixture
+from tests.client.test_batch import write
+from tests.client.test_threshold import ALIKE, models, scored  # noqa: F401 - a fixture
+
+UNLIKE = [
+    ("a man plays the guitar", "a dog runs in the park"),
+    ("the cat sleeps", "the woman is playing the flute"),
+    ("a woman plays the flute", "a dog sleeps on the sofa"),
+    ("the man sleeps in the park", "a cat is not on the sofa"),
+]
 
 
 def candidate(name: str, scores: list[float], seconds: float) -> Candidate:
@@ -35,7 +43,8 @@ def test_the_cheapest_of_those_that_are_as_good_is_recommended() -> None:
 
 
 def test_the_command_compares_the_main_models_and_every_one_where_asked(models: Path, tmp_path: Path) -> None:  # noqa: F811
-    path = write(tmp_path / "pairs.csv", rows() * 3)
+    rows = [{"a": a, "b": b, "label": int(pairs is ALIKE)} for pairs in (ALIKE, UNLIKE) for a, b in pairs]
+    path = write(tmp_path / "pairs.csv", rows * 3)
     asked = ["choose", str(path), "--models-dir", str(models), "--resamples", "50"]
     first = CliRunner().invoke(app, asked, env={"COLUMNS": "80"})
     assert first.exit_code == 0, first.output

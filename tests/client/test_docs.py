@@ -1,7 +1,6 @@
 """What README and docs show of Python and of the command line, run from an empty folder against the published models.
 
-Each block runs as it is printed, but for the port. curl's: tests/test_readme.py and
-tests/test_explaining_page.py; the tutorial's: test_tutorial.py.
+Each block runs as it is printed, but for the port. curl's: tests/test_readme.py; the tutorial's: test_tutorial.py.
 """
 
 import contextlib
@@ -11,7 +10,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -42,13 +40,6 @@ BATCHES = re.findall(r"^semblance (batch .*)$", PAGE, flags=re.MULTILINE)
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 pytestmark = pytest.mark.artifacts
-
-
-@pytest.fixture(scope="module")
-def published() -> Iterator[str]:
-    """A service of the published models."""
-    with running(ROOT / "models") as (_, address):
-        yield address
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Files of labelled pairs, the threshold that parts them best, and its interval; the command: test_choose.py."""
 
 import asyncio
-import json
 from pathlib import Path
 
 import numpy as np
@@ -20,25 +19,6 @@ ALIKE = [
     ("the cat sleeps", "a cat sleeps ."),
     ("a woman plays the flute", "the woman is playing the flute"),
 ]
-UNLIKE = [
-    ("a man plays the guitar", "a dog runs in the park"),
-    ("the cat sleeps", "the woman is playing the flute"),
-    ("a woman plays the flute", "a dog sleeps on the sofa"),
-    ("the man sleeps in the park", "a cat is not on the sofa"),
-]
-
-
-def write(path: Path, rows: list[tuple[object, ...]], names: tuple[str, ...] = ("a", "b", "label")) -> Path:
-    if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
-    else:
-        separator = "\t" if path.suffix == ".tsv" else ","
-        path.write_text("\n".join(separator.join(map(str, row)) for row in (names, *rows)) + "\n", encoding="utf-8")
-    return path
-
-
-def rows() -> list[tuple[object, ...]]:
-    return [(*pair, 1) for pair in ALIKE] + [(*pair, 0) for pair in UNLIKE]
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +28,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fakes.graded_model(folder / "avg-sick")
     fakes.tasks_model(folder / "both")
     return folder
-
-
-# files
-
-
-# the choice
 
 
 def test_scores_that_labels_part_are_cut_half_way() -> None:
@@ -85,9 +59,6 @@ def test_more_pairs_are_surer_and_the_seed_decides() -> None:
     assert many.f1.mean < quality(scores, labels, choose(scores, labels)).f1  # measured on pairs that did not choose
     assert resampled(scores[:60], labels[:60], resamples=100) == few
     assert resampled(scores[:60], labels[:60], resamples=100, seed=2) != few
-
-
-# the model
 
 
 def scored(models: Path, model: str, pairs: LabelledPairs, task: Scored) -> tuple[np.ndarray, int]:

@@ -5,13 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.service.process.test_process import running
 from tests.test_readme import close, decimals
 
 ROOT = Path(__file__).parents[2]
@@ -20,13 +18,6 @@ _NUMBER = re.compile(r"(\d+\.\d+)")
 STEPS = re.findall(r"^```sh\n(.*?)^```(?:\n+```(?:json|text)\n(.*?)^```)?", PAGE, flags=re.DOTALL | re.MULTILINE)
 
 pytestmark = pytest.mark.artifacts
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[str]:
-    """What `make serve` runs."""
-    with running(ROOT / "models") as (_, address):
-        yield address
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +46,11 @@ def test_the_first_step_is_the_service_and_the_last_the_container() -> None:
 
 
 @pytest.mark.parametrize("step", [1, 2, 3], ids=["ask", "threshold", "batch"])
-def test_a_step_prints_what_it_says(step: int, service: str, folder: Path) -> None:
+def test_a_step_prints_what_it_says(step: int, published: str, folder: Path) -> None:
     script, printed = STEPS[step]
     if "curl " in script and shutil.which("curl") is None:
         pytest.skip("the tutorial asks with curl: install curl")
-    script = script.replace("http://127.0.0.1:8000", service).replace("127.0.0.1:8000", service)
+    script = script.replace("http://127.0.0.1:8000", published).replace("127.0.0.1:8000", published)
     done = subprocess.run(["bash", "-eu"], cwd=folder, input=script, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     if step == 1:
