@@ -2,6 +2,7 @@
 
     python -m benchmarks.kept_aside                               # the models of the table, some 25 minutes on one core
     python -m benchmarks.kept_aside lstm-avg dan                  # any others
+    python -m benchmarks.kept_aside minilm minilm+minilm-cross    # the second model orders the ten best of the first
 
 Needs SEMBLANCE_DATA. Scores are those of the published models through their graphs, as the service gives them.
 """
@@ -28,6 +29,7 @@ from training.publishing.runtime import PublishedModel
 MODELS = ("avg-paraphrase", "gran", "minilm-small", "minilm")
 BLOCK = 125  # answers or questions that one right one is found among
 BLOCKS = 3  # of each FAQ
+DEPTH = 10  # candidates of a question that the second stage reads
 FAQS = {
     "bank": ("bank-faq/hdfc-bank-faq.tsv.gz", "topic"),
     "course": ("technical-course-faq/datatalks-faq.tsv.gz", "topic"),
@@ -44,6 +46,26 @@ Score = Callable[[Sequence[str], Sequence[str]], Values]  # n pairs -> their raw
 def scorer(model: PublishedModel, task: ScoreTask | None = None) -> Score:
     """Raw scores of n pairs: by relevance, where the model has it, as /rank orders candidates."""
     return lambda a, b: np.asarray(model.similarity(a, b, task or model.manifest.ranking_task).raw_score, np.float64)
+
+
+def two_stages(first: Score, second: Score) -> Score:
+    """The second one's scores of the `DEPTH` best candidates of each question, above all others in the first's order.
+
+    The candidates of a question are the pairs with that first text.
+    """
+
+    def score(a: Sequence[str], b: Sequence[str]) -> Values:
+        found = first(a, b)
+        asked: dict[str, list[int]] = defaultdict(list)
+        for i in np.argsort(-found, kind="stable").tolist():
+            asked[a[i]].append(i)
+        best = sorted(i for candidates in asked.values() for i in candidates[:DEPTH])
+        read = second([a[i] for i in best], [b[i] for i in best])
+        found = found - found.max() + read.min() - 1.0
+        found[best] = read
+        return found
+
+    return score
 
 
 def milliseconds(model: PublishedModel) -> float:
@@ -136,9 +158,8 @@ def intents(model: PublishedModel) -> float:
     return mean(shares)
 
 
-def measure(model: PublishedModel) -> dict[str, float]:
-    """The figures of a model that embeds each text alone."""
-    score = scorer(model)
+def ranking(score: Score) -> dict[str, float]:
+    """The figures of whatever orders candidates."""
     answers = first_of_block(score, faq_answers())
     return {
         **{f"answer_{name}": value for name, value in answers.items()},
@@ -146,6 +167,15 @@ def measure(model: PublishedModel) -> dict[str, float]:
         "question": mean(first_of_block(score, reworded_questions()).values()),
         "health": mean_average_precision(score, *HEALTH),
         "related": mean_average_precision(score, *RELATED),
+    }
+
+
+def measure(model: PublishedModel, second: PublishedModel | None) -> dict[str, float]:
+    """The figures of a model that embeds each text alone; of two stages those of ranking, and the second one's cost."""
+    if second is not None:
+        return {**ranking(two_stages(scorer(model), scorer(second))), "milliseconds": milliseconds(second)}
+    return {
+        **ranking(scorer(model)),
         "relatedness": relatedness(scorer(model, "similarity")),
         "intents": intents(model),
         "milliseconds": milliseconds(model),
@@ -165,12 +195,13 @@ COLUMNS = {
 def main() -> None:
     """Measure, print, and write the dated result, Markdown and JSON."""
     parser = arguments("python -m benchmarks.kept_aside", __doc__)
-    parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="ids of models that embed a text")
+    parser.add_argument("ids", nargs="*", default=MODELS, metavar="MODEL", help="an id, or two joined by +")
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for name in options.ids:
-        rows.append({"model": name, **measure(PublishedModel(options.models / name))})
+        first, *second = (PublishedModel(options.models / each) for each in name.split("+"))
+        rows.append({"model": name, **measure(first, second[0] if second else None)})
         print(rows[-1], flush=True)  # a long run that is ended has said something
     base = next((row["milliseconds"] for row in rows if row["model"] == "minilm"), None)
 
@@ -183,7 +214,7 @@ def main() -> None:
         f"`{' '.join([parser.prog, *sys.argv[1:]])}`. "
         f"FAQs: the right one first of {BLOCK}, mean of three FAQs' answers (bank, course, Covid), and of "
         f"COVID-Q's questions in other words. Intents: the nearest other text has the same one. CPU: milliseconds of "
-        f"one thread for a new answer, in brackets beside `minilm`. "
+        f"one thread for a new answer, in brackets beside `minilm`; of two stages, for one of the {DEPTH} pairs. "
         f"{machine('onnxruntime', 'numpy')}."
     )
     lines = table(["model", *COLUMNS.values(), "CPU ms"], [cells(row) for row in rows])

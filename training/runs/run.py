@@ -78,7 +78,7 @@ def _run_tasks(recipe: Recipe, runs: Path, teacher: Path | None, seed: int, fold
     objective = tasks_objective(recipe, model, tokenizer, runs, teacher, seed)
     record_recipe(folder, recipe, seed)
     tokenizer.save(folder / TOKENIZER_NAME)
-    if isinstance(model, CrossEncoder):
+    if isinstance(model, CrossEncoder) and recipe.start is None:
         torch.save(model.bert.state_dict(), folder / START_NAME)
     result = train(objective, recipe.optimiser, recipe.schedule, folder, seed=seed)
     torch.save(model.state_dict(), folder / WEIGHTS_NAME)

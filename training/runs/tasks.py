@@ -10,6 +10,7 @@ from training.architectures import CrossEncoder, CrossEncoderConfig, PairWithHea
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import SentenceBERT, SentenceBERTConfig, load_weights
 from training.objectives.tasks import TasksConfig, TasksObjective
+from training.recipes import find
 from training.recipes.recipe import Recipe
 from training.runs.folder import RunMissing, run_folder, weights_of
 from training.runs.ratings import load_ratings
@@ -23,12 +24,15 @@ TOKENIZER_NAME = "tokenizer.json"  # in the folder of the run, as in the folder 
 
 
 def started_heads(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -> PairWithHeads:
-    """The model as its training begins: published words or a published encoder, everything else drawn at random.
+    """The model as its training begins: the run it starts from; else published words or a published encoder, and heads
+    drawn at random.
 
     Raises:
         RecipeError: it starts from an encoder, and no teacher was given.
-        RunMissing: it starts from a word table that is missing.
+        RunMissing: it starts from a word table or a run that is missing.
     """
+    if recipe.start is not None:
+        return load_heads(find(recipe.start), runs, seed)
     model = _untrained(recipe, runs, seed)
     if isinstance(model, CrossEncoder):
         load_weights(model.bert, needed(teacher, "a cross-encoder starts from"))
@@ -81,11 +85,13 @@ def load_heads(recipe: Recipe, runs: Path, seed: int) -> PairWithHeads:
 
 
 def load_start(recipe: Recipe, runs: Path, seed: int) -> SentenceBERT:
-    """The bi-encoder that a cross-encoder's run started from.
+    """The bi-encoder that a cross-encoder's run, or the first of its chain of runs, started from.
 
     Raises:
         RunMissing: the run did not keep it.
     """
+    while recipe.start is not None:
+        recipe = find(recipe.start)
     assert isinstance(recipe.architecture, CrossEncoderConfig)
     path = run_folder(runs, recipe, seed) / START_NAME
     if not path.is_file():
