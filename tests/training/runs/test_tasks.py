@@ -34,7 +34,7 @@ PAIRS: Mapping[str, Sequence[Pair]] = {
 
 def recipe() -> Recipe:
     """The recipe of the cross-encoder, tiny and of two corpora."""
-    full = find("minilm-cross")
+    full = find("minilm-cross-first")
     return replace(
         full,
         architecture=CrossEncoderConfig(TINY, HEADS),
@@ -66,7 +66,7 @@ def test_the_encoder_that_a_run_begins_from_is_kept_beside_it(encoder: Path) -> 
     chosen = recipe()
     with pytest.raises(RecipeError, match="a cross-encoder starts from a teacher"):
         runs_module.run(chosen, encoder / "runs", None, 4)
-    with pytest.raises(RunMissing, match="training train minilm-cross --seed 4` anew"):
+    with pytest.raises(RunMissing, match="training train minilm-cross-first --seed 4` anew"):
         load_start(chosen, encoder / "runs", 4)
     runs_module.run(chosen, encoder / "runs", encoder, 4)
     folder = run_folder(encoder / "runs", chosen, 4)
@@ -75,6 +75,26 @@ def test_the_encoder_that_a_run_begins_from_is_kept_beside_it(encoder: Path) -> 
     assert torch.equal(before["words.weight"], after["bert.words.weight"])  # frozen
     assert not torch.equal(before["layers.0.query.weight"], after["bert.layers.0.query.weight"])
     for name, value in load_start(chosen, encoder / "runs", 4).bert.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_a_second_run_begins_with_all_weights_of_the_first_and_keeps_no_encoder(
+    encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = recipe()
+    monkeypatch.setattr(tasks, "find", {first.name: first}.__getitem__)
+    second = replace(first, name="second", start=first.name, schedule=replace(first.schedule, epochs=1))
+    runs = encoder / "runs"
+    with pytest.raises(RunMissing, match="training train minilm-cross-first --seed 1` first"):
+        runs_module.run(second, runs, encoder, 1)
+    runs_module.run(first, runs, encoder, 1)
+    trained = torch.load(run_folder(runs, first, 1) / WEIGHTS_NAME, weights_only=True)
+    for name, value in tasks.started_heads(second, runs, encoder, 1).state_dict().items():
+        assert torch.equal(value, trained[name]), name
+    runs_module.run(second, runs, encoder, 1)
+    assert not (run_folder(runs, second, 1) / START_NAME).exists()
+    before = torch.load(run_folder(runs, first, 1) / START_NAME, weights_only=True)
+    for name, value in load_start(second, runs, 1).bert.state_dict().items():
         assert torch.equal(value, before[name])
 
 
