@@ -61,9 +61,9 @@ def two_stages(first: Score, second: Score) -> Score:
             asked[a[i]].append(i)
         best = sorted(i for candidates in asked.values() for i in candidates[:DEPTH])
         read = second([a[i] for i in best], [b[i] for i in best])
-        found = found - found.max() + read.min() - 1.0
-        found[best] = read
-        return found
+        scores: Values = found - found.max() + read.min() - 1.0
+        scores[best] = read
+        return scores
 
     return score
 
