@@ -2,7 +2,7 @@
 
     python -m benchmarks.kept_aside                               # the models of the table, some 25 minutes on one core
     python -m benchmarks.kept_aside lstm-avg dan                  # any others
-    python -m benchmarks.kept_aside minilm minilm+minilm-cross    # the second model orders the ten best of the first
+    python -m benchmarks.kept_aside minilm+minilm-cross           # the second model orders the ten best of the first
 
 Needs SEMBLANCE_DATA. Scores are those of the published models through their graphs, as the service gives them.
 """

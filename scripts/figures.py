@@ -239,12 +239,12 @@ def _kept_aside() -> str:
     found: dict[str, list[str]] = {}  # of each model, or two stages, what was measured last
     for path in sorted((ROOT / "benchmarks" / "results").glob("????-??-??-kept-aside.json")):
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-        base = next(row["milliseconds"] for row in rows if row["model"] == "minilm")
+        base = {row["model"]: row["milliseconds"] for row in rows}.get("minilm")
         for row in rows:
             first, *second = row["model"].split("+")
             name = f"`{first}`" if not second else f"`{first}`, then `{second[0]}` on the best {DEPTH}"
-            cost = _three(row["milliseconds"] / base) + (" a pair more" if second else "")
-            found[row["model"]] = [name, *(_three(row.get(column)) for column in columns), cost]
+            cost = None if second or base is None else row["milliseconds"] / base
+            found[row["model"]] = [name, *(_three(row.get(column)) for column in columns), _three(cost)]
     return _table(
         [
             "model",
