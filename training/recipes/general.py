@@ -115,8 +115,8 @@ _PWIM = Recipe(
     publication=Publication("pwim-general", "Pairwise word interaction, any text: similarity, entailment and more"),
 )
 
-# The second run of the cross-encoder: entailment twice more, PAWS whole and roles, which the first run did not learn;
-# what it had learnt well enough, less.
+# The second run of the cross-encoder: entailment once more, PAWS whole and roles, which the first did not learn; of the
+# rest less.
 _SECOND = {
     **_ENTAILMENT,
     "sick": 3_800,
