@@ -55,6 +55,9 @@ PAIR_SHARES: dict[str, float] = {
     "bible": 0.05,
 }
 
+# The nearest to SimpWiki, on which Wieting & Gimpel (2017) train: complex and simple sentences, all of them.
+SIMPLE = ("simplification", "simplification-extra")
+
 _DEFINITION = re.compile(
     r"(?:(?:The|A|An)\s+)?[\w'\u2019-]+(?:\s+[\w'\u2019-]+){0,4}\s+(?:\([^)]*\)\s+)?"
     r"(?:is|are|was|were)\s+((?:an?|the|any|one)\s+[^;]+?)\.?"
@@ -97,6 +100,8 @@ def _unlabelled_sentences(
 def paraphrase_pairs(limit: int | None, seed: int, sources: Collection[str] = tuple(PAIR_SHARES)) -> list[Pair]:
     """At most ``limit`` positive pairs (all of them for None) from ``sources``, in a shuffled order.
 
+    A limit needs sources of `PAIR_SHARES`.
+
     Pairs of equal sides (after `normalise_for_overlap`), repeated pairs and pairs with an evaluation sentence are left
     out, as are sides outside 3..60 words. ``group`` is the source, for captions and simplification followed by ``:``
     and the image or complex sentence, so that paraphrases can be told from negatives.
@@ -120,7 +125,7 @@ def _paraphrase_pairs(folder: Path, limit: int | None, seed: int, sources: tuple
                 seen.add(key)
                 pool.append(pair)
         pools[source] = pool
-    sample = draw(pools, limit, seed, {source: PAIR_SHARES[source] for source in sources})
+    sample = draw(pools, limit, seed, {} if limit is None else {source: PAIR_SHARES[source] for source in sources})
     return [pair for _, pair in sample]
 
 
@@ -228,5 +233,8 @@ _PAIRS: dict[str, Callable[[], Iterable[Pair]]] = {
     "twitter-labelled": lambda: _named("twitter-labelled", paraphrase.twitter_labelled()),
     "twitter-url": lambda: _named("twitter-url", paraphrase.twitter_url()),
     "simplification": lambda: _grouped("simplification", paraphrase.simplification(), lambda pair: pair.a),
+    "simplification-extra": lambda: _grouped(
+        "simplification-extra", paraphrase.simplification_extra(), lambda pair: pair.a
+    ),
     "bible": lambda: _named("bible", paraphrase.bible()),
 }

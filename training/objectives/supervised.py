@@ -25,7 +25,7 @@ from training.objectives.objective import Objective
 from training.objectives.parts.batches import Indices, Sentences
 from training.objectives.parts.losses import kl_to_target, sparse_target, total_of
 from training.objectives.parts.regularisers import NO_PENALTY, Regulariser, RegulariserConfig
-from training.objectives.parts.scrambling import Scrambler
+from training.objectives.parts.scrambling import Scrambler, Scrambling
 from training.pairs import Pair
 
 LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = ("entailment", "neutral", "contradiction")
@@ -41,6 +41,7 @@ class SupervisedConfig:
     directed: bool = False  # the entailment head also gets the signed difference (not in the paper)
     regulariser: RegulariserConfig = NO_PENALTY
     scramble: float = 0.0  # share of training pairs whose words are shuffled (Wieting & Gimpel 2017, section 4.3)
+    scrambling: Scrambling = "pairs"  # or otherwise (footnote 5 there)
 
 
 class LabelledPairs:
@@ -93,7 +94,7 @@ class SupervisedObjective(Objective):
         self.training, self.development, self.config = training, development, config
         self.classes = torch.tensor(config.classes or (0.0, 1.0))
         self.regulariser = Regulariser(model, config.regulariser)
-        self.scrambler = Scrambler(config.scramble, seed)
+        self.scrambler = Scrambler(config.scramble, seed, config.scrambling)
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """Weighted losses plus penalties."""

@@ -87,10 +87,11 @@ class ParaphrasePairs(TransferSource[list[Pair]]):
 
     limit: int | None
     seed: int = 0
+    corpora: tuple[str, ...] = tuple(mixtures.PAIR_SHARES)
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[Pair]:
         """The pairs; they need no teacher."""
-        return list(mixtures.paraphrase_pairs(limit=self.limit, seed=self.seed))
+        return list(mixtures.paraphrase_pairs(limit=self.limit, seed=self.seed, sources=self.corpora))
 
     def trained_on(self) -> Iterable[TrainingData]:
         """The sources of the mixture."""

@@ -44,7 +44,7 @@ def test_every_corpus_is_described_and_every_file_that_is_read_has_its_counts():
     read = [*answers.WIKIQA.values(), *answers.TRECQA.values(), *captions.SOURCES.values(), captions.OVERLAP_FILE]
     read += [*intents.FILES.values(), *(each.file for each in labelled_pairs.FILES.values()), malstm.PAIRS_FILE]
     read += [*msrp.FILES.values(), *nli.SNLI_FILES.values(), nli.MULTINLI_FILE]
-    read += [paraphrase.QUORA_FILE, paraphrase.TWITTER_URL_FILE]
+    read += [paraphrase.QUORA_FILE, paraphrase.TWITTER_URL_FILE, paraphrase.SIMPLIFICATION_EXTRA_FILE]
     read += [paraphrase.TWITTER_LABELLED_FILE, paraphrase.SIMPLIFICATION_FILE, paraphrase.BIBLE_FILE]
     read += [paraphrase.PHRASES_FILE, *pit2015.FILES.values(), *sick.FILES.values()]
     read += [sst.path_of(task, split) for task in sst.LABELS for split in sst.SPLITS]

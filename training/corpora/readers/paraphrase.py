@@ -10,6 +10,7 @@ QUORA_FILE = "quora-paraphrase/train.tsv.gz"
 TWITTER_URL_FILE = "twitter-url-paraphrase/train.tsv.gz"
 TWITTER_LABELLED_FILE = "twitter-url-labelled/train.tsv.gz"
 SIMPLIFICATION_FILE = "simplification/complex-simple-pairs.tsv.gz"
+SIMPLIFICATION_EXTRA_FILE = "simplification-extra/simplification-extra.tsv.gz"
 BIBLE_FILE = "bible-versions/bible-pairs.tsv.gz"
 PHRASES_FILE = "ppdb-human-ratings/ppdb-sample.tsv"
 
@@ -47,6 +48,12 @@ def simplification() -> list[Pair]:
         Pair(row.text("complex"), row.text("simple"), label="1", group=row.choice("source", SIMPLIFICATION_SOURCES))
         for row in rows
     ]
+
+
+def simplification_extra() -> list[Pair]:
+    """(complex, simple) sentences of BiSECT and OneStopEnglish, ``label`` 1; none of `simplification`."""
+    rows = read_rows("simplification-extra", SIMPLIFICATION_EXTRA_FILE, ("source", "complex", "simple"))
+    return [Pair(row.text("complex"), row.text("simple"), label="1") for row in rows]
 
 
 def bible() -> list[Pair]:

@@ -77,6 +77,13 @@ READ: list[tuple[Read, str, Row, list[Row], list[Any]]] = [
         [Pair("hard one", "one", None, "1", "asset"), Pair("x y", "x . y", None, "1", "wikisplit")],
     ),
     (
+        paraphrase.simplification_extra,
+        paraphrase.SIMPLIFICATION_EXTRA_FILE,
+        ("source", "complex", "simple"),
+        [("onestop-ADV-ELE", "hard one", "one")],
+        [Pair("hard one", "one", None, "1")],
+    ),
+    (
         paraphrase.bible,
         paraphrase.BIBLE_FILE,
         BIBLE,

@@ -37,3 +37,25 @@ def test_both_sentences_of_a_share_of_the_pairs_are_shuffled(probability: float)
     assert float(on_left.float().mean()) == pytest.approx(probability, abs=0.1)
     assert float((on_left == on_right).float().mean()) > 0.98
     assert not torch.equal(a[long], b[long])  # each in an order of its own
+
+
+def test_sentences_are_shuffled_each_for_itself() -> None:
+    left, right = batch(0), batch(1)
+    (a, _), (b, _) = Scrambler(0.5, 3, "sentences")(left, right)
+    long = (left[1] > 5) & (right[1] > 5)
+    on_left, on_right = moved(left[0], a)[long], moved(right[0], b)[long]
+    assert float(on_left.float().mean()) == pytest.approx(0.5, abs=0.1)
+    assert float(on_right.float().mean()) == pytest.approx(0.5, abs=0.1)
+    assert float((on_left == on_right).float().mean()) == pytest.approx(0.5, abs=0.1)
+
+
+def test_swaps_move_few_words_and_lose_none() -> None:
+    left, right = batch(0), batch(1)
+    untouched = left[0].clone()
+    for before, (ids, lengths) in zip((left, right), Scrambler(1.0, 0, "swaps")(left, right), strict=True):
+        assert torch.equal(lengths, before[1])
+        assert torch.equal(ids == 0, before[0] == 0)
+        assert torch.equal(ids.sort(1).values, before[0].sort(1).values)
+        # One swap moves two words at most; about a third of the sentences have none.
+        assert 0.5 < float((before[0] != ids).sum(1).float().mean()) < 2
+    assert torch.equal(left[0], untouched)
