@@ -63,7 +63,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     for recipe in (AVG, PROJECTION, EXPLODING):
         monkeypatch.setitem(RECIPES, recipe.name, recipe)
     rated: Sequence[Pair] = toys.RATED
-    monkeypatch.setattr("training.corpora.mixtures.paraphrase_pairs", lambda limit, seed: toys.pairs(limit))
+    monkeypatch.setattr("training.corpora.mixtures.paraphrase_pairs", lambda limit, seed, sources: toys.pairs(limit))
     monkeypatch.setattr("training.corpora.readers.sts.read_year", lambda year: {"toy": rated})
     monkeypatch.setattr("training.corpora.transfer.read", lambda name: rated)
     monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
