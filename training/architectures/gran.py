@@ -4,6 +4,7 @@ J. Wieting, K. Gimpel, "Revisiting Recurrent Networks for Paraphrastic Sentence 
 x_t are word vectors, h_t the states of an LSTM with peepholes over them (recurrent.py), and each gate is
 s(u) = sigmoid(u) with matrices of its own:
     GRAN    a_t = x_t * s(Wx x_t + Wh h_t + b),  g = 1/n sum_t a_t                                             (eq. 1)
+    without its gate (footnote 2)  a_t = tanh(Wx x_t + Wh h_t + b),  g = 1/n sum_t a_t
     GRAN-2  a_t = h_t * s(Wx x_t + Wh h_t + b),  g = 1/n sum_t a_t
     GRAN-3  a_t = x_t * s(Wx1 x_t + Wh1 h_t + b1) + a_{t-1} * s(Wx2 x_t + Wh2 h_t + b2),  a_0 = 0,  g = a_n / n
     GRAN-4  as GRAN-3, with Wa1 a_{t-1} and Wa2 a_{t-1} inside the two gates
@@ -14,6 +15,7 @@ Departures and scores: docs/papers/gran.md.
 Shapes: B batch, T tokens, D embedding dimensions, H hidden, K directions.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -32,6 +34,7 @@ class GRANConfig:
 
     name: ClassVar[str] = "gran"
     variant: Variant = 1
+    gated: bool = True  # False: variant 1 without its gate (footnote 2)
     bidirectional: bool = False  # BiGRAN; of variant 1 only
     combine: Literal["sum", "tanh"] = "sum"  # the two directions: added, or through a tanh layer
     dropout: float = 0.0
@@ -45,7 +48,7 @@ class GRAN(nn.Module):
         """The LSTM is as wide as the words. Gates start Gaussian (0.1), their biases at 0, as in the release."""
         super().__init__()
         inputs = width(embedding)
-        self.variant, self.output_dim = config.variant, inputs
+        self.variant, self.gated, self.output_dim = config.variant, config.gated, inputs
         self.embedding = embedding
         self.noise = WordNoise(config.dropout, config.word_dropout)
         self.lstm = LSTM(inputs, inputs, bidirectional=config.bidirectional)
@@ -53,7 +56,8 @@ class GRAN(nn.Module):
             self.gates = nn.ModuleList([_GatedSum(inputs, looks_back=config.variant == 4)])
         else:
             values = inputs * (2 if config.variant == 5 else 1)
-            self.gates = nn.ModuleList([_Gate(inputs, values) for _ in range(self.lstm.directions)])
+            activation = torch.sigmoid if config.gated else torch.tanh
+            self.gates = nn.ModuleList([_Gate(inputs, values, activation) for _ in range(self.lstm.directions)])
         self.combination = None
         if config.bidirectional and config.combine == "tanh":
             self.combination = nn.Linear(2 * inputs, inputs)
@@ -73,7 +77,7 @@ class GRAN(nn.Module):
     def has_token_parts(self) -> bool:
         """Whether the embedding is a mean of gated word vectors, one for each word: variants 1, 3 and 4, and BiGRAN
         without the tanh layer. Variants 2 and 5 average states, which depend on several words."""
-        return self.variant in (1, 3, 4) and self.combination is None
+        return self.variant in (1, 3, 4) and self.gated and self.combination is None
 
     def token_parts(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Each word vector times its gates [B, T, D]; the embedding is their mean over the real tokens.
@@ -102,7 +106,7 @@ class GRAN(nn.Module):
 
     def _gated(self, x_D: Tensor, h_H: Tensor, gate_G: Tensor) -> Tensor:
         if self.variant == 1:
-            return x_D * gate_G
+            return x_D * gate_G if self.gated else gate_G
         if self.variant == 2:
             return h_H * gate_G
         on_words, on_states = gate_G.chunk(2, dim=-1)
@@ -110,15 +114,16 @@ class GRAN(nn.Module):
 
 
 class _Gate(nn.Module):
-    """sigmoid(Wx x_t + Wh h_t + b), of one gate or of two side by side."""
+    """sigmoid(Wx x_t + Wh h_t + b), of one gate or of two side by side; or another function of the sum."""
 
-    def __init__(self, inputs: int, outputs: int) -> None:
+    def __init__(self, inputs: int, outputs: int, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
+        self.activation = activation
         self.words = _gaussian(nn.Linear(inputs, outputs))
         self.states = _gaussian(nn.Linear(inputs, outputs, bias=False))
 
     def forward(self, x_BTD: Tensor, h_BTH: Tensor) -> Tensor:
-        return torch.sigmoid(self.words(x_BTD) + self.states(h_BTH))
+        return self.activation(self.words(x_BTD) + self.states(h_BTH))
 
 
 class _GatedSum(nn.Module):

@@ -35,6 +35,7 @@ VARIANTS: tuple[ArchitectureConfig, ...] = (
     LSTMConfig(pooling="mean", hidden=5, tags="eos"),
     LSTMConfig(pooling="mean", bidirectional=True, peepholes=False),
     LSTMConfig(pooling="mean", bidirectional=True, combine="tanh", output_gate=False),
+    GRANConfig(gated=False),
     GRANConfig(variant=2),
     GRANConfig(variant=3),
     GRANConfig(variant=4),
