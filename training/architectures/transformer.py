@@ -1,9 +1,11 @@
-"""A BERT encoder with published weights, as a bi-encoder (`SentenceBERT`; all-MiniLM-L6-v2 is one) and as a
+"""A BERT or MPNet encoder with published weights, as a bi-encoder (`SentenceBERT`; all-MiniLM-L6-v2 is one) and as a
 cross-encoder.
 
 J. Devlin, M.-W. Chang, K. Lee, K. Toutanova, "BERT: Pre-training of Deep Bidirectional Transformers for Language
-Understanding", NAACL 2019; W. Wang et al., "MiniLM", NeurIPS 2020; N. Reimers, I. Gurevych, "Sentence-BERT", EMNLP 2019
-(pooling). Layers are normalised after each residual sum, GELU is exact.
+Understanding", NAACL 2019; W. Wang et al., "MiniLM", NeurIPS 2020; K. Song et al., "MPNet: Masked and Permuted
+Pre-training for Language Understanding", NeurIPS 2020 (a learnt bias of each distance between two positions, no
+segments); N. Reimers, I. Gurevych, "Sentence-BERT", EMNLP 2019 (pooling). Layers are normalised after each residual
+sum, GELU is exact.
 
 Ids come without special tokens: [CLS] and [SEP] are added here, so that limits, truncation
 and explanations count the words of a text only.
@@ -11,15 +13,65 @@ and explanations count the words of a text only.
 Shapes: B rows, S tokens of a, T of b, L of the joined sequence, H hidden, A attention heads, K outputs.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-CLS, SEP = 101, 102  # ids of the special tokens, of every vocabulary that BERT's authors published
+
+class Layout(NamedTuple):
+    """What differs between the published encoders: their special tokens, positions and weights' names."""
+
+    first: int  # id of the token before a sequence
+    end: int  # id of the token after each sentence
+    ends_between: int  # how many of it stand between two sentences
+    first_position: int  # row of the first token in the table of positions
+    segments: bool  # whether a sequence's sentences are told apart by an embedding
+    distance_buckets: int  # rows of the table of attention biases by distance; 0: there is none
+    epsilon: float  # of layer normalisation
+    attention: Mapping[str, str]  # our names of a layer's attention weights -> those of the Hugging Face library
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    # The ids are those of every vocabulary that BERT's authors published.
+    "bert": Layout(
+        101,
+        102,
+        1,
+        0,
+        True,
+        0,
+        1e-12,
+        {
+            "query": "attention.self.query",
+            "key": "attention.self.key",
+            "value": "attention.self.value",
+            "attended": "attention.output.dense",
+            "attended_norm": "attention.output.LayerNorm",
+        },
+    ),
+    "mpnet": Layout(
+        0,
+        2,
+        2,
+        2,
+        False,
+        32,
+        1e-5,
+        {
+            "query": "attention.attn.q",
+            "key": "attention.attn.k",
+            "value": "attention.attn.v",
+            "attended": "attention.attn.o",
+            "attended_norm": "attention.LayerNorm",
+        },
+    ),
+}
+FURTHEST = 128  # tokens: all larger distances share MPNet's last bucket
 
 
 @dataclass(frozen=True)
@@ -33,6 +85,7 @@ class BERTConfig:
     inner: int = 1536
     positions: int = 512
     dropout: float = 0.0  # in training: of the embeddings, of what each sum adds, and of what the heads read
+    layout: Literal["bert", "mpnet"] = "bert"
     frozen_words: bool = True  # word embeddings get no gradient: half of all weights, and rare words keep their places
 
 
@@ -61,18 +114,18 @@ class Layer(nn.Module):
     def __init__(self, config: BERTConfig) -> None:
         """Weights start as in BERT: Gaussian of deviation 0.02 (`BERT`)."""
         super().__init__()
-        hidden = config.hidden
+        hidden, epsilon = config.hidden, LAYOUTS[config.layout].epsilon
         self.attention_heads = config.attention_heads
         self.query, self.key, self.value = (nn.Linear(hidden, hidden) for _ in range(3))
         self.attended = nn.Linear(hidden, hidden)
-        self.attended_norm = nn.LayerNorm(hidden, eps=1e-12)
+        self.attended_norm = nn.LayerNorm(hidden, eps=epsilon)
         self.inner = nn.Linear(hidden, config.inner)
         self.outer = nn.Linear(config.inner, hidden)
-        self.outer_norm = nn.LayerNorm(hidden, eps=1e-12)
+        self.outer_norm = nn.LayerNorm(hidden, eps=epsilon)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, x_BLH: Tensor, bias_B11L: Tensor) -> Tensor:
-        """States [B, L, H], what is added to the attention scores of each position [B, 1, 1, L] -> states."""
+    def forward(self, x_BLH: Tensor, bias: Tensor) -> Tensor:
+        """States [B, L, H], what is added to the attention scores [B, 1, 1, L] or [B, A, L, L] -> states."""
         batch, length, hidden = x_BLH.shape
 
         def by_head(linear: nn.Linear) -> Tensor:
@@ -81,7 +134,7 @@ class Layer(nn.Module):
 
         q_BALD, k_BALD, v_BALD = by_head(self.query), by_head(self.key), by_head(self.value)
         # In bfloat16 on a CPU faster than torch's own function, whose gradient is slow.
-        scores_BALL = (q_BALD * q_BALD.shape[-1] ** -0.5) @ k_BALD.transpose(2, 3) + bias_B11L
+        scores_BALL = (q_BALD * q_BALD.shape[-1] ** -0.5) @ k_BALD.transpose(2, 3) + bias
         found = scores_BALL.softmax(-1).to(v_BALD.dtype) @ v_BALD
         attended = self.attended(found.transpose(1, 2).reshape(batch, length, hidden))
         x_BLH = self.attended_norm(x_BLH + self.dropout(attended))
@@ -98,8 +151,12 @@ class BERT(nn.Module):
         self.config = config
         self.words = nn.Embedding(config.vocabulary, config.hidden)
         self.positions = nn.Embedding(config.positions, config.hidden)
-        self.segments = nn.Embedding(2, config.hidden)
-        self.norm = nn.LayerNorm(config.hidden, eps=1e-12)
+        layout = LAYOUTS[config.layout]
+        self.segments = nn.Embedding(2, config.hidden) if layout.segments else None
+        self.distances = (
+            nn.Embedding(layout.distance_buckets, config.attention_heads) if layout.distance_buckets else None
+        )
+        self.norm = nn.LayerNorm(config.hidden, eps=layout.epsilon)
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
         self.dropout = nn.Dropout(config.dropout)
         self.apply(_start)
@@ -108,12 +165,32 @@ class BERT(nn.Module):
     def forward(self, ids_BL: Tensor, positions_BL: Tensor, segments_BL: Tensor, real_BL: Tensor) -> Tensor:
         """Ids, positions, segments [B, L] and which of them are real, bool [B, L] -> states [B, L, H], anything on the
         padding, which may stand anywhere."""
-        x_BLH = self.words(ids_BL) + self.positions(positions_BL) + self.segments(segments_BL)
+        x_BLH = self.words(ids_BL) + self.positions(positions_BL + LAYOUTS[self.config.layout].first_position)
+        if self.segments is not None:
+            x_BLH = x_BLH + self.segments(segments_BL)
         x_BLH = self.dropout(self.norm(x_BLH))
-        bias_B11L = (~real_BL).float()[:, None, None, :] * torch.finfo(torch.float32).min
+        bias = (~real_BL).float()[:, None, None, :] * torch.finfo(torch.float32).min
+        if self.distances is not None:
+            buckets_BLL = distance_buckets(positions_BL, self.distances.num_embeddings)
+            bias = bias + self.distances(buckets_BLL).permute(0, 3, 1, 2)
         for layer in self.layers:
-            x_BLH = layer(x_BLH, bias_B11L)
+            x_BLH = layer(x_BLH, bias)
         return x_BLH
+
+
+def distance_buckets(positions_BL: Tensor, buckets: int) -> Tensor:
+    """Positions [B, L] -> the bucket of the distance from each to each, [B, L, L], below `buckets`.
+
+    Half of the buckets are for each direction; half of these hold one distance each, the others ever more of them, by
+    the logarithm (C. Raffel et al., "Exploring the Limits of Transfer Learning", 2020, section 2.1).
+    """
+    behind_BLL = positions_BL[:, :, None] - positions_BL[:, None, :]
+    each = buckets // 2
+    exact = each // 2
+    away_BLL = behind_BLL.abs()
+    steps_BLL = torch.log(away_BLL.clamp(min=1).float() / exact) / math.log(FURTHEST / exact) * (each - exact)
+    far_BLL = (exact + steps_BLL.long()).clamp(max=each - 1)
+    return torch.where(away_BLL < exact, away_BLL, far_BLL) + each * (behind_BLL < 0).long()
 
 
 class SentenceBERT(nn.Module):
@@ -128,7 +205,7 @@ class SentenceBERT(nn.Module):
 
     def forward(self, input_ids_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """Ids [B, T], lengths [B] (each at least 1; with 2 more, no more than the positions) -> embeddings [B, H]."""
-        sequence = _join((input_ids_BT, lengths_B))
+        sequence = _join(LAYOUTS[self.config.bert.layout], (input_ids_BT, lengths_B))
         return nn.functional.normalize(_mean(self.bert(*sequence).float(), sequence.real_BL), dim=-1)
 
 
@@ -161,7 +238,8 @@ class CrossEncoder(nn.Module):
         self, input_ids_a_BS: Tensor, lengths_a_B: Tensor, input_ids_b_BT: Tensor, lengths_b_B: Tensor
     ) -> Tensor:
         """What the heads read, float32 [B, 2 H]."""
-        sequence = _join((input_ids_a_BS, lengths_a_B), (input_ids_b_BT, lengths_b_B))
+        layout = LAYOUTS[self.config.bert.layout]
+        sequence = _join(layout, (input_ids_a_BS, lengths_a_B), (input_ids_b_BT, lengths_b_B))
         states_BLH = self.bert(*sequence).float()
         return torch.cat([states_BLH[:, 0], _mean(states_BLH, sequence.real_BL)], dim=-1)
 
@@ -175,21 +253,29 @@ class _Sequence(NamedTuple):
     real_BL: Tensor
 
 
-def _join(*sides: tuple[Tensor, Tensor]) -> _Sequence:
+def _join(layout: Layout, *sides: tuple[Tensor, Tensor]) -> _Sequence:
     """(ids, lengths) of each sentence -> [CLS] a [SEP] b [SEP], with each sentence's padding where it was.
+
+    MPNet's sequence is <s> a </s> </s> b </s>.
 
     A position is that in the sequence without padding: attention knows no other
     order.
     """
     _, lengths_a = sides[0]
     column = torch.zeros_like(lengths_a)[:, None]
-    ids, positions, segments = [column + CLS], [column], [column]
+    ids, positions, segments = [column + layout.first], [column], [column]
     real = [column == 0]
     next_B1 = column + 1
     for segment, (ids_BT, lengths_B) in enumerate(sides):
+        for _ in range(layout.ends_between - 1 if segment else 0):
+            ids.append(column + layout.end)
+            positions.append(next_B1)
+            segments.append(column + segment)
+            real.append(column == 0)
+            next_B1 = next_B1 + 1
         places_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device)[None, :]
         real_BT = places_BT < lengths_B[:, None]
-        ids += ids_BT, column + SEP
+        ids += ids_BT, column + layout.end
         positions += (next_B1 + places_BT) * real_BT, next_B1 + lengths_B[:, None]
         segments += torch.full_like(ids_BT, segment), column + segment
         real += real_BT, column == 0
@@ -226,13 +312,9 @@ _THEIRS = {
     "positions": "embeddings.position_embeddings",
     "segments": "embeddings.token_type_embeddings",
     "norm": "embeddings.LayerNorm",
+    "distances": "encoder.relative_attention_bias",
 }
 _THEIRS_IN_LAYER = {
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "attended": "attention.output.dense",
-    "attended_norm": "attention.output.LayerNorm",
     "inner": "intermediate.dense",
     "outer": "output.dense",
     "outer_norm": "output.LayerNorm",
@@ -259,12 +341,13 @@ def load_weights(bert: BERT, folder: Path) -> None:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     found = load_file(path)
-    bert.load_state_dict({name: found[_their_name(name)].float() for name in bert.state_dict()})
+    layout = LAYOUTS[bert.config.layout]
+    bert.load_state_dict({name: found[_their_name(name, layout)].float() for name in bert.state_dict()})
 
 
-def _their_name(name: str) -> str:
+def _their_name(name: str, layout: Layout) -> str:
     module, _, kind = name.rpartition(".")
     if module in _THEIRS:
         return f"{_THEIRS[module]}.{kind}"
     _, number, within = module.split(".")
-    return f"encoder.layer.{number}.{_THEIRS_IN_LAYER[within]}.{kind}"
+    return f"encoder.layer.{number}.{ {**_THEIRS_IN_LAYER, **layout.attention}[within] }.{kind}"

