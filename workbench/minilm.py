@@ -74,7 +74,7 @@ def publish_student(config: StudentConfig, folder: Path, runs: Path, models: Pat
         CorpusError: a corpus is missing or malformed.
         ParityError: the graph does not compute what the student does; nothing is published.
     """
-    student, _ = teach(config, folder, runs, seed)
+    student, _ = teach(config, folder, folder, runs, seed)
     assert isinstance(student.encoder, SentenceBERT)
     return _publish(
         student.encoder,

@@ -1,7 +1,7 @@
-"""`minilm-small`: three of MiniLM's six layers, taught MiniLM's vectors, then to find the answers of questions.
+"""`minilm` and `minilm-small`: MiniLM, whole or three of its six layers, taught the vectors of a larger encoder.
 
-The student starts from layers 0, 2 and 5, the word table (frozen: few texts would move common words only) and the
-positions. Every step resumes: the teacher's vectors lie in blocks, the training in checkpoints.
+Then they learn to find the answers of questions. The word table is frozen (few texts would move common words only).
+Every step resumes: the teacher's vectors lie in blocks, the training in checkpoints.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 
 from contract.subwords import Subwords
 from training.architectures.models import Precision
@@ -21,60 +22,51 @@ from training.objectives.imitation import AnswersObjective, ImitationObjective, 
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.loop import Result, train
-from training.sources.imitated import answers, imitated_texts
-from training.teacher.encoder import CHUNK, bfloat16_is_fast, encode_cached
+from training.sources.imitated import answers, imitated_texts, texts_with_answers
+from training.teacher.encoder import Teacher, bfloat16_is_fast, encode_cached
 
 TOKENIZER = "tokenizer.json"
-ENCODE_BATCH = 64
-NAME = "minilm-small"  # of the run
+BLOCK = 4096  # texts whose vectors lie in a file
 
 
 @dataclass(frozen=True)
 class StudentConfig:
     """What is taught, and how long."""
 
-    texts: int = 36 * CHUNK
-    layers: tuple[int, ...] = (0, 2, 5)  # of the teacher
+    name: str = "minilm-small"  # of the run and the model
+    texts: int = 72 * BLOCK  # without `question_pairs`: of a fixed sample the first ones
+    question_pairs: int = 0  # questions beside their right answers (`texts_with_answers`), and
+    other_texts: int = 0  # texts of other kinds
+    layers: tuple[int, ...] = (0, 2, 5)  # of all-MiniLM-L6-v2
     max_tokens: int = 96  # texts are cut there, for teacher and student
     epochs: int = 1
     batch_size: int = 64
     learning_rate: float = 3e-4  # rises over the first steps, then falls in a line to zero
     clip: float = 1.0
+    start_share: float = 0.0  # of the weights it began with, in the mean with the taught ones that goes on
     # Then: questions with their right answers, of the texts whose vectors are at hand.
     answer_pairs: int = 20_000  # at most
     answer_epochs: int = 1
     answer_learning_rate: float = 5e-5
 
 
-class Reader:
-    """The teacher: texts, cut at a limit, as vectors."""
-
-    def __init__(self, folder: Path, max_tokens: int) -> None:
-        """Read the folder of all-MiniLM-L6-v2."""
-        self.low = bfloat16_is_fast()  # cosine to float32 vectors .9999 in the mean
-        self.name = f"{folder.name}-{max_tokens}{'-bf16' if self.low else ''}"
-        self.tokenizer, self.max_tokens = Subwords.load(folder / TOKENIZER), max_tokens
-        self.network = SentenceBERT(SentenceBERTConfig()).eval()
-        load_weights(self.network.bert, folder)
-
-    @torch.inference_mode()
-    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """n texts -> float32 [n, D], batches of like length."""
-        sentences = Sentences(texts, self.tokenizer, self.max_tokens)
-        order = np.argsort(sentences.lengths, kind="stable")
-        found = np.empty((len(texts), self.network.output_dim), dtype=np.float32)
-        for start in range(0, len(order), ENCODE_BATCH):
-            batch = order[start : start + ENCODE_BATCH]
-            with torch.autocast("cpu", torch.bfloat16, enabled=self.low):
-                found[batch] = self.network(*sentences.batch(batch)).float().numpy()
-        return found
+# All six layers, taught by all-mpnet-base-v2.
+MINILM = StudentConfig(
+    name="minilm",
+    question_pairs=16_000,
+    other_texts=24_000,
+    layers=(0, 1, 2, 3, 4, 5),
+    learning_rate=1e-4,
+    start_share=0.5,
+)
 
 
-def vectors(reader: Reader, texts: Sequence[str], cache: Path) -> npt.NDArray[np.float16]:
-    """The teacher's vectors [n, D], in blocks that another number of texts can use again."""
+def vectors(teacher: Teacher, texts: Sequence[str], max_tokens: int, cache: Path) -> npt.NDArray[np.float16]:
+    """The teacher's vectors [n, E] of texts cut at so many tokens; in blocks, so that more texts can use them again."""
+    teacher.cut_at(max_tokens)
     blocks = [
-        encode_cached(reader, texts[start : start + CHUNK], cache, what="texts")
-        for start in range(0, len(texts), CHUNK)
+        encode_cached(teacher, texts[start : start + BLOCK], cache, what="texts")
+        for start in range(0, len(texts), BLOCK)
     ]
     return np.concatenate(blocks)
 
@@ -96,41 +88,49 @@ def begin(teacher: SentenceBERT, layers: Sequence[int]) -> SentenceBERT:
 
 
 def texts_of(config: StudentConfig) -> list[tuple[str, str]]:
-    """(source, text) of the texts that are taught: of a fixed sample the first ones, whose vectors serve any number."""
+    """(source, text) of the texts that are taught."""
+    if config.question_pairs:
+        return texts_with_answers(config.question_pairs, config.other_texts, 1)
     return imitated_texts(StudentConfig.texts, 1)[: config.texts]
 
 
-def teach(config: StudentConfig, folder: Path, runs: Path, seed: int) -> tuple[Student, Result]:
-    """Train the student, or resume; the run lies in `runs/minilm-small/seed-<n>`.
+def teach(config: StudentConfig, minilm: Path, teacher: Path, runs: Path, seed: int) -> tuple[Student, Result]:
+    """Train the student, or resume; the run lies in `runs/<name>/seed-<n>`.
 
     Args:
         config: what is taught.
-        folder: of all-MiniLM-L6-v2.
+        minilm: folder of all-MiniLM-L6-v2, whose layers, words and tokenizer the student begins with.
+        teacher: folder of the encoder whose vectors are learnt.
         runs: where runs and the teacher's vectors lie.
         seed: of the order of the texts.
 
     Raises:
         CorpusError: a corpus is missing or malformed.
     """
-    reader = Reader(folder, config.max_tokens)
     texts = [text for _, text in texts_of(config)]
-    target = vectors(reader, texts, runs / "teacher")
+    target = vectors(Teacher(teacher), texts, config.max_tokens, runs / "teacher")
     torch.manual_seed(seed)
     precision: Precision = "bfloat16" if bfloat16_is_fast() else "float32"
-    student = Student(begin(reader.network, config.layers), precision=precision)
+    whole = SentenceBERT(SentenceBERTConfig())
+    load_weights(whole.bert, minilm)
+    student = Student(begin(whole, config.layers), target.shape[1], precision)
+    start = {name: value.clone() for name, value in student.encoder.state_dict().items()}
+    tokenizer = Subwords.load(minilm / TOKENIZER)
     objective = ImitationObjective(
         student,
-        Sentences(texts, reader.tokenizer, config.max_tokens),
+        Sentences(texts, tokenizer, config.max_tokens),
         target,
-        GradedSets({"stsb-dev": stsb.read("dev")}, reader.tokenizer, config.max_tokens),
+        GradedSets({"stsb-dev": stsb.read("dev")}, tokenizer, config.max_tokens),
         config.batch_size,
         seed,
     )
+    student.fit_map(objective.sentences, target)
     optimiser = OptimiserConfig(
         "adamw", learning_rate=config.learning_rate, embedding_learning_rate=None, clip=config.clip
     )
     schedule = Schedule(config.epochs, config.batch_size, decay="warm", keep="last")
-    result = train(objective, optimiser, schedule, runs / NAME / f"seed-{seed}", seed=seed)
+    result = train(objective, optimiser, schedule, runs / config.name / f"seed-{seed}", seed=seed)
+    mean_with(student.encoder, start, config.start_share)
     if config.answer_epochs:
         place = {text: i for i, text in enumerate(texts)}
         found = np.array([(place[a], place[b]) for a, b in answers() if a in place and b in place])
@@ -140,6 +140,17 @@ def teach(config: StudentConfig, folder: Path, runs: Path, seed: int) -> tuple[S
         )
         optimiser = replace(optimiser, learning_rate=config.answer_learning_rate)
         schedule = replace(schedule, epochs=config.answer_epochs)
-        result = train(answering, optimiser, schedule, runs / f"{NAME}-answers" / f"seed-{seed}", seed=seed)
+        result = train(answering, optimiser, schedule, runs / f"{config.name}-answers" / f"seed-{seed}", seed=seed)
     student.eval()
     return student, result
+
+
+@torch.no_grad()
+def mean_with(model: nn.Module, start: dict[str, torch.Tensor], share: float) -> None:
+    """Move the weights that share of the way back to those they began with.
+
+    M. Wortsman et al., "Robust fine-tuning of zero-shot models", CVPR 2022: the mean keeps what the start knew.
+    """
+    for name, value in model.state_dict().items():
+        if value.is_floating_point():
+            value.lerp_(start[name], share)

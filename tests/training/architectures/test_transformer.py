@@ -1,5 +1,6 @@
 """The transformer: the published model's numbers, no answer moved by company or padding, and it learns."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from training.architectures.transformer import (
 )
 
 TINY = BERTConfig(vocabulary=105, hidden=12, layers=2, attention_heads=3, inner=24, positions=40)
+LAYOUTS = pytest.mark.parametrize("config", [TINY, replace(TINY, layout="mpnet")], ids=["bert", "mpnet"])
 TEXTS = ("the cat sat", "a dog", "the small man plays the guitar in the park", "the dog sat on the sofa.")
 OTHERS = ("a cat", "the big dog runs in the park", "sofa", "the woman sleeps")
 
@@ -30,19 +32,20 @@ def batch(texts: tuple[str, ...]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(input_ids), torch.from_numpy(lengths)
 
 
-def bi() -> SentenceBERT:
+def bi(config: BERTConfig) -> SentenceBERT:
     torch.manual_seed(0)
-    return SentenceBERT(SentenceBERTConfig(TINY)).eval()
+    return SentenceBERT(SentenceBERTConfig(config)).eval()
 
 
-def cross() -> CrossEncoder:
+def cross(config: BERTConfig) -> CrossEncoder:
     torch.manual_seed(0)
-    return CrossEncoder(CrossEncoderConfig(TINY)).eval()
+    return CrossEncoder(CrossEncoderConfig(config)).eval()
 
 
+@LAYOUTS
 @torch.no_grad()
-def test_a_text_and_a_pair_answer_alike_alone_and_in_company() -> None:
-    encoder, model = bi(), cross()
+def test_a_text_and_a_pair_answer_alike_alone_and_in_company(config: BERTConfig) -> None:
+    encoder, model = bi(config), cross(config)
     together, answers = encoder(*batch(TEXTS)), model(*batch(TEXTS), *batch(OTHERS))
     assert np.ptp(answers["similarity"].numpy()) > 1e-3
     for i, (a, b) in enumerate(zip(TEXTS, OTHERS, strict=True)):
@@ -52,9 +55,10 @@ def test_a_text_and_a_pair_answer_alike_alone_and_in_company() -> None:
             assert torch.allclose(alone[name][0], answer[i], atol=1e-6), name
 
 
+@LAYOUTS
 @torch.no_grad()
-def test_padding_moves_nothing() -> None:
-    encoder, model = bi(), cross()
+def test_padding_moves_nothing(config: BERTConfig) -> None:
+    encoder, model = bi(config), cross(config)
     (ids_a, lengths_a), (ids_b, lengths_b) = batch(TEXTS), batch(OTHERS)
     wider = [torch.nn.functional.pad(ids, (0, 5)) for ids in (ids_a, ids_b)]
     dirty = [
@@ -67,9 +71,10 @@ def test_padding_moves_nothing() -> None:
         assert torch.allclose(found, expected[name], atol=1e-6)
 
 
+@LAYOUTS
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_every_weight_but_the_words_gets_a_gradient(precision: str) -> None:
-    model = cross().train()
+def test_every_weight_but_the_words_gets_a_gradient(precision: str, config: BERTConfig) -> None:
+    model = cross(config).train()
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
         outputs = model(*batch(TEXTS), *batch(OTHERS))
     assert all(output.dtype == torch.float32 for output in outputs.values())
@@ -78,6 +83,31 @@ def test_every_weight_but_the_words_gets_a_gradient(precision: str) -> None:
     # A key's bias adds the same to all scores of a query: the softmax takes it out.
     still = {name for name, _ in model.named_parameters() if name.endswith("key.bias")}
     assert trained | still == {name for name, _ in model.named_parameters()} - {"bert.words.weight"}
+
+
+def test_mpnet_is_that_of_transformers(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="missing here: pip install '.[distill]'")
+    from transformers import MPNetConfig, MPNetModel
+
+    torch.manual_seed(0)
+    sizes = MPNetConfig(
+        vocab_size=105,
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=24,
+        max_position_embeddings=400,
+    )
+    theirs = MPNetModel(sizes).eval()
+    theirs.save_pretrained(tmp_path, safe_serialization=True)
+    model = cross(replace(TINY, layout="mpnet", positions=400))
+    load_weights(model.bert, tmp_path)
+    a, b = torch.randint(3, 105, (1, 7)), torch.randint(3, 105, (1, 180))  # further apart than the last bucket begins
+    sequence = torch.cat([torch.tensor([[0]]), a, torch.tensor([[2, 2]]), b, torch.tensor([[2]])], dim=1)
+    with torch.no_grad():
+        states = theirs(sequence).last_hidden_state[0]
+        found = model.features(a, torch.tensor([7]), b, torch.tensor([180]))[0]
+    assert torch.allclose(found, torch.cat([states[0], states.mean(0)]), atol=1e-5)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from training.objectives.imitation import AnswersObjective, ImitationObjective, 
 from training.objectives.parts.batches import Sentences
 from training.recipes.recipe import OptimiserConfig, Schedule
 from training.runs.loop import train
-from training.runs.student import begin
+from training.runs.student import begin, mean_with
 from training.sources import imitated
 
 SMALL = BERTConfig(vocabulary=200, hidden=16, layers=6, attention_heads=2, inner=32, positions=40)
@@ -34,7 +34,7 @@ def objective(teacher: SentenceBERT) -> ImitationObjective:
     with torch.inference_mode():
         vectors = teacher(*sentences.batch(np.arange(len(TEXTS)))).numpy().astype(np.float16)
     development = GradedSets({"toy": toys.RATED}, toys.tokenizer(), 30)
-    return ImitationObjective(Student(begin(teacher, (0, 2, 5))), sentences, vectors, development, 8, seed=0)
+    return ImitationObjective(Student(begin(teacher, (0, 2, 5)), 16), sentences, vectors, development, 8, seed=0)
 
 
 def test_a_student_begins_with_the_layers_words_and_positions_named(teacher: SentenceBERT) -> None:
@@ -82,7 +82,7 @@ def test_a_step_towards_the_right_answers_helps(teacher: SentenceBERT) -> None:
     batch = np.arange(8)
     optimiser = torch.optim.SGD([p for p in subject.model.parameters() if p.requires_grad], lr=1e-3)
     loss, parts = subject.loss(batch)
-    assert set(parts) == {"answers", "vectors"}
+    assert set(parts) == {"answers", "order", "vectors"}
     loss.backward()
     optimiser.step()
     assert float(subject.loss(batch)[0].detach()) < float(loss.detach())
@@ -92,6 +92,55 @@ def test_what_the_teacher_rates_above_the_right_answer_is_not_counted_as_wrong(t
     subject = answering(teacher)
     subject.teacher = np.ones_like(subject.teacher)  # all alike: every other answer may be right as well
     assert subject.loss(np.arange(8))[1]["answers"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_order_of_answers_that_the_teacher_has_costs_nothing(teacher: SentenceBERT) -> None:
+    subject = answering(teacher)
+    batch = np.arange(8)
+    with torch.no_grad():
+        subject.teacher = subject.model.encode(subject.sentences.batch(np.arange(len(TEXTS)))).numpy()
+    assert subject.loss(batch)[1]["order"] == pytest.approx(0.0, abs=1e-5)
+    subject.teacher = subject.teacher[::-1].copy()
+    assert subject.loss(batch)[1]["order"] > 1e-3
+
+
+def test_a_student_of_other_width_begins_at_the_least_squares_map_to_its_teacher(teacher: SentenceBERT) -> None:
+    sentences = Sentences(TEXTS, toys.tokenizer(), 30)
+    student = Student(teacher, 24)
+    with torch.no_grad():
+        own = student.encode(sentences.batch(np.arange(len(TEXTS))))
+    wanted = (own @ torch.randn(16, 24)).numpy().astype(np.float16)
+    student.fit_map(sentences, wanted)
+    assert np.allclose(student.to_teacher(own).detach().numpy(), wanted, atol=1e-2)
+    development = GradedSets({"toy": toys.RATED}, toys.tokenizer(), 30)
+    subject = ImitationObjective(student, sentences, wanted, development, 8, seed=0)
+    assert subject.loss(np.arange(8))[1]["vectors"] == pytest.approx(0.0, abs=1e-3)
+
+
+def test_weights_are_moved_back_towards_the_start(teacher: SentenceBERT) -> None:
+    start = {name: torch.zeros_like(value) for name, value in teacher.state_dict().items()}
+    before = {name: value.clone() for name, value in teacher.state_dict().items()}
+    mean_with(teacher, start, 0.25)
+    for name, value in teacher.state_dict().items():
+        assert torch.allclose(value, 0.75 * before[name]), name
+
+
+def test_questions_stand_before_their_answers_and_no_text_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers_of(source: str) -> Iterator[tuple[str, str]]:
+        yield from ((f"Why {source} {i}?", f"Because of {source} {i}.") for i in range(9))
+        yield "Why?", "A measured sentence!"
+        yield f"why {source} 1", "Another answer of that question."
+
+    monkeypatch.setattr(imitated, "_answers_of", answers_of)
+    monkeypatch.setattr(imitated, "_texts", lambda source: (f"About {source} {i}." for i in range(9)))
+    monkeypatch.setattr(imitated, "evaluation_sentences", lambda: frozenset({"a measured sentence"}))
+    found = imitated.texts_with_answers(20, 30, 1)
+    texts = [text for _, text in found]
+    questions = [i for i, text in enumerate(texts) if text.endswith("?")]
+    assert len(texts) == len(set(texts)) == 2 * 20 + 30
+    assert len(questions) == 20
+    assert all(texts[i + 1] == texts[i].replace("Why", "Because of").replace("?", ".") for i in questions)
+    assert imitated.texts_with_answers(20, 30, 1) == found
 
 
 def test_right_answers_alone_are_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
