@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from semblance.batch.delimited import FileFormat
 from semblance.client import AsyncClient, Client
 from semblance.errors import RequestFailed
 from semblance.retries import Retries
@@ -34,6 +35,23 @@ Patience = Annotated[
     float, typer.Option(min=0, help="seconds to go on asking a service that refuses everything because it is busy")
 ]
 TopK = Annotated[int | None, typer.Option(min=1, help="how many of the best to give; all without it")]
+
+
+Encoding = Annotated[
+    str | None, typer.Option(help="of text files, such as cp1252 or utf-16 [default: utf-8, with or without its mark]")
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="between the columns of .csv and .tsv: one character, or tab [default: what the header has]"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile(FileFormat):
+    """The options that say how text files are read."""
+
+    encoding: Encoding = None
+    delimiter: Delimiter = None
 
 
 @dataclass(frozen=True, slots=True)

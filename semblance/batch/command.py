@@ -18,6 +18,7 @@ from semblance.options import (
     RerankModel,
     RerankTop,
     Service,
+    TextFile,
     TopK,
     asks,
 )
@@ -27,6 +28,7 @@ from semblance.progress import run_shown, tell_end
 @asks
 def batch(
     service: Service,
+    read_as: TextFile,
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=".jsonl, .csv, .tsv or .parquet")],
     output: Annotated[Path, typer.Argument(help="one of these too; columns of the input come along")],
     task: Annotated[Name, typer.Option(help="what to ask of each row")] = "similarity",
@@ -72,6 +74,7 @@ def batch(
                 source,
                 output,
                 options,
+                read_as=read_as,
                 overwrite=overwrite,
                 concurrency=concurrency,
                 watch=watch,

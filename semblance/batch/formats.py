@@ -1,37 +1,43 @@
 """Which reader and which writer a file's suffix selects."""
 
-from functools import partial
 from pathlib import Path
 
-from semblance.batch.outputs import write_csv, write_json_lines
+from semblance.batch.delimited import Delimited, FileFormat
+from semblance.batch.outputs import write_csv, write_json_lines, write_tsv
 from semblance.batch.rows import Source, Write
-from semblance.batch.sources import Csv, JsonLines, Lines
+from semblance.batch.sources import JsonLines, Lines
 from semblance.errors import BatchError
 
 JSON_LINES = (".jsonl", ".ndjson")
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
+TSV = ".tsv"
+DELIMITED = (".csv", TSV)
+AS_FOUND = FileFormat()
 PARQUET = (".parquet",)
 LINES = ".txt"
 KNOWN = "expected .jsonl, .ndjson, .csv, .tsv or .parquet"
 
 
-def open_source(path: Path, needed: list[str] | None = None, *, lines: str | None = None) -> Source:
+def open_source(
+    path: Path, needed: list[str] | None = None, *, lines: str | None = None, read_as: FileFormat = AS_FOUND
+) -> Source:
     """Open the input; its suffix selects the reader. Parquet reads only the columns `needed`, by default all.
 
     With `lines`, the name of a column, a .txt file is read too: each line is a row with that column.
 
     Raises:
-        BatchError: the file cannot be opened, or its suffix is unknown.
+        BatchError: the file cannot be opened or decoded, its quotes are not closed, or its suffix is unknown.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
     suffix = path.suffix.lower()
+    if read_as.delimiter is not None and suffix not in DELIMITED:
+        raise BatchError(f"{path}: --delimiter is for .csv and .tsv")
     try:
         if suffix in JSON_LINES:
-            return JsonLines(path)
+            return JsonLines(path, read_as.encoding)
         if suffix == LINES and lines is not None:
-            return Lines(path, lines)
-        if suffix in SEPARATORS:
-            return Csv(path, SEPARATORS[suffix])
+            return Lines(path, lines, read_as.encoding)
+        if suffix in DELIMITED:
+            return Delimited(path, read_as, quoting=suffix != TSV)
         if suffix in PARQUET:
             from semblance.batch.parquet import ParquetSource
 
@@ -51,8 +57,8 @@ def write_of(output: Path) -> Write:
     suffix = output.suffix.lower()
     if suffix in JSON_LINES:
         return write_json_lines
-    if suffix in SEPARATORS:
-        return partial(write_csv, separator=SEPARATORS[suffix])
+    if suffix in DELIMITED:
+        return write_tsv if suffix == TSV else write_csv
     if suffix in PARQUET:
         from semblance.batch.parquet import write_parquet
 

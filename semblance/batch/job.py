@@ -15,7 +15,8 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from semblance.batch.formats import PARQUET, open_source, write_of
+from semblance.batch.delimited import FileFormat
+from semblance.batch.formats import AS_FOUND, PARQUET, open_source, write_of
 from semblance.batch.journal import Journal
 from semblance.batch.outputs import write_output
 from semblance.batch.rows import Answered, BadRow, Chunk, Outcome, Say, Source
@@ -53,6 +54,7 @@ async def run_batch(
     output: Path,
     options: Options,
     *,
+    read_as: FileFormat = AS_FOUND,
     overwrite: bool = False,
     concurrency: int = 4,
     watch: Watch = lambda _: None,
@@ -65,6 +67,7 @@ async def run_batch(
         source_path: .jsonl, .ndjson, .csv, .tsv or .parquet.
         output: the same suffixes; may differ from the input's.
         options: task, columns, model.
+        read_as: encoding and separator of the input.
         overwrite: start again, and replace an existing output.
         concurrency: chunks in flight at once.
         watch: called after every chunk.
@@ -78,12 +81,15 @@ async def run_batch(
         SemblanceError: the service does not answer, or is too busy; progress is kept.
     """
     write = write_of(output)
-    source = open_source(source_path, list(options.columns) if output.suffix.lower() in PARQUET else None)
+    needed = list(options.columns) if output.suffix.lower() in PARQUET else None
+    source = open_source(source_path, needed, read_as=read_as)
+    for note in source.notes:
+        say(note)
     task = make_task(options, await client.models())
     options = task.options = replace(options, prefix=_prefix(source, task, say))
     if output.exists() and not partial_of(output).exists() and not overwrite:
         raise BatchError(f"{output} exists; --overwrite replaces it")
-    identity = _identity(source_path, output, options, task)
+    identity = _identity(source_path, read_as, output, options, task)
     with closing(Journal(partial_of(output), identity, overwrite=overwrite)) as journal:
         await _ask_all(client, source, task, journal, concurrency, watch)
         adds = {f"{options.prefix}{name}": kind for name, kind in task.adds.items()}
@@ -133,7 +139,8 @@ async def _answer(client: AsyncClient, task: Task, chunk: Chunk) -> list[Outcome
     """What becomes of each row of a chunk."""
     rows = [(place, row) for place, row in enumerate(chunk.rows) if row is not None]
     cells, bad = await ask_rows(client, task, rows)
-    return [cells.get(place) or bad.get(place) for place in range(len(chunk.rows))]
+    placed = {place: why.at(chunk.line(place)) for place, why in bad.items()}
+    return [cells.get(place) or placed.get(place) for place in range(len(chunk.rows))]
 
 
 def _prefix(source: Source, task: Task, say: Say) -> str:
@@ -175,12 +182,13 @@ def _columns(source: Source) -> list[str] | None:
     return list(row) if isinstance(row, dict) else None
 
 
-def _identity(source: Path, output: Path, options: Options, task: Task) -> dict[str, Any]:
+def _identity(source: Path, read_as: FileFormat, output: Path, options: Options, task: Task) -> dict[str, Any]:
     """What must be unchanged for a batch to resume, as JSON values."""
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {
         "input": {"sha256": digest, "suffix": source.suffix.lower()},
+        **{name: value for name, value in asdict(read_as).items() if value is not None},
         "output": output.suffix.lower(),
         **json.loads(json.dumps(asdict(options))),
         "model": task.model.id,

@@ -100,7 +100,7 @@ def _line(content: Any) -> bytes:
 
 def _packed(value: object) -> Any:
     if isinstance(value, BadRow):
-        return [value.code, value.reason, value.column]
+        return [value.code, value.reason, value.column, value.line]
     assert isinstance(value, np.ndarray), "a vector"
     return {"float32": base64.b64encode(value.astype(np.float32).tobytes()).decode()}
 

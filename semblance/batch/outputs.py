@@ -44,9 +44,7 @@ def write_output(
         write(file, source, adds, rows)
         file.flush()
         os.fsync(file.fileno())
-    lines = [
-        json.dumps({"row": row + 1, "column": why.column, "code": why.code, "reason": why.reason}) for row, why in bad
-    ]
+    lines = [json.dumps(_skipped(row, why)) for row, why in bad]
     if lines:
         errors_of(output).write_text("\n".join(lines) + "\n", encoding="utf-8")
     elif errors_of(output).exists():
@@ -54,17 +52,38 @@ def write_output(
     os.replace(unfinished, output)
 
 
+def _skipped(row: int, why: BadRow) -> dict[str, Any]:
+    line = {} if why.line is None else {"line": why.line}
+    return {"row": row + 1, **line, "column": why.column, "code": why.code, "reason": why.reason}
+
+
 def write_json_lines(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows) -> None:
     """An object a line; None for a number that JSON does not have."""
     file.writelines(map(_line, chain.from_iterable(map(merged, rows()))))
 
 
-def write_csv(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows, separator: str = ",") -> None:
+def write_csv(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows) -> None:
     """The input's columns, then the new ones. A list is written as JSON, None as an empty cell."""
+    _write_delimited(file, source, adds, rows, delimiter=",")
+
+
+def write_tsv(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows) -> None:
+    """The same with tabs and without quotes.
+
+    Raises:
+        BatchError: a cell has a tab or a line break, which the format cannot hold.
+    """
+    try:
+        _write_delimited(file, source, adds, rows, delimiter="\t", quoting=csv.QUOTE_NONE, quotechar=None)
+    except csv.Error:
+        raise BatchError("a text has a tab or a line break, which .tsv cannot hold: write .csv or .jsonl") from None
+
+
+def _write_delimited(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows, **dialect: Any) -> None:
     found = dict.fromkeys(source.columns or chain.from_iterable(chain.from_iterable(map(merged, rows()))))
     columns = [name for name in found if name not in adds] + list(adds)
     text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", **dialect)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(name)) for name in columns] for each in rows() for row in merged(each))
     text.detach()

@@ -40,6 +40,8 @@ class ParquetSource:
         except pa.ArrowInvalid as error:
             raise BatchError(f"{path}: {error}") from None
         self.columns: list[str] | None = self.schema.names
+        self.notes: Sequence[str] = ()
+        self.decimal_comma = False
         self._needed = needed
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:

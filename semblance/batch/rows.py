@@ -26,7 +26,7 @@ class Chunk:
         rows: None stands for an empty line.
         position: where this chunk ends in the input, in the unit of the source's `total`.
         table: for Parquet, the same rows with all columns in their own types.
-        lines: for CSV, the line of the file on which each row begins, from 1; a row may take several.
+        lines: for CSV and TSV, the line of the file on which each row begins, from 1; a row may take several.
     """
 
     before: int
@@ -35,15 +35,24 @@ class Chunk:
     table: Any = None
     lines: Sequence[int] = ()
 
+    def line(self, place: int) -> int | None:
+        """The line of one of the rows, where it is not the row's own number."""
+        return self.lines[place] if self.lines else None
+
 
 class BadRow(Exception):
     """A row that gets no answer, with the reason."""
 
-    def __init__(self, code: str, reason: str, column: str | None = None) -> None:
+    def __init__(self, code: str, reason: str, column: str | None = None, line: int | None = None) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
         self.column = column
+        self.line = line  # of a CSV or TSV file, from 1: there it is not the number of the row
+
+    def at(self, line: int | None) -> "BadRow":
+        """The same of a row on that line."""
+        return BadRow(self.code, self.reason, self.column, line)
 
 
 def text_of(value: object, column: str) -> str:
@@ -81,10 +90,18 @@ class Source(Protocol):
     Attributes:
         total: size in bytes, or number of rows.
         columns: column names, where the file has them before its first row.
+        notes: what a user should know of how the file is read, a line each.
+        decimal_comma: whether a number may be written 0,5.
     """
 
     total: int
     columns: list[str] | None
+    decimal_comma: bool
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """See the attributes."""
+        ...
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
         """Skip `start` rows, then yield chunks of `size` rows."""

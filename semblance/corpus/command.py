@@ -9,7 +9,7 @@ import typer
 
 from semblance.batch.rows import Say, Step
 from semblance.corpus.asking import Asking, Work
-from semblance.options import Json, Service, asks
+from semblance.options import Json, Service, TextFile, asks
 from semblance.progress import run_shown, tell_end
 
 Output = Annotated[Path, typer.Argument(help=".jsonl, .csv, .tsv or .parquet; columns of the input come along")]
@@ -21,6 +21,7 @@ Score = Annotated[float, typer.Option(min=0, max=1, help="with --rerank: the sco
 def dedupe(
     service: Service,
     asking: Asking,
+    read_as: TextFile,
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=INPUT)],
     output: Output,
     column: Annotated[str, typer.Option(help="of the texts")] = "sentence",
@@ -39,7 +40,7 @@ def dedupe(
     from semblance.corpus.dedupe import dedupe as run
 
     async def ask(work: Work) -> Any:
-        return await run(work, source, output, column, least=cosine, score=score, only_first=only_first)
+        return await run(work, source, output, column, read_as, least=cosine, score=score, only_first=only_first)
 
     done = _done(service, asking, ask)
     line = f"rows: {done.rows:,}, distinct texts: {done.texts:,}, clusters: {done.clusters:,}"
@@ -50,6 +51,7 @@ def dedupe(
 def search(
     service: Service,
     asking: Asking,
+    read_as: TextFile,
     corpus: Annotated[Path, typer.Argument(help=f"the file to search: {INPUT}")],
     queries: Annotated[Path, typer.Argument(help="the file of queries")],
     output: Output,
@@ -71,7 +73,7 @@ def search(
 
     async def ask(work: Work) -> Any:
         columns = (column, query_column)
-        return await run(work, corpus, queries, output, columns, count=top_k, least=cosine, score=score)
+        return await run(work, corpus, queries, output, columns, read_as, count=top_k, least=cosine, score=score)
 
     done = _done(service, asking, ask)
     left_out = f", left out of {corpus.name}: {done.left_out:,}" if done.left_out else ""

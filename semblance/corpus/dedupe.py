@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
 from semblance.batch.rows import Answered, Kind, Row
@@ -31,7 +32,15 @@ class Deduped:
 
 
 async def dedupe(
-    work: Work, path: Path, output: Path, column: str, *, least: float, score: float, only_first: bool
+    work: Work,
+    path: Path,
+    output: Path,
+    column: str,
+    read_as: FileFormat,
+    *,
+    least: float,
+    score: float,
+    only_first: bool,
 ) -> Deduped:
     """Write a file with each row's cluster: two texts are joined if the cosine of their embeddings is at least `least`,
     and so are texts that are joined to the same one.
@@ -42,6 +51,7 @@ async def dedupe(
         output: one of these too, but .txt. New columns: `cluster`, the number of the cluster's first row, from 1;
             `cluster_size`, in rows; `cosine` with that first row.
         column: of the texts.
+        read_as: encoding and separator of the file.
         least: cosine.
         score: that the second model must give a pair that near, if there is one.
         only_first: write only the first row of each cluster.
@@ -53,7 +63,7 @@ async def dedupe(
     beside = place(path, output, asking)
     names: dict[str, Kind] = {"cluster": "place", "cluster_size": "place", "cosine": "number"}
     adds = {f"{asking.prefix}{name}": kind for name, kind in names.items()}
-    source = opened(path, column, adds)
+    source = opened(path, column, read_as, adds)
     await work.check()
     corpus = await read(work, source, beside)
     values, texts = corpus.vectors.values, corpus.texts

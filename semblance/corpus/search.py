@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
 from semblance.batch.rows import Answered, Kind, Row
@@ -36,6 +37,7 @@ async def search(
     queries_path: Path,
     output: Path,
     columns: tuple[str, str],
+    read_as: FileFormat,
     *,
     count: int,
     least: float,
@@ -50,6 +52,7 @@ async def search(
         output: one of these too, but .txt: the columns of the query, and new ones: `rank` from 1; `row`, the number of
             the first row of the corpus with that text, from 1; `match`, the text; `cosine`; the second model's `score`.
         columns: of the corpus' texts, and of the queries.
+        read_as: encoding and separator of both files.
         count: most texts of a query.
         least: cosine of those given.
         score: that the second model, which orders what was found, must give a text, if there is one.
@@ -63,7 +66,10 @@ async def search(
     adds = {f"{asking.prefix}{name}": kind for name, kind in names.items()}
     beside = place(corpus_path, output, asking, queries_path)
     beside_queries = output.with_name(f"{output.name}.queries")
-    sources = opened(corpus_path, columns[0]), opened(queries_path, columns[1], adds, "--query-column")
+    sources = (
+        opened(corpus_path, columns[0], read_as),
+        opened(queries_path, columns[1], read_as, adds, "--query-column"),
+    )
     await work.check()
     # The shorter file first: what is wrong with it is told before a long corpus is embedded.
     queries = await read(work, sources[1], beside_queries)

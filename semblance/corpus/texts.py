@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import open_source
 from semblance.batch.rows import BadRow, Source, Unreadable, text_of
 from semblance.errors import BatchError
@@ -23,6 +24,7 @@ class Texts:
         path: of that file; its one column is `text`.
         of_row: for each row of the input the number of its text; -1 for rows without one.
         first_row: for each text the first row that has it, from 0.
+        line_of_row: for each row of a CSV or TSV file the line on which it begins; empty for others.
         bad: row, from 0 -> why it has no text.
     """
 
@@ -31,6 +33,7 @@ class Texts:
         self.path = path
         self.of_row = array("q")
         self.first_row = array("q")
+        self.line_of_row = array("q")  # of CSV and TSV files; else empty
         self.bad: dict[int, BadRow] = {}
 
     def read(self, numbers: Collection[int]) -> dict[int, str]:
@@ -57,14 +60,14 @@ class Input:
         )
 
 
-def opened(path: Path, column: str, adds: Collection[str] = (), option: str = "--column") -> Input:
+def opened(path: Path, column: str, read_as: FileFormat, adds: Collection[str] = (), option: str = "--column") -> Input:
     """The input, which has this column and none of the new ones, where its columns are known before its rows.
 
     Raises:
         BatchError: it cannot be read, lacks the column, or has a new one.
         MissingExtra: Parquet, and pyarrow is not installed.
     """
-    found = Input(path, open_source(path, lines=column), column, option)
+    found = Input(path, open_source(path, lines=column, read_as=read_as), column, option)
     there = found.source.columns
     if there is not None and column not in there:
         raise found.lacks("there is no column", there)
@@ -83,7 +86,7 @@ def collect(of: Input, path: Path) -> Texts:
     known: dict[str, None] = {}  # columns of the first rows
     numbers: dict[bytes, int] = {}  # by digest: the texts themselves stay on disk
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row, text in _rows(of, known):
+        for row, text in _rows(of, known, found.line_of_row):
             if isinstance(text, BadRow):
                 found.bad[row] = text
             if not isinstance(text, str):
@@ -103,9 +106,10 @@ def collect(of: Input, path: Path) -> Texts:
     return found
 
 
-def _rows(of: Input, known: dict[str, None]) -> Iterator[tuple[int, str | BadRow | None]]:
+def _rows(of: Input, known: dict[str, None], lines: "array[int]") -> Iterator[tuple[int, str | BadRow | None]]:
     """Each row's number and its text, None for an empty line; the columns of the first 100 rows go into `known`."""
     for chunk in of.source.chunks(0, ROWS_AT_ONCE):
+        lines.extend(chunk.lines)
         for row, cells in enumerate(chunk.rows, chunk.before):
             if cells is None:
                 yield row, None

@@ -23,7 +23,8 @@ class Corpus:
     def without(self) -> list[tuple[int, BadRow]]:
         """Rows, from 0, without a vector, and why; an empty line is none of them."""
         reasons = ((row, self.texts.bad.get(row) or self.vectors.bad.get(n)) for row, n in enumerate(self.texts.of_row))
-        return [(row, reason) for row, reason in reasons if reason is not None]
+        lines = self.texts.line_of_row
+        return [(row, reason.at(lines[row] if lines else None)) for row, reason in reasons if reason is not None]
 
 
 async def read(work: Work, of: Input, beside: Path) -> Corpus:
@@ -33,6 +34,8 @@ async def read(work: Work, of: Input, beside: Path) -> Corpus:
         BatchError: the rows or the model do not fit.
         SemblanceError: the service does not answer; what was embedded is kept for the next time.
     """
+    for note in of.source.notes:
+        work.say(note)
     work.step("reading", 0.0)
     texts = collect(of, beside.with_name(f"{beside.name}.texts.jsonl"))
     found = await vectors.embed(work, texts, beside.with_name(f"{beside.name}.vectors.parquet"))

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from semblance.batch.formats import KNOWN
-from semblance.options import Json, Service, asks
+from semblance.options import Json, Service, TextFile, asks
 from semblance.render import bar
 
 SHOWN = np.arange(0.1, 1.0, 0.1)  # thresholds of the table, beside the recommended one
@@ -31,6 +31,7 @@ class ThresholdTask(StrEnum):
 @asks
 def choose(
     service: Service,
+    read_as: TextFile,
     pairs: Annotated[Path, typer.Argument(help=f"labelled pairs: {KNOWN}")],
     model: Annotated[list[str] | None, typer.Option(help="once for each to compare [default: the main ones]")] = None,
     every: Annotated[
@@ -59,7 +60,9 @@ def choose(
     from semblance.threshold.labelled import COLUMNS, read_pairs
     from semblance.threshold.models import OF_A_PAIR, Candidate, candidates, compare, recommended
 
-    read = read_pairs(pairs, tuple(column) if column else COLUMNS)
+    read = read_pairs(pairs, tuple(column) if column else COLUMNS, read_as)
+    for note in read.notes:
+        typer.echo(f"semblance: {note}", err=True)
 
     async def ask() -> tuple[list[Candidate], int]:
         tasks = [each.value for each in task or ()] or OF_A_PAIR

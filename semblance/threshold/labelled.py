@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from semblance.batch.delimited import FileFormat
+from semblance.batch.formats import AS_FOUND
 from semblance.batch.job import ROWS_AT_ONCE
 from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
 from semblance.client import AsyncClient
@@ -23,27 +25,29 @@ class LabelledPairs(NamedTuple):
     a: list[str]
     b: list[str]
     labels: npt.NDArray[np.bool_]  # [n]
+    notes: Sequence[str] = ()  # what a user should know of how the file was read
 
 
-def read_pairs(path: Path, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
+def read_pairs(path: Path, columns: Sequence[str] = COLUMNS, read_as: FileFormat = AS_FOUND) -> LabelledPairs:
     """The pairs of a .csv, .tsv, .jsonl or .parquet file.
 
     Args:
         path: the file; empty lines are skipped.
         columns: names of the two texts' columns and of the label's, which holds 0 or 1.
+        read_as: encoding and separator of the file.
 
     Raises:
         BatchError: the file cannot be opened, its suffix is unknown, a row has a fault, or no pair has one of the
             labels.
     """
-    read = read_own(path, columns, kind="label")
+    read = read_own(path, columns, kind="label", read_as=read_as)
     if read.faults:
         raise BatchError(f"{path}: {read.said(read.faults)}")
     labels = np.array([pair.label == "1" for pair in read.pairs], dtype=bool)
     for label, count in ((1, int(labels.sum())), (0, int((~labels).sum()))):
         if not count:
             raise BatchError(f"{path}: no pair has the label {label}; a threshold needs pairs of both labels")
-    return LabelledPairs([pair.a for pair in read.pairs], [pair.b for pair in read.pairs], labels)
+    return LabelledPairs([pair.a for pair in read.pairs], [pair.b for pair in read.pairs], labels, read.notes)
 
 
 async def scores_of(

@@ -8,11 +8,13 @@ No row is lost without a word: a row that does not fit becomes a fault with its 
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from semblance.batch.formats import open_source
+from semblance.batch.delimited import FileFormat
+from semblance.batch.formats import AS_FOUND, open_source
 from semblance.batch.rows import BadRow, Chunk, Row, Source, Unreadable, text_of
 from semblance.errors import BatchError
 
@@ -21,6 +23,7 @@ TEXTS = (("a", "b"), ("question", "answer"))
 VALUES = ("score", "label")
 ENTAILMENT = ("entailment", "neutral", "contradiction")
 YES_OR_NO: Mapping[object, float] = {0: 0.0, 1: 1.0, "0": 0.0, "1": 1.0}  # JSON's true and false equal 1 and 0
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+").fullmatch
 _CHUNK = 1000  # rows read at a time
 _SHOWN = 5  # faults in a message
 
@@ -56,6 +59,7 @@ class OwnPairs(NamedTuple):
     faults: list[Fault]
     scale: tuple[float, float]  # lowest and highest score there can be; 0 and 1 where there are labels
     place: str  # what `lines` counts: line or row
+    notes: Sequence[str]  # what a user should know of how the file was read
 
     def said(self, faults: Sequence[Fault]) -> str:
         """The first faults of each reason, and how many more there are."""
@@ -71,6 +75,7 @@ def read_own(
     *,
     kind: Kind | None = None,
     scale: tuple[float, float] | None = None,
+    read_as: FileFormat = AS_FOUND,
 ) -> OwnPairs:
     """Read a file of labelled pairs.
 
@@ -79,16 +84,17 @@ def read_own(
         columns: names of the two texts' columns and of the score's or label's; None: those of the table above.
         kind: what the third column holds; None: found out from its name and its values.
         scale: lowest and highest score there can be; None: those in the file.
+        read_as: encoding and separator of the file.
 
     Raises:
-        BatchError: the file cannot be opened, or its suffix is unknown.
+        BatchError: the file cannot be opened or decoded, its quotes are not closed, or its suffix is unknown.
         PairsError: a column is missing or could be either of two, the scale does not rise, or all scores are equal.
     """
     if scale is not None and not scale[0] < scale[1]:
         raise PairsError(f"the scale must rise, got {scale[0]:g} to {scale[1]:g}")
     if columns is not None and len(columns) != 3:
         raise PairsError(f"expected three columns (two texts and the label), found {len(columns)}")
-    source = open_source(path, None if columns is None else list(columns))
+    source = open_source(path, None if columns is None else list(columns), read_as=read_as)
     names = _columns(path, source, columns)
     place = "row" if path.suffix.lower() == ".parquet" else "line"
     texts: list[tuple[int, str, str, Any]] = []
@@ -103,7 +109,7 @@ def read_own(
     pairs: list[OwnPair] = []
     lines: list[int] = []
     for number, a, b, value in texts:
-        taken = _taken(found, names[2], value, scale)
+        taken = _taken(found, names[2], _with_point(value) if source.decimal_comma else value, scale)
         if isinstance(taken, str):
             faults.append(Fault(number, taken))
             continue
@@ -111,7 +117,7 @@ def read_own(
         pairs.append(OwnPair(a, b, target, label, group=a if found == "ranking" else ""))
         lines.append(number)
     faults.sort()
-    return OwnPairs(found, names, pairs, lines, faults, scale or _range(path, found, pairs), place)
+    return OwnPairs(found, names, pairs, lines, faults, scale or _range(path, found, pairs), place, source.notes)
 
 
 def _columns(path: Path, source: Source, wanted: Sequence[str] | None) -> tuple[str, str, str]:
@@ -128,7 +134,7 @@ def _columns(path: Path, source: Source, wanted: Sequence[str] | None) -> tuple[
     texts = [pair for pair in TEXTS if set(pair) <= set(present)]
     values = [name for name in VALUES if name in present]
     if not texts or not values:
-        hint = "a comma separates columns" if len(present) == 1 and ";" in shown else "rename them, or give --column"
+        hint = "rename them, or give --column"
         raise PairsError(
             f"{path}: expected columns a, b and score; a, b and label; or question, answer and label; "
             f"there are {shown} ({hint})"
@@ -191,6 +197,11 @@ def _taken(
     if scale is not None and not scale[0] <= number <= scale[1]:
         return f"{column}: {value!r} is no number from {scale[0]:g} to {scale[1]:g}"
     return number, None
+
+
+def _with_point(value: Any) -> Any:
+    """A number written with a decimal comma, as spreadsheets of half of Europe do, with a point instead."""
+    return value.replace(",", ".") if isinstance(value, str) and _DECIMAL_COMMA(value) else value
 
 
 def _yes_or_no(value: Any) -> float | None:

@@ -52,7 +52,7 @@ def test_a_fault_has_the_line_on_which_its_row_begins(tmp_path: Path) -> None:
     assert read.lines == [2, 8]
     assert read.faults == [
         Fault(5, "b: the text has no visible character"),
-        Fault(6, "2 cells, the header has 3"),
+        Fault(6, "2 fields, the header has 3"),
         Fault(7, "score: 'much' is no number"),
     ]
 
@@ -84,7 +84,7 @@ def test_columns_of_other_names_say_what_they_are(tmp_path: Path) -> None:
     [
         ("a,b,score,label\nx,y,1,1\n", r"has score and label: name the three columns to read \(--column\)"),
         ("a,c,score\n", r"expected columns a, b and score; .* there are 'a', 'c', 'score' \(rename .* --column\)"),
-        ("a;b;score\n", r"there are 'a;b;score' \(a comma separates columns\)"),
+        ("a;b;score\nx;y;1\nx;y;z\n", "all scores are 1"),
         ("question,answer,score\nq,x,1\nq,y,1\n", "all scores are 1"),
     ],
 )

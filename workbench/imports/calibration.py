@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from contract.manifest import Manifest
+from semblance.batch.delimited import FileFormat
+from semblance.batch.formats import AS_FOUND
 from semblance.threshold.own_pairs import PairsError, read_own
 from training.pairs import Pair
 from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
@@ -17,13 +19,16 @@ SAMPLE = Path(__file__).with_name("rated.csv")  # written and rated by us, 0 to 
 FEWEST = 20  # pairs; with fewer a curve follows single answers
 
 
-def read_labelled(path: Path, label: str | None, scale: tuple[float, float] | None = None) -> Labelled:
+def read_labelled(
+    path: Path, label: str | None, scale: tuple[float, float] | None = None, read_as: FileFormat = AS_FOUND
+) -> Labelled:
     """Read a file (CSV, TSV, JSON Lines or Parquet) with the columns a, b and score, or a, b and label.
 
     Args:
         path: the file.
         label: the column of labels; None: scores are read.
         scale: lowest and highest score there can be; None: those in the file.
+        read_as: encoding and separator of the file.
 
     Raises:
         BatchError: the file cannot be opened, or its suffix is unknown.
@@ -32,7 +37,7 @@ def read_labelled(path: Path, label: str | None, scale: tuple[float, float] | No
     """
     try:
         columns = ("a", "b", label or "score")
-        read = read_own(path, columns, kind=None if label else "score", scale=None if label else scale)
+        read = read_own(path, columns, kind=None if label else "score", scale=None if label else scale, read_as=read_as)
     except PairsError as error:
         raise ImportRefused(str(error)) from None
     if read.faults:

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from semblance.batch.delimited import FileFormat
+from semblance.options import Delimiter, Encoding
 from workbench.imports.graph import Pooling
 from workbench.imports.model import Head, Options, Storage
 
@@ -23,6 +25,8 @@ def import_model(
     scale: Annotated[
         tuple[float, float] | None, typer.Option(help="lowest and highest score there can be [default: in the file]")
     ] = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
     head: Annotated[Head, typer.Option(help="what the one output of a cross-encoder means")] = "relevance",
     labels: Annotated[str | None, typer.Option(help="a classifier's labels in its order, separated by commas")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="of a text [default: what the model can read]")] = None,
@@ -38,8 +42,10 @@ def import_model(
     from workbench.imports.calibration import read_labelled
     from workbench.imports.folder import import_model as take
 
+    read_as = FileFormat(encoding, delimiter)
     given: dict[str, object] = {"--pairs": pairs and pairs.name, "--max-tokens": max_tokens, "--graph": graph}
     given |= {"--head": head if head != "relevance" else None, "--labels": labels, "--pooling": pooling}
+    given |= {"--encoding": encoding, "--delimiter": delimiter}
     given |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
     if int8 and float16:
         raise typer.BadParameter("give one of --int8 and --float16")
@@ -58,7 +64,7 @@ def import_model(
         models,
         storage=storage,
         options=Options(graph, max_tokens, head, named, pooling, prompts),
-        labelled=(lambda model: read_labelled(pairs, model.label, scale)) if pairs is not None else None,
+        labelled=(lambda model: read_labelled(pairs, model.label, scale, read_as)) if pairs is not None else None,
         command=shlex.join(words),
     )
     console = Console()

@@ -7,7 +7,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import KNOWN
+from semblance.options import Delimiter, Encoding
 
 
 def tune_model(
@@ -30,6 +32,8 @@ def tune_model(
     scale: Annotated[
         tuple[float, float] | None, typer.Option(help="lowest and highest score there can be [default: in the file]")
     ] = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
     seed: Annotated[int, typer.Option(min=0, help="of the split and the order of batches")] = 1,
     epochs: Annotated[int | None, typer.Option(min=1, help="at most [default: by the kind of model]")] = None,
     rate: Annotated[float | None, typer.Option(min=0.0, help="learning rate [default: by the kind of model]")] = None,
@@ -53,6 +57,7 @@ def tune_model(
             epochs=epochs,
             rate=rate,
             even_if_worse=even_if_worse,
+            read_as=FileFormat(encoding, delimiter),
         )
     )
     console = Console()

@@ -15,6 +15,8 @@ from pydantic import JsonValue
 
 from contract.golden import GOLDEN_TEXTS, TOLERANCE, GoldenPairs
 from contract.manifest import MANIFEST_NAME, Figure, Manifest, Provenance, TrainingData
+from semblance.batch.delimited import FileFormat
+from semblance.batch.formats import AS_FOUND
 from semblance.threshold.own_pairs import Kind, read_own
 from training.objectives.metrics import calibration_error
 from training.objectives.supervised import LABELS
@@ -63,6 +65,7 @@ class Wish:
     epochs: int | None = None
     rate: float | None = None
     even_if_worse: bool = False
+    read_as: FileFormat = AS_FOUND  # encoding and separator of the pairs
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,9 @@ def tune(wish: Wish) -> Tuned:
     origin = look_for((wish.models, PUBLISHED), wish.start)
     folder = wish.runs / f"tune-{wish.model_id}" / f"seed-{wish.seed}"
     start = read_start(origin)
-    read = read_own(wish.pairs, wish.columns, scale=wish.scale)
+    read = read_own(wish.pairs, wish.columns, scale=wish.scale, read_as=wish.read_as)
+    for note in read.notes:
+        logger.info("%s", note)
     material = from_pairs(wish.pairs, read, start.tokenizer, wish.seed)
     plan = plan_for(start, len(material.parts.train), wish.epochs, wish.rate)
     _record(folder, _settings(wish, start, material, plan))

@@ -1,0 +1,116 @@
+"""Text files: which encoding they are in, and their lines; what is in another encoding is refused by its name.
+
+Nothing is guessed: a file that is no UTF-8 is read when `--encoding` names another encoding.
+"""
+
+import codecs
+from collections.abc import Iterator
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TextIO
+
+from semblance.errors import BatchError
+
+BLOCK = 1 << 20  # bytes read at once
+SHOWN = 40  # characters of a bad line in a message
+# The marks that a file may begin with, the longer ones first: UTF-32's begins as UTF-16's does.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def encoding_of(path: Path, wanted: str | None) -> str:
+    """The encoding to read a text file in: the wanted one, else UTF-8 with or without its mark.
+
+    Args:
+        path: the file, which is read whole once.
+        wanted: name of an encoding; None: UTF-8.
+
+    Raises:
+        BatchError: no encoding is called so, or the file is in another one; names the first bad line.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(4096)
+    marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
+    if wanted is not None:
+        try:
+            encoding = codecs.lookup(wanted).name
+        except LookupError:
+            raise BatchError(f"--encoding {wanted}: no encoding is called so (such as utf-16, cp1252)") from None
+        if encoding == "utf-8" and marked == "utf-8-sig":
+            encoding = marked
+        if (bad := _first_bad_line(path, encoding)) is not None:
+            raise BatchError(f"{path}: line {bad[0]}: byte {bad[2]:02X} is not {wanted}: name another --encoding")
+        return encoding
+    if marked is not None and marked != "utf-8-sig":
+        raise BatchError(_other(path, 1, f"the file begins with the mark of {marked.upper()}", marked))
+    if (half := _without_mark(start)) is not None:
+        raise BatchError(_other(path, 1, f"every other byte is zero, as in {half.upper()} without its mark", half))
+    if (bad := _first_bad_line(path, "utf-8")) is not None:
+        number, line, byte = bad
+        place = line.index(byte) if byte in line else 0
+        near = line[max(0, place - SHOWN // 2) :][:SHOWN].decode("cp1252", "replace").strip()
+        raise BatchError(
+            _other(path, number, f"byte {byte:02X} is not UTF-8; in cp1252 it would be {near!r}", "cp1252")
+        )
+    return marked or "utf-8"
+
+
+def open_text(path: Path, encoding: str) -> TextIO:
+    """The file as text, its line ends (CR, LF or both) as they are."""
+    return path.open(encoding=encoding, newline="")
+
+
+def _other(path: Path, line: int, why: str, encoding: str) -> str:
+    return f"{path}: line {line}: {why}: give --encoding {encoding} if it is that, or save the file as UTF-8"
+
+
+def _without_mark(start: bytes) -> str | None:
+    """UTF-16 of mostly Western text: zeros stand in every other place."""
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    half = max(1, len(start) // 2)
+    if odd > 0.4 * half and even < 0.1 * half:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.4 * half and odd < 0.1 * half else None
+
+
+def _first_bad_line(path: Path, encoding: str) -> tuple[int, bytes, int] | None:
+    """Number, content and first bad byte of the first line that is not in the encoding; None where there is none."""
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    line = 1
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            before = decoder.getstate()[0]
+            try:
+                text = decoder.decode(block)
+            except UnicodeDecodeError as error:
+                whole = before + block
+                good = whole[: error.start].decode(encoding, "ignore")
+                start = max(whole.rfind(b"\n", 0, error.start), whole.rfind(b"\r", 0, error.start)) + 1
+                end = whole.find(b"\n", error.start)
+                return line + _ends(good), whole[start : end if end >= 0 else None], whole[error.start]
+            line += _ends(text)
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        return line, error.object, error.object[error.start]
+    return None
+
+
+def _ends(text: str) -> int:
+    """How many line ends a text has: LF, CR LF, or CR alone."""
+    return text.count("\n") + text.count("\r") - text.count("\r\n")
+
+
+def lines_of(file: TextIO) -> Iterator[tuple[str, int]]:
+    """Each line with its end, and the byte up to which the file was read by then."""
+    assert isinstance(file, TextIOWrapper)
+    for line in file:
+        yield line, file.buffer.tell()
+    for line in file:
+        yield line, file.buffer.tell()
