@@ -72,8 +72,9 @@ def test_entailment_goes_both_ways(open_page: Open, service: str) -> None:
     page.wait_for_selector(f".directions .card:first-child:has-text('{hypothesis} \u2192 {premise}')")
 
 
-def give(page: Any, content: str, name: str = "pairs.csv") -> None:
-    page.set_input_files("#batch-file", {"name": name, "mimeType": "text/csv", "buffer": content.encode()})
+def give(page: Any, content: str | bytes, name: str = "pairs.csv") -> None:
+    buffer = content.encode() if isinstance(content, str) else content
+    page.set_input_files("#batch-file", {"name": name, "mimeType": "text/csv", "buffer": buffer})
 
 
 def test_a_file_comes_back_with_scores(open_page: Open, service: str, tmp_path: Path) -> None:
@@ -124,7 +125,12 @@ def test_a_large_file_is_told_the_command_line(open_page: Open) -> None:
     [
         ("", "has no header with two columns"),
         ("a,b\n", "has a header and no pairs"),
-        ('a,b\n"open,b\n', "A quote is opened and never closed"),
+        ('a,b\nx,"open\ny,z\n', "Line 2: the quote that opens b is not closed."),
+        ('a;b\nx;"open\ny;"z"\n', "Line 2: the quote that opens b is not closed: the next one, in line 3, has text"),
+        ('a,b\nx,"say "hi" now"\n', "Line 2: b has text behind its closing quote"),
+        ('a,b\n"x\ny",z\n\none\n', "Line 5: 1 field, the header has 2."),
+        ("a,b\nx,y,z\n", "Line 2: 3 fields, the header has 2."),
+        ("a,b;c\nx,y;z\n", "Line 1: the header has as many of one separator as of another"),
     ],
 )
 def test_a_file_that_is_no_table_is_refused(open_page: Open, content: str, message: str) -> None:
@@ -134,3 +140,38 @@ def test_a_file_that_is_no_table_is_refused(open_page: Open, content: str, messa
     page.wait_for_selector("#panel-batch .alert")
     assert message in page.inner_text(".alert")
     assert page.is_disabled("#batch-run")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "first"),
+    [
+        ("excel.csv", "\ufeffsep=;\r\na;b\r\nOne, or two;Three\r\n", ["One, or two", "Three"]),
+        ("old.csv", "a|b\rOne|Two\r", ["One", "Two"]),
+        ("pipes.tsv", '5" pipe\ttube\n"One"\tTwo "three\n', ['"One"', 'Two "three']),
+    ],
+)
+def test_a_file_is_read_as_its_program_wrote_it(open_page: Open, name: str, content: str, first: list[str]) -> None:
+    page = open_page().open("?tab=batch")
+    page.wait_for_selector("#batch-model option", state="attached")
+    give(page, content, name)
+    page.click("#batch-run")
+    page.wait_for_selector("#batch-results .scroll tbody tr")
+    assert page.locator("#batch-results .scroll tbody tr:first-child td").all_inner_texts()[:2] == first
+
+
+@pytest.mark.parametrize(
+    ("encoding", "named", "line"),
+    [("cp1252", "Windows-1252", 3), ("utf-16", "UTF-16", 1), ("utf-16-be", "UTF-16, big-endian", 1)],
+)
+def test_a_file_of_another_encoding_is_asked_about(open_page: Open, encoding: str, named: str, line: int) -> None:
+    page = open_page().open("?tab=batch")
+    page.wait_for_selector("#batch-model option", state="attached")
+    give(page, "a,b\nOne,Two\nWhere is the café?,Über there\n".encode(encoding), "old.csv")
+    page.wait_for_selector("#batch-encoding")
+    assert f"old.csv is not UTF-8: line {line}." in page.inner_text("#batch-encoding")
+    assert page.is_disabled("#batch-run")
+    page.click(f"#batch-encoding button:has-text('Read it as {named}')")
+    page.click("#batch-run")
+    page.wait_for_selector("#batch-results .scroll tbody tr")
+    shown = page.locator("#batch-results .scroll tbody tr:nth-child(2) td").all_inner_texts()[:2]
+    assert shown == ["Where is the café?", "Über there"]

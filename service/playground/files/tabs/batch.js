@@ -4,7 +4,7 @@ import { remember } from "../parts/address.js";
 import { clear, show } from "../parts/alerts.js";
 import { BASE, NoAnswer, Refused, ask, wasStopped } from "../parts/api.js";
 import { copyBar } from "../parts/copy.js";
-import { parse, separatorOf, write } from "../parts/csv.js";
+import { decode, parse, write } from "../parts/csv.js";
 import { $, fill, h, options, say } from "../parts/dom.js";
 import { SAMPLE } from "../parts/examples.js";
 import { histogram } from "../parts/histogram.js";
@@ -14,6 +14,8 @@ const MOST_PAIRS = 1_000;
 const MOST_BYTES = 4_000_000;
 const CHUNK = 100; // pairs a request, so that the bar moves
 const SHOWN = 20;
+const SEPARATORS = { ";": "semicolons", "\t": "tabs", "|": "bars" };
+const ENCODINGS = { "windows-1252": "Windows-1252", "utf-16le": "UTF-16", "utf-16be": "UTF-16, big-endian" };
 
 const panel = $("panel-batch");
 const results = $("batch-results");
@@ -29,8 +31,8 @@ function take(name, content) {
   $("batch-run").disabled = true;
   $("batch-choices").hidden = true;
   try {
-    const [header, ...rows] = parse(content, separatorOf(content));
-    if (header === undefined || header.length < 2) throw new Error(`${name} has no header with two columns or more.`);
+    const { header, rows, separator } = parse(content, /\.tsv$/i.test(name));
+    if (header.length < 2) throw new Error(`${name} has no header with two columns or more.`);
     if (rows.length === 0) throw new Error(`${name} has a header and no pairs.`);
     if (rows.length > MOST_PAIRS) throw tooLarge(name, `has ${rows.length.toLocaleString("en")} pairs`, header);
     file = { name, header, rows };
@@ -41,7 +43,7 @@ function take(name, content) {
     $("batch-choices").hidden = false;
     $("batch-run").disabled = false;
     say(`${rows.length} pairs read`);
-    fill(results, h("p", { class: "hint" }, `${name}: ${rows.length} pairs.`));
+    fill(results, h("p", { class: "hint" }, `${name}: ${rows.length} pairs.${separator === "," ? "" : ` Columns are separated by ${SEPARATORS[separator] ?? separator}.`}`));
   } catch (error) {
     refuse(error);
   }
@@ -63,11 +65,26 @@ const quoted = (value) => (/^[\w./-]+$/.test(value) ? value : `'${value.replaceA
 
 async function read(given) {
   if (given.size > MOST_BYTES) {
-    const [header] = parse((await given.slice(0, 65_536).text()).split("\n", 1)[0], ",");
-    refuse(tooLarge(given.name, `has ${(given.size / 1e6).toFixed(1)} MB`, header?.length > 1 ? header : ["a", "b"]));
+    const first = (await given.slice(0, 65_536).text()).split("\n", 1)[0];
+    const header = first.includes('"') ? [] : parse(first, false).header;
+    refuse(tooLarge(given.name, `has ${(given.size / 1e6).toFixed(1)} MB`, header.length > 1 ? header : ["a", "b"]));
     return;
   }
-  take(given.name, await given.text());
+  const decoded = decode(await given.arrayBuffer());
+  if (decoded.text !== undefined) take(given.name, decoded.text);
+  else askEncoding(given.name, decoded);
+}
+
+/** A file that is no UTF-8: nothing is guessed, the person says how it is to be read. */
+function askEncoding(name, { line, readings }) {
+  clear(panel);
+  file = null;
+  $("batch-run").disabled = true;
+  $("batch-choices").hidden = true;
+  const choice = ({ encoding, text, sample }) =>
+    h("p", {}, h("button", { type: "button", onclick: () => take(name, text) }, `Read it as ${ENCODINGS[encoding]}`), ` Line ${line} would be: ${sample}`);
+  fill(results, h("section", { class: "card", id: "batch-encoding" }, h("p", {}, `${name} is not UTF-8: line ${line}. Is it another encoding? Else save the file as UTF-8.`), readings.map(choice)));
+  say(`${name} is not UTF-8`);
 }
 
 async function run() {
