@@ -9,6 +9,7 @@ A scorer is a few names: it can be pickled, and opens its model on its first cal
 that folder there. The copy in another process refuses a model with another fingerprint.
 """
 
+import atexit
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -133,6 +134,7 @@ class _Opened:
         """Open the folders; a forked process, whose threads are gone, has another number."""
         self.loop = LoopThread()
         self.client = AsyncClient.local(folders, whole_files=True, worker_threads=1)
+        atexit.register(self.loop.end, self.client.aclose)
         self.models = self.loop.run(self.client.models())
 
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -108,10 +108,26 @@ class LoopThread:
         # A daemon thread, because the interpreter joins others before it finalizes clients that were not closed.
         self.thread = threading.Thread(target=self.loop.run_forever, name="semblance", daemon=True)
         self.thread.start()
+        self._process = os.getpid()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """What the coroutine returns; blocks until then."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def end(self, closing: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run `closing`, then stop the loop and join its thread; nothing in a forked process, which has no such thread.
+
+        A daemon thread that is within ONNX Runtime when the interpreter ends would abort the process.
+        """
+        if os.getpid() != self._process or self.loop.is_closed():
+            return
+        if threading.current_thread() is self.thread:  # collected in that thread, which cannot join itself
+            self.loop.stop()
+            return
+        self.run(closing())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
 
 
 class BlockingInProcess(httpx.BaseTransport):
@@ -121,7 +137,8 @@ class BlockingInProcess(httpx.BaseTransport):
         """Open the models; see `open_service`."""
         self._inner = InProcess(models_dir)
         self._loop = LoopThread()
-        self._end = weakref.finalize(self, _end, self._inner, self._loop)
+        # Called once: by `close`, when a client that was not closed is collected, or at the end of the process.
+        self._end = weakref.finalize(self, self._loop.end, self._inner.aclose)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer one request."""
@@ -134,14 +151,3 @@ class BlockingInProcess(httpx.BaseTransport):
     def close(self) -> None:
         """Stop the service and its thread."""
         self._end()
-
-
-def _end(inner: InProcess, of: LoopThread) -> None:
-    """Called once: by `close`, or when a client that was not closed is collected."""
-    if threading.current_thread() is of.thread:  # collected in that thread, which cannot join itself
-        of.loop.stop()
-        return
-    of.run(inner.aclose())
-    of.loop.call_soon_threadsafe(of.loop.stop)
-    of.thread.join()
-    of.loop.close()

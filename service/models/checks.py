@@ -1,5 +1,6 @@
 """Regular checks, in a thread, that open models still answer as published; readiness reads their results."""
 
+import atexit
 import logging
 from collections.abc import Callable, Iterable
 from threading import Event, Thread
@@ -11,6 +12,7 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 3.0  # between the end of one round and the beginning of the next
 THREAD = "checks"  # its name
+JOIN_SECONDS = 10.0  # that closing waits for the check that runs: a graph that hangs must not keep the process
 STALE_SECONDS = 15.0  # without the end of a round: a graph hangs, or the process gets no CPU time
 
 
@@ -22,17 +24,26 @@ class Checks:
         self._models = models
         self._ended = Event()
         self._round_ended: float | None = None
+        self._thread: Thread | None = None
 
     def start(self) -> None:
         """Start; the models have just been proven, so the first round waits."""
         self._round_ended = monotonic()
-        # A daemon thread: a graph that hangs must not keep the process from ending.
-        Thread(target=self._run, name=THREAD, daemon=True).start()
+        # A daemon thread: a graph that hangs must not keep the process from ending. One that is within ONNX Runtime
+        # when the interpreter ends would abort the process, so it is joined before, even if nobody closes the service.
+        self._thread = Thread(target=self._run, name=THREAD, daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
 
     def close(self) -> None:
-        """Stop."""
+        """Stop, and wait for the check that runs; safe to call twice, and in a forked process."""
         self._ended.set()
         self._round_ended = None
+        atexit.unregister(self.close)
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join(JOIN_SECONDS)
+            if self._thread.is_alive():
+                log.error("a check of a model did not end within %g seconds", JOIN_SECONDS)
 
     @property
     def problem(self) -> str | None:
