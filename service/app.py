@@ -1,7 +1,7 @@
 """The ASGI application: settings in, routes wired, resources opened and closed."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Any
@@ -14,7 +14,7 @@ from service.api.operation import Operation
 from service.api.route import Table
 from service.http.application import Application, Scoring
 from service.http.guide import add_guide, is_guide
-from service.http.playground import add_files, is_playground, page_operation
+from service.http.playground import SWAGGER, add_files, docs_operation, is_playground, page_operation
 from service.observe.tracing import Tracing
 from service.service import Service
 from service.settings import Settings
@@ -43,8 +43,8 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
             service.backends.append(limit.shared)
         rate_limit = partial(Rate, limit)
     scoring = Scoring(service, spans=tracing is not None)
-    page = (page_operation(),) if settings.playground else ()
-    table = table_of(service, scoring.around, *page, *more)
+    pages = (page_operation(), docs_operation()) if settings.playground else (docs_operation(),)
+    table = table_of(service, scoring.around, *pages, *more)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -54,9 +54,9 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
         if tracing is not None:
             await asyncio.to_thread(tracing.close)
 
-    # /docs loads its files from this host, not from a CDN, and so works without internet access.
+    # Swagger's files come from this host, not from a CDN; the page at /docs is our own, since that one knows no prefix.
     app = FastAPIOffline(
-        "/docs",
+        None,
         None,
         title="Semblance",
         description=_DESCRIPTION,
@@ -68,7 +68,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
         telemetry={"auto_configure": False},  # `service/observe` has its own
     )
     app.openapi = cache(lambda: _described(app, table, bool(settings.api_keys)))  # type: ignore[method-assign]
-    shown = []
+    shown: list[Callable[[str], bool]] = [lambda path: path.startswith(SWAGGER)]
     if settings.playground:
         add_files(app)
         shown.append(is_playground)
@@ -81,7 +81,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
         table=table,
         scoring=scoring,
         is_page=lambda path: any(holds(path) for holds in shown),
-        pages=("/docs", "/openapi.json"),
+        pages=("/openapi.json",),
         rate_limit=rate_limit,
         tracing=tracing,
     )

@@ -145,3 +145,14 @@ def test_models_in_the_folder_come_before_those_of_the_wheel(installed: Installe
         assert installed.run("python", "-c", code).stdout.strip() == "models"
     finally:
         (here / "avg-sick" / "manifest.json").unlink()
+
+
+def test_the_package_is_found_beside_a_clone_that_is_named_like_it(tmp_path: Path) -> None:
+    """A folder without code of that name is a namespace package, which must not come before the installed one."""
+    (tmp_path / "semblance" / "semblance").mkdir(parents=True)
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    for how in (["-c", "from semblance import Client"], ["-m", "semblance", "--help"]):
+        done = subprocess.run(
+            [sys.executable, *how], cwd=tmp_path, env=outside, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr

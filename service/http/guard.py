@@ -79,7 +79,10 @@ class Keys:
         Raises:
             Unauthorized: no key, or a wrong one.
         """
-        if exchange_of(scope).caller is None and not self._is_open(scope):
+        exchange = exchange_of(scope)
+        if exchange.caller is None and not self._is_open(scope):
+            if _given(exchange.received):
+                raise Unauthorized("this API key is not known here")
             raise Unauthorized("give the API key as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'")
         await self._app(scope, receive, send)
 

@@ -1,6 +1,7 @@
-"""The playground at `/`: a page and its files, which ask the public routes of this service and nothing else.
+"""The pages at `/` (the playground, with its files) and `/docs`, which ask the public routes of this service alone.
 
-The page refers to its files and to the routes by relative addresses, and so works under a path prefix as well.
+They refer to their files and to the routes by relative addresses, and so work under a path prefix as well. They hold
+nothing secret and need no API key: where one is needed they ask the person for it, and keep it in memory only.
 """
 
 from pathlib import Path
@@ -15,7 +16,8 @@ from service.api.family import Responses
 from service.api.operation import Look, Reply
 from service.http.pages import policy
 
-PAGE = "/"
+PAGE, DOCS = "/", "/docs"
+SWAGGER = "/static-offline-docs/"  # where fastapi-offline serves Swagger's files
 _FILES = "/playground"
 _FOLDER = Path(__file__).parents[1] / "playground"
 # A browser asks each time whether a file has changed, so that no page runs with files of another version.
@@ -30,20 +32,29 @@ class _Files(StaticFiles):
 
 
 def page_operation() -> Look:
-    """The page at `/`.
+    """The page at `/`; raises like `docs_operation`."""
+    return _page(PAGE, "page.html", "A page for people", inline_styles=False)
+
+
+def docs_operation() -> Look:
+    """The page at `/docs`: the routes, by Swagger.
 
     Raises:
         FileNotFoundError: the installed package lacks it.
     """
-    html = (_FOLDER / "page.html").read_bytes()
-    only_own = policy(html, inline_styles=False).encode()
+    return _page(DOCS, "docs.html", "The routes, for people", inline_styles=True)
+
+
+def _page(path: str, name: str, summary: str, *, inline_styles: bool) -> Look:
+    html = (_FOLDER / name).read_bytes()
+    only_own = policy(html, inline_styles=inline_styles).encode()
     headers = ((b"cache-control", b"no-cache"), (b"content-security-policy", only_own))
 
     async def page() -> Reply:
         return Reply(html, media=b"text/html; charset=utf-8", headers=headers)
 
     described: Responses = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
-    return Look(PAGE, page, OPERATIONS, "A page for people", open=True, responses=described)
+    return Look(path, page, OPERATIONS, summary, open=True, responses=described)
 
 
 def add_files(app: FastAPI) -> None:
