@@ -275,7 +275,7 @@ class RankResponse(Named):
     scale: Annotated[Scale, Field(description=f"of `model`: {SCALE}")]
     results: list[RankResult]
     truncated: RankTruncated
-    language: Annotated[NotRequired[str], Field(description=f"of the query: {_LANGUAGE}; absent else")]
+    language: NotRequired[Annotated[str, Field(description=f"of the query: {_LANGUAGE}; absent else")]]
     rerank_model: NotRequired[Annotated[str, Field(description="model of the second stage; absent in one stage")]]
     rerank_scale: NotRequired[Annotated[Scale, Field(description="likewise, of `rerank_model`")]]
     rerank_truncated: NotRequired[

@@ -11,7 +11,7 @@ quattro): they say less. Counted in 24 million words of questions, captions and 
 ENGLISH = """
 about after again and another any are aren' at be because been before being better between both but by can' cannot
 could couldn' did didn' does doesn' don' down during each every few first for from get give good got had has hasn'
-have haven' having he' here here' his how how' i i' i'll if into isn' it it' its just last let' make many might most
+have haven' having he' here here' his how how' i i' if into isn' it it' its just last let' make many might most
 much must my near need new not of off old only onto other our out own please same shall she she' should shouldn' some
 such than that that' the their them then there there' these they they' this those through to too until up very want
 wasn' we we' were weren' what what' when where where' which while who who' whose why with without won' would wouldn'
@@ -37,7 +37,7 @@ OTHERS = {  # by ISO 639 code
     cela ces cet cette ceux chaque chez cinq combien comme d' dans demain depuis des deux dix dois doit donc du déjà
     elle elles en encore entre es est et eu eux faire fais fait faut hier huit ici il ils j' jamais je jusqu' l'
     laquelle le lequel les leur leurs lorsqu' lui m' ma mais marche merci mes moi moins mon même n' ne neuf ni nos
-    notre nous ont ou où par parce pas pendant peut peuvent peux plus pour pourquoi prend puis puis-je puisque qu'
+    notre nous ont ou où par parce pas pendant peut peuvent peux plus pour pourquoi prend puis puisque qu'
     quand quatre que quel quelle quelles quelque quels qui quoi reste rien s' sa sans sauf se selon sept sera serait
     ses si sommes sont sous suis sur t' ta tes toi ton toujours tous tout toute toutes trois trop très tu un une va
     vers veuillez veux vient voici voilà vos votre voudrais vous y à ça était été être
