@@ -1,6 +1,7 @@
 """Telling a text in another language from an English one, on the sentences in `language/`, written for this."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_at_most_one_of_a_hundred_english_texts_is_flagged() -> None:
 
 def test_no_text_of_one_or_two_words_is_flagged_for_its_words() -> None:
     words = sorted({word for listed in OTHERS.values() for word in listed.split() if not word.endswith("'")})
-    assert hinted([*words, *(f"{a} {b}" for a, b in zip(words, words[1:], strict=False))]) == []
+    assert hinted([*words, *(f"{a} {b}" for a, b in pairwise(words))]) == []
 
 
 @pytest.mark.parametrize(
