@@ -44,8 +44,7 @@ def detectors() -> Iterator[tuple[str, Detect]]:
     """What is installed, by name; None says that it is not decided."""
     yield "ours", language_of
     if importlib.util.find_spec("py3langid") is not None:
-        py3langid = importlib.import_module("py3langid.langid")
-        langid = py3langid.LanguageIdentifier.from_pickled_model(py3langid.MODEL_FILE)
+        langid = importlib.import_module("py3langid")
         langid.set_languages(list(KNOWN))
         yield "py3langid", lambda text: str(langid.classify(text)[0])
     if importlib.util.find_spec("lingua") is not None:

@@ -14,5 +14,7 @@ export function languagesOf(models) {
 /** What to say of texts, [[what it is, its hint]]; "" where no hint was given. */
 export function foreign(texts) {
   const said = texts.filter(([, hint]) => hint).map(([what, hint]) => `${what} seems to be in ${NAMES.of(hint.replace("?", ""))}`);
-  return said.length === 0 ? "" : `${list.format(said)}, which the model is not for: the scores mean little.`;
+  if (said.length === 0) return "";
+  const sentence = `${list.format(said)}, which the model is not for: the scores mean little.`;
+  return sentence[0].toUpperCase() + sentence.slice(1);
 }

@@ -122,7 +122,7 @@ function draw(answers) {
 }
 
 function direction(title, pair, { label, probabilities, truncated, language }) {
-  const other = language && foreign([["The first sentence", language[0]], ["the second one", language[1]]]);
+  const other = language && foreign([["the first sentence", language[0]], ["the second sentence", language[1]]]);
   return h(
     "div",
     { class: "card" },

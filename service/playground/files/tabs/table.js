@@ -41,7 +41,7 @@ export function drawTable(place, rows, chosen, choose) {
     h("tbody", {}, sorted.map((row) => drawRow(row, chosen, choose, common))),
   );
   const hints = rows.find(({ result }) => result?.language)?.result.language ?? [];
-  const other = foreign([["The first sentence", hints[0]], ["the second sentence", hints[1]]]);
+  const other = foreign([["the first sentence", hints[0]], ["the second sentence", hints[1]]]);
   const unfold = () => {
     unfolded = true;
     again();
