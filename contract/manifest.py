@@ -35,6 +35,7 @@ Role = Literal["text", "query", "passage"]  # what a text is for
 Task = Literal["similarity", "entailment", "paraphrase", "relevance", "classification"]
 Elsewhere = Literal["good", "chance", "unmeasured"]
 Family = Literal["siamese", "interaction"]
+Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]  # ISO 639: en, de
 ModelId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 AnyTask = SimilarityTask | EntailmentTask | ProbabilityTask | ClassificationTask
 TensorName = Annotated[str, Field(min_length=1, max_length=256)]
@@ -188,6 +189,9 @@ class Manifest(_Frozen):
     domain: tuple[TaskDomain, ...] | None = Field(
         None, description="for what text each task is; null: nothing is known of it"
     )
+    languages: tuple[Language, ...] | None = Field(
+        None, description="of the texts that it is for, the commonest first; null: not known"
+    )
     provenance: Provenance
 
     @model_validator(mode="after")
@@ -220,6 +224,8 @@ class Manifest(_Frozen):
         new = self.prompts or self.dimensions or self.limits.max_pair_tokens or self.bi_encoder
         if self.contract_version < 2 and new:
             raise ValueError("prompts, dimensions, max_pair_tokens and bi_encoder need contract_version 2")
+        if self.languages is not None and (not self.languages or len(set(self.languages)) != len(self.languages)):
+            raise ValueError(f"languages, where they are known, are one or more, each once, got {self.languages}")
         stated = [each.task for each in self.domain or ()]
         if len(set(stated)) != len(stated) or not set(stated) <= set(self.tasks):
             raise ValueError(f"domain states each task of the model once, got {stated}")

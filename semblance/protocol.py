@@ -171,11 +171,13 @@ class Questions:
         """Embed sentences, any number of them; `role`: as queries or passages, with the model's prompt for it."""
         given = _texts("sentences", sentences)
         parts = yield from self._ask_in_parts("/embed", "sentences", given, model, _Embeddings, {"role": role})
+        hints = [hint for part in parts for hint in part.language or [None] * len(part.truncated)]
         return Embeddings(
             parts[0].model,
             parts[0].dim,
             np.concatenate([np.asarray(part.embeddings, dtype=np.float32) for part in parts]),
             [truncated for part in parts for truncated in part.truncated],
+            hints if any(hints) else None,
         )
 
     def _ask_in_parts(
@@ -378,6 +380,7 @@ class _Embeddings:
     dim: int
     embeddings: list[list[float]]
     truncated: list[bool]
+    language: list[str | None] | None = None
 
 
 def _fitting(

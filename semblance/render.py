@@ -27,7 +27,7 @@ FIRST_NUMBERS = 4  # of an embedding that are shown
 
 
 def similarity(answer: Similarities) -> RenderableType:
-    """One pair's score, and notes on tokens, truncation and unknown words."""
+    """One pair's score, and notes on tokens, truncation, unknown words and languages."""
     (result,) = answer.results
     rows = _pairs()
     rows.add_row("score", f"{result.score:.4f}", bar(result.score))
@@ -36,8 +36,10 @@ def similarity(answer: Similarities) -> RenderableType:
         rows.add_row("rating", f"{result.rating:.2f}", f"of {low:g} to {high:g}")
     rows.add_row("raw score", f"{result.raw_score:.4f}")
     rows.add_row("model", "", answer.model)
-    for name, tokens, truncated, unknown in zip("ab", result.tokens, result.truncated, result.unknown, strict=True):
-        notes = [f"{tokens} tokens", *_notes(truncated, unknown)]
+    languages = result.language or (None, None)
+    each = zip("ab", result.tokens, result.truncated, result.unknown, languages, strict=True)
+    for name, tokens, truncated, unknown, language in each:
+        notes = [f"{tokens} tokens", *_notes(truncated, unknown, language)]
         rows.add_row(name, "", Text(", ".join(notes), style="yellow" if len(notes) > 1 else ""))
     return rows
 
@@ -49,7 +51,7 @@ def ranking(answer: Ranking, texts: Sequence[str]) -> RenderableType:
         table.add_column(heading, no_wrap=heading != "candidate")
     cut = {*answer.truncated.candidates, *(answer.rerank_truncated.candidates if answer.rerank_truncated else [])}
     for place, result in enumerate(answer.results, 1):
-        text = _given(texts[result.index], result.index in cut)
+        text = _given(texts[result.index], result.index in cut, result.language)
         table.add_row(f"{place}", f"{result.score:.4f}", bar(result.score), text, f"{result.index + 1}")
     models = answer.model if answer.rerank_model is None else f"{answer.model}, then {answer.rerank_model}"
     return Group(table, Text(models, style="dim"))
@@ -63,9 +65,10 @@ def entailment(answer: Entailments) -> RenderableType:
         probability: float = getattr(result.probabilities, label)
         rows.add_row(Text(label, style="bold" if label == result.label else ""), f"{probability:.4f}", bar(probability))
     rows.add_row("model", "", answer.model)
-    for name, truncated in zip(("premise", "hypothesis"), result.truncated, strict=True):
-        if truncated:
-            rows.add_row(name, "", Text("cut at the model's limit", style="yellow"))
+    languages = result.language or (None, None)
+    for name, truncated, language in zip(("premise", "hypothesis"), result.truncated, languages, strict=True):
+        if notes := list(_notes(truncated, 0, language)):
+            rows.add_row(name, "", Text(", ".join(notes), style="yellow"))
     return rows
 
 
@@ -75,7 +78,7 @@ def labels(answer: Labels, texts: Sequence[str]) -> RenderableType:
     for heading in ("text", "label", "probability", ""):
         table.add_column(heading, no_wrap=heading != "text")
     for given, result in zip(texts, answer.results, strict=True):
-        text = _given(given, result.truncated)
+        text = _given(given, result.truncated, result.language)
         best_first = sorted(result.probabilities.items(), key=lambda item: -item[1])
         for place, (label, probability) in enumerate(best_first):
             bold = "" if place else "bold"
@@ -86,8 +89,9 @@ def labels(answer: Labels, texts: Sequence[str]) -> RenderableType:
 def embeddings(answer: Embeddings, texts: Sequence[str]) -> RenderableType:
     """The norm and the first numbers of each embedding."""
     table = Table("sentence", "length", "embedding", box=None, pad_edge=False)
-    for given, row, truncated in zip(texts, answer.embeddings, answer.truncated, strict=True):
-        text = _given(given, truncated)
+    languages = answer.language or [None] * len(texts)
+    for given, row, truncated, language in zip(texts, answer.embeddings, answer.truncated, languages, strict=True):
+        text = _given(given, truncated, language)
         numbers = " ".join(f"{number:+.4f}" for number in row[:FIRST_NUMBERS])
         more = " ..." if answer.dim > FIRST_NUMBERS else ""
         table.add_row(text, f"{float((row.astype(float) ** 2).sum()) ** 0.5:.4f}", Text(numbers + more, no_wrap=True))
@@ -145,16 +149,19 @@ def _pairs() -> Table:
     return Table("", "", "", box=None, show_header=False, pad_edge=False)
 
 
-def _notes(truncated: bool, unknown: float) -> Iterator[str]:
+def _notes(truncated: bool, unknown: float, language: str | None) -> Iterator[str]:
     if truncated:
         yield "cut at the model's limit"
     if unknown:
         yield f"{unknown:.0%} of the words unknown"
+    if language is not None:
+        yield f"in a language that the model is not for: {language}"
 
 
-def _given(text: str, cut: bool) -> Text:
-    """A text of the user's, and whether it was cut."""
-    return Text(text).append(" (cut at the model's limit)" if cut else "", style="yellow")
+def _given(text: str, cut: bool, language: str | None = None) -> Text:
+    """A text of the user's, whether it was cut, and the language that it seems to be in if the model is not for it."""
+    said = [*(["cut at the model's limit"] if cut else []), *([language] if language is not None else [])]
+    return Text(text).append(f" ({', '.join(said)})" if said else "", style="yellow")
 
 
 def bar(share: float, size: int = BAR) -> Text:

@@ -25,6 +25,7 @@ class SimilarityResult:
     unknown: tuple[float, float]  # share of the words that the model does not know
     rating: float | None = None  # on the scale of the model's corpus
     rating_scale: Range | None = None
+    language: tuple[str | None, str | None] | None = None  # "de?": seems to be in a language that the model is not for
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class RankResult:
     score: float  # 0..1, calibrated, on the scale of the model that scored it
     raw_score: float  # as the model that scored it gives it, which orders them
     stage: Literal[1, 2] | None = None  # which of two stages placed it
+    language: str | None = None  # "de?": seems to be in a language that the model is not for
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Ranking:
     rerank_truncated: RankTruncated | None = None
     scale: Scale | None = None  # of the scores that `model` gave; None: an older service
     rerank_scale: Scale | None = None  # of those that `rerank_model` gave
+    language: str | None = None  # of the query: "de?" seems to be in a language that the model is not for
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class EntailmentResult:
     truncated: tuple[bool, bool]
     index: int | None = None  # of claims: position of the sentence
     sentence: str | None = None
+    language: tuple[str | None, str | None] | None = None  # "de?": seems to be in a language that the model is not for
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ class ClassifyResult:
     label: str  # the most probable one
     probabilities: dict[str, float]  # of each label
     truncated: bool
+    language: str | None = None  # "de?": seems to be in a language that the model is not for
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class Embeddings:
     dim: int
     embeddings: npt.NDArray[np.float32]  # [sentences, dim]
     truncated: list[bool]
+    language: list[str | None] | None = None  # of each sentence: "de?" seems to be in one that the model is not for
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +134,7 @@ class TokensOfSentence:
 
     tokens: list[str]
     truncated: bool
+    language: str | None = None  # "de?": seems to be in a language that the model is not for
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +225,7 @@ class ModelInfo:
     domain: list[DomainInfo] | None = None  # None: an older service
     main: bool | None = None  # one of those to choose from first; None: an older service
     open: bool | None = None  # False: it is opened at its first request; None: an older service
+    languages: list[str] | None = None  # of the texts that it is for: ISO 639 codes; None: not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,6 +217,14 @@ class Scored(TypedDict):
     rating_scale: NotRequired[tuple[float, float]]
 
 
+_LANGUAGE = (
+    "where a text seems to be in a language that is none of the model's, that language with a question mark, such as "
+    "`de?`: its scores mean little (docs/models.md)"
+)
+Hint = Annotated[str, Field(description=f"{_LANGUAGE}; absent else")]
+_HINTS = Field(description=f"of each text, {_LANGUAGE}, else null; absent where all are null")
+
+
 class SimilarityResult(Scored):
     """The answer for one pair."""
 
@@ -229,6 +237,7 @@ class SimilarityResult(Scored):
             "of a long text that is truncated, of the words that were read"
         ),
     ]
+    language: NotRequired[Annotated[tuple[str | None, str | None], _HINTS]]
 
 
 class SimilarityResponse(Named):
@@ -247,6 +256,7 @@ class RankResult(TypedDict):
     stage: NotRequired[
         Annotated[Literal[1, 2], Field(description="which of the two stages placed and scored it; absent in one stage")]
     ]
+    language: NotRequired[Hint]
 
 
 class RankTruncated(TypedDict):
@@ -265,6 +275,7 @@ class RankResponse(Named):
     scale: Annotated[Scale, Field(description=f"of `model`: {SCALE}")]
     results: list[RankResult]
     truncated: RankTruncated
+    language: NotRequired[Annotated[str, Field(description=f"of the query: {_LANGUAGE}; absent else")]]
     rerank_model: NotRequired[Annotated[str, Field(description="model of the second stage; absent in one stage")]]
     rerank_scale: NotRequired[Annotated[Scale, Field(description="likewise, of `rerank_model`")]]
     rerank_truncated: NotRequired[
@@ -286,6 +297,7 @@ class EntailmentResult(TypedDict):
     label: Annotated[EntailmentLabel, Field(description="the most probable one")]
     probabilities: Probabilities
     truncated: Annotated[tuple[bool, bool], Field(description="whether premise and hypothesis were cut")]
+    language: NotRequired[Annotated[tuple[str | None, str | None], _HINTS]]
     index: NotRequired[
         Annotated[int, Field(description="of claims: position of the sentence that supports this one best")]
     ]
@@ -306,6 +318,7 @@ class ClassifyResult(TypedDict):
         dict[str, Ratio], Field(description="of each label; they sum to 1, except where each was judged by itself")
     ]
     truncated: Annotated[bool, Field(description="whether the text, or a label in its template, was cut")]
+    language: NotRequired[Hint]
 
 
 class ClassifyResponse(Named):
@@ -320,6 +333,7 @@ class EmbedResponse(Named):
     dim: int
     embeddings: list[list[float]]
     truncated: Annotated[list[bool], Field(description="whether each sentence was cut at the model's limit")]
+    language: NotRequired[Annotated[list[str | None], _HINTS]]
 
 
 class TokensOfSentence(TypedDict):
@@ -330,6 +344,7 @@ class TokensOfSentence(TypedDict):
         Field(description="words; pieces of words, ## where one continues a word; <bucket n> for what no piece covers"),
     ]
     truncated: Annotated[bool, Field(description="whether it was cut at the model's limit")]
+    language: NotRequired[Hint]
 
 
 class Explained(TypedDict):
@@ -406,6 +421,9 @@ class ModelInfo(TypedDict):
     default_for: Annotated[list[str], Field(description="routes that use it when no model is named")]
     dim: int | None
     max_tokens: int
+    languages: Annotated[
+        list[str] | None, Field(description="of the texts that it is for, as ISO 639 codes; null: not known")
+    ]
     rating_scale: tuple[float, float] | None
     labels: Annotated[list[str] | None, Field(description="that POST /classify answers with; null: none of its own")]
     explanations: Annotated[ExplanationNames, Field(description="what POST /explain shows of it")]

@@ -185,6 +185,12 @@ class Settings(BaseSettings):
         default=128, ge=1, description="tokens of each sentence of /explain: it scores the pair again without each"
     )
 
+    language_hints: bool = Field(
+        default=True,
+        description="whether answers say of a text that it seems to be in another language than its model's "
+        "(docs/models.md)",
+    )
+
     # who may ask, and how often
     api_keys: Annotated[dict[str, str], NoDecode] = Field(
         default={},

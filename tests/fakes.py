@@ -334,6 +334,7 @@ def publish(
         tensors=tensors or {},
         training_data=(TrainingData(name="none", use="none", rows=0, licence="CC0-1.0", source="made up"),),
         domain=similarity and (TaskDomain(task="similarity", learnt_from=(), elsewhere="good", measured_on=("none",)),),
+        languages=("en",),
         figures=(Figure(task="similarity", corpus="none", split="test", metric="pearson", value=0.5, rows=2),),
         provenance=Provenance(created=date(2025, 1, 2), recipe={}, commands=("none",), seed=0, environment={}),
     )

@@ -39,6 +39,12 @@ def test_a_card_is_that_of_its_manifest_and_no_model_is_an_untrained_one(folder:
 
 
 @pytest.mark.parametrize("folder", MANIFESTS, ids=lambda folder: folder.name)
+def test_a_model_and_its_card_say_that_it_is_for_english(folder: Path) -> None:
+    assert MANIFESTS[folder].languages == ("en",)
+    assert "\n- English only: " in (folder / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("folder", MANIFESTS, ids=lambda folder: folder.name)
 def test_the_recipe_of_a_published_model_is_found_by_its_name_and_by_its_id(folder: Path) -> None:
     made = MANIFESTS[folder].provenance
     if "name" in made.recipe:  # not a model of another library

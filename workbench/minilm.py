@@ -122,6 +122,7 @@ def _publish(
                 seed=seed,
                 environment=environment(),
             ),
+            languages=("en",),
         )
         manifest = calibrated(draft, manifest, Labelled(rated, STS_SCALE, "sts-2016"))
         finish(draft, manifest, _figures(PublishedModel(draft, manifest)), GOLDEN_TEXTS, models, target)

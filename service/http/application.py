@@ -18,7 +18,7 @@ from service.observe.tracing import Tracing
 from service.service import Service
 
 # Headers that scripts of other origins may read.
-_EXPOSED = ("X-Request-Id", "Server-Timing", "Retry-After", "retry-after-ms")
+_EXPOSED = ("X-Request-Id", "X-Text-Language", "Server-Timing", "Retry-After", "retry-after-ms")
 
 
 class Scoring:

@@ -55,6 +55,9 @@ class RequestId:
                 if exchange.timings is not None:
                     spent = exchange.timings.header(perf_counter() - began)
                     message["headers"].append((b"server-timing", spent))
+                    if exchange.timings.languages:
+                        hints = ", ".join(exchange.timings.languages)
+                        message["headers"].append((b"x-text-language", hints.encode()))
             await send(message)
 
         await self._app(scope, receive, answered)

@@ -32,6 +32,7 @@ from service.models.repository import Release, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
 from service.scoring.families import FAMILIES
+from service.scoring.languages import Hints
 from service.scoring.scorer import Parts
 from service.settings import Settings
 
@@ -125,7 +126,9 @@ class Opener:
         provider = "cuda" if has_cuda else "cpu"
         telemetry = ModelTelemetry(manifest.graphs)
         graphs = graphs_of(manifest, sessions, telemetry)
-        scorer = FAMILIES[manifest.family](Parts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache))
+        hints = Hints.of(manifest.languages) if self._settings.language_hints else None
+        parts = Parts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache, hints)
+        scorer = FAMILIES[manifest.family](parts)
         opened = Opened(release.id, scorer, telemetry, golden, provider)
         opened.prove(self._settings.cache)
         log.info(

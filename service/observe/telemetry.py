@@ -137,6 +137,11 @@ class Telemetry:
         self._unknown_words = counter(
             "semblance_words_unknown", "Words read that are outside the model's vocabulary", ["model"]
         )
+        self._foreign = counter(
+            "semblance_sentences_foreign",
+            "Sentences read that seem to be in another language than the model's",
+            ["model"],
+        )
         self._cache_hits = counter(
             "semblance_cache_hits",
             "Vectors found in memory or in redis, and pairs' whole scores found in scores; each pair counts",
@@ -192,7 +197,7 @@ class Telemetry:
             self._redis_failures.labels(kind)
         self._of_models = (
             *(self._request_seconds, self._phase_seconds, self._inference_seconds, self._batch_rows, self._scores),
-            *(self._sentences, self._truncated, self._words, self._unknown_words),
+            *(self._sentences, self._truncated, self._words, self._unknown_words, self._foreign),
         )
         self._listed: set[str] = set()  # labels of all models
         self._served: set[str] = set()  # labels of the open ones
@@ -254,6 +259,7 @@ class Telemetry:
                 truncated=self._truncated.labels(label),
                 words=self._words.labels(label),
                 unknown_words=self._unknown_words.labels(label),
+                foreign=self._foreign.labels(label),
                 scores=self._scores.labels(label),
                 failures=self._inference_failures.labels(label),
                 runs={
@@ -270,6 +276,7 @@ class ModelSeries(NamedTuple):
     truncated: CounterSeries
     words: CounterSeries
     unknown_words: CounterSeries
+    foreign: CounterSeries
     scores: Histogram
     failures: Counter
     runs: dict[str, tuple[Histogram, Histogram]]
@@ -282,10 +289,10 @@ class ModelTelemetry:
         """Begin to count."""
         self.graphs = tuple(graphs)
         failures = Counter("semblance_inference_failures", "Of a model not yet served", registry=None)
-        sentences, truncated, words, unknown = (CounterSeries() for _ in range(4))
-        self.series = ModelSeries(sentences, truncated, words, unknown, Histogram(_SCORES), failures, {})
+        sentences, truncated, words, unknown, foreign = (CounterSeries() for _ in range(5))
+        self.series = ModelSeries(sentences, truncated, words, unknown, foreign, Histogram(_SCORES), failures, {})
 
-    def read(self, sentences: int, words: int, unknown: int, truncated: int) -> None:
+    def read(self, sentences: int, words: int, unknown: int, truncated: int, foreign: int) -> None:
         """Count sentences read; in the event loop's thread."""
         series = self.series
         series.sentences.inc(sentences)
@@ -294,6 +301,8 @@ class ModelTelemetry:
             series.unknown_words.inc(unknown)
         if truncated:
             series.truncated.inc(truncated)
+        if foreign:
+            series.foreign.inc(foreign)
 
     def scored(self, scores: Sequence[float]) -> None:
         """Count the scores of pairs; in the event loop's thread."""

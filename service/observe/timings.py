@@ -17,13 +17,14 @@ _HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "tota
 class Timings:
     """Seconds of one request in each phase."""
 
-    __slots__ = ("_free", "_free_since", "_frees", "ended", "seconds", "share", "spans")
+    __slots__ = ("_free", "_free_since", "_frees", "ended", "languages", "seconds", "share", "spans")
 
     def __init__(self, spans: bool = False) -> None:
         """Start at 0; with `spans`, also keep when each phase began and ended."""
         self.seconds = [0.0, 0.0, 0.0, 0.0]
         self.spans: list[tuple[int, float, float]] | None = [] if spans else None
         self.ended = False  # the request has been answered or given up
+        self.languages: dict[str, None] = {}  # hints on texts in other languages than the model's, each once
         self.share = 1.0  # of its work of one kind, that comes now; the rest follows
         self._free, self._frees, self._free_since = 0.0, 0, 0.0
 

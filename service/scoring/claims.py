@@ -7,6 +7,7 @@ from contract.manifest import EntailmentLabel
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
 from service.schemas import EntailmentResponse, EntailmentResult, Probabilities
+from service.scoring.languages import add_hints
 from service.scoring.scorer import Scorer
 
 
@@ -43,4 +44,5 @@ async def support(
                 "sentence": texts[best],
             }
         )
+    add_hints(results, [sentences[result["index"]] for result in results], claims)
     return EntailmentResponse(model=scorer.id, results=results)

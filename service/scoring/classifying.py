@@ -27,6 +27,7 @@ async def classify(scorer: Scorer, texts: Sequence[Encoded]) -> ClassifyResponse
         {"label": most_likely(each), "probabilities": each, "truncated": text.truncated}
         for each, text in zip(answers, texts, strict=True)
     ]
+    _add_hints(results, texts)
     return ClassifyResponse(model=scorer.id, results=results)
 
 
@@ -65,7 +66,14 @@ async def zero_shot(
                 "truncated": text.truncated or cut,
             }
         )
+    _add_hints(results, texts)
     return ClassifyResponse(model=scorer.id, results=results)
+
+
+def _add_hints(results: Sequence[ClassifyResult], texts: Sequence[Encoded]) -> None:
+    for result, text in zip(results, texts, strict=True):
+        if text.language is not None:
+            result["language"] = text.language
 
 
 def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[float]:

@@ -26,6 +26,8 @@ class _Stage(NamedTuple):
     scores: list[float]
     raw: list[float]
     truncated: RankTruncated
+    query_language: str | None  # hint on the query
+    languages: dict[int, str]  # hints on candidates, by their positions in the request
 
     async def results(self, first: int = 0, last: int | None = None) -> list[RankResult]:
         """The results from the first to before the last place; yields to other requests between parts."""
@@ -39,6 +41,10 @@ class _Stage(NamedTuple):
                 {"index": i, "score": score, "raw_score": raw}
                 for i, score, raw in zip(self.places[part], self.scores[part], self.raw[part], strict=True)
             ]
+        if self.languages:
+            for result in results:
+                if (language := self.languages.get(result["index"])) is not None:
+                    result["language"] = language
         return results
 
 
@@ -65,6 +71,8 @@ async def rank(
     if second is None:
         results = await coarse.results(last=top_k)
         answer = RankResponse(model=first.id, scale=scale, results=results, truncated=coarse.truncated)
+        if coarse.query_language is not None:
+            answer["language"] = coarse.query_language
         return answer
     try:
         fine = await _order(second, query, candidates, coarse.places[:rerank_top])
@@ -85,6 +93,8 @@ async def rank(
         "rerank_scale": SCALES[second.manifest.ranking_task],
         "rerank_truncated": fine.truncated,
     }
+    if (language := coarse.query_language or fine.query_language) is not None:
+        answer["language"] = language
     return answer
 
 
@@ -118,6 +128,12 @@ async def _order(scorer: Scorer, query: str, candidates: Sequence[str], places: 
         truncated={
             "query": any(asked.truncated for asked, _ in read),
             "candidates": sorted(i for i, (_, candidate) in zip(places, read, strict=True) if candidate.truncated),
+        },
+        query_language=asked.language,
+        languages={
+            i: candidate.language
+            for i, (_, candidate) in zip(places, read, strict=True)
+            if candidate.language is not None
         },
     )
 

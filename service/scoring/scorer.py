@@ -27,6 +27,7 @@ from service.compute.vectors import Vectors
 from service.errors import EmptyText
 from service.observe.telemetry import ModelTelemetry
 from service.observe.timings import TIMINGS, TOKENISE
+from service.scoring.languages import Hints
 from service.scoring.reading import turns_of, weight_of
 from service.settings import CachePolicy
 
@@ -66,6 +67,7 @@ class Parts(NamedTuple):
     telemetry: ModelTelemetry
     pool: Pool
     cache: VectorCache  # keeps the token ids of short texts too
+    hints: Hints | None = None  # on texts in another language than the model's; None: there are none
 
 
 class Scorer(ABC):
@@ -85,6 +87,7 @@ class Scorer(ABC):
         self._symmetric = frozenset(name for name in scored if manifest.score_task(name).symmetric)
         self._token = tokenizer.token
         self._most_chars = manifest.limits.max_tokens * _CHARS_OF_A_TOKEN  # of a text that a graph can get
+        self._hints = parts.hints
         self._tokenise = partial(tokenizer.encode_all, max_tokens=manifest.limits.max_tokens)
         self._memory = cache.memory
         self._lru = cache.memory.lru(_encoded_bytes)
@@ -117,36 +120,43 @@ class Scorer(ABC):
             EmptyText: a text without a visible character.
         """
         began = perf_counter()
-        if self.manifest.prompts is not None and (prompt := self.manifest.prompts.of(role)):
+        prompt = "" if self.manifest.prompts is None else self.manifest.prompts.of(role)
+        if prompt:
             if (empty := next((i for i, text in enumerate(texts) if not has_text(text)), None)) is not None:
                 raise EmptyText(field_of(empty))
             texts = [prompt + text for text in texts]
         known = self._lru.get_many(texts)
         sentences = [sentence for sentence in known if sentence is not None]
         if len(sentences) < len(texts):
-            sentences = await self._read_new(texts, known, share)
+            sentences = await self._read_new(texts, known, share, len(prompt))
         else:
             TIMINGS.get().spent(TOKENISE, began, perf_counter())
-        words = unknown = truncated = 0
-        for _, of_sentence, of_them_unknown, cut in sentences:
+        words = unknown = truncated = foreign = 0
+        for _, of_sentence, of_them_unknown, cut, language in sentences:
             if not of_sentence:
                 raise EmptyText(field_of(next(i for i, sentence in enumerate(sentences) if not sentence.words)))
             words += of_sentence
             unknown += of_them_unknown
             truncated += cut
-        self._telemetry.read(len(sentences), words, unknown, truncated)
+            if language is not None:
+                foreign += 1
+                TIMINGS.get().languages[language] = None
+        self._telemetry.read(len(sentences), words, unknown, truncated, foreign)
         return sentences
 
-    async def _read_new(self, texts: Sequence[str], known: Sequence[Encoded | None], share: float) -> list[Encoded]:
+    async def _read_new(
+        self, texts: Sequence[str], known: Sequence[Encoded | None], share: float, prompt: int
+    ) -> list[Encoded]:
+        """Texts that begin with a prompt of this many characters -> token ids; known ones are given."""
         new = list(dict.fromkeys(text for text, sentence in zip(texts, known, strict=True) if sentence is None))
         chars, scored = self._costs(new)
         if sum(chars) <= _FEW_CHARS:
             began = perf_counter()
-            sentences = self.tokenise(new)
+            sentences = self.tokenise(new, prompt)
             TIMINGS.get().spent(TOKENISE, began, perf_counter())
         else:
             turns = [
-                (seconds, partial(self.tokenise, new[part]))
+                (seconds, partial(self.tokenise, new[part], prompt))
                 for seconds, part in turns_of(chars, self._per_char.reading)
             ]
             in_all = (sum(chars) * self._per_char.reading + scored * self._per_char.scoring) / share
@@ -158,9 +168,13 @@ class Scorer(ABC):
         found = dict(zip(new, sentences, strict=True))
         return [sentence or found[text] for text, sentence in zip(texts, known, strict=True)]
 
-    def tokenise(self, texts: Sequence[str]) -> list[Encoded]:
-        """Texts -> token ids, at once."""
-        return self._tokenise(texts)
+    def tokenise(self, texts: Sequence[str], prompt: int = 0) -> list[Encoded]:
+        """Texts, which begin with a prompt of this many characters, -> token ids with hints, at once."""
+        sentences = self._tokenise(texts)
+        if self._hints is not None:
+            for i, language in self._hints.on(texts, prompt):
+                sentences[i] = sentences[i]._replace(language=language)
+        return sentences
 
     def _costs(self, texts: Sequence[str]) -> tuple[Sequence[float], float]:
         """`_chars` of each text, and what the graph gets of all; at once where all are short and in ASCII, as most."""

@@ -337,3 +337,14 @@ def test_a_blend_and_its_encoder_come_together(folder: Path) -> None:
         (("bi_encoder", "graph"), "golden.json"),
     ):
         assert sealed(changed(whole, *path, value=value)).fingerprint != manifest.fingerprint
+
+
+def test_languages_are_codes_each_once_and_none_where_a_manifest_of_before_has_no_such_field(folder: Path) -> None:
+    plain = sealed(fields(folder))
+    assert plain.languages is None
+    two = sealed(fields(folder) | {"languages": ["en", "de"]})
+    assert two.languages == ("en", "de")
+    assert two.fingerprint == plain.fingerprint  # no score depends on it
+    for wrong in ([], ["en", "en"], ["English"], ["EN"], "en"):
+        with pytest.raises(ValueError, match="languages"):
+            sealed(fields(folder) | {"languages": wrong})

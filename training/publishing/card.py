@@ -9,6 +9,15 @@ _HOW = {
     "exp_l1": "exp(-L1 distance) of the two sentence embeddings",
 }
 
+_NAMED = {
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pt": "Portuguese",
+}
 _ORDERLESS = ("word_averaging", "projection", "dan")
 _WITHOUT_ORDER = (
     '- Word averaging sees no word order: "dog bites man" and "man bites dog" score 1, and a negation is one word '
@@ -201,17 +210,26 @@ def _epochs(manifest: Manifest) -> str:
 
 
 def _limits(manifest: Manifest) -> str:
+    languages = _languages(manifest)
     if manifest.architecture in _IMPORTED:
-        cut = f"- Texts over {manifest.limits.max_tokens} tokens are cut, and reported as truncated."
+        cut = f"{languages}Texts over {manifest.limits.max_tokens} tokens are cut, and reported as truncated."
         together = [_TOGETHER] if manifest.family == "interaction" else []
         return "## Limits\n\n" + "\n".join([cut, _UNKNOWN_TO_BERT, *together, _SAW_ELSEWHERE])
     return (
         "## Limits\n\n"
-        f"- English. Sentences over {manifest.limits.max_tokens} tokens are cut, and reported as truncated.\n"
+        f"{languages}Sentences over {manifest.limits.max_tokens} tokens are cut, and reported as truncated.\n"
         f"{_UNKNOWN_TO_BERT if manifest.architecture in _TRANSFORMERS else _UNKNOWN}\n"
         f"{_weaknesses(manifest)}\n"
         f"{_MINILM_SAW if manifest.architecture in _TRANSFORMERS else _SAW}"
     )
+
+
+def _languages(manifest: Manifest) -> str:
+    """The beginning of the line about what a model reads."""
+    if manifest.languages is None:
+        return "- "
+    named = " and ".join(_NAMED.get(each, f"`{each}`") for each in manifest.languages)
+    return f"- {named} only: of a text in another language its scores mean little. "
 
 
 def _weaknesses(manifest: Manifest) -> str:

@@ -37,6 +37,7 @@ def assemble(
     architecture: str,
     training_data: Sequence[TrainingData],
     provenance: Provenance,
+    languages: tuple[str, ...] | None = None,
 ) -> Manifest:
     """The manifest of what was written into a folder, whose name is the model's id; `finish` adds what it still lacks.
 
@@ -49,6 +50,7 @@ def assemble(
         architecture: its name.
         training_data: every corpus that moved a weight or a choice.
         provenance: how to make it again.
+        languages: of the texts that it is for, as ISO 639 codes; None: not known.
     """
     GoldenPairs(pairs=()).save(folder / GOLDEN)
     rest = dict(fields)
@@ -63,6 +65,7 @@ def assemble(
         tensors=tensors,
         training_data=tuple(training_data),
         figures=(),
+        languages=languages,
         provenance=provenance,
         **rest,
     )

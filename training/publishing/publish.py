@@ -106,6 +106,7 @@ def _assemble(recipe: Recipe, publication: Publication, runs: Path, folder: Path
         architecture=recipe.architecture.name,
         training_data=training_data_for(recipe),
         provenance=_provenance(recipe, runs, seed),
+        languages=("en",),  # as all corpora
     )
     return siamese.calibrate(manifest, recipe, runs, folder, seed) if _family(recipe) is siamese else manifest
 

@@ -9,6 +9,9 @@ from training.errors import Told
 
 TOKENIZER, WEIGHTS = "tokenizer.json", "model.safetensors"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_HEAD = re.compile(r"---\n(.*?)\n---", re.DOTALL)
+_LANGUAGES = re.compile(r"^languages?:(.*(?:\n[ \t]*-[ \t]+.*)*)$", re.MULTILINE)
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
 _LICENCE = re.compile(r"^license:\s*(\S+)\s*$", re.MULTILINE)
 
 
@@ -95,6 +98,17 @@ def licence_of(folder: Path) -> str:
     path = folder / "README.md"
     found = _LICENCE.search(path.read_text(encoding="utf-8", errors="replace")[:4000]) if path.is_file() else None
     return found[1] if found is not None else "not stated in the folder"
+
+
+def languages_of(folder: Path) -> tuple[str, ...] | None:
+    """The languages that the folder's README states in its head; None: it states none, or more than ISO 639 codes."""
+    path = folder / "README.md"
+    head = _HEAD.match(path.read_text(encoding="utf-8", errors="replace")[:4000]) if path.is_file() else None
+    found = _LANGUAGES.search(head[1]) if head is not None else None
+    if found is None:
+        return None
+    stated = re.findall(r"[A-Za-z][\w-]*", found[1])
+    return tuple(dict.fromkeys(stated)) if stated and all(map(_LANGUAGE.fullmatch, stated)) else None
 
 
 def _json(path: Path) -> Any:

@@ -19,7 +19,7 @@ from training.publishing.graphs import ParityError
 from training.publishing.runtime import PublishedModel
 from training.publishing.texts import texts
 from workbench.imports.calibration import calibrated, sample, temperature_of
-from workbench.imports.files import ImportRefused, licence_of, object_or_none, read_modules
+from workbench.imports.files import ImportRefused, languages_of, licence_of, object_or_none, read_modules
 from workbench.imports.model import (
     COSINE,
     NO_OPTIONS,
@@ -282,4 +282,5 @@ def _assemble(
             seed=0,
             environment=environment(),
         ),
+        languages=languages_of(source),
     )

@@ -72,6 +72,7 @@ def write_tuned(
         architecture=start.manifest.architecture,
         training_data=training_data,
         provenance=provenance,
+        languages=start.manifest.languages,
     )
     if manifest.similarity is None:
         return manifest

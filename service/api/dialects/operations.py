@@ -108,6 +108,7 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str], *, ful
         "default_for": [route for route, default in defaults.items() if registry.get(default) is model],
         "dim": manifest.dim,
         "max_tokens": manifest.limits.max_tokens,
+        "languages": None if manifest.languages is None else list(manifest.languages),
         "rating_scale": manifest.similarity.label_scale if manifest.similarity is not None else None,
         "labels": list(manifest.classification.labels) if manifest.classification is not None else None,
         "explanations": explanation_names(manifest),

@@ -32,6 +32,7 @@ from service.schemas import (
     SimilarityResult,
 )
 from service.scoring.explaining import explain as explained
+from service.scoring.languages import add_hints
 from service.scoring.ranking import RERANK_TOP
 from service.scoring.ranking import rank as ranked
 from service.scoring.scorer import Scorer
@@ -95,10 +96,11 @@ def operations(scoring: Scoring) -> list[Operation]:
                 "truncated": (cut, cut_b),
                 "unknown": (unknown / words, unknown_b / words_b),
             }
-            for score, raw_score, (ids, words, unknown, cut), (ids_b, words_b, unknown_b, cut_b) in zip(
+            for score, raw_score, (ids, words, unknown, cut, _), (ids_b, words_b, unknown_b, cut_b, _) in zip(
                 scores, raw, a, b, strict=True
             )
         ]
+        add_hints(results, a, b)
         if ratings is not None and (scale := scorer.rating_scale) is not None:
             for result, rating in zip(results, ratings, strict=True):
                 result["rating"] = rating
@@ -167,6 +169,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             }
             for probabilities, premise, hypothesis in zip(answers, premises, hypotheses, strict=True)
         ]
+        add_hints(results, premises, hypotheses)
         return scorer.id, EntailmentResponse(model=scorer.id, results=results)
 
     async def classify(request: ClassifyRequest) -> tuple[str, ClassifyResponse]:
@@ -188,6 +191,8 @@ def operations(scoring: Scoring) -> list[Operation]:
             "embeddings": rows_of(matrix),
             "truncated": [sentence.truncated for sentence in sentences],
         }
+        if any(hints := [sentence.language for sentence in sentences]):
+            answer["language"] = hints
         return scorer.id, answer
 
     return [

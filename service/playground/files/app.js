@@ -4,6 +4,7 @@ import { asked, linkTo } from "./parts/address.js";
 import { clear, show } from "./parts/alerts.js";
 import { NoAnswer, useKey } from "./parts/api.js";
 import { $ } from "./parts/dom.js";
+import { languagesOf } from "./parts/languages.js";
 import { loadModels, served } from "./parts/models.js";
 import * as batch from "./tabs/batch.js";
 import * as compare from "./tabs/compare.js";
@@ -50,6 +51,8 @@ async function begin() {
     show($("start-alert"), error, {}, error instanceof NoAnswer ? begin : null);
     return;
   }
+  $("languages").textContent = languagesOf(served.models);
+  $("languages").hidden = $("languages").textContent === "";
   await open();
 }
 

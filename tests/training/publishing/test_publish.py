@@ -102,7 +102,7 @@ def test_a_supervised_run_becomes_a_verified_folder_that_answers_as_the_run_what
         "similarity.onnx",
     }
     assert {f.metric for f in manifest.figures} == {"pearson", "spearman", "mse", "accuracy", "macro_f1"}
-    assert (manifest.dim, manifest.architecture) == (11, config.name)
+    assert (manifest.dim, manifest.architecture, manifest.languages) == (11, config.name, ("en",))
     assert manifest.provenance.recipe["architecture"]["kind"] == "ProjectionConfig"
     card = (folder / "README.md").read_text()
     for said in ("python -m training train toy-sick --seed 1", manifest.fingerprint, "sees no word order"):

@@ -7,6 +7,7 @@ import { bar, two } from "../parts/bars.js";
 import { copyBar, curl, python, text } from "../parts/copy.js";
 import { $, fill, h, say } from "../parts/dom.js";
 import { PREMISES } from "../parts/examples.js";
+import { foreign } from "../parts/languages.js";
 import { able, defaultOf, served } from "../parts/models.js";
 
 const ROUTE = "/entailment";
@@ -120,7 +121,8 @@ function draw(answers) {
   );
 }
 
-function direction(title, pair, { label, probabilities, truncated }) {
+function direction(title, pair, { label, probabilities, truncated, language }) {
+  const other = language && foreign([["the first sentence", language[0]], ["the second sentence", language[1]]]);
   return h(
     "div",
     { class: "card" },
@@ -129,6 +131,7 @@ function direction(title, pair, { label, probabilities, truncated }) {
     h("p", {}, h("strong", {}, SAYS[label])),
     h("dl", { class: "three" }, LABELS.map((name) => [h("dt", { class: name === label ? "top-label" : "" }, name), h("dd", {}, bar(probabilities[name], name))])),
     truncated.some(Boolean) && h("p", { class: "hint" }, "A sentence was cut at the model\u2019s limit."),
+    other && h("p", { class: "hint" }, other),
   );
 }
 
