@@ -108,7 +108,7 @@ def operations(scoring: Scoring) -> list[Operation]:
 
     async def rank(request: RankRequest) -> tuple[str, RankResponse]:
         limits.check_count("candidates", len(request.candidates), "max_candidates")
-        first = await registry.pick(request.model or defaults["/rank"], "similarity")
+        first = await registry.pick(request.model or defaults["/rank"], "similarity", ranks=True)
         second = await second_stage(request)
         limits.check_texts([request.query], lambda _: "query")
         limits.check_texts(request.candidates, lambda i: f"candidates.{i}")
@@ -137,7 +137,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             able = some(registry.able("similarity"))
             message = f"there is no default model for the second stage; name one of: {able}"
             raise InvalidRequest(message, field="rerank_model")
-        return await registry.pick(name, "similarity", field="rerank_model")
+        return await registry.pick(name, "similarity", field="rerank_model", ranks=True)
 
     async def explain(request: ExplainRequest) -> tuple[str, ExplainResponse]:
         scorer = await registry.pick(request.model or defaults["/explain"], "explanation")
