@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import Manifest, Role
+from contract.measures import to_digits
 from service.api.dialects.fields import Changes, ForeignRequest, ModelName, OneOrMany, Only, TextsOrPairs
 from service.api.dialects.scoring import Cutting, Scoring, Texts, rows_of
 from service.api.family import Family, full_message
@@ -316,7 +317,7 @@ def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> lis
     best_first = sorted(probabilities.items(), key=lambda item: -item[1])
     # A probability that underflowed to 0 counts as the smallest float.
     return [
-        {"score": math.log(max(value, sys.float_info.min)) if raw else value, "label": label}
+        {"score": to_digits(math.log(max(value, sys.float_info.min))) if raw else value, "label": label}
         for label, value in best_first
     ]
 
