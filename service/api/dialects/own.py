@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from contract.manifest import EntailmentLabel
+from contract.measures import to_digits
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
 from service.api.dialects.scoring import Scoring, rows_of
@@ -93,7 +94,7 @@ def operations(scoring: Scoring) -> list[Operation]:
                 "raw_score": raw_score,
                 "tokens": (len(ids), len(ids_b)),
                 "truncated": (cut, cut_b),
-                "unknown": (unknown / words, unknown_b / words_b),
+                "unknown": (_share(unknown, words), _share(unknown_b, words_b)),
             }
             for score, raw_score, (ids, words, unknown, cut), (ids_b, words_b, unknown_b, cut_b) in zip(
                 scores, raw, a, b, strict=True
@@ -198,3 +199,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         Operation("/classify", classify, OURS, "Label texts"),
         Operation("/embed", embed, OURS, "Embed sentences"),
     ]
+
+
+def _share(part: int, whole: int) -> float:
+    return to_digits(part / whole) if part else 0.0  # most texts have no unknown word
