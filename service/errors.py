@@ -304,11 +304,10 @@ def some(names: Sequence[str], of: int | None = None) -> str:
 
 
 def amount(count: int, what: str) -> str:
-    """A count with its noun, which is given in the plural or is a field of that name: `1 pair`, `2 pairs`."""
-    noun = what.rpartition(".")[2]
-    if count != 1:
-        return f"{count} {noun}"
-    return f"1 {_IRREGULAR.get(noun, noun.removesuffix('s'))}"
+    """A count with its noun, which is given in the plural or is a field: `1 pair`, `2 pairs`, `1 inputs.sentences`."""
+    if count != 1 or "." in what:
+        return f"{count} {what}"
+    return f"1 {_IRREGULAR.get(what, what.removesuffix('s'))}"
 
 
 def quote(text: str) -> str:
