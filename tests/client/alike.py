@@ -7,7 +7,7 @@ import numpy as np
 
 
 def assert_alike(found: Any, expected: Any) -> None:
-    """Equal, numbers to 1e-6, relative beyond 1: what a batch holds beside a pair may move the last digit of its score."""
+    """Equal, numbers to 1e-6, relative beyond 1: what is beside a pair in a batch may move its last digit."""
     if dataclasses.is_dataclass(expected) and not isinstance(expected, type):
         found, expected = _fields(found), _fields(expected)
     if isinstance(expected, dict):
