@@ -196,7 +196,7 @@ async def test_what_is_said_is_about_the_request(limited: Client, path: str, bod
 
 
 async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path: Path) -> None:
-    fakes.cosine_model(tmp_path / "gran-5")
+    fakes.cosine_model(tmp_path / "gran-5", "gran-5")
     fakes.tasks_model(tmp_path / "cross-encoder", "cross-encoder")
     async with serve(models_dir=tmp_path, preload=()) as client:
         ranking = await refused(client, "/rank", json={**GOOD["/rank"], "model": "rerank-v3.5"})
