@@ -196,6 +196,7 @@ async def test_what_is_said_is_about_the_request(limited: Client, path: str, bod
 
 
 async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path: Path) -> None:
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
     fakes.cosine_model(tmp_path / "gran-5", "gran-5")
     fakes.tasks_model(tmp_path / "cross-encoder", "cross-encoder")
     async with serve(models_dir=tmp_path, preload=()) as client:
@@ -207,7 +208,9 @@ async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path:
     for _, error in (ranking, second):
         assert str(error["message"]).startswith("no model 'rerank-v3.5'; models for ranking: cross-encoder")
         assert "gran-5" not in str(error["message"])
-    assert str(pairs[1]["message"]).startswith("no model 'rerank-v3.5'; models for similarity: cross-encoder, gran-5")
+    assert str(pairs[1]["message"]).startswith(
+        "no model 'rerank-v3.5'; models for similarity: avg-paraphrase, cross-encoder, gran-5"
+    )
     assert str(slip[1]["message"]).startswith("no model 'gran5'; the closest for similarity: gran-5")
     assert cohere.json()["message"] == "model: no model 'rerank-v4.0-fast'; models for ranking: cross-encoder"
 
