@@ -212,7 +212,7 @@ async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path:
         "no model 'rerank-v3.5'; models for similarity: avg-paraphrase, cross-encoder, gran-5"
     )
     assert str(slip[1]["message"]).startswith("no model 'gran5'; the closest for similarity: gran-5")
-    assert cohere.json()["message"] == "model: no model 'rerank-v4.0-fast'; models for ranking: cross-encoder"
+    assert cohere.json()["message"] == "no model 'rerank-v4.0-fast'; models for ranking: cross-encoder"
 
 
 @pytest.mark.parametrize(
