@@ -11,6 +11,12 @@ import numpy.typing as npt
 # Stands for a norm of 0, where the dot product is 0 too; far below the product of any two others in float32.
 _LEAST_NORM = np.finfo(np.float64).tiny
 
+DIGITS = (
+    7  # significant ones: more of float32 depends on the order of its sums, and so on a text's neighbours in a batch
+)
+_FEW = 12  # numbers that are rounded one by one in less time than together
+_POWERS = np.array([float(f"1e{places}") for places in range(23)])  # all that float64 has exactly
+
 Floats = npt.NDArray[np.float64]
 Embeddings = npt.NDArray[np.floating]
 
@@ -42,6 +48,23 @@ def expected_rating(log_probabilities: npt.NDArray[np.floating], classes: Sequen
 def to_unit(values: Floats, low: float, high: float) -> Floats:
     """Map `low`..`high` linearly to 0..1 and clip what lies outside."""
     return clip((values - low) / (high - low), 0.0, 1.0)
+
+
+def rounded(values: npt.NDArray[np.floating]) -> Floats:
+    """Numbers [...] to seven significant digits: of each the float64 that is nearest to that decimal."""
+    if values.size > _FEW:
+        size = np.abs(values)
+        exponents = np.floor(np.log10(np.where(size > 0, size, 1.0))).astype(np.int64)
+        places = DIGITS - 1 - exponents
+        if places.min() >= 0 and places.max() < len(_POWERS):  # all but those that are very large or small
+            scale = _POWERS[places]
+            return np.asarray(np.rint(values * scale) / scale)
+    return np.array([to_digits(value) for value in values.ravel().tolist()], np.float64).reshape(values.shape)
+
+
+def to_digits(value: float) -> float:
+    """One number to seven significant digits."""
+    return float(f"{value:.{DIGITS}g}")
 
 
 def clip(values: Floats, low: float, high: float) -> Floats:

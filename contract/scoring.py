@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from contract.calibration import Calibration
-from contract.measures import Floats, clip, cosine, exp_l1, expected_rating, probabilities, to_unit
+from contract.measures import Floats, clip, cosine, exp_l1, expected_rating, probabilities, rounded, to_unit
 from contract.padding import pad
 
 Array = npt.NDArray[np.generic]
@@ -211,22 +211,27 @@ def _of_task(
 
 
 def read_similarity(task: SimilarityTask | ProbabilityTask, raw: Floats) -> Similarities:
-    """Calibrate raw scores [n] to ratings and to 0..1, as the task says."""
+    """Calibrate raw scores [n] to ratings and to 0..1, as the task says; all to seven significant digits."""
     value = raw if task.calibration is None else task.calibration.apply(raw)
-    if isinstance(task, ProbabilityTask):
-        return Similarities(raw, None, clip(value, 0.0, 1.0))
-    if task.label_scale is not None:
+    if isinstance(task, SimilarityTask) and task.label_scale is not None:
         low, high = task.label_scale
         rating = clip(value, low, high)
-        return Similarities(raw, rating, (rating - low) / (high - low))
-    if task.calibration is not None:
-        return Similarities(raw, None, clip(value, 0.0, 1.0))
-    return Similarities(raw, None, to_unit(raw, *task.raw_range))
+        raw, rating, score = rounded(np.stack([raw, rating, (rating - low) / (high - low)]))
+        return Similarities(raw, rating, score)
+    if isinstance(task, ProbabilityTask) or task.calibration is not None:
+        score = clip(value, 0.0, 1.0)
+    else:
+        score = to_unit(raw, *task.raw_range)
+    raw, score = rounded(np.stack([raw, score]))
+    return Similarities(raw, None, score)
 
 
 def entailment(task: EntailmentTask, raw_output: npt.NDArray[np.float32]) -> list[dict[str, float]]:
-    """Log-probabilities [n, 3], in the order of the task's labels -> the probability of each label for each pair."""
-    of_labels = probabilities(_of_task(task, raw_output))
+    """Log-probabilities [n, 3], in the order of the task's labels -> the probability of each label for each pair.
+
+    To seven significant digits.
+    """
+    of_labels = rounded(probabilities(_of_task(task, raw_output)))
     return [dict(zip(task.labels, row.tolist(), strict=True)) for row in of_labels]
 
 
@@ -238,9 +243,10 @@ def classify(run_classifier: Run, embeddings: Embeddings) -> npt.NDArray[np.floa
 def classification(task: ClassificationTask, raw_output: npt.NDArray[np.float32]) -> list[dict[str, float]]:
     """Log-probabilities [n, labels] in the order of the task's labels -> each sentence's probability of each label.
 
-    They are divided by the task's temperature and made to sum to 1 again (Guo et al. 2017, section 4.2).
+    They are divided by the task's temperature and made to sum to 1 again (Guo et al. 2017, section 4.2), and have seven
+    significant digits.
     """
-    rows = probabilities(_of_task(task, raw_output) / np.float32(task.temperature))
+    rows = rounded(probabilities(_of_task(task, raw_output) / np.float32(task.temperature)))
     return [dict(zip(task.labels, row.tolist(), strict=True)) for row in rows]
 
 

@@ -1,5 +1,7 @@
 """Fill the tables of pages from the files they are measured in: the models' manifests and `benchmarks/results`.
 
+That of `docs/dialects.md` is of the routes (`scripts/peer_fields.py`).
+
 A page holds `<!-- figures: NAME -->`, the table, and `<!-- end -->`. `python -m scripts.figures` writes the tables,
 and tests/test_figures.py fails where one differs.
 """
@@ -13,10 +15,11 @@ from typing import Any
 
 from benchmarks.kept_aside import DEPTH
 from contract.manifest import Figure, Manifest
+from scripts import peer_fields
 from service.models.defaults import MAIN, USUAL
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/choosing.md", "docs/general_text.md")
+PAGES = ("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md")
 _BLOCK = re.compile(r"(<!-- figures: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NONE = "-"
 BASELINE = "overlap of words"
@@ -269,6 +272,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "contrast": _contrast,
     "entailment": _entailment,
     "claims": _claims,
+    "peer-fields": peer_fields.table,
 }
 
 

@@ -17,6 +17,7 @@ ServiceError
     ├── UnsupportedMedia     415  unsupported_media_type
     ├── InvalidRequest       422  invalid_request       a missing, unknown or mistyped field
     │   ├── EmptyText        422  empty_text
+    │   ├── UnsupportedField 422  unsupported_field     asks for what another service does and this one does not
     │   └── UnsupportedTask  422  unsupported_task
     ├── Overloaded           429  overloaded
     ├── RateLimited          429  rate_limited
@@ -40,7 +41,9 @@ from service.names import COMMON_NAMES
 
 _LONGEST_ECHO = 100  # characters of a client's text that are quoted
 _SURE = 0.9  # of what should end in time, that surely does: what an item takes is known to a tenth
+_IRREGULAR = {"hypotheses": "hypothesis", "queries": "query"}
 _FEW = 3  # names of models in a message; GET /models lists all
+_CLOSE = 0.6  # of difflib's ratio: what a slip of the hand leaves, and not a name of another kind
 
 
 def retry_headers(seconds: float) -> dict[str, str]:
@@ -119,8 +122,9 @@ class UnknownModel(RequestError):
     status, code = 404, "unknown_model"
 
     def __init__(self, name: str, task: str, able: Sequence[str], field: str = "model", more: str = "") -> None:
-        near = get_close_matches(name[:_LONGEST_ECHO], able, _FEW, 0.0)
-        message = f"no model {quote(name)}; the closest for {task}: {some(near, len(able))}{more}"
+        near = get_close_matches(name[:_LONGEST_ECHO], able, _FEW, _CLOSE)
+        others = f"the closest for {task}: {some(near, len(able))}" if near else f"models for {task}: {some(able)}"
+        message = f"no model {quote(name)}; {others}{more}"
         if name in COMMON_NAMES:
             message += "; with SEMBLANCE_COMMON_NAMES=true the default answers to this name (docs/dialects.md)"
         super().__init__(message, field=field)
@@ -165,7 +169,7 @@ class TooSlow(TooLarge):
             return self
         error = TooSlow(self.seconds, self.most)  # others may have got this one
         error.field, error.limit = field, int(_SURE * count * self.most / self.seconds) or None
-        error.message += f", for {count} {field}" + (f"; {error.limit} at most" if error.limit else "")
+        error.message += f", for {amount(count, field)}" + (f"; {error.limit} at most" if error.limit else "")
         return error
 
 
@@ -188,6 +192,12 @@ class EmptyText(InvalidRequest):
 
     def __init__(self, field: str) -> None:
         super().__init__("the text has no visible character", field=field)
+
+
+class UnsupportedField(InvalidRequest):
+    """A field of another service's request asks for what is not done here, and its answer would be another."""
+
+    code = "unsupported_field"
 
 
 class UnsupportedTask(InvalidRequest):
@@ -276,8 +286,11 @@ class TookTooLong(RequestError):
 class HttpError(RequestError):
     """An error of the framework, such as 404 or 405, or a request of another service that has no answer here (501)."""
 
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, status: int, message: str, headers: Mapping[str, str] | None = None, more: str | None = None
+    ) -> None:
+        """Make it; `more` is said in the place of the message, which makes the code."""
+        super().__init__(more or message)
         self.status = status
         self.code = message.lower().replace(" ", "_")
         self.headers = headers or {}
@@ -288,6 +301,13 @@ def some(names: Sequence[str], of: int | None = None) -> str:
     shown = names[:_FEW]
     more = (len(names) if of is None else of) - len(shown)
     return f"{', '.join(shown)} and {more} more (GET /models)" if more else ", ".join(shown) or "none"
+
+
+def amount(count: int, what: str) -> str:
+    """A count with its noun, which is given in the plural or is a field: `1 pair`, `2 pairs`, `1 inputs.sentences`."""
+    if count != 1 or "." in what:
+        return f"{count} {what}"
+    return f"1 {_IRREGULAR.get(what, what.removesuffix('s'))}"
 
 
 def quote(text: str) -> str:

@@ -5,13 +5,17 @@ are counted before, so that a body of a few bytes an item, or with many unknown 
 objects.
 """
 
+import codecs
 import json
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from service.errors import InvalidRequest, NotJson, RequestError, TooLarge, quote
+from service.errors import InvalidRequest, NotJson, RequestError, TooLarge, UnsupportedField, quote
 from service.settings import Settings
 
 SMALL_BYTES = 131_072  # read in the event loop, within 0.5 ms; 1,000 candidates have less
@@ -20,9 +24,36 @@ _PLACE_BYTES = 16_384  # of a body in which the place of a lone surrogate is loo
 _MOST_FIELDS_OF_ITEMS = 16  # such as documents that are objects
 _MOST_OTHER_VALUES = 1000
 _OTHERS_NAMED = 2  # errors beside the first, in a message
+_LONGEST_NAME = 100  # characters of an unknown field, for which a near one is looked for
 _SURROGATE = "a lone surrogate is not a character"
 # What pydantic's parser says of one, without a path: of a first half without a second, and of a second half alone.
 _SAYS_SURROGATE = ("unexpected end of hex escape", "lone leading surrogate")
+UNSUPPORTED = "unsupported_field"  # type of pydantic's errors that become `UnsupportedField`
+# What is said of the errors of pydantic that bodies have most, by their types.
+_SAID: dict[str, str] = {
+    "string_type": "expected a text",
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
+    "dict_type": "expected an object",
+    "model_type": "expected an object",
+    "model_attributes_type": "expected an object",
+    "bool_type": "expected true or false",
+    "int_type": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "float_type": "expected a number",
+    "too_short": "expected at least {min_length}",
+    "too_long": "expected at most {max_length}",
+    "greater_than_equal": "expected {ge} or more",
+    "less_than_equal": "expected {le} or less",
+    "literal_error": "expected {expected}",
+}
+# Encodings that JSON had before RFC 8259, by how a body begins; the longer marks first.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
 
 
 class Most(NamedTuple):
@@ -76,7 +107,8 @@ class Reader:
     """Parses the bodies of one type of request."""
 
     def __init__(self, request: Any) -> None:
-        self._parse = TypeAdapter[Any](request).validator.validate_json
+        self._adapter = TypeAdapter[Any](request)
+        self._parse = self._adapter.validator.validate_json
 
     def __call__(self, body: bytes, most: Most) -> Any:
         """The request in a body, which may have `most` values and keys.
@@ -84,41 +116,91 @@ class Reader:
         Raises:
             RequestError: the body is not JSON, not of this type, or too large.
         """
+        body = without_mark(body)
         check(body, most)
         try:
             return self._parse(body)
         except ValidationError as error:
-            raise what_is_wrong(body, error) from None
+            raise what_is_wrong(body, error, self._known) from None
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        return self._adapter.json_schema()
+
+    def _known(self, path: Sequence[int | str]) -> list[str]:
+        """The fields of the object at a place of a body."""
+        found = self._schema
+        for step in (*path, None):
+            while "$ref" in found or "anyOf" in found:
+                name = found.get("$ref", "").rpartition("/")[2]
+                found = self._schema["$defs"][name] if name else found["anyOf"][0]
+            if step is not None:
+                found = found.get("items", {}) if isinstance(step, int) else found.get("properties", {}).get(step, {})
+        return list(found.get("properties", ()))
 
 
-def what_is_wrong(body: bytes, error: ValidationError) -> RequestError:
-    """The first error of a body, with the fields of the next ones."""
+def without_mark(body: bytes) -> bytes:
+    """A body without the byte-order mark that some editors put before UTF-8, which RFC 8259 lets us ignore."""
+    return body.removeprefix(codecs.BOM_UTF8)
+
+
+def what_is_wrong(
+    body: bytes, error: ValidationError, known: Callable[[Sequence[int | str]], Sequence[str]] = lambda _: ()
+) -> RequestError:
+    """The first error of a body, with the fields of the next ones; `known` are the fields at a place of it."""
     problems: list[Any] = error.errors(include_url=False, include_input=False)
     problem, *others = problems
     context = problem.get("ctx", {})
     if problem["type"] != "json_invalid":
-        named = [f"{_path(other)}: {other['msg']}" for other in others[:_OTHERS_NAMED]]
+        named = [f"{_path(other)}: {_said(other, known)}" for other in others[:_OTHERS_NAMED]]
         if len(others) > _OTHERS_NAMED:
             named.append(f"{len(others) - _OTHERS_NAMED} more")
         more = f" (and {', '.join(named)})" if named else ""
         limit = context.get("min_length", context.get("ge"))
-        return _invalid(".".join(map(str, problem["loc"])), problem["msg"] + more, limit)
+        kind = UnsupportedField if problem["type"] == UNSUPPORTED else InvalidRequest
+        return _invalid(".".join(map(str, problem["loc"])), _said(problem, known) + more, limit, kind)
     why = context.get("error", problem["msg"])
     if len(body) > _PLACE_BYTES:
         if why.startswith(_SAYS_SURROGATE):
             return InvalidRequest(f"the body: {_SURROGATE}")
     elif (found := _lone_surrogate(body)) is not None:
         return _invalid(".".join(reversed(found)), _SURROGATE)
-    return NotJson(f"the body is not JSON: {why}")
+    return NotJson(f"the body is not JSON: {_not_utf8(body) or why}")
+
+
+def _said(problem: Any, known: Callable[[Sequence[int | str]], Sequence[str]]) -> str:
+    """What is wrong with a field, in our words where pydantic's are about its own types."""
+    *place, name = problem["loc"] or ("",)
+    if problem["type"] == "extra_forbidden" and (there := known(place)):
+        near = get_close_matches(str(name)[:_LONGEST_NAME], there, 1)
+        return f"unknown field; {f'did you mean {near[0]}? ' if near else ''}there are {', '.join(there)}"
+    said: str = _SAID.get(problem["type"], problem["msg"]).format_map(problem.get("ctx", {}))
+    return said
+
+
+def _not_utf8(body: bytes) -> str | None:
+    """How a body is encoded that is not UTF-8, as JSON is; None if it is."""
+    marked = next((name for mark, name in _MARKS if body.startswith(mark)), None)
+    if marked is None and 0 in body[:4]:  # the zeros of what is before the first text
+        marked = "UTF-32" if body[:4].count(0) == 3 else "UTF-16"
+    if marked is not None:
+        return f"it is {marked}, and JSON is sent as UTF-8 (RFC 8259)"
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        return f"byte {error.start} (0x{body[error.start]:02x}) is not UTF-8, as which JSON is sent (RFC 8259)"
+    return None
 
 
 def _path(problem: Any) -> str:
     return quote(".".join(map(str, problem["loc"])))[1:-1]
 
 
-def _invalid(path: str, message: str, limit: int | None = None) -> InvalidRequest:
+def _invalid(
+    path: str, message: str, limit: int | None = None, kind: type[InvalidRequest] = InvalidRequest
+) -> InvalidRequest:
     field = quote(path)[1:-1]  # may contain names of the client's
-    return InvalidRequest(f"{field or 'the body'}: {message}", field=field or None, limit=limit)
+    return kind(f"{field or 'the body'}: {message}", field=field or None, limit=limit)
 
 
 def _lone_surrogate(body: bytes) -> list[str] | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
-from service.errors import TooLarge, TooSlow
+from service.errors import TooLarge, TooSlow, amount
 from service.scoring.scorer import Scorer
 from service.settings import Settings
 
@@ -47,7 +47,8 @@ class Limits:
         (n, what), (m, other) = some, others
         most = self._settings.max_pairs
         if n * m > most:
-            message = f"{n} {what} with {m} {other} are {n * m} pairs, the limit is {most} (SEMBLANCE_MAX_PAIRS)"
+            pairs = f"{amount(n, what)} with {amount(m, other)} are {n * m} pairs"
+            message = f"{pairs}, the limit is {most} (SEMBLANCE_MAX_PAIRS)"
             raise TooLarge(message, field=field, limit=most)
 
     def check_texts(self, texts: Sequence[str], field_of: Callable[[int], str]) -> None:

@@ -80,6 +80,7 @@ class Operation:
         self.family = family
         self.summary = summary
         self.name = getattr(call, "__name__", type(call).__name__)
+        self.key = key
         self.marker = f'"{key.rpartition(".")[2]}"'.encode() if key else b""
         self.second_field = of is not None
         self._fields = [(key, kind)] if of is None else [(key, kind), of]

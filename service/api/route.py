@@ -3,7 +3,8 @@
 import asyncio
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Union
 
 import orjson
@@ -17,13 +18,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.api.body import SMALL_BYTES, counts, most_of
+from service.api.body import SMALL_BYTES, counts, most_of, without_mark
 from service.api.exchange import Exchange, exchange_of
 from service.api.family import Family
 from service.api.operation import Asked, Operation, Reply
 from service.service import Service
 
 _BEGINNING_BYTES = 8_192  # by which a body with too many values is given to its family
+_LONGEST_PATH = 200  # characters of a path that is nowhere, for which a near one is looked for
+_CLOSE = 0.8  # of difflib's ratio
 Around = Callable[[ASGIApp, Operation], ASGIApp]  # what a request of an operation passes besides
 
 
@@ -78,7 +81,7 @@ class Answering:
         # Most requests are for our own operation: without a marker they are not parsed twice.
         if self._takes_all is not None and not any(each.marker in body for each in self._marked):
             return self._takes_all
-        most = self._most[False]
+        body, most = without_mark(body), self._most[False]
         values, keys = counts(body, most)
         few = values <= most.values and keys <= most.keys
         try:
@@ -212,12 +215,31 @@ class Table:
                 return family
         return self._otherwise
 
+    def nearest(self, path: str) -> str | None:
+        """The route that a path which is nowhere was probably meant for, with its methods; None if none is near."""
+        if len(path) > _LONGEST_PATH:
+            return None
+        known = {route.path for route in self.described}
+        meant = next((each for each in _readings(path) if any(r.path in known for r in self.find(each))), None)
+        if meant is None:
+            near = get_close_matches(path.lower(), [each for each in known if "{" not in each], 1, _CLOSE)
+            meant = near[0] if near else None
+        return None if meant is None else f"{' or '.join(sorted(r.method for r in self.find(meant)))} {meant}"
+
     def is_open(self, method: str, path: str) -> bool:
         """Whether anybody may ask this; a method that the path does not have is told so, like the others."""
         found = self._by_path.get(path, [])
         return any(r.operations[0].open for r in found) and not any(
             method == r.method and not r.operations[0].open for r in found
         )
+
+
+def _readings(path: str) -> Iterator[str]:
+    """What a path may stand for: with single slashes, in small letters, and with less in front of it."""
+    parts = [part for part in path.split("/") if part]
+    for cased in (parts, [part.lower() for part in parts]):
+        for i in range(len(cased)):
+            yield "/" + "/".join(cased[i:])
 
 
 def _parameters(operations: Sequence[Operation], examples: Mapping[str, str]) -> Iterable[inspect.Parameter]:

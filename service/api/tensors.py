@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from service.errors import InvalidRequest
+from service.errors import InvalidRequest, amount
 
 # Binary tensors after JSON: their media type, and the header with the length of the JSON.
 TENSORS, JSON_LENGTH = b"application/octet-stream", b"inference-header-content-length"
@@ -65,13 +65,15 @@ def texts_of_bytes(values: memoryview, count: int, name: str) -> list[str]:
         start = at + _LENGTH
         at = start + int.from_bytes(values[at:start], "little")
         if start > len(values) or at > len(values):
-            raise InvalidRequest(f"input {name}: its {len(values)} bytes end within text {i} of {count}", field=name)
+            message = f"input {name}: its {amount(len(values), 'bytes')} end within text {i} of {count}"
+            raise InvalidRequest(message, field=name)
         try:
             texts.append(str(values[start:at], "utf-8"))
         except UnicodeDecodeError:
             raise InvalidRequest("the text is not UTF-8", field=f"{name}.{i}") from None
     if at != len(values):
-        raise InvalidRequest(f"input {name}: {len(values) - at} of its bytes are after its {count} texts", field=name)
+        message = f"input {name}: {amount(len(values) - at, 'bytes')} after its {amount(count, 'texts')}"
+        raise InvalidRequest(message, field=name)
     return texts
 
 

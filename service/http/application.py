@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.api.operation import Operation
 from service.api.route import Table
 from service.http.closing import Closing
-from service.http.guard import Callers, Keys
+from service.http.guard import Callers, Keys, OneOfEach
 from service.http.held import Held
 from service.http.limits import Admission, Arrival, Deadline, held_of
 from service.http.pages import Pages
@@ -86,7 +86,8 @@ class Application:
         if settings.api_keys:
             stack = Callers(stack, settings.api_keys)
         stack = Pages(stack)
-        stack = Errors(stack, table.family)
+        stack = OneOfEach(stack)
+        stack = Errors(stack, table)
         if settings.cors_origins:  # outside the keys: a preflight request has none
             stack = CORSMiddleware(
                 stack,

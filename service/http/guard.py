@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.exchange import exchange_of
-from service.errors import Unauthorized
+from service.api.tensors import JSON_LENGTH
+from service.errors import NotHttp, Unauthorized
 from service.settings import NAME
 
 SHORTEST_KEY = 16
@@ -39,6 +40,28 @@ def hash_key(name: str, key: str) -> str:
     if len(key) < SHORTEST_KEY:
         raise ValueError(f"a key of {len(key)} characters can be guessed; expected {SHORTEST_KEY} or more")
     return f"{name}:{digest_of(key)}"
+
+
+class OneOfEach:
+    """Refuses a request with two headers of a name where only one counts: a proxy may have checked the other."""
+
+    _names = (b"authorization", b"x-api-key", b"content-type", b"content-encoding", JSON_LENGTH)
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on.
+
+        Raises:
+            NotHttp: it has two.
+        """
+        if len(scope["headers"]) > len(exchange_of(scope).received):  # a name is there twice, such as Cookie
+            names = [name for name, _ in scope["headers"]]
+            for name in self._names:
+                if (found := names.count(name)) > 1:
+                    raise NotHttp(f"a request has one {name.decode().title()} header; found {found}")
+        await self._app(scope, receive, send)
 
 
 class Callers:

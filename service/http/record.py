@@ -4,7 +4,7 @@ import logging
 import os
 import re
 from asyncio import CancelledError
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from itertools import count
 from time import perf_counter
@@ -13,9 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.exchange import EXCHANGE, Exchange, exchange_of
-from service.api.family import Family
 from service.api.route import Table
-from service.errors import HttpError, InternalError, RequestError, ShuttingDown
+from service.errors import HttpError, InternalError, RequestError, ShuttingDown, quote
 from service.http.connection import CONNECTION, Connection
 from service.http.time_limit import ClientLeft
 from service.observe.logs import REQUEST_ID, fields
@@ -136,10 +135,10 @@ class Record:
 class Errors:
     """Answers what is raised behind it in the format of the caller's family."""
 
-    def __init__(self, app: ASGIApp, family_of: Callable[[str], Family]) -> None:
-        """Prepare; `family_of` a path is asked where no route has said whose request it is."""
+    def __init__(self, app: ASGIApp, table: Table) -> None:
+        """Prepare; the table is asked where no route has said whose request it is."""
         self._app = app
-        self._family_of = family_of
+        self._table = table
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -152,7 +151,9 @@ class Errors:
             ours = _as_request_error(error)
             if exchange.started:
                 return
-            status, body = (exchange.family or self._family_of(scope["path"])).error(ours, exchange.id)
+            if ours.status == 404 and isinstance(error, HTTPException) and (near := self._table.nearest(scope["path"])):
+                ours = HttpError(404, ours.message, more=f"no route {quote(scope['path'])}; did you mean {near}?")
+            status, body = (exchange.family or self._table.family(scope["path"])).error(ours, exchange.id)
             headers = [(name.lower().encode(), value.encode()) for name, value in ours.headers.items()]
             headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
             await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -83,38 +83,41 @@ class Registry(Mapping[str, Model]):
         """The models with this capability, those that are listed first before the others."""
         return [name for name in self.main_first() if capability in self._models[name].capabilities]
 
-    def find(self, name: str, task: Capability, field: str = "model") -> Model:
-        """The model of an id; `task` and `field` (of the request) are for messages.
+    def find(self, name: str, task: Capability, field: str = "model", *, ranks: bool = False) -> Model:
+        """The model of an id; `task`, `field` (of the request) and whether it `ranks` are for messages.
 
         Raises:
             UnknownModel: there is none.
         """
         model = self._models.get(name)
         if model is None:
-            raise UnknownModel(name, task, self.able(task), field, self._more)
+            able, rerankers = self.able(task), self.able("relevance")
+            if ranks and rerankers:
+                raise UnknownModel(name, "ranking", rerankers, field, self._more)
+            raise UnknownModel(name, task, able, field, self._more)
         return model
 
-    def choose(self, name: str, capability: Capability, field: str = "model") -> Model:
+    def choose(self, name: str, capability: Capability, field: str = "model", *, ranks: bool = False) -> Model:
         """The model of an id, with a capability; other arguments as for `find`.
 
         Raises:
             UnknownModel: no such model.
             UnsupportedTask: it lacks the capability.
         """
-        model = self.find(name, capability, field)
+        model = self.find(name, capability, field, ranks=ranks)
         if capability not in model.capabilities:
             raise UnsupportedTask(name, capability, self.able(capability), field)
         return model
 
-    async def pick(self, name: str, capability: Capability, field: str = "model") -> Scorer:
-        """The scorer of a model with a capability; opens the model if it is not open.
+    async def pick(self, name: str, capability: Capability, field: str = "model", *, ranks: bool = False) -> Scorer:
+        """The scorer of a model with a capability; opens the model if it is not open; arguments as for `find`.
 
         Raises:
             UnknownModel: no such model.
             UnsupportedTask: it lacks the capability.
             ModelUnavailable: it cannot be opened.
         """
-        model = self.choose(name, capability, field)
+        model = self.choose(name, capability, field, ranks=ranks)
         return (model.opened or await self.open(model)).scorer
 
     async def open(self, model: Model) -> Opened:

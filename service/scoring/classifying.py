@@ -7,6 +7,7 @@ template with the label the hypothesis.
 from collections.abc import Sequence
 from itertools import chain
 
+from contract.measures import to_digits
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
 from service.schemas import ClassifyResponse, ClassifyResult
@@ -91,4 +92,4 @@ def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[fl
 
 def _share(part: float, whole: float, otherwise: float) -> float:
     """Part of a whole; `otherwise` where probabilities left the range of floats."""
-    return part / whole if whole > 0 else otherwise
+    return to_digits(part / whole if whole > 0 else otherwise)

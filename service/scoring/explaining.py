@@ -6,6 +6,7 @@ float16, so that shares would not sum to the score.
 
 from contract.explaining import contributions
 from contract.manifest import Manifest
+from contract.measures import rounded, to_digits
 from contract.tokenizer import Encoded
 from service.schemas import ExplainResponse, ExplanationNames, MatrixOfTokens, VectorsOfTokens
 from service.scoring.scorer import Scorer
@@ -26,7 +27,7 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     left = [a, *without_a, *[a] * len(without_b)]
     right = [b, *[b] * len(without_a), *without_b]
     raw, ratings, scores = await scorer.similarity(left, right, cached=False)
-    moved: list[float | None] = [raw[0] - without for without in raw[1:]]
+    moved: list[float | None] = [to_digits(raw[0] - without) for without in raw[1:]]
     task = scorer.manifest.similarity
     assert task is not None, "the registry lets no model be asked what it cannot do"
     width = task.raw_range[1] - task.raw_range[0]
@@ -34,14 +35,19 @@ async def explain(scorer: Scorer, a: Encoded, b: Encoded) -> ExplainResponse:
     vectors: list[VectorsOfTokens] = []
     if scorer.manifest.explanation is not None:
         values = await scorer.matrices(a, b)
-        for matrix, of_matrix in zip(scorer.manifest.explanation.matrices, values.tolist(), strict=True):
+        for matrix, of_matrix in zip(scorer.manifest.explanation.matrices, rounded(values).tolist(), strict=True):
             described = MatrixOfTokens(name=matrix.name, description=matrix.description, values=of_matrix)
             matrices.append({**described, "range": matrix.range})
     if _has_shares(scorer.manifest):
         shares = contributions(await scorer.embed_tokens(a), await scorer.embed_tokens(b))
-        matrices.append({"name": _SHARES, "description": _SHARES_OF_PAIRS, "values": shares.pairs.tolist()})
+        matrices.append({"name": _SHARES, "description": _SHARES_OF_PAIRS, "values": rounded(shares.pairs).tolist()})
         vectors.append(
-            {"name": _SHARES, "description": _SHARES_OF_TOKENS, "a": shares.a.tolist(), "b": shares.b.tolist()}
+            {
+                "name": _SHARES,
+                "description": _SHARES_OF_TOKENS,
+                "a": rounded(shares.a).tolist(),
+                "b": rounded(shares.b).tolist(),
+            }
         )
     vectors.append(
         {

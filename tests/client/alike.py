@@ -7,7 +7,7 @@ import numpy as np
 
 
 def assert_alike(found: Any, expected: Any) -> None:
-    """Equal, numbers to 1e-6: what a batch holds beside a pair may move the last digits of its score."""
+    """Equal, numbers to 1e-6, relative beyond 1: what is beside a pair in a batch may move its last digit."""
     if dataclasses.is_dataclass(expected) and not isinstance(expected, type):
         found, expected = _fields(found), _fields(expected)
     if isinstance(expected, dict):
@@ -19,7 +19,7 @@ def assert_alike(found: Any, expected: Any) -> None:
         for one, other in zip(found, expected, strict=True):
             assert_alike(one, other)
     elif isinstance(expected, float | np.ndarray):
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
     else:
         assert found == expected
 

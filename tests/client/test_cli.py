@@ -93,7 +93,7 @@ def test_candidates_from_a_file_and_from_standard_input(
     ("arguments", "message"),
     [
         (("score", "a", " "), f"the second sentence: {EMPTY}"),
-        (("score", "a", "b", "--model", "x"), "--model: no model 'x'; the closest for similarity: "),
+        (("score", "a", "b", "--model", "x"), "--model: no model 'x'; models for similarity: "),
         (("score", " ", "b"), f"the first sentence: {EMPTY}"),
         (("entail", " ", "b"), f"the premise: {EMPTY}"),
         (("entail", "a", " "), f"the hypothesis: {EMPTY}"),

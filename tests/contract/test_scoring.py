@@ -64,7 +64,7 @@ def test_a_rating_is_clipped_to_its_scale() -> None:
 def test_exp_l1_of_embeddings() -> None:
     task = SimilarityTask(comparison="exp_l1", raw_range=(0.0, 1.0), symmetric=True)
     found = similarity(task, None, A, B)
-    assert found.raw_score == pytest.approx(np.exp([-1.0, -3.0, -4.0]), abs=1e-15)
+    assert found.raw_score == pytest.approx([0.3678794, 0.04978707, 0.01831564], abs=1e-15)  # exp(-1), exp(-3), exp(-4)
     assert found.score.tolist() == found.raw_score.tolist()
 
 

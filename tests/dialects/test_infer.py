@@ -136,9 +136,9 @@ BYTES = {"name": "text", "datatype": "BYTES", "shape": [1], "parameters": {"bina
         ([tensor("text", ["x"]), tensor("text", ["x"])], b"", "inputs 'text', 'text'"),
         ([tensor("a", ["x"] * 3), tensor("b", ["x", "y"])], b"", "3 texts in a beside 2 in b: expected one"),
         ([tensor("query", ["x"] * 2), tensor("candidates", ["x"] * 2)], b"", "query: 2 queries, expected one"),
-        ([tensor("premise", ["x"]), tensor("hypothesis", ["x"] * 2)], b"", "1 texts in premise beside 2 in"),
+        ([tensor("premise", ["x"]), tensor("hypothesis", ["x"] * 2)], b"", "1 text in premise beside 2 in"),
         ([tensor("text", ["x"], datatype="FP32")], b"", "inputs.0.datatype"),
-        ([tensor("text", ["x"], shape=[2])], b"", "inputs.0.data: 1 texts in data, and 2 by the shape"),
+        ([tensor("text", ["x"], shape=[2])], b"", "inputs.0.data: 1 text in data, and 2 by the shape"),
         ([tensor("text", ["x"] * 4, shape=[2, 2])], b"", "input text has the shape [2, 2]: expected one dimension"),
         ([tensor("text", ["x"], shape=[0])], b"", "inputs.0.shape.0"),
         ([tensor("text", ["x"], shape=[10**30])], b"", "the limit is 2048 (SEMBLANCE_MAX_SENTENCES)"),
@@ -147,8 +147,8 @@ BYTES = {"name": "text", "datatype": "BYTES", "shape": [1], "parameters": {"bina
         ([tensor("text", ["x"], data=None)], b"", "inputs.0.data"),
         ([tensor("text", ["x"], parameters={"binary_data_size": 5})], written(b"x"), "expected either data, or"),
         ([BYTES], written(b"x"), "binary_data_size is 6, and 5 bytes are left after the JSON"),
-        ([BYTES], written(b"xy") + b"z", "1 bytes after those of the inputs"),
-        ([BYTES], written(b"x", b"")[:6], "input text: 1 of its bytes are after its 1 texts"),
+        ([BYTES], written(b"xy") + b"z", "1 byte after those of the inputs"),
+        ([BYTES], written(b"x", b"")[:6], "input text: 1 byte after its 1 text"),
         ([BYTES | {"shape": [2]}], written(b"xy"), "input text: its 6 bytes end within text 1 of 2"),
         ([BYTES], written(b"\xff\xfe"), "text.0: the text is not UTF-8"),
         ([BYTES], b"\xff\xff\xff\xff\x00\x00", "input text: its 6 bytes end within text 0 of 1"),
@@ -167,7 +167,7 @@ async def test_outputs_that_are_not_there_and_headers_that_do_not_fit(serve: Ser
         body = asked(text=["a man"])
         unknown = await client.post(PATH, json=body | {"outputs": [{"name": "score"}]})
         classes = {"outputs": [{"name": "embedding", "parameters": {"classification": 2}}]}
-        assert (await client.post(PATH, json=body | classes)).status_code == 400
+        assert (await client.post(PATH, json=body | classes)).status_code == 422
         assert "outputs.0.name: no output 'score' of these inputs; there are: embedding" in unknown.json()["error"]
         for length in ("x", "-1", "99999", "9" * 5000):
             response = await send(client, body, **{"inference-header-content-length": length})

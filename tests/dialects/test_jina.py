@@ -68,7 +68,7 @@ async def test_raw_scores_and_texts_cut(lasting: Client) -> None:
         ({"text_1": "a", "text_2": ["b", " "]}, 400, "text_2.1", "no visible character"),
         ({"text_1": "a", "text_2": ["b"] * 4}, 400, "text_2", "(SEMBLANCE_MAX_PAIRS)"),
         ({"text_1": "a", "text_2": "b", "truncate_prompt_tokens": -2}, 400, "truncate_prompt_tokens", "-1"),
-        ({"text_1": "man " * 13, "text_2": "b", "truncation_side": "left"}, 400, "text_1", "12 tokens"),
+        ({"text_1": "man " * 13, "text_2": "b", "truncation_side": "left"}, 422, "text_1", "12 tokens"),
         ({"text_1": "a", "text_2": "b", "model": "bge"}, 404, "model", "no model 'bge'"),
     ],
 )

@@ -56,10 +56,10 @@ async def test_the_metadata_names_the_tensors_of_an_alias(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "words"),
     [
-        ("GET", "/v2/models/nope", 404, "no model 'nope'; the closest for similarity: "),
+        ("GET", "/v2/models/nope", 404, "no model 'nope'; models for similarity: "),
         ("GET", "/v2/models/nope/ready", 404, "no model 'nope'"),
         ("GET", "/v2/models/avg-sick/infer", 405, "Method Not Allowed"),
-        ("POST", "/v2/models/avg-sick/infer/", 404, "Not Found"),
+        ("POST", "/v2/models/avg-sick/infer/", 404, "did you mean POST /v2/models/avg-sick/infer?"),
         ("POST", "/v2/health/live", 405, "Method Not Allowed"),
     ],
 )

@@ -111,18 +111,19 @@ async def test_search_units_are_hundreds_of_documents(lasting: Client) -> None:
     ("change", "status", "code", "param", "words"),
     [
         ({"documents": []}, 400, "invalid_request", "documents", "at least 1"),
-        ({"documents": "a"}, 400, "invalid_request", "documents", "array"),
-        ({"documents": ["a", 3]}, 400, "invalid_request", "documents.1", "expected a text, or an object of texts"),
-        ({"documents": ["a", {}]}, 400, "invalid_request", "documents.1", "expected a text, or an object of texts"),
-        ({"documents": [{"text": ["a"]}]}, 400, "invalid_request", "documents.0", "an object of texts"),
+        ({"documents": "a"}, 400, "invalid_request", "documents", "expected a list"),
+        ({"documents": ["a", 3]}, 400, "invalid_request", "documents.1", "expected a text, or an object"),
+        ({"documents": ["a", {}]}, 400, "invalid_request", "documents.1", "a document without text"),
+        ({"documents": ["a", {"page": 4}]}, 400, "invalid_request", "documents.1", "a document without text"),
+        ({"documents": [{"text": ["a"]}]}, 400, "invalid_request", "documents.0.text", "expected a text"),
         ({"documents": ["a", ""]}, 400, "empty_text", "documents.1", "no visible character"),
         ({"query": " "}, 400, "empty_text", "query", "no visible character"),
-        ({"query": None}, 400, "invalid_request", "query", "string"),
+        ({"query": None}, 400, "invalid_request", "query", "expected a text"),
         ({"top_n": -1}, 400, "invalid_request", "top_n", "0"),
-        ({"top_n": "2"}, 400, "invalid_request", "top_n", "integer"),
+        ({"top_n": "2"}, 400, "invalid_request", "top_n", "whole number"),
         ({"documents": ["a"] * 5}, 400, "too_large", "documents", "the limit is 4 (SEMBLANCE_MAX_CANDIDATES)"),
         ({"query": "x" * 71}, 400, "too_large", "query", "(SEMBLANCE_MAX_TEXT_CHARS)"),
-        ({"documents": ["man " * 13], "truncation_side": "left"}, 400, "invalid_request", "documents.0", "12 tokens"),
+        ({"documents": ["man " * 13], "truncation_side": "left"}, 422, "unsupported_field", "documents.0", "12 tokens"),
         ({"model": "rerank-v9"}, 404, "model_not_found", "model", "no model 'rerank-v9'"),
     ],
 )
@@ -146,7 +147,7 @@ def test_what_does_not_fit_is_told(limited: httpx.Client, path, change, status, 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_fields_of_other_services_are_ignored(limited: httpx.Client, path: str) -> None:
-    more = {"max_chunks_per_doc": 10, "priority": 3, "user": "me", "request_id": "x", "relevant_spans": {}}
+    more = {"max_chunks_per_doc": 10, "priority": 3, "user": "me", "request_id": "x", "relevant_spans": {}}  # all fit
     assert limited.post(path, json={**ASK, **more}).status_code == 200
 
 

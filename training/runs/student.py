@@ -34,7 +34,7 @@ class StudentConfig:
     """What is taught, and how long."""
 
     name: str = "minilm-small"  # of the run and the model
-    texts: int = 72 * BLOCK  # without `question_pairs`: of a fixed sample the first ones
+    texts: int = 72 * BLOCK  # of a fixed sample the first ones
     question_pairs: int = 0  # questions beside their right answers (`texts_with_answers`), and
     other_texts: int = 0  # texts of other kinds
     layers: tuple[int, ...] = (0, 2, 5)  # of all-MiniLM-L6-v2
@@ -53,6 +53,7 @@ class StudentConfig:
 # All six layers, taught by all-mpnet-base-v2.
 MINILM = StudentConfig(
     name="minilm",
+    texts=8 * BLOCK,
     question_pairs=16_000,
     other_texts=24_000,
     layers=(0, 1, 2, 3, 4, 5),
@@ -90,7 +91,7 @@ def begin(teacher: SentenceBERT, layers: Sequence[int]) -> SentenceBERT:
 def texts_of(config: StudentConfig) -> list[tuple[str, str]]:
     """(source, text) of the texts that are taught."""
     if config.question_pairs:
-        return texts_with_answers(config.question_pairs, config.other_texts, 1)
+        return texts_with_answers(config.question_pairs, config.other_texts, 1)[: config.texts]
     return imitated_texts(StudentConfig.texts, 1)[: config.texts]
 
 

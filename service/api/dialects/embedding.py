@@ -8,16 +8,30 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import Role
-from service.api.dialects.fields import ForeignRequest, ModelName
+from service.api.dialects.fields import Changes, ForeignRequest, ModelName, Only
 from service.api.dialects.reranking import ApiVersion, Tokens
 from service.api.dialects.scoring import Cutting, Embedded, Scoring, Texts, rows_of
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.schemas import Text, TextList
 
-EmbeddingType = Literal["float", "int8", "base64"]
+EmbeddingType = Annotated[
+    Literal["float", "int8", "base64"],
+    Only("float", "int8", "base64", refuses=("uint8",), says="embeddings are sent as float, int8 or base64"),
+]
 _ROLES: dict[str, Role] = {"search_query": "query", "search_document": "passage"}
 _Types = Annotated[list[EmbeddingType], Field(min_length=1, max_length=3, fail_fast=True)]
+_INPUT_TYPE = Only(
+    None,
+    *_ROLES,
+    "classification",
+    "clustering",
+    changes=("search_query",),
+    refuses=("image", "search"),
+    says=f"input_type is {', '.join(_ROLES)} (with the model's prompt for it), classification or clustering; "
+    "images are not supported, send texts",
+)
+_NO_IMAGES = Only(None, [], refuses=(["data:image/png;base64,AA=="],), says="images are not supported, send texts")
 
 
 class CohereEmbedV1Request(ForeignRequest):
@@ -29,20 +43,24 @@ class CohereEmbedV1Request(ForeignRequest):
 
     texts: TextList | None = None
     model: ModelName = None
-    input_type: str | None = Field(None, description="search_query, search_document: with the model's prompt for it")
-    embedding_types: _Types | None = None
-    truncate: Literal["NONE", "START", "END"] | None = Field("END", description="null, as LangChain sends it: END")
-    output_dimension: int | None = Field(None, ge=1, description="how many numbers to keep, the first ones")
-    max_tokens: int | None = Field(None, ge=1, description="cut texts to this many tokens")
+    input_type: Annotated[str | None, _INPUT_TYPE] = None
+    embedding_types: Annotated[_Types | None, Changes(["int8"], refuses=(["uint8"], ["binary"], ["ubinary"]))] = None
+    truncate: Annotated[
+        Literal["NONE", "START", "END"] | None,
+        Changes("NONE", "START", note="START only where nothing is cut"),
+    ] = Field("END", description="null, as LangChain sends it: END")
+    output_dimension: Annotated[int | None, Changes(2)] = Field(
+        None, ge=1, description="how many numbers to keep, the first ones"
+    )
+    max_tokens: Annotated[int | None, Changes(3)] = Field(None, ge=1, description="cut texts to this many tokens")
+    images: Annotated[list[str] | None, _NO_IMAGES] = None
 
     def read(self) -> Texts:
         """The texts, and how they may be cut.
 
         Raises:
-            InvalidRequest: there are none, or images instead.
+            InvalidRequest: there are none.
         """
-        if self.input_type == "image":
-            raise InvalidRequest("images are not supported, send texts", field="input_type")
         if self.texts is None:
             raise InvalidRequest("expected at least one text", field="texts")
         return Texts.of("texts", self.texts, self._cutting())

@@ -1,12 +1,13 @@
 """Fields that several families share."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
+from service.api.body import UNSUPPORTED
 from service.schemas import Text, TextList, one_or_many
 
 ModelName = Annotated[
@@ -19,6 +20,62 @@ class ForeignRequest(BaseModel):
     """A request in another service's format; unknown fields are ignored, as that service does."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+class Changes:
+    """Marks a field of another service that changes its answer here as there (`peer_fields.py` lists them)."""
+
+    def __init__(self, *values: Any, refuses: tuple[Any, ...] = (), note: str = "") -> None:
+        """Mark it.
+
+        Args:
+            values: examples, each of which changes the answer.
+            refuses: examples of values that its own type refuses as unsupported.
+            note: what is not done of it.
+        """
+        self.values, self.refuses, self.note = values, refuses, note
+
+
+class Only(Changes):
+    """A field of another service of which some values are taken; whatever else is refused by its name."""
+
+    def __init__(self, *taken: Any, refuses: tuple[Any, ...], says: str, changes: tuple[Any, ...] = ()) -> None:
+        """Mark it.
+
+        Args:
+            taken: the values that are.
+            refuses: examples of those that are not.
+            says: why.
+            changes: those of `taken` that change the answer; the others ask for what is done anyway.
+        """
+        super().__init__(*changes, refuses=refuses, note=says)
+        self.taken = taken
+        self.same = tuple(value for value in taken if value not in changes)
+
+    def check(self, value: Any) -> Any:
+        """The value, if it is taken; true is not 1."""
+        if any(type(value) is type(each) and value == each for each in self.taken):
+            return value
+        raise PydanticCustomError(UNSUPPORTED, "{says}", {"says": self.note})
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        return {"enum": list(self.taken), "description": self.note}
+
+
+# What several requests have of one service.
+TruncateTokens = Annotated[int | None, Changes(3), Field(ge=-1, description="vLLM; -1 is the model's limit")]
+TruncationSide = Annotated[Literal["left", "right"] | None, Changes("left", note="left only where nothing is cut")]
+Activation = Annotated[bool | None, Changes(False)]
+NoPadding = Annotated[
+    str | None, Only(None, "do_not_pad", refuses=("max_length",), says="texts are not padded to the model's limit")
+]
+NoProcessor = Annotated[
+    dict[str, Any] | None,
+    Only(None, {}, refuses=({"size": 1},), says="texts are read by the model's tokenizer alone"),
+]
 
 
 class Usage(TypedDict):
@@ -43,12 +100,10 @@ def _one_or_many(value: object) -> str | list[str]:
     return one_or_many(value)
 
 
-def _document(value: object) -> str | Mapping[str, str]:
-    if isinstance(value, str):
+def _document(value: object) -> str | Mapping[str, Any]:
+    if isinstance(value, str | dict):
         return value
-    if isinstance(value, dict) and value and all(isinstance(text, str) for text in value.values()):
-        return value
-    raise PydanticCustomError("document", "expected a text, or an object of texts")
+    raise PydanticCustomError("document", "expected a text, or an object that holds one")
 
 
 def _pair(value: object) -> tuple[str, str] | None:
@@ -91,8 +146,8 @@ _TEXTS = TypeAdapter[Any](Annotated[list[tuple[str]], Field(min_length=1, fail_f
 _PAIRS = TypeAdapter[Any](Annotated[list[tuple[str, str]], Field(min_length=1, fail_fast=True)])
 OneOrMany = Annotated[str | list[str], PlainValidator(_one_or_many, json_schema_input_type=Text | TextList)]
 Document = Annotated[
-    str | Mapping[str, str],
-    PlainValidator(_document, json_schema_input_type=Text | Annotated[dict[str, str], Field(min_length=1)]),
+    str | Mapping[str, Any],
+    PlainValidator(_document, json_schema_input_type=Text | Annotated[dict[str, Any], Field(min_length=1)]),
 ]
 OneTextOrPair = Annotated[
     str | tuple[str, str], PlainValidator(_one_text_or_pair, json_schema_input_type=Text | tuple[Text, Text])

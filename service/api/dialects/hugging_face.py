@@ -4,12 +4,12 @@ A text gets the labels of the model that has some of its own, a pair those of en
 gets any labels. Errors are TEI's.
 """
 
-from typing import Literal
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.dialects.fields import ForeignRequest, ModelName, OneTextOrPair
+from service.api.dialects.fields import Changes, ForeignRequest, ModelName, OneTextOrPair, Only
 from service.api.dialects.scoring import Scoring, Texts
 from service.api.dialects.tei import TEI, TeiPrediction, predictions_of
 from service.api.labelling import Fields
@@ -22,8 +22,10 @@ _ZERO_SHOT = Fields("inputs", "parameters.candidate_labels", "parameters.hypothe
 class TextClassificationParameters(ForeignRequest):
     """How many labels, and what their scores are."""
 
-    top_k: int | None = Field(None, ge=1)
-    function_to_apply: Literal["softmax"] | None = None
+    top_k: Annotated[int | None, Changes(1)] = Field(None, ge=1)
+    function_to_apply: Annotated[
+        str | None, Only(None, "softmax", refuses=("sigmoid", "none"), says="scores are probabilities that sum to 1")
+    ] = None
 
 
 class TextClassificationRequest(ForeignRequest):
@@ -42,8 +44,12 @@ class ZeroShotParameters(ForeignRequest):
     """The labels, and how they are judged."""
 
     candidate_labels: TextList
-    hypothesis_template: str | None = Field(None, description='"This example is {}." without it')
-    multi_label: bool | None = Field(None, description="whether each label is judged by itself")
+    hypothesis_template: Annotated[str | None, Changes("the {} .")] = Field(
+        None, description='"This example is {}." without it'
+    )
+    multi_label: Annotated[bool | None, Changes(True)] = Field(
+        None, description="whether each label is judged by itself"
+    )
 
 
 class ZeroShotRequest(ForeignRequest):

@@ -15,14 +15,14 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.api.body import Most
-from service.api.dialects.fields import ForeignRequest
+from service.api.dialects.fields import Changes, ForeignRequest, Only
 from service.api.dialects.scoring import Comparison, Scoring, Texts
 from service.api.exchange import exchange_of
 from service.api.family import Family
 from service.api.limits import Limit
 from service.api.operation import Asked, Operation, Reply
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
-from service.errors import InvalidRequest, quote
+from service.errors import InvalidRequest, amount, quote
 from service.models.model import Model
 from service.schemas import Text
 from service.scoring.scorer import Capability
@@ -59,23 +59,32 @@ def _flat(value: object) -> list[str]:
     return found
 
 
+NoSharedMemory = Annotated[
+    str | None, Only(None, refuses=("region",), says="memory is not shared: send values in the body")
+]
+
+
 class TensorParameters(ForeignRequest):
     """Where the values of a tensor are, or are to be."""
 
     binary_data_size: int | None = Field(None, ge=0, description="of an input: its bytes after the JSON")
+    shared_memory_region: NoSharedMemory = None
 
 
 class OutputParameters(ForeignRequest):
     """How an output is to be sent."""
 
-    binary_data: bool | None = Field(None, description="after the JSON; without it, as binary_data_output says")
-    classification: int | None = Field(None, ge=0, le=0, description="not offered")
+    binary_data: Annotated[bool | None, Changes(True)] = Field(
+        None, description="after the JSON; without it, as binary_data_output says"
+    )
+    classification: Annotated[int | None, Only(None, 0, refuses=(3,), says="the best classes are not offered")] = None
+    shared_memory_region: NoSharedMemory = None
 
 
 class RequestParameters(ForeignRequest):
     """How all outputs are to be sent."""
 
-    binary_data_output: bool = False
+    binary_data_output: Annotated[bool, Changes(True)] = False
 
 
 class InputTensor(ForeignRequest):
@@ -118,9 +127,10 @@ class InferRequest(ForeignRequest):
     )
 
     inputs: list[InputTensor] = Field(min_length=1, max_length=_MOST_INPUTS, fail_fast=True)
-    outputs: Annotated[list[OutputName], Field(max_length=_MOST_INPUTS, fail_fast=True)] | None = Field(
-        None, description="all without it"
-    )
+    outputs: Annotated[
+        Annotated[list[OutputName], Field(max_length=_MOST_INPUTS, fail_fast=True)] | None,
+        Changes([{"name": "raw_score"}]),
+    ] = Field(None, description="all without it")
     id: str | None = None
     parameters: RequestParameters = RequestParameters()
 
@@ -265,11 +275,12 @@ class Infer(Operation):
             elif tensor.data is not None:
                 if len(tensor.data) != count:
                     raise InvalidRequest(
-                        f"{len(tensor.data)} texts in data, and {count} by the shape", field=f"inputs.{i}.data"
+                        f"{amount(len(tensor.data), 'texts')} in data, and {count} by the shape",
+                        field=f"inputs.{i}.data",
                     )
                 found[tensor.name] = tensor.data
         if at != len(rest):
-            raise InvalidRequest(f"{len(rest) - at} bytes after those of the inputs")
+            raise InvalidRequest(f"{amount(len(rest) - at, 'bytes')} after those of the inputs")
         return found
 
     async def _ask(self, form: Form, name: str, texts: dict[str, list[str]]) -> tuple[str, list[str], dict[str, Array]]:
@@ -283,7 +294,8 @@ class Infer(Operation):
         if len(a.texts) != len(b.texts) and not (one and len(a.texts) == 1):
             expected = "expected one, or as many" if one else "expected as many"
             raise InvalidRequest(
-                f"{len(a.texts)} texts in {form.inputs[0]} beside {len(b.texts)} in {form.inputs[1]}: {expected}",
+                f"{amount(len(a.texts), 'texts')} in {form.inputs[0]} beside {len(b.texts)} in {form.inputs[1]}: "
+                f"{expected}",
                 field=form.inputs[0],
             )
         if form is RANKING and len(a.texts) != 1:

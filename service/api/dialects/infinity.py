@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
+from service.api.dialects.fields import Changes, ForeignRequest, ModelName, OneOrMany, Usage, usage
 from service.api.dialects.jina import JINA
 from service.api.dialects.openai import OPENAI, EmbeddingsRequest, EmbeddingsResponse, embeddings_of
 from service.api.dialects.reranking import RerankRequest, rerank
@@ -45,7 +45,7 @@ class InfinityClassifyRequest(ForeignRequest):
 
     input: OneOrMany
     model: ModelName = None
-    raw_scores: bool = Field(False, description="natural logarithms instead of probabilities")
+    raw_scores: Annotated[bool, Changes(True)] = Field(False, description="natural logarithms instead of probabilities")
 
 
 class InfinityLabels(TypedDict):

@@ -10,13 +10,24 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import AliasChoices, ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
+from service.api.dialects.fields import (
+    Activation,
+    ForeignRequest,
+    ModelName,
+    NoPadding,
+    NoProcessor,
+    OneOrMany,
+    TruncateTokens,
+    TruncationSide,
+    Usage,
+    usage,
+)
 from service.api.dialects.openai import OPENAI, EmbeddingsRequest, OpenAIError, embeddings_of
 from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
 from service.api.dialects.scoring import Cutting, Scoring, Texts
 from service.api.family import Family, full_message
 from service.api.operation import Operation
-from service.errors import InvalidRequest, RequestError
+from service.errors import InvalidRequest, RequestError, amount
 from service.observe.logs import REQUEST_ID
 
 
@@ -44,9 +55,13 @@ class ScoreRequest(ForeignRequest):
     text_1: OneOrMany = Field(validation_alias=AliasChoices("text_1", "data_1", "queries"))
     text_2: OneOrMany = Field(validation_alias=AliasChoices("text_2", "data_2", "documents", "items"))
     model: ModelName = None
-    truncate_prompt_tokens: int | None = Field(None, ge=-1, description="-1 is the model's limit")
-    truncation_side: Literal["left", "right"] | None = None
-    use_activation: bool | None = Field(None, description="false: the model's own score, not calibrated")
+    truncate_prompt_tokens: TruncateTokens = None
+    truncation_side: TruncationSide = None
+    use_activation: Activation = Field(None, description="false: the model's own score, not calibrated")
+    activation: Activation = Field(None, description="the same, as vLLM called it before")
+    softmax: Activation = Field(None, description="the same, as vLLM called it before")
+    padding: NoPadding = None
+    mm_processor_kwargs: NoProcessor = None
 
 
 class Score(TypedDict):
@@ -100,9 +115,11 @@ def operations(scoring: Scoring) -> list[Operation]:
         scoring.limits.check_count("text_2", len(b.texts), "max_pairs")
         if len(a.texts) not in (1, len(b.texts)):
             raise InvalidRequest(
-                f"{len(a.texts)} texts beside {len(b.texts)} in text_2: expected one, or as many", field="text_1"
+                f"{amount(len(a.texts), 'texts')} beside {len(b.texts)} in text_2: expected one, or as many",
+                field="text_1",
             )
-        found = await scoring.compare("/similarity", request.model, a, b, raw=request.use_activation is False)
+        raw = False in (request.use_activation, request.activation, request.softmax)
+        found = await scoring.compare("/similarity", request.model, a, b, raw=raw)
         response: ScoreResponse = {
             "id": f"score-{REQUEST_ID.get()}",
             "object": "list",

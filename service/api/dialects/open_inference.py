@@ -10,7 +10,7 @@ from service.api.dialects.infer import Infer, Tensor, inputs_of, outputs_of
 from service.api.dialects.scoring import Scoring
 from service.api.family import Family, full_message
 from service.api.operation import Look, Operation, Reply
-from service.errors import InvalidRequest, RequestError, TooLarge
+from service.errors import InvalidRequest, RequestError, TooLarge, UnsupportedField
 from service.version import version as our_version
 
 
@@ -24,7 +24,12 @@ def _body(error: RequestError, _: int, __: str) -> Mapping[str, object]:
     return {"error": full_message(error)}
 
 
-OPEN_INFERENCE = Family("Open Inference Protocol", _body, OpenInferenceError, {InvalidRequest: 400, TooLarge: 400})
+OPEN_INFERENCE = Family(
+    "Open Inference Protocol",
+    _body,
+    OpenInferenceError,
+    {InvalidRequest: 400, TooLarge: 400, UnsupportedField: 422},
+)
 
 
 class ServerMetadata(TypedDict):

@@ -12,8 +12,21 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import Role
-from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, Usage, usage
-from service.api.dialects.scoring import Scoring, Texts, rows_of
+from service.api.dialects.fields import (
+    Activation,
+    Changes,
+    ForeignRequest,
+    ModelName,
+    NoPadding,
+    NoProcessor,
+    OneOrMany,
+    Only,
+    TruncateTokens,
+    TruncationSide,
+    Usage,
+    usage,
+)
+from service.api.dialects.scoring import Cutting, Scoring, Texts, rows_of
 from service.api.family import Family, full_message
 from service.api.operation import Look, Operation
 from service.errors import (
@@ -24,6 +37,7 @@ from service.errors import (
     TooLarge,
     Unauthorized,
     UnknownModel,
+    UnsupportedField,
 )
 from service.models.model import Model
 
@@ -57,7 +71,31 @@ def _body(error: RequestError, status: int, _: str) -> Mapping[str, object]:
     return {"error": {"message": full_message(error), "type": kind, "param": error.field, "code": code}}
 
 
-OPENAI = Family("OpenAI", _body, OpenAIError, {InvalidRequest: 400, TooLarge: 400})
+OPENAI = Family("OpenAI", _body, OpenAIError, {InvalidRequest: 400, TooLarge: 400, UnsupportedField: 422})
+
+
+_AS = Only(
+    None,
+    "float",
+    "base64",
+    changes=("base64",),
+    refuses=("bytes", "binary", "ubinary"),
+    says="embeddings are sent as float or base64",
+)
+# Jina's tasks, and vLLM's of an embedding; those without a prompt of ours are embedded as texts of no side.
+_TASK = Only(
+    None,
+    *_ROLES,
+    "text-matching",
+    "classification",
+    "clustering",
+    "separation",
+    "embed",
+    changes=("retrieval.query",),
+    refuses=("classify", "token_embed", "code.query"),
+    says=f"the tasks are {', '.join(_ROLES)} (with the model's prompt for it), text-matching, classification, "
+    "clustering, separation and embed",
+)
 
 
 class EmbeddingsRequest(ForeignRequest):
@@ -67,11 +105,38 @@ class EmbeddingsRequest(ForeignRequest):
 
     input: OneOrMany
     model: ModelName = None
-    encoding_format: Literal["float", "base64"] | None = Field("float", description="null, as LiteLLM sends it: float")
-    dimensions: int | None = Field(None, ge=1, description="how many numbers to keep, the first ones")
-    task: str | None = Field(
-        None, description="Jina's retrieval.query, retrieval.passage: with the model's prompt for it"
+    encoding_format: Annotated[str | None, _AS] = "float"
+    embedding_type: Annotated[str | None, _AS] = None
+    dimensions: Annotated[int | None, Changes(2)] = Field(
+        None, ge=1, description="how many numbers to keep, the first ones"
     )
+    task: Annotated[str | None, _TASK] = None
+    truncate: Annotated[bool | None, Changes(False)] = Field(
+        None, description="Jina; false: a text that would be cut is refused"
+    )
+    truncate_prompt_tokens: TruncateTokens = None
+    truncation_side: TruncationSide = None
+    normalized: Activation = Field(None, description="Jina; false: embeddings are not divided by their lengths")
+    normalize: Activation = Field(None, description="the same, as vLLM called it before")
+    use_activation: Activation = Field(None, description="the same, as vLLM calls it")
+    late_chunking: Annotated[
+        bool | None, Only(None, False, refuses=(True,), says="each text is embedded by itself")
+    ] = None
+    return_multivector: Annotated[bool | None, Only(None, False, refuses=(True,), says="a text has one embedding")] = (
+        None
+    )
+    embed_dtype: Annotated[
+        str | None, Only(None, "float32", refuses=("float16",), says="numbers are sent as float32")
+    ] = None
+    endianness: Annotated[
+        str | None, Only(None, "native", "little", refuses=("big",), says="base64 holds little-endian numbers")
+    ] = None
+    add_special_tokens: Annotated[
+        bool | None, Only(None, True, refuses=(False,), says="the model's graph adds its special tokens")
+    ] = None
+    padding: NoPadding = None
+    mm_processor_kwargs: NoProcessor = None
+    modality: Annotated[str | None, Only(None, "text", refuses=("image",), says="only texts are embedded")] = None
 
 
 class EmbeddingItem(TypedDict):
@@ -149,11 +214,17 @@ async def embeddings_of(scoring: Scoring, request: EmbeddingsRequest) -> tuple[s
     """
     if isinstance(request.input, list):
         scoring.limits.check_count("input", len(request.input), "max_sentences")
-    texts, role = Texts.of("input", request.input), _ROLES.get(request.task or "", "text")
-    found = await scoring.embed(request.model, texts, unit=True, dimensions=request.dimensions, role=role)
+    cutting = Cutting.to(
+        request.truncate_prompt_tokens,
+        keep_end=request.truncation_side == "left",
+        allowed=request.truncate is not False,
+    )
+    texts, role = Texts.of("input", request.input, cutting), _ROLES.get(request.task or "", "text")
+    unit = False not in (request.normalized, request.normalize, request.use_activation)
+    found = await scoring.embed(request.model, texts, unit=unit, dimensions=request.dimensions, role=role)
     rows: Sequence[list[float] | str] = (
         [base64.b64encode(row.tobytes()).decode() for row in found.embeddings.astype("<f4")]
-        if request.encoding_format == "base64"
+        if "base64" in (request.encoding_format, request.embedding_type)
         else rows_of(found.embeddings)
     )
     response: EmbeddingsResponse = {

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from contract.manifest import EntailmentLabel
+from contract.measures import to_digits
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
 from service.api.dialects.scoring import Scoring, rows_of
@@ -94,7 +95,7 @@ def operations(scoring: Scoring) -> list[Operation]:
                 "raw_score": raw_score,
                 "tokens": (len(ids), len(ids_b)),
                 "truncated": (cut, cut_b),
-                "unknown": (unknown / words, unknown_b / words_b),
+                "unknown": (_share(unknown, words), _share(unknown_b, words_b)),
             }
             for score, raw_score, (ids, words, unknown, cut, _), (ids_b, words_b, unknown_b, cut_b, _) in zip(
                 scores, raw, a, b, strict=True
@@ -110,7 +111,7 @@ def operations(scoring: Scoring) -> list[Operation]:
 
     async def rank(request: RankRequest) -> tuple[str, RankResponse]:
         limits.check_count("candidates", len(request.candidates), "max_candidates")
-        first = await registry.pick(request.model or defaults["/rank"], "similarity")
+        first = await registry.pick(request.model or defaults["/rank"], "similarity", ranks=True)
         second = await second_stage(request)
         limits.check_texts([request.query], lambda _: "query")
         limits.check_texts(request.candidates, lambda i: f"candidates.{i}")
@@ -139,7 +140,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             able = some(registry.able("similarity"))
             message = f"there is no default model for the second stage; name one of: {able}"
             raise InvalidRequest(message, field="rerank_model")
-        return await registry.pick(name, "similarity", field="rerank_model")
+        return await registry.pick(name, "similarity", field="rerank_model", ranks=True)
 
     async def explain(request: ExplainRequest) -> tuple[str, ExplainResponse]:
         scorer = await registry.pick(request.model or defaults["/explain"], "explanation")
@@ -203,3 +204,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         Operation("/classify", classify, OURS, "Label texts"),
         Operation("/embed", embed, OURS, "Embed sentences"),
     ]
+
+
+def _share(part: int, whole: int) -> float:
+    return to_digits(part / whole) if part else 0.0  # most texts have no unknown word

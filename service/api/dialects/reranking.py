@@ -5,16 +5,29 @@ fields of the answer.
 """
 
 import time
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.dialects.fields import Document, ForeignRequest, ModelName, Usage, usage
+from service.api.dialects.fields import (
+    Activation,
+    Changes,
+    Document,
+    ForeignRequest,
+    ModelName,
+    NoPadding,
+    NoProcessor,
+    Only,
+    TruncateTokens,
+    TruncationSide,
+    Usage,
+    usage,
+)
 from service.api.dialects.scoring import Cutting, Scoring, Texts
 from service.api.limits import Limits
-from service.errors import InvalidRequest
+from service.errors import InvalidRequest, quote
 from service.observe.logs import REQUEST_ID
 from service.schemas import Text
 
@@ -50,14 +63,33 @@ class RerankRequest(ForeignRequest):
     query: Text
     documents: list[Document] = Field(min_length=1, fail_fast=True, description="texts, or objects that hold one")
     model: ModelName = None
-    top_n: int | None = Field(None, ge=0, description="how many of the best to return; all without it, or with 0")
-    return_documents: bool | None = None
-    rank_fields: _RankFields | None = Field(None, description="fields that make a document's text (Cohere), each once")
-    max_tokens_per_doc: int | None = Field(None, ge=1, description="Cohere, vLLM")
-    max_tokens_per_query: int | None = Field(None, ge=1, description="vLLM")
-    truncate_prompt_tokens: int | None = Field(None, ge=-1, description="vLLM; -1 is the model's limit")
-    truncation_side: Literal["left", "right"] | None = None
-    use_activation: bool | None = Field(None, description="false: the model's own score, not calibrated (vLLM)")
+    top_n: Annotated[int | None, Changes(1)] = Field(
+        None, ge=0, description="how many of the best to return; all without it, or with 0"
+    )
+    return_documents: Annotated[bool | None, Changes(True)] = None
+    rank_fields: Annotated[_RankFields | None, Changes(["title"])] = Field(
+        None, description="fields that make a document's text (Cohere), each once"
+    )
+    max_tokens_per_doc: Annotated[int | None, Changes(3)] = Field(None, ge=1, description="Cohere, vLLM")
+    max_tokens_per_query: Annotated[int | None, Changes(1)] = Field(None, ge=1, description="vLLM")
+    max_chunks_per_doc: Annotated[int | None, Changes(2, note="above 1 only where nothing is cut")] = Field(
+        None, ge=1, description="Cohere v1; a document is one chunk, up to the model's limit"
+    )
+    truncate_prompt_tokens: TruncateTokens = None
+    truncation_side: TruncationSide = None
+    use_activation: Activation = Field(None, description="false: the model's own score, not calibrated (vLLM)")
+    activation: Activation = Field(None, description="the same, as vLLM called it before")
+    softmax: Activation = Field(None, description="the same, as vLLM called it before")
+    raw_scores: Annotated[bool | None, Changes(True)] = Field(None, description="the same, as infinity calls it")
+    relevant_spans: Annotated[
+        dict[str, Any] | None,
+        Only(None, {}, {"mode": "disabled"}, refuses=({"mode": "enabled"},), says="a document gets a score, not spans"),
+    ] = None
+    return_embeddings: Annotated[
+        bool | None, Only(None, False, refuses=(True,), says="embeddings are not returned: POST /v1/embeddings")
+    ] = None
+    padding: NoPadding = None
+    mm_processor_kwargs: NoProcessor = None
 
     def text_of(self, i: int, limits: Limits) -> str:
         """The text of the i-th document.
@@ -73,14 +105,23 @@ class RerankRequest(ForeignRequest):
         parts = [document[name] for name in fields if name in document]
         if not parts:
             raise InvalidRequest(f"a document without {' or '.join(fields)}", field=f"documents.{i}")
+        for name in fields:
+            if not isinstance(document.get(name, ""), str):
+                raise InvalidRequest("expected a text", field=f"documents.{i}.{quote(name)[1:-1]}")
         length = sum(map(len, parts)) + len(parts) - 1
         if length > limits.text_chars:
             raise limits.text_too_large(f"documents.{i}", length)
         return "\n".join(parts)
 
-    def cutting(self, tokens: int | None) -> Cutting:
-        """How to cut texts of one kind, whose own limit is `tokens`."""
-        return Cutting.to(tokens, self.truncate_prompt_tokens, keep_end=self.truncation_side == "left")
+    @property
+    def raw(self) -> bool:
+        """Whether scores are to be the model's own."""
+        return False in (self.use_activation, self.activation, self.softmax) or self.raw_scores is True
+
+    def cutting(self, tokens: int | None, chunks: int | None = None) -> Cutting:
+        """How to cut texts of one kind, whose own limit is `tokens`, and of which so many chunks are wanted."""
+        left = self.truncation_side == "left"
+        return Cutting.to(tokens, self.truncate_prompt_tokens, keep_end=left, chunks=chunks)
 
 
 class RerankResult(TypedDict):
@@ -88,7 +129,7 @@ class RerankResult(TypedDict):
 
     index: Annotated[int, Field(description="its position in the request")]
     relevance_score: float
-    document: NotRequired[dict[str, str]]
+    document: NotRequired[Annotated[dict[str, Any], Field(description="as it was sent; a text as {text}")]]
 
 
 class ApiVersion(TypedDict):
@@ -143,8 +184,8 @@ async def rerank(scoring: Scoring, request: RerankRequest, api_version: str) -> 
         "/rank",
         request.model,
         Texts.of("query", request.query, request.cutting(request.max_tokens_per_query)),
-        Texts.of("documents", texts, request.cutting(request.max_tokens_per_doc)),
-        raw=request.use_activation is False,
+        Texts.of("documents", texts, request.cutting(request.max_tokens_per_doc, request.max_chunks_per_doc)),
+        raw=request.raw,
     )
     best = found.order[: request.top_n or None]
     results: list[RerankResult] = [{"index": i, "relevance_score": found.scores[i]} for i in best]

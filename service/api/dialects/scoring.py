@@ -16,7 +16,7 @@ from contract.scoring import Embeddings, best_first
 from contract.tokenizer import Encoded
 from service.api.labelling import Fields, own_labels, with_labels
 from service.api.limits import Limits, counted
-from service.errors import InvalidRequest, ModelError, TooLarge
+from service.errors import InvalidRequest, ModelError, RequestError, TooLarge, UnsupportedField, amount
 from service.models.model import Model
 from service.names import COMMON_NAMES
 from service.scoring.scorer import Scorer
@@ -33,16 +33,29 @@ class Cutting:
         allowed: cut it; otherwise refuse it.
         keep_end: cut its beginning, which is not supported: such a text is refused.
         tokens: cut to this number of tokens, if that is less than the model's limit.
+        chunks: how many parts of it to read; more than one is not supported: such a text is refused.
     """
 
     allowed: bool = True
     keep_end: bool = False
     tokens: int | None = None
+    chunks: int = 1
 
     @classmethod
-    def to(cls, *limits: int | None, keep_end: bool) -> Self:
+    def to(cls, *limits: int | None, keep_end: bool, allowed: bool = True, chunks: int | None = None) -> Self:
         """Cut to the least of these limits; None, 0 and -1 stand for the model's."""
-        return cls(keep_end=keep_end, tokens=min((limit for limit in limits if limit and limit > 0), default=None))
+        least = min((limit for limit in limits if limit and limit > 0), default=None)
+        return cls(allowed, keep_end, least, chunks or 1)
+
+    def refusal(self, tokens: int, field: str) -> RequestError | None:
+        """Why a text of more than `tokens` tokens, which stands in `field`, may not be cut; None if it may."""
+        long = f"a text of more than {amount(tokens, 'tokens')}"
+        if not self.allowed:
+            return TooLarge(long, field=field, limit=tokens)
+        if self.keep_end or self.chunks > 1:
+            why = "only its end can be cut off" if self.keep_end else "only its first chunk would be read"
+            return UnsupportedField(f"{long}, and {why}", field=field, limit=tokens)
+        return None
 
 
 _AS_THE_MODEL = Cutting()
@@ -73,20 +86,13 @@ class Texts:
 
         Raises:
             TooLarge: it may not be cut.
-            InvalidRequest: its beginning would have to be cut.
+            UnsupportedField: it would have to be cut in another way.
         """
         tokens = self.cutting.tokens
         if tokens is not None and len(sentence.ids) > tokens:
             sentence = sentence._replace(ids=sentence.ids[:tokens], truncated=True)
-        if sentence.truncated and not self.cutting.allowed:
-            limit = len(sentence.ids)
-            raise TooLarge(f"a text of more than {limit} tokens", field=self.where(i), limit=limit)
-        if sentence.truncated and self.cutting.keep_end:
-            raise InvalidRequest(
-                f"a text of more than {len(sentence.ids)} tokens, and only its end can be cut off",
-                field=self.where(i),
-                limit=len(sentence.ids),
-            )
+        if sentence.truncated and (refusal := self.cutting.refusal(len(sentence.ids), self.where(i))) is not None:
+            raise refusal
         return sentence
 
 
@@ -179,8 +185,8 @@ class Scoring:
         Raises:
             RequestError: an unknown model, one without the task, an invalid text, and errors of scorers.
         """
-        scorer = await self.service.registry.pick(self.resolve(model, route), "similarity")
         ranks = route == "/rank"
+        scorer = await self.service.registry.pick(self.resolve(model, route), "similarity", ranks=ranks)
         reading = await self._read(scorer, a, b, roles=("query", "passage") if ranks else ("text", "text"))
         left, right = reading.groups
         if len(left) == 1:
@@ -299,11 +305,15 @@ class Scoring:
         read = [[group.cut(next(found), i) for i in range(len(group.texts))] for group in groups]
         sentences = [sentence for group in read for sentence in group]
         warnings = [
-            f"{where(place)}: only its first {len(sentence.ids)} tokens were read"
+            f"{where(place)}: only its first {_tokens(len(sentence.ids))} read"
             for place, sentence in enumerate(sentences)
             if sentence.truncated
         ]
         return Reading(read, sum(len(sentence.ids) for sentence in sentences), warnings)
+
+
+def _tokens(count: int) -> str:
+    return "token was" if count == 1 else f"{count} tokens were"
 
 
 def _check_dimensions(manifest: Manifest, dimensions: int) -> None:

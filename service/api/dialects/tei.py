@@ -13,7 +13,8 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import Manifest, Role
-from service.api.dialects.fields import ForeignRequest, ModelName, OneOrMany, TextsOrPairs
+from contract.measures import to_digits
+from service.api.dialects.fields import Changes, ForeignRequest, ModelName, OneOrMany, Only, TextsOrPairs
 from service.api.dialects.scoring import Cutting, Scoring, Texts, rows_of
 from service.api.family import Family, full_message
 from service.api.operation import Look, Operation
@@ -61,8 +62,10 @@ TEI = Family("TEI / Hugging Face", _body, TeiError, {EmptyText: 400, InferenceFa
 
 class _TeiRequest(ForeignRequest):
     model: ModelName = None
-    truncate: bool | None = None
-    truncation_direction: Literal["left", "Left", "right", "Right"] = "right"
+    truncate: Annotated[bool | None, Changes(False)] = None
+    truncation_direction: Annotated[
+        Literal["left", "Left", "right", "Right"], Changes("left", note="left only where nothing is cut")
+    ] = "right"
 
     @property
     def cutting(self) -> Cutting:
@@ -79,8 +82,8 @@ class TeiRerankRequest(_TeiRequest):
 
     query: Text
     texts: list[Text] = Field(min_length=1, fail_fast=True)
-    raw_scores: bool = False
-    return_text: bool = False
+    raw_scores: Annotated[bool, Changes(True)] = False
+    return_text: Annotated[bool, Changes(True)] = False
 
 
 class TeiRank(TypedDict):
@@ -99,7 +102,7 @@ class TeiPredictRequest(_TeiRequest):
     )
 
     inputs: TextsOrPairs
-    raw_scores: bool = Field(False, description="natural logarithms instead of probabilities")
+    raw_scores: Annotated[bool, Changes(True)] = Field(False, description="natural logarithms instead of probabilities")
 
 
 class TeiPrediction(TypedDict):
@@ -115,9 +118,14 @@ class TeiEmbedRequest(_TeiRequest):
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["A man plays a guitar."]}]})
 
     inputs: OneOrMany
-    normalize: bool = Field(True, description="divide each embedding by its length")
-    dimensions: int | None = Field(None, ge=1, description="how many numbers to keep, the first ones")
-    prompt_name: str | None = None
+    normalize: Annotated[bool, Changes(False)] = Field(True, description="divide each embedding by its length")
+    dimensions: Annotated[int | None, Changes(2)] = Field(
+        None, ge=1, description="how many numbers to keep, the first ones"
+    )
+    prompt_name: Annotated[str | None, Changes("query")] = None
+    encoding_format: Annotated[
+        str | None, Only(None, "float", refuses=("base64",), says="embeddings are sent as numbers here")
+    ] = None
 
 
 class TeiTokenizeRequest(ForeignRequest):
@@ -126,6 +134,10 @@ class TeiTokenizeRequest(ForeignRequest):
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": "A man plays a guitar."}]})
 
     inputs: OneOrMany
+    add_special_tokens: Annotated[
+        bool | None, Only(None, False, refuses=(True,), says="special tokens are added by the model's graph, later")
+    ] = None
+    prompt_name: Annotated[str | None, Only(None, refuses=("query",), says="texts are read without a prompt")] = None
     model: ModelName = None
 
 
@@ -149,7 +161,9 @@ class SentencesToCompare(ForeignRequest):
 class TeiSimilarityParameters(_TeiRequest):
     """How to compare."""
 
-    prompt_name: str | None = None
+    prompt_name: Annotated[
+        str | None, Only(None, refuses=("query",), says="both texts of a similarity have one prompt")
+    ] = None
 
 
 class TeiSimilarityRequest(ForeignRequest):
@@ -233,8 +247,11 @@ def operations(scoring: Scoring) -> list[Operation]:
         if len(rows[0]) == 1:
             found = await scoring.label(known(request.model), "inputs", [text for (text,) in rows])
             model, answers = found.model, found.probabilities
-            if True in found.truncated and request.truncate is False:
-                raise TooLarge("a text is longer than the model reads", field=f"inputs.{found.truncated.index(True)}")
+            if True in found.truncated:
+                limit = scoring.service.registry[model].manifest.limits.max_tokens
+                refusal = request.cutting.refusal(limit, side(0).where(found.truncated.index(True)))
+                if refusal is not None:
+                    raise refusal
         else:
             model, answers, _ = await scoring.entail(known(request.model), side(0), side(1))
         predictions = [predictions_of(probabilities, request.raw_scores) for probabilities in answers]
@@ -265,8 +282,6 @@ def operations(scoring: Scoring) -> list[Operation]:
         return found.model, rows_of(found.embeddings)
 
     async def tei_similarity(request: TeiSimilarityRequest) -> tuple[str, list[float]]:
-        if request.parameters.prompt_name is not None:
-            raise InvalidRequest("both texts of a similarity have one prompt", field="parameters.prompt_name")
         inputs, cutting = request.inputs, request.parameters.cutting
         scoring.limits.check_count("inputs.sentences", len(inputs.sentences), "max_pairs")
         found = await scoring.compare(
@@ -302,7 +317,7 @@ def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> lis
     best_first = sorted(probabilities.items(), key=lambda item: -item[1])
     # A probability that underflowed to 0 counts as the smallest float.
     return [
-        {"score": math.log(max(value, sys.float_info.min)) if raw else value, "label": label}
+        {"score": to_digits(math.log(max(value, sys.float_info.min))) if raw else value, "label": label}
         for label, value in best_first
     ]
 

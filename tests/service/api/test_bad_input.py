@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
 
+from tests import fakes
 from tests.service.conftest import Client, Serve
 
 pytestmark = pytest.mark.anyio
@@ -147,7 +149,70 @@ async def test_every_field_that_is_missing_is_named(limited: Client) -> None:
     two = await refused(limited, "/explain", json={})
     many = await refused(limited, "/explain", json={"c": 1, "d": 2})
     assert two[1]["message"] == "a: Field required (and b: Field required)"
-    assert str(many[1]["message"]).endswith("(and b: Field required, c: Extra inputs are not permitted, 1 more)")
+    assert str(many[1]["message"]).endswith("(and b: Field required, c: unknown field; there are a, b, model, 1 more)")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        (
+            "/rank",
+            {**GOOD["/rank"], "task": "relevance"},
+            "task: unknown field; there are query, candidates, top_k, model, rerank_model, rerank_top",
+        ),
+        (
+            "/rank",
+            {**GOOD["/rank"], "topk": 1},
+            "topk: unknown field; did you mean top_k? there are query, candidates, top_k, model, rerank_model, "
+            "rerank_top",
+        ),
+        ("/similarity", {"pairs": [{**PAIR, "c": "x"}]}, "pairs.0.c: unknown field; there are a, b"),
+        (
+            "/entailment",
+            {"pairs": [{"premise": "a", "hypothesis": "a", "label": "x"}]},
+            "pairs.0.label: unknown field; there are premise, hypothesis",
+        ),
+        ("/similarity", {"pairs": "a"}, "pairs: expected a list"),
+        ("/similarity", {"pairs": ["a"]}, "pairs.0: expected an object"),
+        ("/similarity", {"pairs": []}, "pairs: expected at least 1"),
+        ("/similarity", [], "the body: expected an object"),
+        ("/similarity", {"pairs": [PAIR], "task": "x"}, "task: expected 'similarity', 'paraphrase' or 'relevance'"),
+        ("/rank", {**GOOD["/rank"], "query": 1}, "query: expected a text"),
+        ("/rank", {**GOOD["/rank"], "top_k": "1"}, "top_k: expected a whole number"),
+        ("/rank", {**GOOD["/rank"], "top_k": 1.5}, "top_k: expected a whole number"),
+        ("/rank", {**GOOD["/rank"], "top_k": 0}, "top_k: expected 1 or more"),
+        ("/classify", {**GOOD["/classify"], "multi_label": 1}, "multi_label: expected true or false"),
+        # counts of one
+        (
+            "/classify",
+            {"text": "a", "labels": ["a", "b", "c"]},
+            "1 text with 3 labels are 3 pairs, the limit is 2 (SEMBLANCE_MAX_PAIRS)",
+        ),
+    ],
+)
+async def test_what_is_said_is_about_the_request(limited: Client, path: str, body: object, message: str) -> None:
+    _, error = await refused(limited, path, json=body)
+    assert error["message"] == message
+
+
+async def test_a_model_that_is_not_near_is_not_suggested(serve: Serve, tmp_path: Path) -> None:
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
+    fakes.cosine_model(tmp_path / "gran-5", "gran-5")
+    fakes.tasks_model(tmp_path / "cross-encoder", "cross-encoder")
+    async with serve(models_dir=tmp_path, preload=()) as client:
+        ranking = await refused(client, "/rank", json={**GOOD["/rank"], "model": "rerank-v3.5"})
+        second = await refused(client, "/rank", json={**GOOD["/rank"], "rerank_model": "rerank-v3.5"})
+        pairs = await refused(client, "/similarity", json={**GOOD["/similarity"], "model": "rerank-v3.5"})
+        slip = await refused(client, "/similarity", json={**GOOD["/similarity"], "model": "gran5"})
+        cohere = await client.post("/v2/rerank", json={"query": "a", "documents": ["a"], "model": "rerank-v4.0-fast"})
+    for _, error in (ranking, second):
+        assert str(error["message"]).startswith("no model 'rerank-v3.5'; models for ranking: cross-encoder")
+        assert "gran-5" not in str(error["message"])
+    assert str(pairs[1]["message"]).startswith(
+        "no model 'rerank-v3.5'; models for similarity: avg-paraphrase, cross-encoder, gran-5"
+    )
+    assert str(slip[1]["message"]).startswith("no model 'gran5'; the closest for similarity: gran-5")
+    assert cohere.json()["message"] == "no model 'rerank-v4.0-fast'; models for ranking: cross-encoder"
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,12 @@ async def test_an_explanation_is_refused_too(client: Client) -> None:
     assert ran == []
 
 
+async def test_one_is_not_many(client: Client) -> None:
+    costs(client, "pair-sick", 5.0)
+    _, error = await refused(client, "/similarity", json={"model": "pair-sick", "pairs": PAIRS[:1]})
+    assert str(error["message"]).endswith(", for 1 pair")
+
+
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [

@@ -1,7 +1,10 @@
 """Who may ask, and how often."""
 
+import http.client
+import json
 import shlex
 import subprocess
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -49,6 +52,34 @@ async def test_every_route_but_health_asks_for_a_key(serve: Serve) -> None:
         assert {path for path, statuses in answers.items() if statuses == {200}} == OPEN
         assert answers.pop("/") == {200, 401}  # the playground's page, and the route of rerankers
         assert all(statuses == {401} for path, statuses in answers.items() if path not in OPEN)
+
+
+@pytest.mark.parametrize("keys", [None, let_in(KEY)])
+@pytest.mark.parametrize("name", ["Authorization", "X-Api-Key", "Content-Type", "Content-Encoding"])
+async def test_a_header_of_which_one_counts_is_there_once(serve: Serve, name: str, keys: dict[str, str] | None) -> None:
+    """A proxy may have checked the first, and the last would count here."""
+    values = {"Authorization": (f"Bearer {KEY}", "Bearer x"), "X-Api-Key": (KEY, "x")}
+    async with serve(**({} if keys is None else {"api_keys": keys})) as client:
+        for first, second in (values.get(name, ("application/json", "application/json")), (KEY, KEY)):
+            headers = [(name, first), (name.lower(), second), ("x-forwarded-for", "a"), ("x-forwarded-for", "b")]
+            for path, body in (("/similarity", GOOD["/similarity"]), ("/v1/embeddings", {"input": "a man"})):
+                response = await client.post(path, json=body, headers=headers)
+                assert response.status_code == 400
+                assert f"a request has one {name} header; found 2" in response.text
+                assert KEY not in response.text
+        twice = [("cookie", "a=b"), ("cookie", "c=d"), ("authorization", f"Bearer {KEY}")]
+        assert (await client.post("/similarity", json=GOOD["/similarity"], headers=twice)).status_code == 200
+
+
+async def test_two_keys_through_a_socket(url: str) -> None:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc)
+    connection.putrequest("GET", "/models")
+    for key in ("Bearer first", "Bearer second"):
+        connection.putheader("Authorization", key)
+    connection.endheaders()
+    response = connection.getresponse()
+    assert (response.status, json.loads(response.read())["error"]["code"]) == (400, "not_http")
+    connection.close()
 
 
 async def test_each_of_several_keys_opens_and_the_log_names_it(serve: Serve, caplog) -> None:

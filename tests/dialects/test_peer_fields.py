@@ -1,0 +1,185 @@
+"""Fields that change another service's answer: each is honoured, or refused by name, on every route that may get it."""
+
+import copy
+import inspect
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from contract.manifest import Prompts
+from scripts.peer_fields import served
+from service.api.dialects.fields import Changes
+from service.api.dialects.peer_fields import Cell, fields_of
+from service.api.route import Route
+from tests import fakes
+from tests.service.conftest import Client, Serve
+
+pytestmark = pytest.mark.anyio
+SHORT, OTHER = "a dog sleeps", "the woman is playing the guitar"
+LONG = "the man plays a guitar and a dog runs in the park a cat sleeps"  # more words than the models read
+DOCUMENTS = [{"text": SHORT, "title": OTHER}, {"text": LONG, "title": SHORT}, OTHER]
+EMBEDDINGS = {"input": [SHORT, LONG]}
+INFER = {
+    "inputs": [
+        {"name": name, "datatype": "BYTES", "shape": [1], "data": [text]} for name, text in (("a", SHORT), ("b", LONG))
+    ]
+}
+# For each type of request a body to which each of its fields makes a difference.
+BODIES: dict[str, dict[str, Any]] = {
+    "RerankRequest": {"query": "a man plays", "documents": DOCUMENTS, "rank_fields": ["text"]},
+    "EmbeddingsRequest": EMBEDDINGS,
+    "ScoreRequest": {"text_1": SHORT, "text_2": [LONG, OTHER]},
+    "CohereEmbedV1Request": {"texts": [SHORT, LONG]},
+    "CohereEmbedV2Request": {"texts": [SHORT, LONG]},
+    "InfinityClassifyRequest": {"input": [SHORT]},
+    "TeiRerankRequest": {"query": "a man plays", "texts": [SHORT, LONG]},
+    "TeiPredictRequest": {"inputs": [SHORT, LONG], "model": "avg-sick"},
+    "TeiEmbedRequest": {"inputs": [SHORT, LONG]},
+    "TeiTokenizeRequest": {"inputs": SHORT},
+    "TeiSimilarityRequest": {"inputs": {"source_sentence": SHORT, "sentences": [LONG]}},
+    "TextClassificationRequest": {"inputs": SHORT, "parameters": {}},
+    "ZeroShotRequest": {"inputs": SHORT, "parameters": {"candidate_labels": ["dog", "cat"]}},
+    "InferRequest": INFER,
+}
+# What is asked, and what says nothing about how.
+INPUTS = {
+    "input", "inputs", "texts", "text", "query", "documents", "text_1", "data_1", "queries", "text_2", "data_2",
+    "items", "model", "id", "parameters", "parameters.model", "parameters.candidate_labels", "inputs.source_sentence",
+    "inputs.sentences", "inputs.0.name", "inputs.0.datatype", "inputs.0.shape", "inputs.0.data", "inputs.0.parameters",
+    "inputs.0.parameters.binary_data_size", "outputs.0.name", "outputs.0.parameters", "inputs.0.content",
+    "inputs.0.content.0.type", "inputs.0.content.0.text",
+}  # fmt: skip
+CELLS = served()
+
+
+@pytest.fixture(scope="module")
+async def client(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
+    """A service with every task; the default model has a prompt for queries."""
+    root: Path = tmp_path_factory.mktemp("models")
+    fakes.cosine_model(root / "avg-paraphrase")
+    fakes.sign(root / "avg-paraphrase", prompts=Prompts(query="cat "), contract_version=2)
+    fakes.graded_model(root / "avg-sick")
+    fakes.labelling_model(root / "sentiment")
+    async with serve(models_dir=root) as found:
+        yield found
+
+
+async def ask(client: Client, cell: Cell, body: object) -> tuple[int, object]:
+    path = cell.path.replace("{model}", "avg-paraphrase")
+    response = await client.post(path, json=body, headers={"x-request-id": "same"})
+    if response.headers["content-type"] != "application/json":
+        return response.status_code, response.content
+    found = response.json()
+    if isinstance(found, dict):
+        found.pop("created", None)
+    return response.status_code, found
+
+
+def body_of(cell: Cell) -> dict[str, Any]:
+    """The body of a cell's request without its field."""
+    outputs = {"outputs": [{"name": "score"}]} if cell.field.startswith("outputs.0") else {}
+    return copy.deepcopy(BODIES[cell.request] | outputs)
+
+
+def with_field(cell: Cell, value: object) -> dict[str, Any]:
+    """The same with this value."""
+    body = body_of(cell)
+    *above, last = cell.field.split(".")
+    place: Any = body
+    for name in above:
+        place = place[int(name)] if name.isdigit() else place.setdefault(name, {})
+    place[last] = value
+    return body
+
+
+def name_of(cell: Cell) -> str:
+    return f"{cell.path} {cell.request} {cell.field}"
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=name_of)
+async def test_a_value_changes_the_answer_or_is_refused_by_name(client: Client, cell: Cell) -> None:
+    status, usual = await ask(client, cell, body_of(cell))
+    assert status == 200
+    assert cell.honoured or cell.refused
+    for value in cell.honoured:
+        status, found = await ask(client, cell, with_field(cell, value))
+        assert status == 200 or ("tokens" in str(found) and status in (400, 422)), found  # a text may not be cut so
+        assert found != usual, value
+    for value in cell.refused:
+        status, found = await ask(client, cell, with_field(cell, value))
+        assert status == 422, (value, found)
+        assert cell.field in str(found)
+    for value in cell.same:
+        assert await ask(client, cell, with_field(cell, value)) == (200, usual), value
+
+
+async def test_a_refused_value_has_a_code_of_its_own(client: Client) -> None:
+    found = (await client.post("/v1/embeddings", json=EMBEDDINGS | {"late_chunking": True})).json()["error"]
+    assert found == {
+        "message": "late_chunking: each text is embedded by itself",
+        "type": "invalid_request_error",
+        "param": "late_chunking",
+        "code": "unsupported_field",
+    }
+    cut = await client.post("/v1/embeddings", json=EMBEDDINGS | {"truncate": False})
+    assert (cut.status_code, cut.json()["error"]["param"]) == (400, "input.1")
+    left = await client.post("/pooling", json=EMBEDDINGS | {"truncation_side": "left"})
+    assert (left.status_code, left.json()["error"]["code"]) == (422, "unsupported_field")
+    assert left.json()["message"] == "input.1: a text of more than 12 tokens, and only its end can be cut off"
+
+
+async def test_a_single_text_to_label_is_cut_as_is_asked(client: Client) -> None:
+    for more, code in (({}, 200), ({"truncate": False}, 422), ({"truncation_direction": "left"}, 422)):
+        response = await client.post("/predict", json={"inputs": [[SHORT], [LONG]], **more})
+        assert response.status_code == code
+        assert code == 200 or response.json()["error"].startswith("inputs.1.0: a text of more than 12 tokens")
+
+
+async def test_no_field_of_a_foreign_request_is_neither_asked_nor_in_the_table(client: Client) -> None:
+    routes = [route for route in client.app.app.routes if isinstance(route, Route)]  # type: ignore[attr-defined]
+    operations = [each for route in routes for each in route.operations if each.request and not each.family.strict]
+    assert {(cell.path, cell.request) for cell in CELLS} <= {(each.path, each.request.__name__) for each in operations}
+    for each in operations:
+        for field, info in fields_of(each.request):
+            marked = any(isinstance(mark, Changes) for mark in info.metadata)
+            assert marked != (field in INPUTS), (each.path, field)
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "path", "prefix", "others"),
+    [
+        ("cohere", "Client.embed", "/v1/embed", "", {"batching"}),
+        ("cohere", "ClientV2.embed", "/v2/embed", "", set()),
+        ("cohere", "Client.rerank", "/v1/rerank", "", set()),
+        ("cohere", "ClientV2.rerank", "/v2/rerank", "", set()),
+        ("openai.resources", "Embeddings.create", "/v1/embeddings", "", {"user"}),
+        ("huggingface_hub", "InferenceClient.feature_extraction", "/embed", "", set()),
+        ("huggingface_hub", "InferenceClient.text_classification", "/", "parameters.", set()),
+        ("huggingface_hub", "InferenceClient.zero_shot_classification", "/", "parameters.", set()),
+    ],
+)
+def test_what_the_official_clients_send_is_in_the_table(package, call, path, prefix, others) -> None:
+    owner, _, method = call.partition(".")
+    module = pytest.importorskip(package, reason=f"no {package}: pip install '.[clients]'")
+    sent = set(inspect.signature(getattr(getattr(module, owner), method)).parameters)
+    sent -= {"self", "request_options", "priority", "extra_headers", "extra_query", "extra_body", "timeout", *others}
+    known = {cell.field.removeprefix(prefix) for cell in CELLS if cell.path == path}
+    assert sent - known <= INPUTS | {"candidate_labels"}
+
+
+def test_a_document_may_have_more_than_its_text(limited: httpx.Client) -> None:
+    documents = [{"text": "a dog", "page": 4, "tags": ["x"], "of": {"a": None}}, {"text": "a man", "page": 5}]
+    for path in ("/rerank", "/v1/rerank", "/v2/rerank", "/infinity/rerank"):
+        body = {"query": "a man", "documents": documents, "return_documents": True}
+        found = limited.post(path, json=body).json()["results"]
+        bare = limited.post(path, json={"query": "a man", "documents": ["a dog", "a man"]}).json()["results"]
+        assert [each["relevance_score"] for each in found] == [each["relevance_score"] for each in bare]
+        kept = [each["text"] for each in documents] if path.startswith("/infinity") else documents
+        assert [each["document"] for each in found] == [kept[each["index"]] for each in found]
+        missing = limited.post(path, json={"query": "a", "documents": ["a", {"page": 4}]})
+        assert (missing.status_code, "documents.1: a document without text" in missing.text) == (400, True)
+        number = limited.post(path, json={"query": "a", "documents": documents, "rank_fields": ["page"]})
+        assert (number.status_code, "documents.0.page: expected a text" in number.text) == (400, True)

@@ -1,0 +1,56 @@
+"""Paths that are nowhere: the nearest route is named, where one is near."""
+
+import http.client
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.service.conftest import Client
+
+pytestmark = pytest.mark.anyio
+NEAR = {
+    "//embed": "POST /embed",
+    "/embed/": "POST /embed",
+    "/Embed": "POST /embed",
+    "/EMBED/": "POST /embed",
+    "/embeding": "POST /embeddings",
+    "/v1/v1/embeddings": "POST /v1/embeddings",
+    "/v1//embeddings": "POST /v1/embeddings",
+    "/api/v1/embeddings": "POST /v1/embeddings",
+    "/v1/Models/": "GET /v1/models",
+    "/v1/similarity": "POST /similarity",
+    "/v1/rank": "POST /rank",
+    "/similarty": "POST /similarity",
+    "/models/": "GET /models",
+    "/v2/models/avg-sick/infer/": "POST /v2/models/avg-sick/infer",
+    "/health/alive": "GET /health/live",
+}
+FAR = ["/x", "/v1/chat/completions", "/v1/nothing", "/favicon.ico", "/%00", "/admin/login.php", "/" + "embed" * 1000]
+
+
+@pytest.mark.parametrize("path", NEAR)
+async def test_the_nearest_route_is_named(lasting: Client, path: str) -> None:
+    response = await lasting.post(f"http://service{path}", json={})
+    error = response.json()["error"]
+    message = error if isinstance(error, str) else error["message"]
+    assert response.status_code == 404
+    assert message == f"no route '{path}'; did you mean {NEAR[path]}?"
+    if isinstance(error, dict):
+        assert error["code"] == "not_found"
+
+
+@pytest.mark.parametrize("path", FAR)
+async def test_no_route_is_named_that_is_far(lasting: Client, path: str) -> None:
+    response = await lasting.post(path, json={})
+    assert response.status_code == 404
+    assert response.json()["error"]["message"] == "Not Found"
+
+
+@pytest.mark.parametrize("path", ["//embed", "/embed/", "/v1/v1/embeddings", "/Embed"])
+def test_through_a_socket_too(url: str, path: str) -> None:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc)
+    connection.request("POST", path, b"{}", {"content-type": "application/json"})
+    response = connection.getresponse()
+    assert response.status == 404
+    assert f"did you mean {NEAR[path]}?" in response.read().decode()
+    connection.close()
