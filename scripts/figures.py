@@ -17,9 +17,10 @@ from benchmarks.kept_aside import DEPTH
 from contract.manifest import Figure, Manifest
 from scripts import peer_fields
 from service.models.defaults import MAIN, USUAL
+from service.settings_help import groups
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md")
+PAGES = ("README.md", "docs/choosing.md", "docs/dialects.md", "docs/general_text.md", "docs/settings.md")
 _BLOCK = re.compile(r"(<!-- figures: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NONE = "-"
 BASELINE = "overlap of words"
@@ -263,6 +264,24 @@ def _kept_aside() -> str:
     )
 
 
+def _settings() -> str:
+    """A table under each heading; pages are named as from docs/."""
+
+    def cell(text: str) -> str:
+        linked = re.sub(r"docs/([\w/-]+\.md)", r"[\1](\1)", text)
+        return linked.replace("|", r"\|")
+
+    parts = []
+    for heading, settings in groups():
+        rows = [
+            f"| `{each.variable}` | {each.default if each.default == 'none' else f'`{each.default}`'} "
+            f"| {cell(each.description)} |"
+            for each in settings
+        ]
+        parts.append("\n".join([f"## {heading}\n", "| variable | default | what |", "| --- | --- | --- |", *rows]))
+    return "\n\n".join(parts)
+
+
 _TABLES: dict[str, Callable[[], str]] = {
     "main": _main,
     "similarity": _similarity,
@@ -273,6 +292,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "entailment": _entailment,
     "claims": _claims,
     "peer-fields": peer_fields.table,
+    "settings": _settings,
 }
 
 

@@ -200,11 +200,14 @@ def serve(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="any setting of the service, such as max_pairs=512"),
     ] = None,
+    help_settings: Annotated[bool, typer.Option("--help-settings", help="print every setting and end")] = False,
 ) -> None:
     """Run the service in this process, until it is told to stop."""
     with needs("serving", extra="service"):
         from service.__main__ import main
         from service.settings import PREFIX, Settings
+    if help_settings:
+        raise typer.Exit(main(["--help-settings"]))
     chosen = {"host": host, "port": port, "models_dir": models_dir}
     for each in setting or []:
         name, equals, value = each.partition("=")

@@ -20,14 +20,20 @@ log = logging.getLogger("service")
 def main(arguments: Sequence[str] = ()) -> int:
     """Serve, or hash a key; the exit code says why it could not (`service/process/exits.py`)."""
     parser = argparse.ArgumentParser(
-        prog="python -m service", description="Serve the models; settings: SEMBLANCE_ variables (service/settings.py)."
+        prog="python -m service", description="Serve the models; settings: SEMBLANCE_ variables (--help-settings)."
     )
+    parser.add_argument("--help-settings", action="store_true", help="print every setting and end")
     parser.add_argument("--workers", metavar="N", help=f"processes, or auto; sets {PREFIX}WORKERS")
     command = parser.add_subparsers(metavar="COMMAND").add_parser(
         "hash-key", help=f"read an API key from standard input and write its entry for {PREFIX}API_KEYS"
     )
     command.add_argument("name", metavar="NAME", help="whose key it is")
     chosen = parser.parse_args(arguments)
+    if chosen.help_settings:
+        from service.settings_help import text
+
+        sys.stdout.write(text())
+        return 0
     if chosen.workers is not None:
         os.environ[f"{PREFIX}WORKERS"] = chosen.workers
     name: str | None = getattr(chosen, "name", None)
@@ -60,7 +66,7 @@ def serve() -> int:
     workers = counts(settings).workers
     logs.configure(settings.log_level, settings.log_format, **({"pid": os.getpid()} if workers > 1 else {}))
     for name in Settings.unknown(os.environ):
-        log.warning("%s is not a setting; see service/settings.py", name)
+        log.warning("%s is not a setting; see --help-settings", name)
     if workers > 1 and settings.rate_limit is not None and settings.redis_url is None:
         log.warning(
             "each worker counts a caller's requests for itself, so a caller of all may ask more often than "

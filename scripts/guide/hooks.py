@@ -33,7 +33,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             content = (ROOT / path).read_bytes()
         files.append(File.generated(config, place, content=content))
     reference = {
-        "settings.md": pages_of_code.settings_page(),
         "errors.md": pages_of_code.errors_page(),
         "manifest.md": pages_of_code.manifest_page(),
         "commands.md": pages_of_code.commands_page(),

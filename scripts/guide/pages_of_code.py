@@ -1,4 +1,4 @@
-"""Reference pages that are read from the code: settings, errors, the manifest, the command lines."""
+"""Reference pages that are read from the code: errors, the manifest, the command lines."""
 
 import inspect
 import io
@@ -12,14 +12,9 @@ from unittest import mock
 import typer
 from typer.cli import get_docs_for_click
 
-import service.errors
-import service.settings
 from contract.manifest import Manifest
 from service.errors import RequestError
-from service.settings import PREFIX, Settings
 
-_HEADING = re.compile(r"^    # (.+)$")
-_FIELD = re.compile(r"^    (\w+): ")
 _PAGE_OF_DOCS = re.compile(r"docs/([\w/-]+\.md)")
 
 
@@ -33,63 +28,6 @@ def sentence(text: str) -> str:
     """A description from the code: in one line, with links to the pages it names."""
     one_line = " ".join(text.split())
     return _PAGE_OF_DOCS.sub(lambda found: f"[{found[1]}](../{found[1]})", one_line)
-
-
-def settings_page() -> str:
-    """Every setting of the service, in the order and under the headings of `service/settings.py`."""
-    parts = [
-        "# Settings\n",
-        "Environment variables of the service, all optional; an empty one counts as not set. A wrong value stops the "
-        "start with a line that names the variable. `semblance serve --set NAME=VALUE` and `make serve` take the "
-        "same settings. Written from `service/settings.py`.\n",
-    ]
-    for heading, names in _groups(inspect.getsource(Settings)):
-        rows = []
-        for name in names:
-            field = Settings.model_fields[name]
-            rows.append(
-                (
-                    f"`{PREFIX}{name.upper()}`",
-                    _default(field.get_default(call_default_factory=True)),
-                    sentence(field.description or ""),
-                )
-            )
-        parts += [f"## {heading[0].upper()}{heading[1:]}\n", table(("variable", "default", "what"), rows)]
-    parts += [
-        "## Of others\n",
-        table(
-            ("variable", "what"),
-            [
-                (f"`{service.settings.CLIENTS_KEY}`", "the API key that the command line and the client send"),
-                ("`SEMBLANCE_URL`", "the service that the command line asks; without it, it opens the models itself"),
-                ("`SEMBLANCE_DATA`", "folder of the corpora, for training; `data/` without it"),
-                (
-                    "`OTEL_EXPORTER_OTLP_ENDPOINT`",
-                    "where OpenTelemetry traces go, with the extra `tracing`: [metrics](../metrics.md#traces)",
-                ),
-            ],
-        ),
-    ]
-    return "\n".join(parts)
-
-
-def _groups(source: str) -> list[tuple[str, list[str]]]:
-    """The comments between the fields of `Settings`, each with the fields that follow it."""
-    groups: list[tuple[str, list[str]]] = []
-    for line in source.splitlines():
-        if line.startswith("    @"):
-            break
-        if found := _HEADING.match(line):
-            groups.append((found[1], []))
-        elif (found := _FIELD.match(line)) and found[1] in Settings.model_fields:
-            groups[-1][1].append(found[1])
-    return groups
-
-
-def _default(value: object) -> str:
-    if value is None or value == () or value == {}:
-        return "none"
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def errors_page() -> str:

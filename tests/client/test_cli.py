@@ -13,6 +13,7 @@ import pytest
 
 from semblance import Client, Retries
 from semblance.version import version
+from service.settings import Settings
 from tests.client.alike import assert_alike
 from tests.client.conftest import Ran, Run
 from tests.service.conftest import NEEDED_SECONDS, free_port
@@ -209,3 +210,12 @@ def test_a_text_in_another_language_than_the_models_is_said(here: Run) -> None:
         assert out.count("de?") == 1, out
         assert said in " ".join(out.split())
     assert "de?" not in here("score", english, english)[1]
+
+
+def test_every_setting_of_the_service_is_printed(semblance: Run) -> None:
+    code, out, _ = semblance("serve", "--help-settings")
+    assert code == 0
+    for name, field in Settings.model_fields.items():
+        line = next(line for line in out.splitlines() if line.startswith(f"  SEMBLANCE_{name.upper()} ["))
+        described = out[out.index(line) :].split("  SEMBLANCE_", 2)[1]
+        assert " ".join((field.description or "").split())[:40] in " ".join(described.split())

@@ -277,7 +277,7 @@ def test_a_port_in_use_ends_it(models: Path) -> None:
 def test_a_misspelt_variable_is_warned_of(models: Path) -> None:
     code, lines = failed(models_dir=models / "nowhere", apikey="x")
     assert code == 3
-    assert json.loads(lines[0])["message"] == "SEMBLANCE_APIKEY is not a setting; see service/settings.py"
+    assert json.loads(lines[0])["message"] == "SEMBLANCE_APIKEY is not a setting; see --help-settings"
 
 
 _HANGS = """
