@@ -21,7 +21,9 @@ Run = Callable[[Mapping[str, Array]], npt.NDArray[np.float32]]  # feeds by tenso
 
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]  # never a path
 ScoreTask = Literal["similarity", "paraphrase", "relevance"]  # the tasks that give a pair one score
-EntailmentLabel = Literal["entailment", "neutral", "contradiction"]
+# The three labels, or of a model with two outputs `not_entailment` for neutral and contradiction together.
+EntailmentLabel = Literal["entailment", "neutral", "contradiction", "not_entailment"]
+NLI: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = ("entailment", "neutral", "contradiction")
 Label = Annotated[str, Field(min_length=1, max_length=64)]
 
 
@@ -141,10 +143,17 @@ class _LabelTask(_Task):
 
 
 class EntailmentTask(_LabelTask):
-    """How a premise and a hypothesis become a label."""
+    """How a premise and a hypothesis become a label: one of the three, or of two of which one is entailment."""
 
     kind: Literal["entailment"] = "entailment"
-    labels: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel]
+    labels: tuple[EntailmentLabel, ...] = Field(min_length=2, max_length=3)
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> Self:
+        three = len(self.labels) == 3 and "not_entailment" in self.labels
+        if "entailment" not in self.labels or three:
+            raise ValueError(f"expected {', '.join(NLI)}, or entailment and one other label, got {self.labels}")
+        return self
 
 
 class ClassificationTask(_LabelTask):
@@ -227,7 +236,7 @@ def read_similarity(task: SimilarityTask | ProbabilityTask, raw: Floats) -> Simi
 
 
 def entailment(task: EntailmentTask, raw_output: npt.NDArray[np.float32]) -> list[dict[str, float]]:
-    """Log-probabilities [n, 3], in the order of the task's labels -> the probability of each label for each pair.
+    """Log-probabilities [n, labels], in the order of the task's labels -> each label's probability for each pair.
 
     To seven significant digits.
     """

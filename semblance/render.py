@@ -61,8 +61,10 @@ def entailment(answer: Entailments) -> RenderableType:
     """The probability of each label, the chosen one in bold."""
     (result,) = answer.results
     rows = _pairs()
-    for label in ("entailment", "neutral", "contradiction"):
-        probability: float = getattr(result.probabilities, label)
+    for label in ("entailment", "neutral", "contradiction", "not_entailment"):
+        probability: float | None = getattr(result.probabilities, label)
+        if probability is None:  # the model does not have that label
+            continue
         rows.add_row(Text(label, style="bold" if label == result.label else ""), f"{probability:.4f}", bar(probability))
     rows.add_row("model", "", answer.model)
     languages = result.language or (None, None)

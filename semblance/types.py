@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 Scale = Literal["similarity", "paraphrase_probability", "relevance_probability"]
-EntailmentLabel = Literal["entailment", "neutral", "contradiction"]
+EntailmentLabel = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 Range = tuple[float, float]
 
 
@@ -72,11 +72,12 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Probabilities:
-    """The probability of each label; they sum to 1."""
+    """The probability of each label of the model, which sum to 1; None of a label that it does not have."""
 
     entailment: float
-    neutral: float
-    contradiction: float
+    neutral: float | None = None
+    contradiction: float | None = None
+    not_entailment: float | None = None  # of a model of two labels: neutral or contradiction
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,11 +284,14 @@ class RankResponse(Named):
 
 
 class Probabilities(TypedDict):
-    """The probability of each label; they sum to 1."""
+    """The probability of each label of the model; they sum to 1."""
 
     entailment: Ratio
-    neutral: Ratio
-    contradiction: Ratio
+    neutral: NotRequired[Ratio]
+    contradiction: NotRequired[Ratio]
+    not_entailment: NotRequired[
+        Annotated[float, Field(ge=0, le=1, description="of a model of two labels: neutral or contradiction")]
+    ]
 
 
 class EntailmentResult(TypedDict):

@@ -10,7 +10,7 @@ from service.compute.pool import Pool
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
 from service.models.checks import Checks
-from service.models.defaults import Defaults, main_models, required_by, usual_reranker
+from service.models.defaults import USUAL_CLASSIFIER, Defaults, main_models, required_by, usual_reranker
 from service.models.opener import Opener
 from service.models.registry import Registry
 from service.models.reload import Reloader
@@ -98,9 +98,12 @@ class Service:
 
     @property
     def classifier(self) -> str | None:
-        """The model of /classify when a request names no model and no labels: the only one with labels of its own."""
+        """The model of /classify when a request names neither model nor labels: the usual one, else the first able one.
+
+        Another model with labels of its own does not take its place; `GET /models` says which it is.
+        """
         able = self.registry.able("classification")
-        return able[0] if len(able) == 1 else None
+        return next((name for name in able if name == USUAL_CLASSIFIER), able[0] if able else None)
 
     async def start(self) -> None:
         """Start polling, checks and probes; the first probe of Redis is logged before requests are answered."""

@@ -4,7 +4,7 @@ import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from semblance.batch.rows import BadRow, Kind, Row, Unreadable, text_of
@@ -150,7 +150,7 @@ class Entailment(Task):
         return [
             {
                 "label": result.label,
-                **asdict(result.probabilities),
+                **{name: getattr(result.probabilities, name) for name in ("entailment", "neutral", "contradiction")},
                 "truncated": any(result.truncated),
             }
             for result in answer.results

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from service.api.limits import Limits, counted
-from service.errors import EmptyText, InvalidRequest, quote, some
+from service.errors import EmptyText, InvalidRequest, quote
 from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
 from service.scoring.claims import support
 from service.scoring.classifying import PLACE, TEMPLATE, classify, zero_shot
@@ -58,18 +58,16 @@ async def own_labels(
     *,
     field: str = "text",
 ) -> tuple[Scorer, ClassifyResponse]:
-    """Label texts with the labels of the model of this name, or of the only one that has some; who answered, and what.
+    """Label texts with the labels of the model of this name, or of the default one; who answered, and what.
 
     Raises:
         RequestError: as `answer_classify`.
     """
     name = model or service.classifier
     if name is None:
-        able = service.registry.able("classification")
-        which = (
-            f"several models have labels of their own: {some(able)}" if able else "no model here has labels of its own"
+        raise InvalidRequest(
+            "without labels there is no default model: no model here has labels of its own", field="labels"
         )
-        raise InvalidRequest(f"without labels there is no default model: {which}", field="model" if able else "labels")
     labelling = await service.registry.pick(name, "classification")
     texts, field_of = _listed(field, text)
     limits.check_count(field, len(texts), "max_sentences")

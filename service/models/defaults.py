@@ -20,6 +20,7 @@ USUAL: dict[Capability, tuple[str, ...]] = {
     "entailment": ("pwim-general", "avg-sick"),  # the first knows text of many kinds, the other captions
 }
 USUAL_RERANKER = "minilm"  # of the second stage of /rank: best on FAQs, and better than none on answers
+USUAL_CLASSIFIER = "sentiment"  # of /classify without labels
 OPENED_FIRST = ("/similarity", "/rank")  # their defaults; what most callers ask
 _LISTED_FIRST = ("SEMBLANCE_MODELS", "SEMBLANCE_PRELOAD")
 ROUTES: dict[str, tuple[str, Capability]] = {  # the setting, and what the model must be able to

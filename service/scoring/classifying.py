@@ -81,11 +81,12 @@ def judged(answers: Sequence[dict[str, float]], *, multi_label: bool) -> list[fl
     """What an entailment model says of k hypotheses about one text -> the probability of each label.
 
     One of them: the softmax over the log-probabilities of entailment, which is their share of the probabilities' sum.
-    `multi_label`, and a single label: each by itself, entailment against contradiction.
+    `multi_label`, and a single label: each by itself, entailment against contradiction, of a model of two labels
+    against the other one.
     """
     entailed = [each["entailment"] for each in answers]
     if multi_label or len(answers) == 1:
-        against = [each["contradiction"] for each in answers]
+        against = [each.get("contradiction", 1 - each["entailment"]) for each in answers]
         return [_share(yes, yes + no, 0.5) for yes, no in zip(entailed, against, strict=True)]
     return [_share(each, sum(entailed), 1 / len(entailed)) for each in entailed]
 

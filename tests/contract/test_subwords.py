@@ -125,7 +125,7 @@ def test_other_kinds_read_as_the_library_does(kind: str) -> None:
             found = ours.encode(text, limit)
             assert list(found.ids) == expected[:limit]
             assert found.truncated == (len(expected) > limit)
-    assert ours.encode(" \u200b\n", 5) == ((), 0, 0, False)
+    assert ours.encode(" \u200b\n", 5)[:4] == ((), 0, 0, False)
     assert "".join(map(ours.token, ours.encode("the cat", 9).ids)).replace("\u2581", " ").strip() == "the cat"
 
 

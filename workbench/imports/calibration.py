@@ -85,11 +85,14 @@ def calibrated(folder: Path, manifest: Manifest, labelled: Labelled) -> Manifest
 
 def temperature_of(folder: Path, manifest: Manifest, labelled: Labelled) -> float:
     """What the logits of entailment are to be divided by; raises as `calibrated`."""
-    names = _labels(labelled, LABELS)
+    assert manifest.entailment is not None
+    own = manifest.entailment.labels
+    known = dict.fromkeys((*own, *LABELS))
+    names = [name if name in own else own[1] for name in _labels(labelled, [*known])]  # of two: all but entailment
     pairs, model = labelled.pairs, PublishedModel(folder, manifest)
     found = model.entailment([pair.a for pair in pairs], [pair.b for pair in pairs])
-    logarithms = np.log(np.maximum([[row[label] for label in LABELS] for row in found], 1e-30))
-    return fit_temperature(logarithms, np.array([LABELS.index(name) for name in names]))
+    logarithms = np.log(np.maximum([[row[label] for label in own] for row in found], 1e-30))
+    return fit_temperature(logarithms, np.array([own.index(name) for name in names]))
 
 
 def _labels(labelled: Labelled, known: Sequence[str]) -> list[str]:

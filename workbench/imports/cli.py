@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -29,6 +29,10 @@ def import_model(
     delimiter: Delimiter = None,
     head: Annotated[Head, typer.Option(help="what the one output of a cross-encoder means")] = "relevance",
     labels: Annotated[str | None, typer.Option(help="a classifier's labels in its order, separated by commas")] = None,
+    pairs_head: Annotated[
+        Literal["yes", "no"] | None,
+        typer.Option(help="whether a model with labels reads two texts together [default: where its labels say so]"),
+    ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="of a text [default: what the model can read]")] = None,
     graph: Annotated[
         str | None, typer.Option(help="the ONNX file within the folder [default: onnx/model.onnx, if there]")
@@ -45,6 +49,7 @@ def import_model(
     read_as = FileFormat(encoding, delimiter)
     given: dict[str, object] = {"--pairs": pairs and pairs.name, "--max-tokens": max_tokens, "--graph": graph}
     given |= {"--head": head if head != "relevance" else None, "--labels": labels, "--pooling": pooling}
+    given |= {"--pairs-head": pairs_head}
     given |= {"--encoding": encoding, "--delimiter": delimiter}
     given |= {"--prompt": prompt, "--query-prompt": query_prompt, "--passage-prompt": passage_prompt}
     if int8 and float16:
@@ -63,7 +68,9 @@ def import_model(
         model_id,
         models,
         storage=storage,
-        options=Options(graph, max_tokens, head, named, pooling, prompts),
+        options=Options(
+            graph, max_tokens, head, named, None if pairs_head is None else pairs_head == "yes", pooling, prompts
+        ),
         labelled=(lambda model: read_labelled(pairs, model.label, scale, read_as)) if pairs is not None else None,
         command=shlex.join(words),
     )

@@ -1,15 +1,16 @@
 """What the files of a transformer's folder say of it: pooling, prompts, limits, labels, special tokens."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tokenizers
 
 from contract.errors import TokenizerError
-from contract.manifest import MOST_TOKENS, Prompts
+from contract.manifest import MOST_TOKENS, EntailmentLabel, Prompts
 from contract.subwords import Subwords
 from workbench.imports.files import (
     TOKENIZER,
@@ -21,6 +22,7 @@ from workbench.imports.files import (
     read_tensors,
 )
 from workbench.imports.graph import POOLINGS, Dense, Ending, Pooling, Template
+from workbench.imports.ids import check_config
 from workbench.imports.model import LABELS
 
 _LEGACY_POOLINGS = {
@@ -35,6 +37,19 @@ _ACTIVATIONS = {"Identity": "Identity", "Tanh": "Tanh"}
 _PASSAGES = ("document", "passage", "corpus")  # names of their prompt, as encode_document looks for them
 # Positions of these begin behind the id of the padding.
 _SHIFTED = {"roberta", "xlm-roberta", "xlm-roberta-xl", "mpnet", "camembert", "longformer", "data2vec-text"}
+PairTask = Literal["entailment", "relevance"]
+NOT: EntailmentLabel = "not_entailment"
+# Spellings of labels, in small letters with "_" for all else.
+_MEANINGS = {
+    **dict.fromkeys(("entailment", "entail", "entails", "entailed", "e"), "entailment"),
+    **dict.fromkeys(("neutral", "n"), "neutral"),
+    **dict.fromkeys(
+        ("contradiction", "contradict", "contradicts", "contradicted", "contradictory", "c"), "contradiction"
+    ),
+    **dict.fromkeys(("not_entailment", "non_entailment", "no_entailment", "not_entailed", "not_entail"), NOT),
+    **dict.fromkeys(("relevant", "relevance"), "relevant"),
+    **dict.fromkeys(("irrelevant", "not_relevant", "non_relevant"), "irrelevant"),
+}
 _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
 
 
@@ -71,14 +86,15 @@ class Tokens:
 
 
 def read_tokens(folder: Path) -> Tokens:
-    """The `tokenizer.json` of a folder; without one, transformers makes it of the vocabulary.
+    """The tokenizer of a folder as transformers reads it, where that is installed; else its `tokenizer.json`.
 
     Raises:
-        ImportRefused: there is none, and transformers cannot make it; or it cannot be read.
+        ImportRefused: there is none, and transformers cannot make it; it cannot be read; or `tokenizer_config.json`
+            says something else, or something that is not done here (`workbench.imports.ids`).
     """
     path = folder / TOKENIZER
     try:
-        text = path.read_text(encoding="utf-8") if path.is_file() else _made_by_transformers(folder)
+        text = _made_by_transformers(folder) or path.read_text(encoding="utf-8")
         content = json.loads(text)
         if object_or_none(folder / "sentence_bert_config.json").get("do_lower_case"):
             first = [{"type": "Lowercase"}]
@@ -88,6 +104,9 @@ def read_tokens(folder: Path) -> Tokens:
         text = json.dumps(content)
         Subwords(text)
         tokenizer = tokenizers.Tokenizer.from_str(text)
+        check_config(folder, tokenizer)
+    except ImportRefused:
+        raise
     except (OSError, ValueError, KeyError, TypeError, TokenizerError) as error:
         raise ImportRefused(f"{path}: {error}") from error
     config = object_or_none(folder / "config.json")
@@ -182,19 +201,21 @@ def labels_of(folder: Path) -> tuple[str, ...]:
     return tuple(str(named.get(str(i), named.get(i, f"LABEL_{i}"))) for i in range(len(named)))
 
 
-def order_of_entailment(folder: Path, named: Sequence[str]) -> tuple[int, ...]:
-    """The place among a model's outputs of each of our labels.
+def pair_of(named: Sequence[str]) -> tuple[PairTask, tuple[int, ...], tuple[EntailmentLabel, ...]] | None:
+    """What a model with these labels says of two texts together; None: the labels do not tell.
 
-    Raises:
-        ImportRefused: the names are others.
+    Returns:
+        The task, the places among the outputs that it reads in our order, and the labels of entailment.
     """
-    lower = [name.strip().lower() for name in named]
-    if sorted(lower) != sorted(LABELS):
-        raise ImportRefused(
-            f"{folder / 'config.json'}: id2label is {', '.join(map(repr, named))}; expected {', '.join(LABELS)} in any "
-            "order (--labels names them)"
-        )
-    return tuple(lower.index(label) for label in LABELS)
+    meant = [_MEANINGS.get(re.sub(r"[^a-z]+", "_", name.strip().lower()).strip("_")) for name in named]
+    if len(set(meant)) < len(meant) or None in meant:
+        return None
+    if set(meant) == {"relevant", "irrelevant"}:
+        return "relevance", (meant.index("relevant"), meant.index("irrelevant")), ()
+    labels = tuple(label for label in (*LABELS, NOT) if label in meant)
+    if len(labels) != len(meant) or "entailment" not in labels or (len(labels) == 3 and NOT in labels):
+        return None
+    return "entailment", tuple(meant.index(label) for label in labels), labels
 
 
 def refuse_code(folder: Path) -> dict[str, Any]:
@@ -241,13 +262,26 @@ def _dense(folder: Path) -> Dense:
     return Dense(found["linear.weight"], found.get("linear.bias"), _ACTIVATIONS[name])  # type: ignore[arg-type]
 
 
-def _made_by_transformers(folder: Path) -> str:
+def _made_by_transformers(folder: Path) -> str | None:
+    """The tokenizer with all that `tokenizer_config.json` says of it; None: take `tokenizer.json`.
+
+    Raises:
+        ImportRefused: there is no `tokenizer.json` to take instead.
+    """
+    there = (folder / TOKENIZER).is_file()
     try:
         from transformers import AutoTokenizer
     except ModuleNotFoundError:
+        if there:
+            return None
         raise ImportRefused(f"{folder}: no {TOKENIZER}, and transformers, which makes one, is not installed") from None
-    made = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    try:
+        made = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no such kind of folder for the library
+        if there:
+            return None
+        raise
     backend = getattr(made, "backend_tokenizer", None)
-    if backend is None:
+    if backend is None and not there:
         raise ImportRefused(f"{folder}: no {TOKENIZER}, and transformers makes none of {type(made).__name__}")
-    return str(backend.to_str())
+    return None if backend is None else str(backend.to_str())

@@ -84,13 +84,13 @@ class Answers:
     """From logits to what tasks read."""
 
     kind: Literal["entailment", "similarity", "relevance"]
-    columns: tuple[int, ...]  # of the logits, in our order
+    columns: tuple[int, ...]  # of the logits, in our order; of a relevance with two: the right one, then the other
     temperature: float = 1.0  # of entailment
 
     @property
     def width(self) -> int:
         """How many outputs there are."""
-        return 2 if self.kind == "relevance" else len(self.columns)
+        return {"relevance": 2, "similarity": 1}.get(self.kind, len(self.columns))
 
     def apply(self, logits: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
         """Logits [n, K] -> log-probabilities, a similarity in 0..1, or that and the value itself [n, width]."""
@@ -98,6 +98,8 @@ class Answers:
         if self.kind == "entailment":
             found = found / self.temperature
             return np.asarray(found - np.logaddexp.reduce(found, axis=1, keepdims=True))
+        if len(self.columns) == 2:  # the softmax of two is the sigmoid of their difference
+            found = found[:, :1] - found[:, 1:]
         unit = 1 / (1 + np.exp(-found))
         return np.asarray(unit if self.kind == "similarity" else np.concatenate([unit, found], axis=1))
 
@@ -170,6 +172,10 @@ def pair_graph(model: ModelProto, template: Template, answers: Answers, output: 
     found = b("Gather", found, b.constant(list(answers.columns)), axis=1)
     if answers.kind == "entailment":
         found = b("LogSoftmax", b("Div", found, b.constant(answers.temperature, np.float32)), axis=1)
+    elif len(answers.columns) == 2:
+        right, other = (b("Gather", found, b.constant([place]), axis=1) for place in (0, 1))
+        difference = b("Sub", right, other)
+        found = b("Concat", b("Sigmoid", difference), difference, axis=1)
     elif answers.kind == "similarity":
         found = b("Sigmoid", found)
     else:

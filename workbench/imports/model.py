@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
-from contract.manifest import EntailmentLabel, ModelId, Prompts, SimilarityTask, TrainingData
+from contract.manifest import ModelId, Prompts, SimilarityTask, TrainingData
+from contract.scoring import NLI
 from training.pairs import Pair
 from workbench.imports.graph import Pooling
 
@@ -17,7 +18,7 @@ Head = Literal["similarity", "relevance"]
 Floats = npt.NDArray[np.float64]
 Storage = Literal["float32", "float16", "int8"]  # of the weights
 COSINE = SimilarityTask(comparison="cosine", raw_range=(-1.0, 1.0), symmetric=True)  # without a calibration
-LABELS: tuple[EntailmentLabel, EntailmentLabel, EntailmentLabel] = get_args(EntailmentLabel)
+LABELS = NLI
 NO_PROMPTS = Prompts()
 
 
@@ -29,6 +30,7 @@ class Options:
     max_tokens: int | None = None  # fewer than the folder says
     head: Head = "relevance"  # what one output for a pair means
     labels: Sequence[str] | None = None  # names of the outputs, where the folder names none
+    pairs_head: bool | None = None  # whether a model of labels reads two texts; None: as its labels tell
     pooling: Pooling | None = None  # of the states, where no `modules.json` says it
     prompts: Mapping[str, str | None] = field(default_factory=dict)  # by role, instead of the folder's
 

@@ -14,12 +14,21 @@ from onnx import ModelProto, version_converter
 
 from contract.calibration import Logistic
 from contract.graph import OPSET
-from contract.manifest import ClassificationTask, EntailmentTask, Limits, ProbabilityTask, Prompts, SimilarityTask
+from contract.manifest import (
+    ClassificationTask,
+    EntailmentLabel,
+    EntailmentTask,
+    Limits,
+    ProbabilityTask,
+    Prompts,
+    SimilarityTask,
+)
+from contract.subwords import Subwords
 from workbench.imports.described import (
     Tokens,
     labels_of,
     most_tokens,
-    order_of_entailment,
+    pair_of,
     read_dimensions,
     read_ending,
     read_prompts,
@@ -40,6 +49,7 @@ from workbench.imports.graph import (
     opset_of,
     pair_graph,
 )
+from workbench.imports.ids import check_ids
 from workbench.imports.int8 import quantise
 from workbench.imports.model import COSINE, LABELS, NO_PROMPTS, Facts, Floats, Options, Storage
 
@@ -101,7 +111,8 @@ class Transformer:
     ending: Ending = AS_IT_IS  # from states to an embedding
     prompts: Prompts | None = None
     order: tuple[int, ...] = (0,)  # of entailment: the place in the folder's outputs of each of our labels
-    labels: tuple[str, ...] = ()  # of a classifier, whose logits take the place of an embedding
+    # Of entailment, in the order of the graph's outputs; of a classifier, whose logits take the place of an embedding.
+    labels: tuple[Any, ...] = ()
 
     @property
     def sides(self) -> int:
@@ -203,7 +214,12 @@ class Transformer:
             whole = pair_graph(model, template, self._answers(temperature), output, model_id)
             save_graph(whole, folder / PAIR, storage)
             limits = Limits(max_tokens=self.max_tokens, max_pair_tokens=max(self.max_tokens, 2))
-            return fields | {"contract_version": 2, "family": "interaction", "limits": limits, **_tasks(self.task)}
+            return fields | {
+                "contract_version": 2,
+                "family": "interaction",
+                "limits": limits,
+                **_tasks(self.task, self.labels),
+            }
         whole = encoder_graph(model, template, self.ending, output, self.dim, model_id)
         save_graph(whole, folder / ENCODER, storage)
         fields |= {"family": "siamese", "dim": self.dim, "encoder": ENCODER}
@@ -238,12 +254,42 @@ def read_transformer(folder: Path, drafts: Path, options: Options) -> Transforme
     _try(source, limit + special)
     if embeds:
         ending = read_ending(folder, options.pooling) if source.rank == 3 else AS_IT_IS
-        return Transformer(source, "embedding", limit, ending, read_prompts(folder, options.prompts))
+        return _same_ids(Transformer(source, "embedding", limit, ending, read_prompts(folder, options.prompts)))
+    return _same_ids(_with_head(source, options, limit))
+
+
+def _same_ids(read: Transformer) -> Transformer:
+    """The same, if the folder's library gives texts the ids that the service will give them; raises ImportRefused."""
+    tokens = read.source.tokens
+    served = Subwords(tokens.tokenizer.to_str())
+    check_ids(read.source.folder, tokens.template(read.sides), served, read.max_tokens)
+    return read
+
+
+def _with_head(source: Source, options: Options, limit: int) -> Transformer:
+    """What a graph of logits answers.
+
+    Raises:
+        ImportRefused: the folder does not say what its outputs are.
+    """
+    folder, tokens = source.folder, source.tokens
     if source.width == 1:
         return Transformer(source, options.head, limit)
     named = tuple(options.labels or labels_of(folder))
-    if source.width == len(LABELS) and (sorted(map(str.lower, named)) == sorted(LABELS) or "LABEL_0" in named):
-        return Transformer(source, "entailment", limit, order=order_of_entailment(folder, named))
+    if options.pairs_head is not False and (meant := pair_of(named)) is not None:
+        task, order, labels = meant
+        return Transformer(source, task, limit, order=order, labels=labels)
+    if options.pairs_head is None and len(set(named)) == source.width and "LABEL_0" not in named:
+        raise ImportRefused(
+            f"{folder / 'config.json'}: id2label is {', '.join(map(repr, named))}: nothing says whether the model "
+            "reads two texts together or one: give --pairs-head yes or no"
+        )
+    if options.pairs_head:
+        raise ImportRefused(
+            f"{folder / 'config.json'}: id2label is {', '.join(map(repr, named))}; of a model that reads two texts "
+            f"expected {', '.join(LABELS)}; entailment, not_entailment; or relevant, irrelevant, in any order "
+            "(--labels names them)"
+        )
     if len(set(named)) != source.width or "LABEL_0" in named:
         raise ImportRefused(
             f"{folder / 'config.json'}: id2label is {', '.join(map(repr, named))}; expected a name for each of "
@@ -336,10 +382,10 @@ def save_graph(model: ModelProto, path: Path, storage: Storage) -> None:
         raise ImportRefused(f"a graph of 2 GB or more cannot be written in one file: give --int8 ({error})") from error
 
 
-def _tasks(head: str) -> dict[str, Any]:
+def _tasks(head: str, labels: tuple[EntailmentLabel, ...]) -> dict[str, Any]:
     """The manifest's entries of a graph's tasks; a relevance is a similarity as well."""
     if head == "entailment":
-        return {"entailment": EntailmentTask(graph=PAIR, labels=LABELS)}
+        return {"entailment": EntailmentTask(graph=PAIR, labels=labels)}
     columns = (0, 1)
     similarity = SimilarityTask(graph=PAIR, columns=columns, raw_range=(0.0, 1.0), symmetric=False)
     if head == "similarity":

@@ -57,6 +57,7 @@ def _body(error: RequestError, status: int, _: str) -> Mapping[str, object]:
     return {"error": full_message(error), "error_type": _ERROR_TYPES.get(type(error), otherwise)}
 
 
+ONE_OUTPUT = "LABEL_0"  # as transformers call the output of a model with one
 TEI = Family("TEI / Hugging Face", _body, TeiError, {EmptyText: 400, InferenceFailed: 424, TooLarge: 422})
 
 
@@ -252,6 +253,14 @@ def operations(scoring: Scoring) -> list[Operation]:
                 refusal = request.cutting.refusal(limit, side(0).where(found.truncated.index(True)))
                 if refusal is not None:
                     raise refusal
+        elif one_output(
+            scoring, known(request.model)
+        ):  # TEI answers for a reranker too, under the name of its one output
+            compared = await scoring.compare("/rank", known(request.model), side(0), side(1), raw=request.raw_scores)
+            scored: list[list[TeiPrediction]] = [
+                [{"score": float(score), "label": ONE_OUTPUT}] for score in compared.scores
+            ]
+            return compared.model, scored[0] if one else scored
         else:
             model, answers, _ = await scoring.entail(known(request.model), side(0), side(1))
         predictions = [predictions_of(probabilities, request.raw_scores) for probabilities in answers]
@@ -312,6 +321,17 @@ def operations(scoring: Scoring) -> list[Operation]:
     ]
 
 
+def one_output(scoring: Scoring, name: str | None) -> bool:
+    """Whether a request names a model that reads pairs and has nothing but a relevance: a reranker of one output."""
+    if name is None:
+        return False
+    return _has_one_output(scoring.find(name).manifest)
+
+
+def _has_one_output(manifest: Manifest) -> bool:
+    return manifest.family == "interaction" and manifest.relevance is not None and manifest.entailment is None
+
+
 def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> list[TeiPrediction]:
     """Labels, the most probable first."""
     best_first = sorted(probabilities.items(), key=lambda item: -item[1])
@@ -342,7 +362,8 @@ def _info(model: Model, scoring: Scoring, release: str) -> TeiInfo:
 
 
 def _model_type(manifest: Manifest) -> dict[str, dict[str, object]]:
-    labels = manifest.entailment.labels if manifest.entailment else ("similarity",)
+    one = ONE_OUTPUT if _has_one_output(manifest) else "similarity"
+    labels = manifest.entailment.labels if manifest.entailment else (one,)
     kinds: dict[str, dict[str, object]] = {
         "reranker": {
             "id2label": {str(i): label for i, label in enumerate(labels)},

@@ -67,14 +67,13 @@ async def test_what_was_cut_is_said(serve: Serve, labelling: Path) -> None:
     assert long["results"][0]["truncated"]
 
 
-async def test_without_labels_one_model_must_have_some(serve: Serve, labelling: Path) -> None:
+async def test_without_labels_the_default_model_with_labels_of_its_own_answers(serve: Serve, labelling: Path) -> None:
     fakes.labelling_model(labelling / "topics", "topics", labels=("sport", "art", "trade"))
     async with serve(models_dir=labelling) as client:
-        several = (await client.post("/classify", json={"text": "a"})).json()["error"]
+        default = await answer(client, "/classify", text="a")
         named = await answer(client, "/classify", text="a", model="topics")
-        assert "/classify" not in (await client.get("/models")).json()["defaults"]
-    assert (several["code"], several["field"]) == ("invalid_request", "model")
-    assert "sentiment, topics" in several["message"]
+        assert (await client.get("/models")).json()["defaults"]["/classify"] == "sentiment"
+    assert default["model"] == "sentiment"  # a second one does not take its place
     assert list(named["results"][0]["probabilities"]) == ["sport", "art", "trade"]
     async with serve() as client:
         nobody = (await client.post("/classify", json={"text": "a"})).json()["error"]

@@ -11,8 +11,8 @@ import { foreign } from "../parts/languages.js";
 import { able, defaultOf, served } from "../parts/models.js";
 
 const ROUTE = "/entailment";
-const LABELS = ["entailment", "neutral", "contradiction"];
-const SAYS = { entailment: "It follows", neutral: "It may or may not be so", contradiction: "It contradicts" };
+const LABELS = ["entailment", "neutral", "contradiction", "not_entailment"]; // the last of models of two labels
+const SAYS = { entailment: "It follows", neutral: "It may or may not be so", contradiction: "It contradicts", not_entailment: "It does not follow" };
 
 const panel = $("panel-entailment");
 const premise = $("entailment-premise");
@@ -129,7 +129,7 @@ function direction(title, pair, { label, probabilities, truncated, language }) {
     h("h3", {}, title),
     h("p", { class: "soft" }, pair.premise, " \u2192 ", pair.hypothesis),
     h("p", {}, h("strong", {}, SAYS[label])),
-    h("dl", { class: "three" }, LABELS.map((name) => [h("dt", { class: name === label ? "top-label" : "" }, name), h("dd", {}, bar(probabilities[name], name))])),
+    h("dl", { class: "three" }, LABELS.filter((name) => name in probabilities).map((name) => [h("dt", { class: name === label ? "top-label" : "" }, name), h("dd", {}, bar(probabilities[name], name))])),
     truncated.some(Boolean) && h("p", { class: "hint" }, "A sentence was cut at the model\u2019s limit."),
     other && h("p", { class: "hint" }, other),
   );
