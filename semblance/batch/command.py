@@ -84,4 +84,5 @@ def batch(
     done = run_shown(run)
     skipped = f", {done.skipped} skipped (see {{}})" if done.skipped else ""
     summary = {"rows": done.rows, "skipped": done.skipped}
-    tell_end([f"{done.rows} rows{skipped}: {output}"], summary, output, as_json)
+    rows = "1 row" if done.rows == 1 else f"{done.rows} rows"
+    tell_end([f"{rows}{skipped}: {output}"], summary, output, as_json)

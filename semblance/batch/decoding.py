@@ -13,6 +13,13 @@ from semblance.errors import BatchError
 
 BLOCK = 1 << 20  # bytes read at once
 SHOWN = 40  # characters of a bad line in a message
+# How files that are no text begin.
+_OTHER_FILES = (
+    (b"PK\x03\x04", "a workbook or another zip file: save it as CSV in UTF-8"),
+    (b"\xd0\xcf\x11\xe0", "an old workbook: save it as CSV in UTF-8"),
+    (b"\x1f\x8b", "packed by gzip: unpack it first"),
+    (b"PAR1", "a Parquet file: its name should end with .parquet"),
+)
 # The marks that a file may begin with, the longer ones first: UTF-32's begins as UTF-16's does.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -31,11 +38,14 @@ def encoding_of(path: Path, wanted: str | None) -> str:
         wanted: name of an encoding; None: UTF-8.
 
     Raises:
-        BatchError: no encoding is called so, or the file is in another one; names the first bad line.
+        BatchError: no encoding is called so, the file is in another one, which names the first bad line, or no text.
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:
         start = file.read(4096)
+    for beginning, what in _OTHER_FILES:
+        if start.startswith(beginning):
+            raise BatchError(f"{path}: {what}")
     marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
     if wanted is not None:
         try:

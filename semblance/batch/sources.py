@@ -59,10 +59,18 @@ def _object(line: str) -> Row | Unreadable | None:
     if not line.strip():
         return None
     try:
-        found = json.loads(line, parse_constant=_no_number)
+        found = json.loads(line, parse_constant=_no_number, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"not JSON: {error}")
     return found if isinstance(found, dict) else Unreadable("not a JSON object")
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, _ in pairs if [key for key, _ in pairs].count(name) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in an object")
+    return found
 
 
 def _no_number(name: str) -> Any:

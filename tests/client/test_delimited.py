@@ -62,6 +62,9 @@ def notes(path: Path, content: str) -> list[str]:
         ("x.csv", CAFE.encode("utf-32"), "line 1: the file begins with the mark of UTF-32"),
         ("x.csv", CAFE.encode("utf-16-le"), "line 1: every other byte is zero, as in UTF-16-LE without its mark"),
         ("x.jsonl", '{"a": "x"}\n'.encode("utf-16-be"), "every other byte is zero, as in UTF-16-BE"),
+        ("x.csv", b"PK\x03\x04rest", "a workbook or another zip file: save it as CSV in UTF-8"),
+        ("x.csv", b"\x1f\x8brest", "packed by gzip: unpack it first"),
+        ("x.tsv", b"PAR1rest", r"a Parquet file: its name should end with \.parquet"),
     ],
 )
 def test_a_file_that_would_be_read_wrong_is_refused_with_its_line(
@@ -94,6 +97,12 @@ def test_a_file_that_would_be_read_wrong_is_refused_with_its_line(
 )
 def test_a_file_is_read_as_it_was_meant(tmp_path: Path, name: str, content: str, expected: list[Row | None]) -> None:
     assert rows(tmp_path / name, content) == expected
+
+
+def test_an_object_with_a_key_twice_is_no_row(tmp_path: Path) -> None:
+    (found,) = rows(tmp_path / "x.jsonl", '{"a": "x", "b": "y", "a": "z"}\n')
+    assert isinstance(found, Unreadable)
+    assert found.reason == "not JSON: the key 'a' stands twice in an object"
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-be", "utf-32"])
