@@ -27,6 +27,10 @@ def dedupe(
     column: Annotated[str, typer.Option(help="of the texts")] = "sentence",
     cosine: Annotated[float, typer.Option(min=-1, max=1, help="from which on two texts are near-duplicates")] = 0.9,
     score: Score = 0.5,
+    numbers: Annotated[
+        bool,
+        typer.Option("--numbers/--no-numbers", help="keep texts apart that differ in a number, a code or a size"),
+    ] = True,
     only_first: Annotated[bool, typer.Option("--only-first", help="write only the first row of each cluster")] = False,
     as_json: Json = False,
 ) -> None:
@@ -34,13 +38,16 @@ def dedupe(
 
     Two texts are joined if the cosine of their embeddings is at least --cosine, with --rerank only if that model
     keeps the pair too; and so are texts that are joined to the same one. New columns: cluster, the number of the
-    cluster's first row, from 1; cluster_size; cosine, with that first row. Interrupted while it asks, the same command
+    cluster's first row, from 1; cluster_size; cosine, with that first row; kept_apart, the nearest row that differs in
+    a number, a code or a size, and how. Interrupted while it asks, the same command
     goes on where it stopped.
     """
     from semblance.corpus.dedupe import dedupe as run
 
     async def ask(work: Work) -> Any:
-        return await run(work, source, output, column, read_as, least=cosine, score=score, only_first=only_first)
+        return await run(
+            work, source, output, column, read_as, least=cosine, score=score, only_first=only_first, numbers=numbers
+        )
 
     done = _done(service, asking, ask)
     line = f"rows: {done.rows:,}, distinct texts: {done.texts:,}, clusters: {done.clusters:,}"

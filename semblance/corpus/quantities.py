@@ -1,0 +1,177 @@
+"""Numbers, codes, sizes and units: two texts that differ in them are no duplicates, however alike their words are.
+
+Embeddings hardly see that "M6 x 20" is not "M6 x 30" or order 4711 not 4712. What both texts have is compared: a text
+that says more ("M6 x 20, 100 pieces") agrees with one that says less. The table of units is small on purpose: pint
+reads units by themselves and takes a third of a second to import; here one looks for them in sentences.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from semblance.corpus.neighbours import Near
+
+# Unit -> its dimension, and how many of the dimension's first unit it is.
+_UNITS: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("mm", "millimetre", "millimetres", "millimeter", "millimeters"), ("m", 0.001)),
+    **dict.fromkeys(("cm", "centimetre", "centimetres", "centimeter", "centimeters"), ("m", 0.01)),
+    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), ("m", 1.0)),
+    **dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), ("m", 1000.0)),
+    **dict.fromkeys(("in", "inch", "inches", '"'), ("m", 0.0254)),
+    **dict.fromkeys(("ft", "foot", "feet"), ("m", 0.3048)),
+    **dict.fromkeys(("mg", "milligram", "milligrams"), ("g", 0.001)),
+    **dict.fromkeys(("g", "gram", "grams"), ("g", 1.0)),
+    **dict.fromkeys(("kg", "kilo", "kilos", "kilogram", "kilograms"), ("g", 1000.0)),
+    **dict.fromkeys(("lb", "lbs", "pound", "pounds"), ("g", 453.59237)),
+    **dict.fromkeys(("oz", "ounce", "ounces"), ("g", 28.349523125)),
+    **dict.fromkeys(("ml", "millilitre", "millilitres", "milliliter", "milliliters"), ("l", 0.001)),
+    **dict.fromkeys(("cl", "centilitre", "centilitres"), ("l", 0.01)),
+    **dict.fromkeys(("l", "litre", "litres", "liter", "liters"), ("l", 1.0)),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), ("s", 1.0)),
+    **dict.fromkeys(("min", "minute", "minutes"), ("s", 60.0)),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), ("s", 3600.0)),
+    **dict.fromkeys(("day", "days"), ("s", 86400.0)),
+    **dict.fromkeys(("week", "weeks"), ("s", 604800.0)),
+    **dict.fromkeys(("mb", "megabyte", "megabytes"), ("byte", 1000000.0)),
+    **dict.fromkeys(("gb", "gigabyte", "gigabytes"), ("byte", 1000000000.0)),
+    **dict.fromkeys(("tb", "terabyte", "terabytes"), ("byte", 1000000000000.0)),
+    **dict.fromkeys(("w", "watt", "watts"), ("W", 1.0)),
+    **dict.fromkeys(("kw", "kilowatt", "kilowatts"), ("W", 1000.0)),
+    **dict.fromkeys(("v", "volt", "volts"), ("V", 1.0)),
+    **dict.fromkeys(("mah",), ("Ah", 0.001)),
+    **dict.fromkeys(("ah",), ("Ah", 1.0)),
+    **dict.fromkeys(("%", "percent", "per cent"), ("%", 1.0)),
+}
+_WORDS = {
+    **{"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7},
+    **{"eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12},
+}
+_TIMES = re.compile(r"(?<=\d)\s*[x\u00d7*]\s*(?=\d)", re.IGNORECASE)  # 20x30, M6 x 20
+_NUMBER = r"\d+(?:[.,]\d+)*"
+_NAMES = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
+_MEASURED = re.compile(rf"(?<![\w.,])({_NUMBER})\s?({_NAMES})(?!\w)", re.IGNORECASE)
+_CODE = re.compile(r"(?<!\w)(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*")
+_PLAIN = re.compile(_NUMBER)
+_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+
+Said = tuple[str, float | str]  # a dimension, "number" or "code", and the value
+
+
+class Difference(NamedTuple):
+    """What two texts do not share."""
+
+    a: str
+    b: str
+
+    def __str__(self) -> str:
+        return f"{self.a} is not {self.b}"
+
+
+def quantities(text: str) -> dict[Said, str]:
+    """What a text says of each kind, and how it is written there."""
+    found: dict[Said, str] = {}
+    rest = _TIMES.sub(" x ", text)
+
+    def measured(match: re.Match[str]) -> str:
+        dimension, factor = _UNITS[match[2].lower()]
+        for value in _values(match[1]):
+            found[dimension, _rounded(value * factor)] = match[0]
+        return " "
+
+    def code(match: re.Match[str]) -> str:
+        found["code", re.sub(r"[-_]", "", match[0]).casefold()] = match[0]
+        return " "
+
+    rest = _CODE.sub(code, _MEASURED.sub(measured, rest))
+    for match in _PLAIN.finditer(rest):
+        for value in _values(match[0]):
+            found["number", _rounded(value)] = match[0]
+    for match in _WORD.finditer(rest):
+        found["number", float(_WORDS[match[0].lower()])] = match[0]
+    return found
+
+
+def difference(a: dict[Said, str], b: dict[Said, str]) -> Difference | None:
+    """The first kind of which both texts have some and each has one that the other has not; None: they agree."""
+    for kind in dict.fromkeys(kind for kind, _ in a):
+        own, other = ({key for key in side if key[0] == kind} for side in (a, b))
+        if other and own - other and other - own:
+            return Difference(
+                min((a[key] for key in own - other), key=_order), min((b[key] for key in other - own), key=_order)
+            )
+    return None
+
+
+class Guard:
+    """Leaves out near pairs whose texts differ in a quantity, and remembers the nearest of each text.
+
+    Attributes:
+        nearest: int64 [n], for each text the nearest one that it was kept apart from; -1: none.
+        cosines: float32 [n], with that one.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Read n texts."""
+        said: dict[str, int] = {}
+        self._of_text = np.empty(len(texts), dtype=np.int64)
+        self._said: list[dict[Said, str]] = []
+        for i, text in enumerate(texts):
+            found = quantities(text) if any(map(str.isdigit, text)) or _WORD.search(text) else {}
+            key = repr(sorted(map(repr, found)))
+            self._of_text[i] = said.setdefault(key, len(said))
+            if self._of_text[i] == len(self._said):
+                self._said.append(found)
+        self._known: dict[tuple[int, int], Difference | None] = {}
+        self.nearest = np.full(len(texts), -1, dtype=np.int64)
+        self.cosines = np.full(len(texts), -2.0, dtype=np.float32)
+
+    def agreeing(self, near: Iterable[Near]) -> Iterator[Near]:
+        """The pairs whose texts agree."""
+        for pairs in near:
+            kinds = np.stack([self._of_text[pairs.queries], self._of_text[pairs.rows]], axis=1)
+            distinct, places = np.unique(kinds, axis=0, return_inverse=True)
+            agree = np.array([self._between(int(a), int(b)) is None for a, b in distinct], dtype=bool)[places.ravel()]
+            self._remember(pairs, ~agree)
+            yield Near(pairs.queries[agree], pairs.rows[agree], pairs.cosines[agree])
+
+    def why(self, text: int) -> Difference | None:
+        """How a text differs from the nearest one that it was kept apart from."""
+        other = int(self.nearest[text])
+        return None if other < 0 else self._between(int(self._of_text[text]), int(self._of_text[other]))
+
+    def _between(self, a: int, b: int) -> Difference | None:
+        if (a, b) not in self._known:
+            self._known[a, b] = None if a == b else difference(self._said[a], self._said[b])
+        return self._known[a, b]
+
+    def _remember(self, pairs: Near, apart: npt.NDArray[np.bool_]) -> None:
+        for query, row, cosine in zip(pairs.queries[apart], pairs.rows[apart], pairs.cosines[apart], strict=True):
+            for one, other in ((query, row), (row, query)):
+                if cosine > self.cosines[one]:
+                    self.nearest[one], self.cosines[one] = other, cosine
+
+
+def _values(written: str) -> list[float]:
+    """The numbers of digits with points and commas: 1,000; 0,5; 1.000,5; of a date 26.11.2026 its three."""
+    marks = [mark for mark in written if not mark.isdigit()]
+    if len(marks) > 1 and len(set(marks)) == 1 and not all(len(part) == 3 for part in re.split(r"[.,]", written)[1:]):
+        return [float(part) for part in re.split(r"[.,]", written)]
+    if len(set(marks)) == 2:
+        decimal = marks[-1]
+        return [float(written.replace("," if decimal == "." else ".", "").replace(decimal, "."))]
+    if marks and marks[0] == "," and all(len(part) == 3 for part in written.split(",")[1:]):
+        return [float(written.replace(",", ""))]
+    if len(marks) > 1:  # 1.000.000
+        return [float(re.sub(r"[.,]", "", written))]
+    return [float(written.replace(",", "."))]
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.9g}")
+
+
+def _order(text: str) -> tuple[int, str]:
+    return len(text), text

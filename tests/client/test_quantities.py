@@ -1,0 +1,94 @@
+"""Numbers, codes, sizes and units keep texts apart that are otherwise alike."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from semblance.corpus.neighbours import Near
+from semblance.corpus.quantities import Guard, difference, quantities
+from tests.client.conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("screw M6 x 20", "screw M6x20"),
+        ("screw M6 x 20", "screw M6 x 20, 100 pieces"),  # one says more
+        ("bottle of 500 ml", "bottle, 0.5 l"),
+        ("bottle of 500 ml", "0,5 Liter bottle"),
+        ("1,000 users", "1000 users"),
+        ("1.250,50 EUR", "1250.5 EUR"),
+        ("part KB-2041", "part kb2041"),
+        ("two cats", "2 cats"),
+        ("due 26.11.2026", "due 2026-11-26"),
+        ("10 %", "10 percent"),
+        ("a cat", "4 cats"),  # only one has any
+        ("a cat", "the cat"),
+        ("iPhone 12", "iPhone12"),  # of different kinds
+        ("90 minutes", "1.5 hours"),
+    ],
+)
+def test_texts_that_say_the_same_agree(a: str, b: str) -> None:
+    assert difference(quantities(a), quantities(b)) is None
+    assert difference(quantities(b), quantities(a)) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        ("screw M6 x 20", "screw M6 x 30", "20 is not 30"),
+        ("screw M6 x 20", "screw M8 x 20", "M6 is not M8"),
+        ("order 4711 is late", "order 4712 is late", "4711 is not 4712"),
+        ("bottle of 500 ml", "bottle of 0.75 l", "500 ml is not 0.75 l"),
+        ("two cats", "three cats", "two is not three"),
+        ('24" monitor', "27 inch monitor", '24" is not 27 inch'),
+        ("from 9 to 5", "from 9 to 6", "5 is not 6"),
+        ("ticket AB-12 and 7", "ticket AB-13 and 7", "AB-12 is not AB-13"),
+        ("opens on 26.11.2026", "opens on 27.11.2026", "26.11.2026 is not 27.11.2026"),
+        ("16 GB", "16 MB", "16 GB is not 16 MB"),
+        ("1.5 m", "1.5 cm", "1.5 m is not 1.5 cm"),
+    ],
+)
+def test_texts_that_differ_in_one_do_not(a: str, b: str, said: str) -> None:
+    assert str(difference(quantities(a), quantities(b))) == said
+    assert difference(quantities(b), quantities(a)) is not None
+
+
+def test_the_nearest_of_those_that_were_kept_apart_is_remembered() -> None:
+    guard = Guard(
+        ["order 1 is late", "order 2 is late", "order 1 is very late", "the order is late", "order 3 is late"]
+    )
+    pairs = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (0, 4)])
+    cosines = np.array([0.9, 0.95, 0.8, 0.7, 0.97], np.float32)
+    (kept,) = guard.agreeing([Near(pairs[:, 0], pairs[:, 1], cosines)])
+    assert list(zip(kept.queries.tolist(), kept.rows.tolist(), strict=True)) == [(0, 2), (0, 3)]
+    assert guard.nearest.tolist() == [4, 0, 1, -1, 0]
+    assert [str(guard.why(i)) for i in range(5)] == ["1 is not 3", "2 is not 1", "1 is not 2", "None", "3 is not 1"]
+
+
+def test_dedupe_keeps_rows_apart_and_says_why(
+    semblance: Run, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text(
+        "sentence\na man plays 20\na man plays 30\n a man plays 20\na man plays\n", encoding="utf-8"
+    )
+
+    def clusters(*more: str) -> list[dict[str, str]]:
+        ran = semblance("dedupe", "in.csv", "out.csv", "--cosine", -1, "--overwrite", *more, "--models-dir", models)
+        assert ran.code == 0, ran.err
+        with Path("out.csv").open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    found = clusters("--no-numbers")
+    assert [row["cluster"] for row in found] == ["1"] * 4
+    assert "kept_apart" not in found[0]
+    found = clusters()
+    assert [row["kept_apart"] for row in found] == [
+        "row 2: 20 is not 30",
+        "row 1: 30 is not 20",
+        "row 2: 20 is not 30",
+        "",
+    ]
