@@ -14,6 +14,7 @@ SERVICE = (
     "redis_url",
     "folders",
     "settings",
+    "settings_help",
     "machine",  # reads settings
     "observe",
     "compute",
