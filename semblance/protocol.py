@@ -250,7 +250,7 @@ class Questions:
             raise InvalidRequest(422, "invalid_request", message, field="rerank_model")
         kept = None if top_k is None else max(top_k, rerank_top)
         coarse = yield from self._merged(given, range(len(given)), fixed | {"top_k": kept})
-        best = [result.index for result in coarse.results[:rerank_top]]
+        best = sorted(result.index for result in coarse.results[:rerank_top])  # as the service: of equal ones in order
         fine = yield from self._merged(given, best, fixed | {"model": rerank_model, "top_k": None})
         results = [replace(result, stage=2) for result in fine.results]
         results += [replace(result, stage=1) for result in coarse.results[rerank_top:]]

@@ -74,10 +74,11 @@ async def rank(
         if coarse.query_language is not None:
             answer["language"] = coarse.query_language
         return answer
+    best = sorted(coarse.places[:rerank_top])  # so that of those equal to `second` the earlier comes first
     try:
-        fine = await _order(second, query, candidates, coarse.places[:rerank_top])
+        fine = await _order(second, query, candidates, best)
     except TooSlow as error:
-        raise error.of("rerank_top", len(coarse.places[:rerank_top])) from None
+        raise error.of("rerank_top", len(best)) from None
     results = await fine.results()
     rest = await coarse.results(rerank_top, top_k)
     for result in results:

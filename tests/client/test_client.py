@@ -125,6 +125,23 @@ def test_a_ranking_in_parts_has_the_services_order_where_calibration_makes_equal
     assert_alike(parts, whole)
 
 
+def test_a_second_stage_in_parts_puts_the_earlier_of_equal_ones_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
+    fakes.interaction_model(tmp_path / "narrow", "narrow", max_tokens=2)  # it reads "a man" of all
+    candidates = [f"a man {end}" for end in ("dog", "guitar", "sofa", "cat", "plays the guitar", "sleeps")]
+    found = []
+    for most in (10_000, 2):
+        monkeypatch.setenv("SEMBLANCE_MAX_CANDIDATES", str(most))
+        with Client.local(tmp_path) as client:
+            once = [result.index for result in client.rank("a man plays", candidates).results]
+            found.append(client.rank("a man plays", candidates, rerank_model="narrow", rerank_top=4))
+    whole, parts = found
+    assert [result.index for result in whole.results] == sorted(once[:4]) + once[4:] != once
+    assert_alike(parts, whole)
+
+
 def test_more_than_a_request_may_hold_gives_the_same(
     models: Path, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

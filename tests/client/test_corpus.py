@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from semblance import Client
-from semblance.corpus import asking, neighbours, vectors
-from semblance.corpus.neighbours import Neighbours
+from semblance.corpus import asking, clusters, neighbours, vectors
+from semblance.corpus.neighbours import Near, Neighbours
 from semblance.errors import NoAnswer
 from tests.client.conftest import Run
 from tests.client.test_batch import SUFFIXES, read, sentences, write
@@ -60,6 +60,17 @@ def test_a_search_of_likely_cells_tells_what_it_missed(monkeypatch: pytest.Monke
     monkeypatch.setattr(neighbours, "PROBES", 10**6)
     assert Neighbours(values, exact=False).recall_above(0.9) == 1
     assert Neighbours(values, exact=True).recall_above(0.9) == 1
+
+
+def test_clusters_of_more_pairs_than_are_joined_at_once_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among them a cluster whose pairs come in parts, the later ones without the first."""
+    monkeypatch.setattr(clusters, "PAIRS_AT_ONCE", 2)
+    links = [(1, 4), (6, 7), (4, 5), (2, 3), (5, 8), (3, 2)]
+    parts = [Near(*np.array([link]).T, np.ones(1, np.float32)) for link in links]
+    near = np.eye(9, dtype=bool)
+    for i, j in links:
+        near[i, j] = near[j, i] = True
+    assert clusters.cluster(parts, 9).tolist() == joined_by(near)
 
 
 # files
@@ -115,7 +126,18 @@ def test_the_nearest_texts_of_a_file(url: str, semblance: Run, tmp_path: Path, s
     np.testing.assert_allclose(same(found, "cosine"), -np.sort(-distinct)[:, :3].reshape(-1), atol=1e-5)
 
 
-def test_a_second_model_decides_which_near_texts_are_joined(url: str, semblance: Run, tmp_path: Path) -> None:
+def test_a_second_model_decides_which_near_texts_are_joined(
+    url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_about: list[tuple[str, str]] = []
+    run_batch = asking.run_batch
+
+    async def noted(client: Any, source: Path, *rest: Any, **options: Any) -> Any:
+        if source.name.endswith(".pairs.jsonl"):
+            asked_about.extend((row["a"], row["b"]) for row in read(source))
+        return await run_batch(client, source, *rest, **options)
+
+    monkeypatch.setattr(asking, "run_batch", noted)
     texts = list(dict.fromkeys(sentences(40)))
     source, output = tmp_path / "in.txt", tmp_path / "out.csv"
     source.write_text("\n\n".join(texts) + "\n")  # with empty lines
@@ -136,6 +158,7 @@ def test_a_second_model_decides_which_near_texts_are_joined(url: str, semblance:
     asked = ("--rerank", "pair-sick", "--task", "similarity", "--score", least, "--cosine", 0.8, "--url", url)
     ran = semblance("dedupe", source, output, *asked)
     assert (ran.code, ran.err) == (0, "")
+    assert sorted(asked_about) == sorted((texts[i], texts[j]) for i, j in near)  # each pair once, no text about itself
     first = joined_by(kept)
     assert same(read(output), "cluster") == [2 * lead + 1 for lead in first]
     assert 1 < len(set(first)) < len(texts)

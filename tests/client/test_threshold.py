@@ -49,6 +49,25 @@ def test_a_wanted_precision_is_reached_with_the_most_recall() -> None:
     assert found.recall == max(each.recall for each in reaching)
 
 
+def test_a_precision_exactly_as_wanted_is_reached() -> None:
+    scores, labels = np.array([0.9, 0.8, 0.7, 0.6]), np.array([True, True, False, True])
+    assert choose(scores, labels, 0.75) == 0.6  # all pass, three of four rightly
+    with pytest.raises(BatchError, match=r"no threshold has a precision of 0\.75"):
+        choose(scores, ~labels, 0.75)
+
+
+def test_intervals_are_of_pairs_that_did_not_choose() -> None:
+    """On those that did, every choice has the wanted precision."""
+    random = np.random.default_rng(6)
+    labels = random.random(60) < 0.5
+    scores = labels * 0.3 + random.random(60) * 0.7
+    found = resampled(scores, labels, 1.0, resamples=50)
+    assert found.resamples > 40
+    assert found.precision.mean < 1
+    few = resampled(np.array([0.9, 0.8, 0.2, 0.1]), np.array([True, True, False, False]), resamples=50)
+    assert 0 < few.resamples < 50  # a sample of all pairs with a label leaves none to measure on
+
+
 def test_more_pairs_are_surer_and_the_seed_decides() -> None:
     random = np.random.default_rng(5)
     labels = random.random(2000) < 0.5

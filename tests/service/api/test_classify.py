@@ -132,6 +132,17 @@ async def test_claims_get_their_best_sentence(lasting: Client, model: str | None
         assert {name: result[name] for name in of_claim[best]} == of_claim[best]
 
 
+async def test_of_the_best_sentence_of_a_claim_is_said_whether_it_was_cut(lasting: Client) -> None:
+    """In one of both orders the best sentence is not the first."""
+    short, long, places = "a dog", " ".join(["man"] * 13), set()
+    for premise in ([short, long], [long, short]):
+        (found,) = (await answer(lasting, "/entailment", premise=premise, hypotheses=["a dog"]))["results"]
+        assert found["sentence"] == premise[found["index"]]
+        assert found["truncated"] == [found["sentence"] == long, False]
+        places.add(found["index"])
+    assert places == {0, 1}
+
+
 async def test_claims_say_what_was_cut(lasting: Client) -> None:
     body = {"premise": ["a dog", "man " * 13], "hypotheses": ["a dog", "man " * 14]}
     found = await answer(lasting, "/entailment", **body)
@@ -153,3 +164,10 @@ async def test_a_template_is_measured_before_it_is_filled(serve: Serve, settings
         error = response.json()["error"]
         assert response.status_code == 413
         assert (error["code"], error["field"], error["limit"]) == ("too_large", "template", limit)
+
+
+async def test_a_template_with_its_label_may_be_exactly_as_long_as_a_text(serve: Serve) -> None:
+    async with serve(max_text_chars=20) as client:
+        for label, status in (("b" * 4, 200), ("b" * 5, 413)):  # twice, beside twelve characters
+            body = {"text": "a", "labels": ["a", label], "template": "{} and not {}, ."}
+            assert (await client.post("/classify", json=body)).status_code == status

@@ -62,6 +62,16 @@ async def test_each_task_reads_its_columns(client: Client, root: Path) -> None:
         assert plain["results"][0]["raw_score"] == pytest.approx(np.exp(own) @ [1, 2, 3, 4, 5], abs=1e-5)
 
 
+async def test_a_directed_task_beside_a_symmetric_one_keeps_its_scores_by_direction(serve: Serve, root: Path) -> None:
+    (there, back) = ({"pairs": [{"a": a, "b": b}], "model": "both"} for a, b in (TEXTS[:2], TEXTS[1::-1]))
+    async with serve(models_dir=root, cache="memory") as client:
+        for task, found in (("similarity", 1), ("relevance", 0), ("paraphrase", 0)):
+            before = await client.metric("semblance_cache_hits_total", tier="scores")
+            for body in (there, back):
+                assert (await client.post("/similarity", json=body | {"task": task})).status_code == 200
+            assert await client.metric("semblance_cache_hits_total", tier="scores") - before == found
+
+
 async def test_candidates_are_ordered_by_relevance(client: Client, root: Path) -> None:
     query, *candidates = TEXTS
     raw = np.array([outputs(root, query, each)[0] for each in candidates])

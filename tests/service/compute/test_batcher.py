@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from math import prod
+from math import inf, prod
 
 import numpy as np
 import pytest
@@ -90,6 +90,26 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph, monke
     await asyncio.gather(large, *small)
     assert {900, 901} < {key for batch in graph.batches[:3] for key in batch}
     assert len(graph.batches) == 7
+
+
+async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, graph, pool, monkeypatch) -> None:
+    """It has waited longest for its size; of those that are small enough the one that has comes first."""
+    now = 0.0
+    monkeypatch.setattr("service.compute.jobs.perf_counter", lambda: now)
+    monkeypatch.setattr(pool, "offer", lambda source: None)  # batches are taken here
+    batcher.cost = Cost(fixed=0.0, per_token=1.0)  # each request is alone in its batch
+    asking = [asyncio.create_task(batcher.get([900]))]
+    await turn()
+    now = 899.0
+    asking += [asyncio.create_task(batcher.get([key])) for key in (20, 10)]
+    await turn()
+    now = 900.0
+    for most in (50.0, inf, inf):
+        batch = batcher.take(most)
+        batch.work()
+        batch.done(now, now)
+    assert graph.batches == [[10], [900], [20]]
+    await asyncio.gather(*asking)
 
 
 async def test_a_failed_batch_answers_everybody_and_fails_only_the_one_to_blame(batcher, graph) -> None:

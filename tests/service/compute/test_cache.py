@@ -1,3 +1,5 @@
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from service.compute.cache import (
     Tiers,
     VectorCache,
 )
+from service.compute.flights import Flights
 from service.observe.telemetry import Telemetry
 from tests.service.conftest import Serve
 
@@ -57,3 +60,19 @@ async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serv
             again = await client.post("/similarity", json={"pairs": pairs, "model": model})
             assert difference(again.json(), plain) is None
             assert await client.metric("semblance_cache_hits_total", tier="scores") == 7
+
+
+async def test_who_asks_right_after_the_only_one_who_waited_has_left_is_answered() -> None:
+    """In the same turn of the event loop: the computation that nobody waits for is not yet done away with."""
+    flights: Flights[str, int] = Flights()
+
+    async def hangs(keys: Sequence[str]) -> dict[str, int]:
+        return await asyncio.Future()
+
+    async def answers(keys: Sequence[str]) -> dict[str, int]:
+        return dict.fromkeys(keys, 1)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await flights.get(["a"], hangs)
+    assert await flights.get(["a"], answers) == {"a": 1}

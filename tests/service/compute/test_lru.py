@@ -2,6 +2,7 @@
 
 import random
 import tracemalloc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from contract import text as text_of_contract
 from contract.tokenizer import Tokenizer
 from service.compute.cache import Score, ScoreCache, Space, Tiers, VectorCache
+from service.compute.lru import LruCache, MemoryBudget
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import _encoded_bytes
 from tests.service.conftest import Serve
@@ -39,6 +41,15 @@ def test_what_is_counted_is_what_is_taken(words: int) -> None:
     assert len(texts) == len(vectors) == 400
     # The ids are the same objects in all three, and counted thrice; of less than what is taken nothing may be counted.
     assert 0.9 * taken < vectors.memory.held < 2.2 * taken
+
+
+@pytest.mark.parametrize("use", [lambda cache: cache.get("old"), lambda cache: cache.get_many(["old"])])
+def test_what_was_used_outlives_what_was_not(use: Callable[[LruCache[str, int]], object]) -> None:
+    cache: LruCache[str, int] = MemoryBudget(2).lru(lambda key, value: 1)
+    cache.keep([("old", 1), ("younger", 2)])
+    use(cache)
+    cache.keep([("new", 3)])
+    assert cache.get_many(["old", "younger", "new"]) == [1, None, 3]
 
 
 async def test_texts_that_never_recur_stay_within_the_budget(serve: Serve) -> None:

@@ -13,6 +13,7 @@ import redis
 
 from contract.manifest import Manifest
 from service.compute import breaker, redis_cache
+from service.compute.breaker import Breaker
 from service.compute.cache import Space
 from service.compute.redis_cache import RedisCache, name_of
 from service.compute.redis_client import RedisClient
@@ -87,6 +88,19 @@ async def test_what_was_kept_under_other_settings_is_a_miss_and_overwritten(
             await until(lambda: {redis.strlen(key) for key in redis.scan_iter()} == {1 + 4 * fakes.DIM + tail})
         assert await ask(client) == plain
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
+
+
+def test_news_from_before_the_last_change_change_nothing() -> None:
+    """A request that was sent before Redis failed may be answered after that."""
+    link = Breaker("works", "fails", "here")
+    began = link.changes
+    link.failed("gone", began)
+    link.succeeded(began)
+    assert (link.allows, link.up, link.reason) == (False, False, "gone")
+    later = link.changes
+    link.succeeded(later)
+    link.failed("gone", later)
+    assert (link.allows, link.up, link.reason) == (True, True, "")
 
 
 @asynccontextmanager
@@ -226,6 +240,23 @@ async def test_a_value_that_is_not_whole_is_a_miss_and_overwritten(
                 await until(lambda: {key: redis.get(key) for key in kept} == kept)
         assert await ask(client) == plain
         assert await client.metric("semblance_cache_hits_total", tier="redis") == DISTINCT
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("secret", [None, SECRET])
+async def test_a_value_under_the_name_of_another_is_a_miss(
+    serve: Serve, redis_server, plain: bytes, secret: str | None
+) -> None:
+    """Whoever can write to Redis has values that are sealed: those of other texts."""
+    settings = {"cache": "redis", "redis_url": redis_server.url, "redis_timeout_ms": 60_000, "cache_bytes": 0}
+    async with serve(**settings, redis_secret=secret) as client:
+        await ask(client)
+        with redis_server.client() as redis:
+            await until(lambda: redis.dbsize() == DISTINCT)
+            names = sorted(redis.scan_iter())
+            redis.mset(dict(zip(names, redis.mget(names[1:] + names[:1]), strict=True)))
+        assert await ask(client) == plain
+        assert await failures(client, "garbage") == DISTINCT
 
 
 @pytest.mark.redis

@@ -133,6 +133,16 @@ async def test_keys_are_counted_apart_and_guesses_by_address(serve: Serve) -> No
         assert (await client.get("/models", headers={"x-api-key": "another guess"})).status_code == 429
 
 
+async def test_the_addresses_of_one_network_share_an_allowance(serve: Serve) -> None:
+    statuses = []
+    async with serve(rate_limit="1/hour") as client:
+        for address in ("2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1"):
+            transport = httpx.ASGITransport(app=client.app, client=(address, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://service") as caller:
+                statuses.append((await caller.get("/models")).status_code)
+    assert statuses == [200, 429, 200]
+
+
 async def test_the_allowance_grows_back(monkeypatch) -> None:
     now = 1000.0
     monkeypatch.setattr("throttled.utils.now_mono_f", lambda: now)

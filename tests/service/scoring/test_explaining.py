@@ -75,6 +75,17 @@ async def test_a_sentence_of_one_token_has_none_to_lose(lasting: Client, model: 
     assert (vector["a"], vector["b"]) == ([None], [None])
 
 
+@pytest.mark.parametrize("model", MODELS)
+async def test_explaining_neither_fills_nor_asks_the_caches_of_answers(serve: Serve, model: str) -> None:
+    async with serve(cache="memory") as client:
+        for _ in range(2):
+            await explained(client, **PAIR, model=model)
+        assert await client.metric("semblance_cache_entries") == 0
+        for name in ("hits", "misses"):
+            for tier in ("scores", "memory"):
+                assert await client.metric(f"semblance_cache_{name}_total", tier=tier) == 0
+
+
 async def test_an_interaction_model_shows_its_own_matrices(lasting: Client) -> None:
     rows = fakes.table().astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)

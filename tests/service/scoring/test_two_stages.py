@@ -32,6 +32,22 @@ def order(answer: dict) -> list[int]:
     return [result["index"] for result in answer["results"]]
 
 
+async def test_of_equal_ones_the_earlier_comes_first_in_both_stages(serve: Serve, tmp_path: Path) -> None:
+    """The second model reads two words of each, so all are equal to it; the first orders them otherwise."""
+    fakes.cosine_model(tmp_path / "wide", "avg-paraphrase")
+    fakes.interaction_model(tmp_path / "narrow", "narrow", max_tokens=2)
+    ends = ["dog", "guitar", "sofa", "guitar", "cat", "dog", "plays the guitar", "sleeps"]
+    candidates = [f"a man {end}" for end in ends]
+    async with serve(models_dir=tmp_path) as client:
+        once = order(await ranked(client, candidates=candidates))
+        assert once.index(1) < once.index(3)
+        assert once.index(0) < once.index(5)
+        for top in (5, len(candidates)):
+            twice = order(await ranked(client, candidates=candidates, rerank_model="narrow", rerank_top=top))
+            assert twice == sorted(once[:top]) + once[top:]
+            assert once[:top] != sorted(once[:top])
+
+
 async def test_the_published_reranker_is_the_default_where_it_is_served(
     client: Client, serve: Serve, root: Path
 ) -> None:

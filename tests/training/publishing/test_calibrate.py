@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from training.publishing.calibrate import BINS, fit_centred_isotonic, fit_local_linear, fit_temperature
+from training.publishing.calibrate import BINS, fit_centred_isotonic, fit_local_linear, fit_platt, fit_temperature
 
 RANGES = {"raw_range": (-1.0, 1.0), "target_range": (0.0, 5.0)}
 
@@ -55,3 +55,11 @@ def test_a_temperature_recovers_the_one_that_probabilities_were_sharpened_by() -
         tempered = logits * sharpened
         said = tempered - np.log(np.exp(tempered).sum(1, keepdims=True))
         assert fit_temperature(said, gold) == pytest.approx(sharpened, rel=0.05)
+
+
+def test_labels_that_scores_part_give_the_slope_of_smoothed_targets() -> None:
+    """Of three right ones 4 / 5 and of five others 1 / 7 (Platt 1999): without smoothing the slope has no end."""
+    raw = np.array([1.0] * 3 + [0.0] * 5)
+    fitted = fit_platt(raw, raw == 1)
+    assert fitted.apply(np.array([0.0, 1.0])) == pytest.approx([1 / 7, 4 / 5], abs=1e-3)
+    assert fitted.slope == pytest.approx(np.log(4) + np.log(6), rel=1e-2)
