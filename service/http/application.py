@@ -29,6 +29,7 @@ class Scoring:
         self.pending: Callable[[], int] = lambda: 0
         self.held = Held(max(service.settings.max_held_bytes, held_of(service.settings.max_body_bytes)))  # at least one
         self._settings = service.settings
+        self._refusal = service.pool.refusal
         self._spans = spans
 
     def around(self, app: ASGIApp, operation: Operation) -> ASGIApp:
@@ -38,7 +39,7 @@ class Scoring:
         settings = self._settings
         app = Arrival(app, settings.max_body_bytes, operation.media)
         app = Deadline(app, settings.request_timeout)
-        return Admission(app, lambda: self.pending(), settings.max_in_flight, spans=self._spans)
+        return Admission(app, lambda: self.pending(), settings.max_in_flight, self._refusal, spans=self._spans)
 
 
 class Application:

@@ -1,7 +1,9 @@
 """What a request that asks a model may take: a place, time, and bytes of a body."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -11,30 +13,58 @@ from service.http.connection import CONNECTION, FEW_BYTES, Connection
 from service.http.time_limit import ClientLeft, TimeLimit
 from service.observe.timings import TIMINGS, Timings
 
+_COSTS = 16  # requests of a route by which the work of the next is told before it is read
+Refusal = Callable[[Timings, float], Overloaded | None]
+
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 
 
 class Admission:
-    """Refuses a request beyond the limit; those whose body has not arrived take nobody's place. Begins its timings."""
+    """Refuses a request beyond the limit, or with too much work; begins its timings.
 
-    def __init__(self, app: ASGIApp, busy: Callable[[], int], limit: int, *, spans: bool) -> None:
-        """Prepare; `busy` is the number of requests received and not yet answered."""
+    Those whose body has not arrived take nobody's place. What a body means in work is not known before it is read; but
+    where even the cheapest of the route's last requests would, by its length, be refused, reading it would be in vain.
+    """
+
+    def __init__(self, app: ASGIApp, busy: Callable[[], int], limit: int, refusal: Refusal, *, spans: bool) -> None:
+        """Prepare.
+
+        Args:
+            app: of a route.
+            busy: the number of requests received and not yet answered.
+            limit: of that.
+            refusal: why a request with these timings and so many expected seconds of work is not let in, or None.
+            spans: whether timings keep when each phase began.
+        """
         self._app = app
         self._busy = busy
         self._limit = limit
+        self._refusal = refusal
         self._spans = spans
+        self._costs: deque[float] = deque(maxlen=_COSTS)  # expected seconds a byte, of the last requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
 
         Raises:
-            Overloaded: too many requests are being answered.
+            Overloaded: too many requests are being answered, or too much work is waiting.
         """
         if self._busy() > self._limit:
             raise Overloaded(f"{self._limit} requests are being answered", limit=self._limit)
-        exchange_of(scope).timings = timings = Timings(self._spans)
+        exchange = exchange_of(scope)
+        exchange.timings = timings = Timings(self._spans)
         TIMINGS.set(timings)
-        await self._app(scope, receive, send)
+        size = length_of(exchange.received)
+        if size <= FEW_BYTES:
+            await self._app(scope, receive, send)
+            return
+        if len(self._costs) == _COSTS and (refusal := self._refusal(timings, size * min(self._costs))) is not None:
+            raise refusal
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            if timings.expected or exchange.status == 200:
+                self._costs.append(timings.expected / size)
 
 
 class Deadline:
@@ -59,6 +89,8 @@ class Deadline:
             limit.stop()
             await send(message)
 
+        if exchange.timings is not None:
+            exchange.timings.until = perf_counter() + self._seconds
         try:
             with TimeLimit(self._seconds, exchange.timings.free if exchange.timings else float) as limit:
                 if connection is not None:
@@ -107,8 +139,7 @@ class Arrival:
             raise UnsupportedMedia(f"the body must be {known}")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
-        declared = headers.get(b"content-length", b"")
-        if declared.isdigit() and int(declared) > self._most:
+        if length_of(headers) > self._most:
             raise self._too_large()
 
     async def _read(self, receive: Receive, connection: Connection | None) -> bytes:
@@ -131,6 +162,12 @@ class Arrival:
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"a body of more than {self._most} bytes", limit=self._most)
+
+
+def length_of(headers: Mapping[bytes, bytes]) -> int:
+    """Bytes of a body by its head; 0 where it does not say."""
+    declared = headers.get(b"content-length", b"")
+    return int(declared) if declared.isdigit() else 0
 
 
 def held_of(size: int, *, ascii_only: bool = False) -> int:

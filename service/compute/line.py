@@ -1,0 +1,121 @@
+"""The requests that are let in, in the order in which they are served, and whether one more would end in time.
+
+Each is due eight times as long after it came as its own work takes alone; what is due first is served first. So one
+that brings little passes those that bring much and came a little before, and nobody is passed for ever: whoever comes
+after a request is due is due later. A request is let in if by this order it, and all behind it, end in time.
+"""
+
+from collections.abc import Iterable
+
+from service.compute.pace import Pace
+from service.errors import Overloaded, TooSlow
+from service.observe.timings import Timings
+
+PATIENCE = 8.0  # times as long as its own work takes alone, after which a request is due
+# Of the time that is left: in how much a newcomer must end, and those before whom it is served. Between the two is room
+# for what is small.
+SURE, _STILL_SURE = 0.8, 0.9
+SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
+
+
+class Admission:
+    """A request that is let in, with the expected seconds of its work; times are those of the pool's clock."""
+
+    __slots__ = ("_declared", "_done", "_expected", "due", "ends", "timings")
+
+    def __init__(self, timings: Timings, declared: float, announced: float, due: float, ends: float) -> None:
+        self.timings = timings
+        self.due = due
+        self.ends = ends  # when its time is over
+        self._declared = declared  # of the stages that have begun
+        self._expected = announced
+        self._done = 0.0
+
+    @property
+    def left(self) -> float:
+        """Expected seconds of what is not done."""
+        return max(0.0, self._expected - self._done)
+
+    def declare(self, seconds: float) -> None:
+        """Add the expected seconds of another stage that begins."""
+        self._declared += seconds
+        self._expected = max(self._expected, self._declared)
+
+    def did(self, seconds: float) -> None:
+        """So many expected seconds of it are done."""
+        self._done += seconds
+
+
+class Line:
+    """Decides who is let in, by the work of those who are."""
+
+    def __init__(self, pace: Pace, threads: int, *, max_queue_seconds: float, max_seconds: float) -> None:
+        """Begin.
+
+        Args:
+            pace: of the threads.
+            threads: that work is shared by.
+            max_queue_seconds: how long a request may be expected to wait.
+            max_seconds: that a request may take.
+        """
+        self._pace = pace
+        self._threads = threads
+        self._max_queue_seconds = max_queue_seconds
+        self._max_seconds = max_seconds
+
+    def possible(self, timings: Timings) -> float:
+        """Expected seconds of work that would surely end in the time that a request has left, were it alone."""
+        return SURE * self._time_left(timings) * self._threads / self._pace.cautious
+
+    def check_possible(self, timings: Timings, seconds: float, longest: float) -> None:
+        """Check that a request's work would end in time if it were alone.
+
+        Args:
+            timings: of the request.
+            seconds: of all its work of the kind that begins, expected.
+            longest: of that, what only one thread can do.
+
+        Raises:
+            TooSlow: it would not.
+        """
+        possible = self.possible(timings)
+        if max(seconds, longest * self._threads) > possible:
+            raise TooSlow(seconds, possible)
+
+    def admission(self, timings: Timings, declared: float, announced: float, now: float) -> Admission:
+        """The place that a request of so many expected seconds has, if it is let in at the time `now`."""
+        left = self._time_left(timings)
+        due = now + min(PATIENCE * announced * self._pace.recent / self._threads, SURE * left)
+        return Admission(timings, declared, announced, due, now + left)
+
+    def refusal(self, new: Admission, others: Iterable[Admission], now: float) -> Overloaded | None:
+        """Why a request is not let in beside others; None if it is."""
+        pace, cautious = self._pace.recent / self._threads, self._pace.cautious / self._threads
+        ahead, behind = 0.0, []
+        for other in others:
+            if other.due <= new.due:
+                ahead += other.left
+            else:
+                behind.append(other)
+        if ahead * pace > self._max_queue_seconds:
+            message = f"the wait would be more than {self._max_queue_seconds:g} seconds"
+            return Overloaded(message, seconds=ahead * pace - self._max_queue_seconds)
+        done = ahead + new.left
+        if ahead and (late := done * cautious - SURE * (new.ends - now)) > 0:
+            message = f"with what is being done it would take more than {self._max_seconds:g} seconds"
+            return Overloaded(message, seconds=late, share=1.0 - late / (new.left * cautious))
+        if new.left <= SHORT_SECONDS:
+            return None
+        for other in sorted(behind, key=lambda each: each.due):
+            done += other.left
+            if (late := done * cautious - _STILL_SURE * (other.ends - now)) > 0:
+                message = "others, who came before, would not be answered in time"
+                return Overloaded(message, seconds=late, share=1.0 - late / (new.left * cautious))
+        return None
+
+    def seconds_of(self, admitted: Iterable[Admission]) -> float:
+        """Seconds until all of this work is done, at the recent pace."""
+        return sum(each.left for each in admitted) * self._pace.recent / self._threads
+
+    def _time_left(self, timings: Timings) -> float:
+        return min(self._max_seconds, timings.left())
