@@ -52,8 +52,16 @@ class Job(Generic[P, K, R]):
 
 
 def waiting(jobs: Iterable[J]) -> list[J]:
-    """Those that nobody has cancelled, and of which no piece has failed."""
-    return [job for job in jobs if not job.future.done()]
+    """Those that nobody has cancelled, and of which no piece has failed; what cannot end in time any more fails."""
+    left = []
+    for job in jobs:
+        if job.future.done():
+            continue
+        if job.admission.hopeless is not None:
+            job.future.set_exception(job.admission.hopeless)
+        else:
+            left.append(job)
+    return left
 
 
 def first_due(jobs: Iterable[Job[Any, Any, Any]]) -> float:

@@ -15,18 +15,20 @@ PATIENCE = 8.0  # times as long as its own work takes alone, after which a reque
 # Of the time that is left: in how much a newcomer must end, and those before whom it is served. Between the two is room
 # for what is small.
 SURE, _STILL_SURE = 0.8, 0.9
+_SURELY = 0.5  # of a guess by the length of texts, that they take at least
 SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
 
 
 class Admission:
     """A request that is let in, with the expected seconds of its work; times are those of the pool's clock."""
 
-    __slots__ = ("_declared", "_done", "_expected", "due", "ends", "timings")
+    __slots__ = ("_declared", "_done", "_expected", "due", "ends", "hopeless", "timings")
 
     def __init__(self, timings: Timings, declared: float, announced: float, due: float, ends: float) -> None:
         self.timings = timings
         self.due = due
         self.ends = ends  # when its time is over
+        self.hopeless: TooSlow | None = None  # why it cannot end in time any more
         self._declared = declared  # of the stages that have begun
         self._expected = announced
         self._done = 0.0
@@ -67,13 +69,14 @@ class Line:
         """Expected seconds of work that would surely end in the time that a request has left, were it alone."""
         return SURE * self._time_left(timings) * self._threads / self._pace.cautious
 
-    def check_possible(self, timings: Timings, seconds: float, longest: float) -> None:
+    def check_possible(self, timings: Timings, seconds: float, *, longest: float = 0.0, guessed: float = 0.0) -> None:
         """Check that a request's work would end in time if it were alone.
 
         Args:
             timings: of the request.
             seconds: of all its work of the kind that begins, expected.
             longest: of that, what only one thread can do.
+            guessed: seconds of all work, by the length of texts that are not read.
 
         Raises:
             TooSlow: it would not.
@@ -81,6 +84,8 @@ class Line:
         possible = self.possible(timings)
         if max(seconds, longest * self._threads) > possible:
             raise TooSlow(seconds, possible)
+        if _SURELY * guessed > possible:
+            raise TooSlow(guessed, possible)
 
     def admission(self, timings: Timings, declared: float, announced: float, now: float) -> Admission:
         """The place that a request of so many expected seconds has, if it is let in at the time `now`."""
@@ -103,15 +108,27 @@ class Line:
         done = ahead + new.left
         if ahead and (late := done * cautious - SURE * (new.ends - now)) > 0:
             message = f"with what is being done it would take more than {self._max_seconds:g} seconds"
-            return Overloaded(message, seconds=late, share=1.0 - late / (new.left * cautious))
+            return self._late(new, message, late, ahead)
         if new.left <= SHORT_SECONDS:
             return None
         for other in sorted(behind, key=lambda each: each.due):
             done += other.left
             if (late := done * cautious - _STILL_SURE * (other.ends - now)) > 0:
                 message = "others, who came before, would not be answered in time"
-                return Overloaded(message, seconds=late, share=1.0 - late / (new.left * cautious))
+                return self._late(new, message, late, done - new.left)
         return None
+
+    def _late(self, new: Admission, message: str, late: float, others: float) -> Overloaded:
+        """The refusal of a request by which somebody would be late; it may come again when the others' work is done."""
+        pace = self._pace.cautious / self._threads
+        return Overloaded(message, seconds=min(late, others * pace), share=1.0 - late / (new.left * pace))
+
+    def hopeless(self, admission: Admission) -> TooSlow | None:
+        """Why a request that was let in cannot end in time any more, even alone: the machine became slower. Or None."""
+        timings = admission.timings
+        if timings.ended or admission.left * self._pace.recent / self._threads <= self._time_left(timings):
+            return None
+        return TooSlow(timings.expected, SURE * self._max_seconds * self._threads / self._pace.cautious)
 
     def seconds_of(self, admitted: Iterable[Admission]) -> float:
         """Seconds until all of this work is done, at the recent pace."""

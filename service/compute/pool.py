@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from service.compute.jobs import Job, first_due, waiting
 from service.compute.line import SHORT_SECONDS, Admission, Line
 from service.compute.pace import Pace
-from service.errors import Overloaded
+from service.errors import Overloaded, TooSlow
 from service.observe.timings import INFERENCE, NO_REQUEST, TIMINGS, Timings
 
 INLINE_SECONDS = 0.001
@@ -131,7 +131,7 @@ class Pool:
         timings = TIMINGS.get()
         whole = max(seconds / timings.share, in_all)
         timings.expected = max(timings.expected, whole)
-        self._line.check_possible(timings, seconds / timings.share, longest)
+        self._line.check_possible(timings, seconds / timings.share, longest=longest, guessed=in_all)
         if (known := self._admitted.get(timings)) is not None:
             known.declare(seconds)
             yield known
@@ -166,7 +166,7 @@ class Pool:
         """The results of a job that was queued, by key."""
         try:
             return await job.future
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, TooSlow):
             if job.pieces:
                 self._dropped()
             raise
@@ -264,6 +264,8 @@ class Pool:
         began, ended = running.result()
         self._pace.ran(batch.expected_seconds, ended - min(since, began))
         batch.done(began, ended)
+        for admission in self._admitted.values():
+            admission.hopeless = self._line.hopeless(admission)
         if not self._sources:
             self._freed.clear()
             return

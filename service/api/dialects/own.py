@@ -86,8 +86,8 @@ def operations(scoring: Scoring) -> list[Operation]:
     async def similarity(request: SimilarityRequest) -> tuple[str, SimilarityResponse]:
         limits.check_count("pairs", len(request.pairs), "max_pairs")
         scorer = await registry.pick(request.model or defaults["/similarity"], request.task)
-        a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
         with counted("pairs", len(request.pairs)):
+            a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
             raw, ratings, scores = await scorer.similarity(a, b, request.task)
         results: list[SimilarityResult] = [
             {

@@ -24,7 +24,13 @@ TWO_STAGES = {"query": "a man", "candidates": WORDS, "rerank_model": "pair-sick"
 async def client(serve: Serve) -> AsyncIterator[Client]:
     """One that has four seconds for an answer."""
     async with serve(request_timeout=4, worker_threads=1) as client:
+        unmeasured(client)
         yield client
+
+
+def unmeasured(client: Client) -> None:
+    """Keep the pace that is expected of a machine on which nothing was measured, however busy this one is."""
+    client.app.service.pool._pace.ran = lambda *_: None  # type: ignore[method-assign]
 
 
 def costs(client: Client, model: str, seconds: float) -> list[int]:
@@ -64,6 +70,7 @@ async def test_it_is_refused_before_any_work_with_what_would_fit(client: Client,
 
 async def test_what_is_known_costs_nothing(serve: Serve) -> None:
     async with serve(request_timeout=4, worker_threads=1, cache="memory") as client:
+        unmeasured(client)
         costs(client, "avg-sick", 0.05)
         for part in (WORDS[i : i + FITS - 1] for i in range(0, 90, FITS - 1)):
             assert (await client.post("/embed", json={"model": "avg-sick", "sentences": part})).status_code == 200
