@@ -231,7 +231,7 @@ class Overloaded(RequestError):
         """
         super().__init__(message, field=field or None, limit=limit)
         self.headers = retry_headers(seconds)
-        self._seconds, self._share = seconds, share
+        self.seconds, self._share = seconds, share
 
     def of(self, field: str, count: int) -> "Overloaded":
         """The same, of a field with so many items, where fewer of them would be let in now."""
@@ -239,7 +239,7 @@ class Overloaded(RequestError):
         if self.field is not None or fitting < 1:
             return self
         message = f"{self.message}; {fitting} of {count} {field} would end in time"
-        return Overloaded(message, limit=fitting, seconds=self._seconds, field=field)
+        return Overloaded(message, limit=fitting, seconds=self.seconds, field=field)
 
 
 class RateLimited(RequestError):

@@ -133,6 +133,8 @@ def open_session(
     _share_memory()
     options.add_session_config_entry("session.use_env_allocators", "1")
     options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")  # weights are never freed
+    # It would keep a plan of memory for each shape that ever came, and take each plan's memory in one block.
+    options.enable_mem_pattern = False
     options.log_severity_level = 3  # errors
     # ONNX Runtime must load no other weights than those given: this path is not a folder.
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path))
