@@ -2,7 +2,8 @@
 
 Each is due eight times as long after it came as its own work takes alone; what is due first is served first. So one
 that brings little passes those that bring much and came a little before, and nobody is passed for ever: whoever comes
-after a request is due is due later. A request is let in if by this order it, and all behind it, end in time.
+after a request is due is due later. A request is let in if by this order it, and all behind it, end in time, and wait
+no longer than eight times their own work, or `max_queue_seconds` where that is longer.
 """
 
 from collections.abc import Iterable
@@ -22,11 +23,14 @@ SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits,
 class Admission:
     """A request that is let in, with the expected seconds of its work; times are those of the pool's clock."""
 
-    __slots__ = ("_declared", "_done", "_expected", "due", "ends", "hopeless", "timings")
+    __slots__ = ("_declared", "_done", "_expected", "due", "ends", "hopeless", "promised", "timings")
 
-    def __init__(self, timings: Timings, declared: float, announced: float, due: float, ends: float) -> None:
+    def __init__(
+        self, timings: Timings, declared: float, announced: float, *, due: float, promised: float, ends: float
+    ) -> None:
         self.timings = timings
         self.due = due
+        self.promised = promised  # when it has ended, at the pace at which it came
         self.ends = ends  # when its time is over
         self.hopeless: TooSlow | None = None  # why it cannot end in time any more
         self._declared = declared  # of the stages that have begun
@@ -89,9 +93,11 @@ class Line:
 
     def admission(self, timings: Timings, declared: float, announced: float, now: float) -> Admission:
         """The place that a request of so many expected seconds has, if it is let in at the time `now`."""
-        left = self._time_left(timings)
-        due = now + min(PATIENCE * announced * self._pace.recent / self._threads, SURE * left)
-        return Admission(timings, declared, announced, due, now + left)
+        left, alone = self._time_left(timings), announced * self._pace.recent / self._threads
+        patience = PATIENCE * alone
+        promised = now + max(patience, self._max_queue_seconds) + alone
+        due = now + min(patience, SURE * left)
+        return Admission(timings, declared, announced, due=due, promised=promised, ends=now + left)
 
     def refusal(self, new: Admission, others: Iterable[Admission], now: float) -> Overloaded | None:
         """Why a request is not let in beside others; None if it is."""
@@ -113,8 +119,9 @@ class Line:
             return None
         for other in sorted(behind, key=lambda each: each.due):
             done += other.left
-            if (late := done * cautious - _STILL_SURE * (other.ends - now)) > 0:
-                message = "others, who came before, would not be answered in time"
+            late = max(done * cautious - _STILL_SURE * (other.ends - now), done * pace - (other.promised - now))
+            if late > 0:
+                message = "others, who came before, would wait too long"
                 return self._late(new, message, late, done - new.left)
         return None
 
