@@ -108,6 +108,7 @@ async def test_who_leaves_is_dropped_from_the_queue_and_counted(models: Path, sp
             out.close()
         await until(lambda: app.service.pool.busy == 1, "nobody waits behind the first one")
         await until(lambda: counted(app, 499) == 3, "they are counted")
+        assert app.service.telemetry.registry.get_sample_value("semblance_dropped_total") == 3
         gate.open.set()
         assert (await first_in.readline()).startswith(b"HTTP/1.1 200")
         assert gate.ran == [1]  # nothing was run for those who left
