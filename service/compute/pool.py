@@ -281,7 +281,7 @@ class _Piece(NamedTuple):
 
 
 class _Pieces:
-    """The source of work that is not batched: gives a piece of the request with the highest response ratio."""
+    """The source of work that is not batched: gives a piece of the request that is due first."""
 
     def __init__(self) -> None:
         self._jobs: list[Job[_Piece, int, Any]] = []

@@ -88,7 +88,7 @@ class Service:
         return self.metrics()[name, frozenset(labels.items())]
 
     def shows(self, value: float, name: str, **labels: str) -> None:
-        """Wait until a metric has the value: each worker keeps its page for a second, so a page may be an older one."""
+        """Wait until a metric has the value: what a worker shows of another one is up to a second old."""
         until(lambda: self.metrics().get((name, frozenset(labels.items()))) == value, f"{name} {labels} is {value}")
 
     def stop(self, sig: int = signal.SIGTERM) -> int:
