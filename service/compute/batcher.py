@@ -18,7 +18,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from service.compute.graph import Rows, TextGraph
-from service.compute.jobs import Job, first_due, waiting
+from service.compute.jobs import Job, first_turn, waiting
 from service.compute.padding import Padding, Shape, batched, padded
 from service.compute.pool import INLINE_SECONDS, Batch, Pool
 from service.observe.timings import INFERENCE, TIMINGS
@@ -177,20 +177,20 @@ class Batcher(Generic[K]):
             done = await self._pool.done(job)
         return _joined([(piece.places, done[piece.places[0]]) for piece in pieces], len(keys))
 
-    def due(self, most: float) -> float:
-        """When the first of its requests is due that has a piece of at most so many expected seconds, or infinity."""
+    def turn(self, most: float) -> float:
+        """The lowest turn of its requests that have a piece of at most so many expected seconds, or infinity."""
         self._jobs = waiting(self._jobs)
-        return first_due(job for job in self._jobs if self.cost.of(job.pieces[-1].padding) <= most)
+        return first_turn(job for job in self._jobs if self.cost.of(job.pieces[-1].padding) <= most)
 
     def take(self, most: float = inf) -> Batch | None:
-        """Fill a batch: first a piece of the request that is due first, and one of each other at most.
+        """Fill a batch: first a piece of the request whose turn it is, and one of each other at most.
 
         `most` is in expected seconds.
         """
         self._jobs = waiting(self._jobs)
         parts: list[tuple[Job[_Piece[K], int, Rows], _Piece[K]]] = []
         padding = Padding((), 0)
-        for job in sorted(self._jobs, key=lambda each: each.admission.due)[:LOOKAHEAD]:
+        for job in sorted(self._jobs, key=lambda each: each.admission.turn)[:LOOKAHEAD]:
             piece = job.pieces[-1]
             joined = padding.with_(piece.padding) if parts else piece.padding
             if self.cost.of(joined) > most or (parts and not self._pays(joined, padding, piece.padding)):

@@ -64,6 +64,6 @@ def waiting(jobs: Iterable[J]) -> list[J]:
     return left
 
 
-def first_due(jobs: Iterable[Job[Any, Any, Any]]) -> float:
-    """When the first of them is due that may begin; infinity where there is none."""
-    return min((job.admission.due for job in jobs if job.may_begin), default=inf)
+def first_turn(jobs: Iterable[Job[Any, Any, Any]]) -> float:
+    """The lowest turn of those that may begin; infinity where there is none."""
+    return min((job.admission.turn for job in jobs if job.may_begin), default=inf)

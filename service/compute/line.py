@@ -1,35 +1,37 @@
 """The requests that are let in, in the order in which they are served, and whether one more would end in time.
 
-Each is due eight times as long after it came as its own work takes alone; what is due first is served first. So one
-that brings little passes those that bring much and came a little before, and nobody is passed for ever: whoever comes
-after a request is due is due later. A request is let in if by this order it, and all behind it, end in time, and wait
-no longer than eight times their own work, or `max_queue_seconds` where that is longer.
+Each has the turn that it would end in if all were served at once, in equal shares: so nobody ends later than by fair
+shares (the fair sojourn protocol; Friedman & Henderson, SIGMETRICS 2003), and most end earlier. What brings little
+passes what brings much, which is not passed for ever. A request is let in if in this order it, and all behind it, end
+in time, and wait no longer than `PATIENCE` times their own work, or `max_queue_seconds` where that is longer.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 
 from service.compute.pace import Pace
 from service.errors import Overloaded, TooSlow
 from service.observe.timings import Timings
 
-PATIENCE = 8.0  # times as long as its own work takes alone, after which a request is due
+PATIENCE = 8.0  # times as long as its own work takes alone, that a request waits at most
 # Of the time that is left: in how much a newcomer must end, and those before whom it is served. Between the two is room
 # for what is small.
 SURE, _STILL_SURE = 0.8, 0.9
 _SURELY = 0.5  # of a guess by the length of texts, that they take at least
+_NOTHING = 1e-6  # seconds
 SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
 
 
 class Admission:
     """A request that is let in, with the expected seconds of its work; times are those of the pool's clock."""
 
-    __slots__ = ("_declared", "_done", "_expected", "due", "ends", "hopeless", "promised", "timings")
+    __slots__ = ("_declared", "_done", "_expected", "ends", "hopeless", "promised", "timings", "turn")
 
     def __init__(
-        self, timings: Timings, declared: float, announced: float, *, due: float, promised: float, ends: float
+        self, timings: Timings, declared: float, announced: float, *, turn: float, promised: float, ends: float
     ) -> None:
         self.timings = timings
-        self.due = due
+        self.turn = turn  # the lowest is served first
         self.promised = promised  # when it has ended, at the pace at which it came
         self.ends = ends  # when its time is over
         self.hopeless: TooSlow | None = None  # why it cannot end in time any more
@@ -68,6 +70,32 @@ class Line:
         self._threads = threads
         self._max_queue_seconds = max_queue_seconds
         self._max_seconds = max_seconds
+        # By equal shares: expected seconds that each has got since nobody waited, and the turns that are not over.
+        self._share = 0.0
+        self._turns: list[float] = []
+
+    def enter(self, admission: Admission) -> None:
+        """Let a request in."""
+        insort(self._turns, admission.turn)
+
+    def did(self, seconds: float) -> None:
+        """So many expected seconds of work are done, of whomever."""
+        while self._turns:
+            needed = (self._turns[0] - self._share) * len(self._turns)
+            if needed > seconds:
+                self._share += seconds / len(self._turns)
+                return
+            seconds -= needed
+            self._share = self._turns.pop(0)
+
+    def leave(self, admission: Admission, *, last: bool) -> None:
+        """A request has ended; `last`: nobody else is there."""
+        if last:
+            self._share, self._turns = 0.0, []
+        elif admission.left > _NOTHING:  # what was done before its turn still is of its share
+            place = bisect_left(self._turns, admission.turn)
+            if place < len(self._turns) and self._turns[place] == admission.turn:
+                del self._turns[place]
 
     def possible(self, timings: Timings) -> float:
         """Expected seconds of work that would surely end in the time that a request has left, were it alone."""
@@ -94,17 +122,16 @@ class Line:
     def admission(self, timings: Timings, declared: float, announced: float, now: float) -> Admission:
         """The place that a request of so many expected seconds has, if it is let in at the time `now`."""
         left, alone = self._time_left(timings), announced * self._pace.recent / self._threads
-        patience = PATIENCE * alone
-        promised = now + max(patience, self._max_queue_seconds) + alone
-        due = now + min(patience, SURE * left)
-        return Admission(timings, declared, announced, due=due, promised=promised, ends=now + left)
+        promised = now + max(PATIENCE * alone, self._max_queue_seconds) + alone
+        turn = self._share + announced
+        return Admission(timings, declared, announced, turn=turn, promised=promised, ends=now + left)
 
     def refusal(self, new: Admission, others: Iterable[Admission], now: float) -> Overloaded | None:
         """Why a request is not let in beside others; None if it is."""
         pace, cautious = self._pace.recent / self._threads, self._pace.cautious / self._threads
         ahead, behind = 0.0, []
         for other in others:
-            if other.due <= new.due:
+            if other.turn <= new.turn:
                 ahead += other.left
             else:
                 behind.append(other)
@@ -117,7 +144,7 @@ class Line:
             return self._late(new, message, late, ahead)
         if new.left <= SHORT_SECONDS:
             return None
-        for other in sorted(behind, key=lambda each: each.due):
+        for other in sorted(behind, key=lambda each: each.turn):
             done += other.left
             late = max(done * cautious - _STILL_SURE * (other.ends - now), done * pace - (other.promised - now))
             if late > 0:

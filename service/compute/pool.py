@@ -4,7 +4,7 @@ Handing work to a thread costs about 0.1 ms, more than most requests take; but w
 loop delays every other request. Work expected to take more than `INLINE_SECONDS` goes to a thread. Each scorer measures
 its expected times when it is opened.
 
-Work waits in queues, each a `Source`. When a thread is free, it gets a batch of the source whose request is due first
+Work waits in queues, each a `Source`. When a thread is free, it gets a batch of the source whose request has its turn
 (`service/compute/line.py`). One thread more takes work of less than `SHORT_SECONDS` while all others are busy: a pair
 of long texts may take each of them long.
 """
@@ -18,7 +18,7 @@ from math import inf
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from service.compute.jobs import Job, first_due, waiting
+from service.compute.jobs import Job, first_turn, waiting
 from service.compute.line import SHORT_SECONDS, Admission, Line
 from service.compute.pace import Pace
 from service.errors import Overloaded, TooSlow
@@ -41,8 +41,8 @@ class Batch(NamedTuple):
 class Source(Protocol):
     """A queue of work."""
 
-    def due(self, most: float) -> float:
-        """When the first of its requests is due that has a piece of at most so many expected seconds, or infinity."""
+    def turn(self, most: float) -> float:
+        """The lowest turn of its requests that have a piece of at most so many expected seconds, or infinity."""
 
     def take(self, most: float) -> Batch | None:
         """The next batch of at most so many expected seconds; None if there is none."""
@@ -70,7 +70,7 @@ class Pool:
         Args:
             threads: batches outside the event loop at a time, beside one of short work.
             max_waiting: requests that may wait for a thread.
-            max_queue_seconds: how long a request may be expected to wait; those that are due earlier come before it.
+            max_queue_seconds: how long a request may be expected to wait; those whose turn is earlier come before it.
             max_seconds: that a request may take.
             dropped: called for each request that ends before all of its work was begun.
             clock: that of `Timings`.
@@ -139,6 +139,7 @@ class Pool:
         admission = self._line.admission(timings, seconds, whole, now := self._clock())
         if (refusal := self._refusal(admission, now)) is not None:
             raise refusal
+        self._line.enter(admission)
         if timings is not NO_REQUEST and not timings.ended:
             self._admitted[timings] = admission
             yield admission
@@ -148,14 +149,18 @@ class Pool:
         try:
             yield admission
         finally:
-            del self._admitted[key]
+            self._release(key)
 
     def ended(self, timings: Timings) -> None:
         """End a request: it is no longer admitted, even if a shared computation goes on."""
         timings.ended = True
-        self._admitted.pop(timings, None)
+        if timings in self._admitted:
+            self._release(timings)
         if self._sources:
             self._call()  # what was over for this request may be shared with others, and goes on
+
+    def _release(self, key: object) -> None:
+        self._line.leave(self._admitted.pop(key), last=not self._admitted)
 
     def _refusal(self, admission: Admission, now: float) -> Overloaded | None:
         if self.busy >= self._limit:
@@ -245,9 +250,9 @@ class Pool:
             running.add_done_callback(partial(self._ended, batch, beside, since))
 
     def _next(self, most: float) -> Batch | None:
-        """A batch of the source whose request is due first; without those that no longer wait."""
-        for due, _, source in sorted((source.due(most), i, source) for i, source in enumerate(self._sources)):
-            batch = source.take(most) if due < inf else None
+        """A batch of the source with the lowest turn; without those that no longer wait."""
+        for turn, _, source in sorted((source.turn(most), i, source) for i, source in enumerate(self._sources)):
+            batch = source.take(most) if turn < inf else None
             if not source.waits:
                 self._sources.remove(source)
             if batch is not None:
@@ -263,6 +268,7 @@ class Pool:
             return
         began, ended = running.result()
         self._pace.ran(batch.expected_seconds, ended - min(since, began))
+        self._line.did(batch.expected_seconds)
         batch.done(began, ended)
         for admission in self._admitted.values():
             admission.hopeless = self._line.hopeless(admission)
@@ -281,7 +287,7 @@ class _Piece(NamedTuple):
 
 
 class _Pieces:
-    """The source of work that is not batched: gives a piece of the request that is due first."""
+    """The source of work that is not batched: gives a piece of the request with the lowest turn."""
 
     def __init__(self) -> None:
         self._jobs: list[Job[_Piece, int, Any]] = []
@@ -294,16 +300,16 @@ class _Pieces:
         """Queue a job."""
         self._jobs.append(job)
 
-    def due(self, most: float) -> float:
+    def turn(self, most: float) -> float:
         self._jobs = waiting(self._jobs)
-        return first_due(job for job in self._jobs if job.pieces[-1].expected_seconds <= most)
+        return first_turn(job for job in self._jobs if job.pieces[-1].expected_seconds <= most)
 
     def take(self, most: float) -> Batch | None:
         self._jobs = waiting(self._jobs)
         able = [job for job in self._jobs if job.may_begin and job.pieces[-1].expected_seconds <= most]
         if not able:
             return None
-        job = min(able, key=lambda each: each.admission.due)
+        job = min(able, key=lambda each: each.admission.turn)
         piece = job.pieces.pop()
         if not job.pieces:
             self._jobs.remove(job)

@@ -96,7 +96,8 @@ class World:
 
     async def _ask(self, request: Request) -> None:
         timings = Timings()
-        timings.until = request.at + LIMIT
+        if self._pool._line._max_seconds == LIMIT:
+            timings.until = request.at + LIMIT
         TIMINGS.set(timings)
         try:
             await self._pool.run_all([(PIECE, partial(self._work, request.name))] * request.pieces)
@@ -135,7 +136,45 @@ async def test_nobody_waits_longer_than_eight_times_his_own_work(pool, clock, se
     assert {type(each.refused) for each in asked} <= {type(None), Overloaded}
 
 
-async def test_what_brings_little_comes_before_what_brings_much_until_that_is_due(pool, clock) -> None:
+@pytest.mark.parametrize("seed", range(3))
+async def test_nobody_ends_later_than_by_equal_shares(clock, seed: int) -> None:
+    """Of any load: this is what the order promises where nobody is refused."""
+    rng = random.Random(seed)
+    at, asked = 0.0, []
+    for _ in range(80):
+        at += rng.expovariate(1.2 / (8.3 * PIECE))
+        asked.append(Request(at, rng.choice([1, 1, 1, 2, 2, 4, 8, 16, 40])))
+    shared = ends_by_equal_shares([(each.at, each.own) for each in asked])
+    start = clock.now
+    pool = Pool(1, 1000, clock=clock)
+    await World(pool, clock).run(asked)
+    pool.close()
+    for each, end in zip(asked, shared, strict=True):
+        assert each.ended - start <= end + PIECE + 1e-6
+    waited = sum(each.ended - each.at for each in asked)
+    assert waited < sum(end - (each.at - start) for each, end in zip(asked, shared, strict=True))
+
+
+def ends_by_equal_shares(asked: list[tuple[float, float]]) -> list[float]:
+    """When each would end, of (time at which it comes, seconds that it takes) in the order of times."""
+    ends, left, now = [0.0] * len(asked), dict[int, float](), 0.0
+    coming = deque(enumerate(asked))
+    while coming or left:
+        until = coming[0][1][0] if coming else float("inf")
+        first = min(left.values()) * len(left) if left else float("inf")
+        step = min(first, until - now)
+        left = {i: rest - step / len(left) for i, rest in left.items()}
+        now += step
+        for i in [i for i, rest in left.items() if rest <= 1e-9]:
+            ends[i] = now
+            del left[i]
+        while coming and coming[0][1][0] <= now:
+            i, (_, seconds) = coming.popleft()
+            left[i] = seconds
+    return ends
+
+
+async def test_what_brings_little_comes_before_what_brings_much_which_ends_all_the_same(pool, clock) -> None:
     """A large one takes three seconds, a small one a twentieth; small ones come all the time."""
     large = Request(0.0, 60, "large")
     small = [Request(0.01 + i * PIECE, 1, "small") for i in range(400)]
