@@ -44,10 +44,16 @@ class Admission:
         """Expected seconds of what is not done."""
         return max(0.0, self._expected - self._done)
 
-    def declare(self, seconds: float) -> None:
-        """Add the expected seconds of another stage that begins."""
+    def declare(self, seconds: float, whole: float, *, guessed: bool) -> None:
+        """Another stage begins.
+
+        Args:
+            seconds: expected, of what begins.
+            whole: with all later stages of its kind.
+            guessed: whether what follows is still only guessed; otherwise its texts are read, and this is most of it.
+        """
         self._declared += seconds
-        self._expected = max(self._expected, self._declared)
+        self._expected = max(self._declared, whole, self._expected if guessed else 0.0)
 
     def did(self, seconds: float) -> None:
         """So many expected seconds of it are done."""
@@ -88,14 +94,26 @@ class Line:
             seconds -= needed
             self._share = self._turns.pop(0)
 
+    def declare(self, admission: Admission, seconds: float, whole: float, *, guessed: bool) -> None:
+        """Another stage of a request begins, which may give it another turn; see `Admission.declare`."""
+        before = admission.left
+        admission.declare(seconds, whole, guessed=guessed)
+        self._forget(admission.turn)
+        admission.turn += admission.left - before
+        if admission.turn > self._share:
+            insort(self._turns, admission.turn)
+
     def leave(self, admission: Admission, *, last: bool) -> None:
         """A request has ended; `last`: nobody else is there."""
         if last:
             self._share, self._turns = 0.0, []
         elif admission.left > _NOTHING:  # what was done before its turn still is of its share
-            place = bisect_left(self._turns, admission.turn)
-            if place < len(self._turns) and self._turns[place] == admission.turn:
-                del self._turns[place]
+            self._forget(admission.turn)
+
+    def _forget(self, turn: float) -> None:
+        place = bisect_left(self._turns, turn)
+        if place < len(self._turns) and self._turns[place] == turn:
+            del self._turns[place]
 
     def possible(self, timings: Timings) -> float:
         """Expected seconds of work that would surely end in the time that a request has left, were it alone."""

@@ -133,7 +133,7 @@ class Pool:
         timings.expected = max(timings.expected, whole)
         self._line.check_possible(timings, seconds / timings.share, longest=longest, guessed=in_all)
         if (known := self._admitted.get(timings)) is not None:
-            known.declare(seconds)
+            self._line.declare(known, seconds, seconds / timings.share, guessed=in_all > 0)
             yield known
             return
         admission = self._line.admission(timings, seconds, whole, now := self._clock())

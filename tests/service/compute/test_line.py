@@ -262,3 +262,28 @@ async def test_nothing_is_begun_for_a_caller_whose_time_is_over(pool, clock) -> 
     await asyncio.gather(waiting, return_exceptions=True)
     pool.ended(timings)
     assert pool.busy == 0
+
+
+async def test_a_guess_that_was_too_high_holds_nobody_up_once_texts_are_read(clock) -> None:
+    """Guessed a hundred times too long, it ends as by equal shares beside one that asks again and again."""
+    pool = Pool(1, 1000, clock=clock)
+    world = World(pool, clock)
+    guessed = Request(0.0, 20, "guessed")
+    others = [Request(0.01 + i * 4 * PIECE, 4, "other") for i in range(100)]
+    whole = world._ask
+
+    async def ask(request: Request) -> None:
+        if request is guessed:
+            TIMINGS.set(timings := Timings())
+            await pool.run_all([(PIECE, partial(world._work, "reading"))], in_all=100 * request.own)
+            await pool.run_all([(PIECE, partial(world._work, "guessed"))] * request.pieces)
+            pool.ended(timings)
+            request.ended = clock.now
+        else:
+            await whole(request)
+
+    world._ask = ask  # type: ignore[method-assign]
+    await world.run([guessed, *others])
+    pool.close()
+    last = max(i for i, name in enumerate(world.served) if name == "guessed")
+    assert last < len(world.served) / 2
