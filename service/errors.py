@@ -40,7 +40,7 @@ from difflib import get_close_matches
 from service.names import COMMON_NAMES
 
 _LONGEST_ECHO = 100  # characters of a client's text that are quoted
-_SURE = 0.9  # of what should end in time, that surely does: what an item takes is known to a tenth
+_SURE = 0.9  # of the items that should end in time, that are named: items differ, and so does the pace when they come
 _IRREGULAR = {"hypotheses": "hypothesis", "queries": "query"}
 _FEW = 3  # names of models in a message; GET /models lists all
 _CLOSE = 0.6  # of difflib's ratio: what a slip of the hand leaves, and not a name of another kind
@@ -152,14 +152,14 @@ class TooLarge(RequestError):
 
 
 class TooSlow(TooLarge):
-    """It would take longer than the time limit; the first `limit` of its items would not."""
+    """It would take longer than the time limit, at the present pace; the first `limit` of its items would not."""
 
     code = "too_slow"
 
     def __init__(self, seconds: float, most: float) -> None:
         self.seconds, self.most = seconds, most
         super().__init__(
-            f"some {seconds:.0f} seconds of work, of which {most:g} can be done in the time limit "
+            f"some {seconds:.2g} seconds of work, of which {most:.2g} can surely be done in the time that is left "
             "(SEMBLANCE_REQUEST_TIMEOUT)"
         )
 
@@ -217,9 +217,29 @@ class Overloaded(RequestError):
 
     status, code = 429, "overloaded"
 
-    def __init__(self, message: str, *, limit: int | None = None, seconds: float = 1.0) -> None:
-        super().__init__(message, limit=limit)
+    def __init__(
+        self, message: str, *, limit: int | None = None, seconds: float = 1.0, share: float = 0.0, field: str = ""
+    ) -> None:
+        """Say why.
+
+        Args:
+            message: for people.
+            limit: the number that was exceeded.
+            seconds: after which to ask again.
+            share: of the request's work, that would be let in now.
+            field: whose first `limit` items would be, where that is known.
+        """
+        super().__init__(message, field=field or None, limit=limit)
         self.headers = retry_headers(seconds)
+        self.seconds, self._share = seconds, share
+
+    def of(self, field: str, count: int) -> "Overloaded":
+        """The same, of a field with so many items, where fewer of them would be let in now."""
+        fitting = int(_SURE * self._share * count)
+        if self.field is not None or fitting < 1:
+            return self
+        message = f"{self.message}; {fitting} of {count} {field} would end in time"
+        return Overloaded(message, limit=fitting, seconds=self.seconds, field=field)
 
 
 class RateLimited(RequestError):

@@ -68,7 +68,11 @@ class Service:
             self.backends.append(self.redis)
         self.cache = VectorCache(settings.cache_bytes, telemetry, self.redis)
         self.pool = Pool(
-            self.counts.worker_threads, settings.max_waiting, settings.max_queue_seconds, settings.request_timeout
+            self.counts.worker_threads,
+            settings.max_waiting,
+            settings.max_queue_seconds,
+            settings.request_timeout,
+            dropped=telemetry.dropped.inc,
         )
         telemetry.cache_entries.set_function(lambda: len(self.cache))
         telemetry.cache_bytes.set_function(lambda: self.cache.memory.held)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.faults callers|overload|replace|redis|soak|reload`: fault trials of the service.
+"""`python -m benchmarks.faults callers|overload|promised|replace|redis|soak|reload`: fault trials of the service.
 
 Each trial starts services of its own on free ports of loopback, prints its figures, writes them as a dated result, and
 exits with 1 if a promise was broken.
@@ -9,13 +9,14 @@ import asyncio
 import sys
 from pathlib import Path
 
-from benchmarks.faults import callers, overload, redis_chaos, reload, replace, soak
+from benchmarks.faults import callers, overload, promised, redis_chaos, reload, replace, soak
 from benchmarks.faults.trial import Trial
 from benchmarks.report import RESULTS
 
 TRIALS = {
     "callers": callers.KIND,
     "overload": overload.KIND,
+    "promised": promised.KIND,
     "replace": replace.KIND,
     "redis": redis_chaos.KIND,
     "reload": reload.KIND,
@@ -27,6 +28,7 @@ HELP = {
     "times": "that a worker ends, or that a valid and an invalid version are added",
     "rate": "requests a second of all callers together",
     "workers": "processes of the service",
+    "neighbours": "processes that use a CPU each",
 }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
-from service.errors import TooLarge, TooSlow, amount
+from service.errors import Overloaded, TooLarge, TooSlow, amount
 from service.scoring.scorer import Scorer
 from service.settings import Settings
 
@@ -13,10 +13,10 @@ Limit = Literal["max_pairs", "max_candidates", "max_sentences"]
 
 @contextmanager
 def counted(field: str, count: int) -> Iterator[None]:
-    """Work on the `count` items of a field: an error that it takes too long says how many would not."""
+    """Work on the `count` items of a field: an error that it takes too long now says how many would not."""
     try:
         yield
-    except TooSlow as error:
+    except (TooSlow, Overloaded) as error:
         raise error.of(field, count) from None
 
 
@@ -81,20 +81,20 @@ class Limits:
             message = f"with all its labels {together} characters, the limit is {most} (SEMBLANCE_MAX_BODY_BYTES)"
             raise TooLarge(message, field=field, limit=most)
 
-    def check_time(self, scorer: Scorer, field: str, count: int, threads: int, *, at_least: float = 1.0) -> None:
+    def check_time(self, scorer: Scorer, field: str, count: int, most: float, *, at_least: float = 1.0) -> None:
         """Check how long `count` new pairs take, before they are read.
 
         Args:
             scorer: of the model.
             field: of the request, that has the pairs.
             count: of them.
-            threads: that compute.
+            most: expected seconds of work that would end in time (`Pool.possible`).
             at_least: how much of what the measured pairs took these take certainly.
 
         Raises:
-            TooSlow: longer than a request may, on so many threads.
+            TooSlow: they take longer.
         """
-        seconds, most = count * scorer.seconds_per_new_pair, self._settings.request_timeout * threads
+        seconds = count * scorer.seconds_per_new_pair
         if at_least * seconds > most:
             raise TooSlow(seconds, most).of(field, count)
 

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.api.body import SMALL_BYTES, counts, most_of, without_mark
 from service.api.exchange import Exchange, exchange_of
 from service.api.family import Family
-from service.api.operation import Asked, Operation, Reply
+from service.api.operation import Asked, Operation
 from service.service import Service
 
 _BEGINNING_BYTES = 8_192  # by which a body with too many values is given to its family
@@ -54,7 +54,6 @@ class Answering:
         """Answer one request; the middleware has read its body."""
         exchange = exchange_of(scope)
         asked = Asked(scope, (await receive())["body"] if self.usual.scores else b"")
-        reply: Reply | None = None
         try:
             if len(asked.body) <= SMALL_BYTES:
                 operation, request = self._understood(asked, exchange)
@@ -63,7 +62,7 @@ class Answering:
             reply = await operation.answer(asked, request)
         finally:
             if exchange.timings is not None:
-                self._service.pool.ended(exchange.timings, answered=reply is not None)
+                self._service.pool.ended(exchange.timings)
         exchange.model = reply.model
         body = reply.content
         if not isinstance(body, bytes):

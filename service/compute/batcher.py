@@ -8,7 +8,6 @@ A batch is bounded by the graph's own time, so that whoever comes next waits `BA
 as long as one sentence or pair takes.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from service.compute.graph import Rows, TextGraph
-from service.compute.jobs import Job, highest_ratio
+from service.compute.jobs import Job, first_turn, waiting
 from service.compute.padding import Padding, Shape, batched, padded
 from service.compute.pool import INLINE_SECONDS, Batch, Pool
 from service.observe.timings import INFERENCE, TIMINGS
@@ -108,7 +107,7 @@ class Batcher(Generic[K]):
         self.cost = UNKNOWN
         self._pool = pool
         self._graph = graph
-        self._jobs: deque[Job[_Piece[K], int, Rows]] = deque()
+        self._jobs: list[Job[_Piece[K], int, Rows]] = []
         self._running = 0
 
     @property
@@ -170,43 +169,37 @@ class Batcher(Generic[K]):
         pieces = self._pieces(keys)
         if self._is_direct(pieces):
             return self._at_once(pieces, len(keys))
-        needs = sum(self.cost.of(piece.padding) for piece in pieces)
-        with self._pool.admitted(needs) as timings:
-            job: Job[_Piece[K], int, Rows] = Job(pieces, needs, timings)
+        needs = [self.cost.of(piece.padding) for piece in pieces]
+        with self._pool.admitted(sum(needs), longest=max(needs)) as admission:
+            job: Job[_Piece[K], int, Rows] = Job(pieces, admission)
             self._jobs.append(job)
             self._pool.offer(self)
-            done = await job.future
+            done = await self._pool.done(job)
         return _joined([(piece.places, done[piece.places[0]]) for piece in pieces], len(keys))
 
+    def turn(self, most: float) -> float:
+        """The lowest turn of its requests that have a piece of at most so many expected seconds, or infinity."""
+        self._jobs = waiting(self._jobs)
+        return first_turn(job for job in self._jobs if self.cost.of(job.pieces[-1].padding) <= most)
+
     def take(self, most: float = inf) -> Batch | None:
-        """Fill a batch: first a piece of the request with the highest response ratio, and one of each other at most.
+        """Fill a batch: first a piece of the request whose turn it is, and one of each other at most.
 
         `most` is in expected seconds.
         """
+        self._jobs = waiting(self._jobs)
         parts: list[tuple[Job[_Piece[K], int, Rows], _Piece[K]]] = []
         padding = Padding((), 0)
-        passed: list[Job[_Piece[K], int, Rows]] = []
-        unfinished: list[Job[_Piece[K], int, Rows]] = []
-        able = [job for job in self._jobs if self.cost.of(job.pieces[-1].padding) <= most]
-        if able and len(self._jobs) > 1:
-            first = highest_ratio(able)
-            self._jobs.remove(first)
-            self._jobs.appendleft(first)
-        while self._jobs and len(passed) < LOOKAHEAD:
-            job = self._jobs.popleft()
-            if job.future.done():  # cancelled, or another piece of it has failed
-                continue
+        for job in sorted(self._jobs, key=lambda each: each.admission.turn)[:LOOKAHEAD]:
             piece = job.pieces[-1]
             joined = padding.with_(piece.padding) if parts else piece.padding
             if self.cost.of(joined) > most or (parts and not self._pays(joined, padding, piece.padding)):
-                passed.append(job)
+                continue
+            if not job.may_begin:
                 continue
             padding = joined
-            parts.append((job, job.begin(self.cost.of(piece.padding))))
-            if job.pieces:
-                unfinished.append(job)
-        self._jobs.extendleft(reversed(passed))
-        self._jobs.extend(unfinished)
+            parts.append((job, job.pieces.pop()))
+        self._jobs = [job for job in self._jobs if job.pieces]
         if not parts:
             return None
         outcomes: list[Rows | Exception] = []
@@ -216,7 +209,7 @@ class Batcher(Generic[K]):
             self._running -= 1
             for (job, piece), outcome in zip(parts, outcomes, strict=True):
                 done = outcome if isinstance(outcome, Exception) else {piece.places[0]: outcome}
-                job.receive(began, ended, done)
+                job.receive(self.cost.of(piece.padding), began, ended, done)
 
         work = partial(self._outcomes, [piece.keys for _, piece in parts], outcomes)
         return Batch(self.cost.of(padding), work, give_back)

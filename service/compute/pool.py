@@ -4,29 +4,28 @@ Handing work to a thread costs about 0.1 ms, more than most requests take; but w
 loop delays every other request. Work expected to take more than `INLINE_SECONDS` goes to a thread. Each scorer measures
 its expected times when it is opened.
 
-Work waits in queues, each a `Source`. When a thread is free, the sources are asked for a batch in turn. One thread more
-takes work of less than `SHORT_SECONDS` while all others are busy: a pair of long texts may take each of them long.
+Work waits in queues, each a `Source`. When a thread is free, it gets a batch of the source whose request has its turn
+(`service/compute/line.py`). One thread more takes work of less than `SHORT_SECONDS` while all others are busy: a pair
+of long texts may take each of them long.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from math import exp, inf
+from math import inf
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from service.compute.jobs import Job, highest_ratio
+from service.compute.jobs import Job, first_turn, waiting
+from service.compute.line import SHORT_SECONDS, Admission, Line
+from service.compute.pace import Pace
 from service.errors import Overloaded, TooSlow
 from service.observe.timings import INFERENCE, NO_REQUEST, TIMINGS, Timings
 
 INLINE_SECONDS = 0.001
-SHORT_SECONDS = 0.02
 THREADS = "scorer"  # how the names of the threads begin
-_PACE_SECONDS = 5.0  # time constant of the moving average
-_SLOWEST = 30.0  # times the expected seconds: longer gaps are a stopped process, not slow work
 
 T = TypeVar("T")
 
@@ -42,28 +41,15 @@ class Batch(NamedTuple):
 class Source(Protocol):
     """A queue of work."""
 
+    def turn(self, most: float) -> float:
+        """The lowest turn of its requests that have a piece of at most so many expected seconds, or infinity."""
+
     def take(self, most: float) -> Batch | None:
         """The next batch of at most so many expected seconds; None if there is none."""
 
     @property
     def waits(self) -> bool:
         """Whether requests wait."""
-
-
-class Admission:
-    """An admitted request, with the expected seconds of its work."""
-
-    __slots__ = ("announced", "declared", "expected_seconds")
-
-    def __init__(self, declared: float, announced: float) -> None:
-        self.announced = announced  # when it was admitted
-        self.declared = declared  # for the stages that have begun
-        self.expected_seconds = announced
-
-    def declare(self, seconds: float) -> None:
-        """Add the expected seconds of another stage that begins."""
-        self.declared += seconds
-        self.expected_seconds = max(self.expected_seconds, self.declared)
 
 
 class Pool:
@@ -73,30 +59,36 @@ class Pool:
         self,
         threads: int,
         max_waiting: int,
-        max_queue_seconds: float = float("inf"),
-        max_seconds: float = float("inf"),
+        max_queue_seconds: float = inf,
+        max_seconds: float = inf,
+        *,
+        dropped: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
         """Start the threads.
 
         Args:
             threads: batches outside the event loop at a time, beside one of short work.
             max_waiting: requests that may wait for a thread.
-            max_queue_seconds: how long a request may be expected to wait. Small requests come before large ones, so
-                each request ahead counts with at most as much work as the new one brings itself.
+            max_queue_seconds: how long a request may be expected to wait; those whose turn is earlier come before it.
             max_seconds: that a request may take.
+            dropped: called for each request that ends before all of its work was begun.
+            clock: that of `Timings`.
         """
         self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix=THREADS)
         self._threads = threads
         self._limit = threads + max_waiting
         self._max_waiting = max_waiting
-        self._max_queue_seconds = max_queue_seconds
-        self._max_seconds = max_seconds
-        self._sources: deque[Source] = deque()
+        self._dropped = dropped
+        self._clock = clock
+        self._sources: list[Source] = []
         self._running = 0
         self._beside = False  # whether the thread for short work is busy
         self._called = False
         self._admitted: dict[object, Admission] = {}  # by the timings of the request; of other work by a new object
-        self._pace = _Pace(threads)
+        self._pace = Pace(clock)
+        self._line = Line(self._pace, threads, max_queue_seconds=max_queue_seconds, max_seconds=max_seconds)
+        self._freed: list[float] = []  # since when threads have been free although work waits
         self._pieces = _Pieces()
 
     @property
@@ -106,72 +98,83 @@ class Pool:
 
     @property
     def queue_seconds(self) -> float:
-        """Seconds until all admitted work is done, from expected times and the measured pace (`_Pace`)."""
-        return sum(each.expected_seconds for each in list(self._admitted.values())) * self._pace.seconds
+        """Seconds until all admitted work is done, from expected times and the measured pace (`Pace`)."""
+        return self._line.seconds_of(list(self._admitted.values()))
 
     @property
     def saturated(self) -> bool:
         """Whether every thread is busy."""
         return self._running >= self._threads
 
+    @property
+    def possible(self) -> float:
+        """Expected seconds of work that surely end in the present request's time, were it alone."""
+        return self._line.possible(TIMINGS.get())
+
+    def refusal(self, timings: Timings, seconds: float) -> Overloaded | None:
+        """Why a request of so many expected seconds would not be let in now; None if it would."""
+        return self._refusal(self._line.admission(timings, seconds, seconds, now := self._clock()), now)
+
     @contextmanager
-    def admitted(self, seconds: float, in_all: float = 0.0) -> Iterator[Timings]:
+    def admitted(self, seconds: float, in_all: float = 0.0, *, longest: float = 0.0) -> Iterator[Admission]:
         """Admit a request at the first stage of its work; it stays admitted through all later stages.
 
         Args:
             seconds: expected, of this stage.
             in_all: expected, of this and all later stages, where that is known.
+            longest: expected, of the longest piece of this stage.
 
         Raises:
             Overloaded: too much is waiting already.
             TooSlow: it would not end in time if it were alone.
         """
         timings = TIMINGS.get()
-        whole, possible = seconds / timings.share, self._max_seconds * self._threads
-        if whole > possible:
-            raise TooSlow(whole, possible)
+        whole = max(seconds / timings.share, in_all)
+        timings.expected = max(timings.expected, whole)
+        self._line.check_possible(timings, seconds / timings.share, longest=longest, guessed=in_all)
         if (known := self._admitted.get(timings)) is not None:
-            known.declare(seconds)
-            yield timings
+            self._line.declare(known, seconds, seconds / timings.share, guessed=in_all > 0)
+            yield known
             return
-        of_request = timings is not NO_REQUEST and not timings.ended
-        key = timings if of_request else object()
-        self._admit(key, Admission(seconds, max(seconds, in_all)))
-        if of_request:
-            yield timings
+        admission = self._line.admission(timings, seconds, whole, now := self._clock())
+        if (refusal := self._refusal(admission, now)) is not None:
+            raise refusal
+        self._line.enter(admission)
+        if timings is not NO_REQUEST and not timings.ended:
+            self._admitted[timings] = admission
+            yield admission
             return
-        answered = False
+        key = object()
+        self._admitted[key] = admission
         try:
-            yield timings
-            answered = True
+            yield admission
         finally:
-            self._release(key, answered)
+            self._release(key)
 
-    def ended(self, timings: Timings, *, answered: bool) -> None:
+    def ended(self, timings: Timings) -> None:
         """End a request: it is no longer admitted, even if a shared computation goes on."""
         timings.ended = True
         if timings in self._admitted:
-            self._release(timings, answered)
+            self._release(timings)
+        if self._sources:
+            self._call()  # what was over for this request may be shared with others, and goes on
 
-    def _admit(self, key: object, admission: Admission) -> None:
+    def _release(self, key: object) -> None:
+        self._line.leave(self._admitted.pop(key), last=not self._admitted)
+
+    def _refusal(self, admission: Admission, now: float) -> Overloaded | None:
         if self.busy >= self._limit:
-            raise Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
-        own = admission.expected_seconds
-        wait = sum(min(other.expected_seconds, own) for other in self._admitted.values()) * self._pace.seconds
-        if wait > self._max_queue_seconds:
-            raise Overloaded(
-                f"the wait would be more than {self._max_queue_seconds:g} seconds",
-                seconds=wait - self._max_queue_seconds,
-            )
-        if self._admitted and wait + admission.declared * self._pace.seconds > self._max_seconds:
-            message = f"with what is being done it would take more than {self._max_seconds:g} seconds"
-            raise Overloaded(message, seconds=wait)
-        self._admitted[key] = admission
-        self._pace.came(self.busy)
+            return Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
+        return self._line.refusal(admission, self._admitted.values(), now)
 
-    def _release(self, key: object, answered: bool) -> None:
-        announced = self._admitted.pop(key).announced
-        self._pace.went(self.busy, announced if answered else None)
+    async def done(self, job: Job[Any, Any, T]) -> Mapping[Any, T]:
+        """The results of a job that was queued, by key."""
+        try:
+            return await job.future
+        except (asyncio.CancelledError, TooSlow):
+            if job.pieces:
+                self._dropped()
+            raise
 
     def offer(self, source: Source) -> None:
         """Register a source that has more work.
@@ -206,12 +209,13 @@ class Pool:
             results = [work() for _, work in works]
             TIMINGS.get().spent(phase, began, perf_counter())
             return results
-        with self.admitted(expected_seconds, in_all) as timings:
+        longest = max(seconds for seconds, _ in works)
+        with self.admitted(expected_seconds, in_all, longest=longest) as admission:
             pieces = [_Piece(i, seconds, work) for i, (seconds, work) in enumerate(works)]
-            job: Job[_Piece, int, T] = Job(pieces, expected_seconds, timings, phase)
+            job: Job[_Piece, int, T] = Job(pieces, admission, phase)
             self._pieces.add(job)
             self.offer(self._pieces)
-            by_position = await job.future
+            by_position = await self.done(job)
             return [by_position[i] for i in range(len(works))]
 
     def close(self) -> None:
@@ -226,78 +230,54 @@ class Pool:
 
     def _turn(self) -> None:
         self._called = False
-        asked = 0  # in a row, without a batch
-        while asked < len(self._sources) and not (self.saturated and self._beside):
+        while self._sources and not (self.saturated and self._beside):
             beside = self.saturated
-            source = self._sources.popleft()
-            batch = source.take(SHORT_SECONDS if beside else inf)
-            if source.waits:
-                self._sources.append(source)
+            batch = self._next(SHORT_SECONDS if beside else inf)
             if batch is None:
-                asked += source.waits
-                continue
-            asked = 0
+                return
             if batch.expected_seconds <= INLINE_SECONDS:
                 batch.done(*_timed(batch.work))
                 if self._sources:  # in the event loop's next iteration
                     self._call()
                 return
+            since = self._clock()
             if beside:
                 self._beside = True
             else:
                 self._running += 1
+                since = self._freed.pop() if self._freed else since
             running = asyncio.get_running_loop().run_in_executor(self._executor, partial(_timed, batch.work))
-            running.add_done_callback(partial(self._ended, batch, beside))
+            running.add_done_callback(partial(self._ended, batch, beside, since))
 
-    def _ended(self, batch: Batch, beside: bool, running: "asyncio.Future[tuple[float, float]]") -> None:
+    def _next(self, most: float) -> Batch | None:
+        """A batch of the source with the lowest turn; without those that no longer wait."""
+        for turn, _, source in sorted((source.turn(most), i, source) for i, source in enumerate(self._sources)):
+            batch = source.take(most) if turn < inf else None
+            if not source.waits:
+                self._sources.remove(source)
+            if batch is not None:
+                return batch
+        return None
+
+    def _ended(self, batch: Batch, beside: bool, since: float, running: "asyncio.Future[tuple[float, float]]") -> None:
         if beside:
             self._beside = False
         else:
             self._running -= 1
-        if not running.cancelled():  # cancelled: the pool was closed
-            batch.done(*running.result())
-            if self._sources:
-                self._call()
-
-
-class _Pace:
-    """Seconds that pass for each second of expected work, while every thread is busy; a moving average.
-
-    Expected times are measured while nothing else runs. The event loop, refusals, other processes on the same cores and
-    contention between threads make real times longer by this factor. `Admission` has the expected times; the length of
-    the queue in seconds is the product of both.
-    """
-
-    def __init__(self, threads: int) -> None:
-        """Start at the factor of an idle machine."""
-        self._threads = threads
-        self._passed, self._expected = 0.5 / threads, 0.5  # half a second of work, as fast as expected
-        self._since: float | None = None  # begin of the current interval; None while a thread is free
-
-    @property
-    def seconds(self) -> float:
-        """The factor."""
-        return max(self._passed / self._expected, 1.0 / self._threads)
-
-    def came(self, busy: int) -> None:
-        """A request was admitted; `busy` counts it."""
-        if self._since is None and busy >= self._threads:
-            self._since = perf_counter()
-
-    def went(self, busy: int, expected_seconds: float | None) -> None:
-        """A request ended, `busy` are left; `expected_seconds` is None for one that was not answered."""
-        if self._since is None:
+        if running.cancelled():  # the pool was closed
             return
-        now = perf_counter()
-        if expected_seconds is not None:
-            passed = min(now - self._since, _SLOWEST * expected_seconds)
-            # Weighted by time, not by request: requests that take turns end in bunches.
-            kept = exp(-passed / _PACE_SECONDS)
-            self._passed = kept * self._passed + passed
-            self._expected = kept * self._expected + expected_seconds
-            self._since = now
-        if busy < self._threads:
-            self._since = None
+        began, ended = running.result()
+        self._pace.ran(batch.expected_seconds, ended - min(since, began))
+        self._line.did(batch.expected_seconds)
+        batch.done(began, ended)
+        for admission in self._admitted.values():
+            admission.hopeless = self._line.hopeless(admission)
+        if not self._sources:
+            self._freed.clear()
+            return
+        if not beside:
+            self._freed.append(ended)
+        self._call()
 
 
 class _Piece(NamedTuple):
@@ -307,7 +287,7 @@ class _Piece(NamedTuple):
 
 
 class _Pieces:
-    """The source of work that is not batched: gives a piece of the request with the highest response ratio."""
+    """The source of work that is not batched: gives a piece of the request with the lowest turn."""
 
     def __init__(self) -> None:
         self._jobs: list[Job[_Piece, int, Any]] = []
@@ -320,13 +300,17 @@ class _Pieces:
         """Queue a job."""
         self._jobs.append(job)
 
+    def turn(self, most: float) -> float:
+        self._jobs = waiting(self._jobs)
+        return first_turn(job for job in self._jobs if job.pieces[-1].expected_seconds <= most)
+
     def take(self, most: float) -> Batch | None:
-        self._jobs = [job for job in self._jobs if not job.future.done()]
-        able = [job for job in self._jobs if job.pieces[-1].expected_seconds <= most]
+        self._jobs = waiting(self._jobs)
+        able = [job for job in self._jobs if job.may_begin and job.pieces[-1].expected_seconds <= most]
         if not able:
             return None
-        job = highest_ratio(able)
-        piece = job.begin(job.pieces[-1].expected_seconds)
+        job = min(able, key=lambda each: each.admission.turn)
+        piece = job.pieces.pop()
         if not job.pieces:
             self._jobs.remove(job)
         outcome: list[Mapping[int, Any] | Exception] = []
@@ -337,7 +321,10 @@ class _Pieces:
             except Exception as error:  # raised where the request waits
                 outcome.append(error)
 
-        return Batch(piece.expected_seconds, work, lambda began, ended: job.receive(began, ended, outcome[0]))
+        def receive(began: float, ended: float) -> None:
+            job.receive(piece.expected_seconds, began, ended, outcome[0])
+
+        return Batch(piece.expected_seconds, work, receive)
 
 
 def _timed(work: Callable[[], None]) -> tuple[float, float]:

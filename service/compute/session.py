@@ -1,9 +1,11 @@
 """An ONNX Runtime session, whose signature is checked when it is opened."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from threading import current_thread, main_thread
+from time import monotonic
 from typing import Literal
 
 import numpy as np
@@ -15,9 +17,11 @@ from contract.graph import GraphSpec, Signature, check_signature
 from contract.scoring import Array
 from contract.tensors import tensors_of
 from service.errors import ProviderError
+from service.machine import trim_allocator
 
 log = logging.getLogger(__name__)
 
+GIVE_BACK_SECONDS = 60.0
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 # How ONNX writes where a tensor's data outside of the file lies: the key "location", before its value.
 _OUTSIDE = b"\x0a\x08location\x12"
@@ -31,6 +35,7 @@ class Session:
         self, session: ort.InferenceSession, sizes: Mapping[str, int], weights: Sequence[ort.OrtValue] = ()
     ) -> None:
         self._run = session.run
+        self._gives_back = CUDA not in session.get_providers()
         self._weights = weights  # the session uses their memory
         self._outputs = [tensor.name for tensor in session.get_outputs()]
         self.sizes = sizes  # of the axes the model fixes: dim, outputs
@@ -38,8 +43,36 @@ class Session:
 
     def __call__(self, feeds: Mapping[str, Array]) -> npt.NDArray[np.float32]:
         """Run the graph: feeds by tensor name -> its one output."""
+        if self._gives_back and _MEMORY.is_due():
+            return _MEMORY.give_back(lambda options: self._run(self._outputs, feeds, options)[0])
         output: npt.NDArray[np.float32] = self._run(self._outputs, feeds)[0]
         return output
+
+
+class _Memory:
+    """What graphs needed for their largest batches, given back to the system once a minute, in some milliseconds.
+
+    The arena keeps all it ever took. Rare texts need more than all before them, so it would grow for hours.
+    """
+
+    def __init__(self) -> None:
+        self._next = 0.0
+        self._options = ort.RunOptions()
+        self._options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+
+    def is_due(self) -> bool:
+        """Whether this thread's run is to do it; not in the event loop. Health checks run often enough elsewhere."""
+        return monotonic() >= self._next and current_thread() is not main_thread()
+
+    def give_back(self, run: Callable[[ort.RunOptions], npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+        """Do it at the end of this run."""
+        self._next = monotonic() + GIVE_BACK_SECONDS
+        output = run(self._options)
+        trim_allocator()
+        return output
+
+
+_MEMORY = _Memory()
 
 
 def cuda_options(memory_bytes: int) -> dict[str, str]:
@@ -85,7 +118,7 @@ def _load_cuda() -> None:
 def _share_memory() -> None:
     """Use one memory arena for all sessions of this process.
 
-    An arena never shrinks: one for each session would hold the sum of their peaks, a common one holds the common peak.
+    One for each session would hold the sum of their peaks, a common one holds the common peak, until it is given back.
     """
     memory = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
     as_usual = {
@@ -133,6 +166,8 @@ def open_session(
     _share_memory()
     options.add_session_config_entry("session.use_env_allocators", "1")
     options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")  # weights are never freed
+    # It would keep a plan for each shape that ever came: 7 MB in 13 minutes of a soak.
+    options.enable_mem_pattern = False
     options.log_severity_level = 3  # errors
     # ONNX Runtime must load no other weights than those given: this path is not a folder.
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path))

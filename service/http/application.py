@@ -11,7 +11,7 @@ from service.api.route import Table
 from service.http.closing import Closing
 from service.http.guard import Callers, Keys, OneOfEach
 from service.http.held import Held
-from service.http.limits import Admission, Arrival, Deadline, held_of
+from service.http.limits import Admission, Arrival, Deadline, Hasty, held_of
 from service.http.pages import Pages
 from service.http.record import Errors, Record, RequestId
 from service.observe.tracing import Tracing
@@ -29,6 +29,8 @@ class Scoring:
         self.pending: Callable[[], int] = lambda: 0
         self.held = Held(max(service.settings.max_held_bytes, held_of(service.settings.max_body_bytes)))  # at least one
         self._settings = service.settings
+        self._refusal = service.pool.refusal
+        self._hasty = Hasty(service.settings.max_in_flight)
         self._spans = spans
 
     def around(self, app: ASGIApp, operation: Operation) -> ASGIApp:
@@ -38,7 +40,8 @@ class Scoring:
         settings = self._settings
         app = Arrival(app, settings.max_body_bytes, operation.media)
         app = Deadline(app, settings.request_timeout)
-        return Admission(app, lambda: self.pending(), settings.max_in_flight, spans=self._spans)
+        busy, most = lambda: self.pending(), settings.max_in_flight
+        return Admission(app, busy, most, self._refusal, self._hasty, spans=self._spans)
 
 
 class Application:

@@ -68,6 +68,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(*arguments, **others)
         self.left = False  # whether the client left before its answer was complete
         self.address = ""
+        self.told = 0.0  # when its caller was told to ask again, by `perf_counter`
         self._crowd = crowd
         self._held = held
         self._holds = False  # whether it has an entry there

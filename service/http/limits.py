@@ -1,7 +1,11 @@
 """What a request that asks a model may take: a place, time, and bytes of a body."""
 
+import asyncio
 import re
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import NoReturn
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -11,30 +15,93 @@ from service.http.connection import CONNECTION, FEW_BYTES, Connection
 from service.http.time_limit import ClientLeft, TimeLimit
 from service.observe.timings import TIMINGS, Timings
 
+_LONGEST_REFUSAL = 1.0  # seconds
+_COSTS = 16  # requests of a route by which the work of the next is told before it is read
+Refusal = Callable[[Timings, float], Overloaded | None]
+
 _JSON_TYPE = re.compile(rb"application/(?:[\w.-]+\+)?json\s*(?:;.*)?", re.IGNORECASE).fullmatch
 
 
-class Admission:
-    """Refuses a request beyond the limit; those whose body has not arrived take nobody's place. Begins its timings."""
+class Hasty:
+    """Callers who ask again sooner than a refusal told them: the next refusal takes until then, a second at most.
 
-    def __init__(self, app: ASGIApp, busy: Callable[[], int], limit: int, *, spans: bool) -> None:
-        """Prepare; `busy` is the number of requests received and not yet answered."""
+    A refusal costs little, but thousands a second cost the CPU that others' work needs.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Begin with none; more than `most` are not made to wait."""
+        self.waiting = 0
+        self._most = most
+
+    async def refuse(self, connection: Connection | None, refusal: Overloaded) -> NoReturn:
+        """Refuse the request of a connection.
+
+        Raises:
+            Overloaded: this one.
+        """
+        if connection is not None:
+            early = min(connection.told - perf_counter(), _LONGEST_REFUSAL)
+            if early > 0 and self.waiting < self._most:
+                self.waiting += 1
+                try:
+                    await asyncio.sleep(early)
+                finally:
+                    self.waiting -= 1
+            connection.told = perf_counter() + refusal.seconds
+        raise refusal
+
+
+class Admission:
+    """Refuses a request beyond the limit, or with too much work; begins its timings.
+
+    Those whose body has not arrived take nobody's place. What a body means in work is not known before it is read; but
+    where even the cheapest of the route's last requests would, by its length, be refused, reading it would be in vain.
+    """
+
+    def __init__(
+        self, app: ASGIApp, busy: Callable[[], int], limit: int, refusal: Refusal, hasty: Hasty, *, spans: bool
+    ) -> None:
+        """Prepare.
+
+        Args:
+            app: of a route.
+            busy: the number of requests received and not yet answered.
+            limit: of that.
+            refusal: why a request with these timings and so many expected seconds of work is not let in, or None.
+            hasty: those of all routes.
+            spans: whether timings keep when each phase began.
+        """
         self._app = app
         self._busy = busy
         self._limit = limit
+        self._refusal = refusal
+        self._hasty = hasty
         self._spans = spans
+        self._costs: deque[float] = deque(maxlen=_COSTS)  # expected seconds a byte, of the last requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on.
 
         Raises:
-            Overloaded: too many requests are being answered.
+            Overloaded: too many requests are being answered, or too much work is waiting.
         """
-        if self._busy() > self._limit:
+        if self._busy() - self._hasty.waiting > self._limit:
             raise Overloaded(f"{self._limit} requests are being answered", limit=self._limit)
-        exchange_of(scope).timings = timings = Timings(self._spans)
+        exchange = exchange_of(scope)
+        exchange.timings = timings = Timings(self._spans)
         TIMINGS.set(timings)
-        await self._app(scope, receive, send)
+        size = length_of(exchange.received)
+        try:
+            if size > FEW_BYTES and len(self._costs) == _COSTS:
+                refusal = self._refusal(timings, size * min(self._costs))
+                if refusal is not None:
+                    raise refusal
+            await self._app(scope, receive, send)
+        except Overloaded as refusal:
+            await self._hasty.refuse(scope.get("extensions", {}).get(CONNECTION), refusal)
+        finally:
+            if size > FEW_BYTES and (timings.expected or exchange.status == 200):
+                self._costs.append(timings.expected / size)
 
 
 class Deadline:
@@ -59,6 +126,8 @@ class Deadline:
             limit.stop()
             await send(message)
 
+        if exchange.timings is not None:
+            exchange.timings.until = perf_counter() + self._seconds
         try:
             with TimeLimit(self._seconds, exchange.timings.free if exchange.timings else float) as limit:
                 if connection is not None:
@@ -107,8 +176,7 @@ class Arrival:
             raise UnsupportedMedia(f"the body must be {known}")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise UnsupportedMedia("the body must not be compressed")
-        declared = headers.get(b"content-length", b"")
-        if declared.isdigit() and int(declared) > self._most:
+        if length_of(headers) > self._most:
             raise self._too_large()
 
     async def _read(self, receive: Receive, connection: Connection | None) -> bytes:
@@ -131,6 +199,12 @@ class Arrival:
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"a body of more than {self._most} bytes", limit=self._most)
+
+
+def length_of(headers: Mapping[bytes, bytes]) -> int:
+    """Bytes of a body by its head; 0 where it does not say."""
+    declared = headers.get(b"content-length", b"")
+    return int(declared) if declared.isdigit() else 0
 
 
 def held_of(size: int, *, ascii_only: bool = False) -> int:

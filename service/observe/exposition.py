@@ -1,7 +1,8 @@
-"""The answer to a scrape: one rendering at a time, kept for a second.
+"""The answer to a scrape: one rendering at a time, kept for a second by a process that serves alone.
 
 Rendering a thousand series takes some 7 ms in a thread, and scrapes are not limited. So concurrent scrapes and those
-within a second share one rendering.
+within a second share one rendering. One of several workers keeps none: another one may have answered with younger
+figures meanwhile, and then counters would fall. There scrapes share the next rendering that begins.
 """
 
 import asyncio
@@ -37,28 +38,29 @@ class Exposition:
     def __init__(self, scrape: Callable[[], Iterable[Metric]], clock: Callable[[], float] = time.monotonic) -> None:
         """Prepare; `scrape` is called in the event loop, and its families are iterated in another thread."""
         self._scrape = scrape
+        self.kept_seconds = KEPT_SECONDS
         self._clock = clock
-        self._rendering: asyncio.Task[bool] | None = None
-        self._pages: dict[bool, tuple[float, Page]] = {}  # OpenMetrics or not -> until when it is fresh, the page
+        self._rendering: asyncio.Task[None] | None = None
+        self._pages: dict[bool, tuple[float, Page]] = {}  # OpenMetrics or not -> the time of its figures, the page
 
     async def page(self, accept: str) -> Page:
-        """The metrics, at most `KEPT_SECONDS` old; OpenMetrics 1.0.0 if the Accept header asks for it."""
+        """The metrics, at most `kept_seconds` older than this call; OpenMetrics 1.0.0 if Accept asks for it."""
         openmetrics = wants_openmetrics(accept)
+        oldest = self._clock() - self.kept_seconds
         while True:
-            fresh_until, page = self._pages.get(openmetrics, (0.0, None))
-            if page is not None and self._clock() < fresh_until:
+            at, page = self._pages.get(openmetrics, (0.0, None))
+            if page is not None and at >= oldest:
                 return page
             if self._rendering is None or self._rendering.done():
                 self._rendering = asyncio.get_running_loop().create_task(self._render(openmetrics))
             # Shielded: a scraper that leaves does not cancel the rendering of others.
-            if await asyncio.shield(self._rendering) == openmetrics:
-                return self._pages[openmetrics][1]
+            await asyncio.shield(self._rendering)
 
-    async def _render(self, openmetrics: bool) -> bool:
+    async def _render(self, openmetrics: bool) -> None:
         encode, content_type = _FORMATS[openmetrics]
+        at = self._clock()
         content = await asyncio.to_thread(encode, Collected(self._scrape()))
-        self._pages[openmetrics] = self._clock() + KEPT_SECONDS, (content, content_type)
-        return openmetrics
+        self._pages[openmetrics] = at, (content, content_type)
 
 
 def wants_openmetrics(accept: str) -> bool:

@@ -71,8 +71,9 @@ class Snapshots:
 
     def collect(self) -> Iterator[Metric]:
         """The families of all workers together; the files are read during the iteration, in any thread."""
-        self.write()
-        return self._join(list(self._registry.collect()))
+        own = list(self._registry.collect())
+        self.write()  # afterwards: what others read of this worker is never less than what it shows itself
+        return self._join(own)
 
     def _join(self, own: Iterable[Metric]) -> Iterator[Metric]:
         others: Families = {}

@@ -98,6 +98,11 @@ class Telemetry:
             "More requests in flight are refused: SEMBLANCE_MAX_IN_FLIGHT of all workers",
         )
         self.admitted = gauge("semblance_workers_busy", "Admitted large requests that are not answered yet")
+        self.dropped = counter(
+            "semblance_dropped",
+            "Requests whose work was dropped before all of it began: the client left, or its time was over",
+            [],
+        ).labels()
         self.queue_seconds = gauge(
             "semblance_queue_seconds", "Expected seconds until all admitted work is done, at the recent pace"
         )

@@ -7,6 +7,7 @@ total is parsing, serialising and the event loop.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import inf
 from time import perf_counter
 
 PHASES = ("tokenise", "queue", "cache", "inference")
@@ -17,7 +18,9 @@ _HEADER = b", ".join(b"%s;dur=%%.3f" % name.encode() for name in (*PHASES, "tota
 class Timings:
     """Seconds of one request in each phase."""
 
-    __slots__ = ("_free", "_free_since", "_frees", "ended", "languages", "seconds", "share", "spans")
+    __slots__ = (
+        "_free", "_free_since", "_frees", "ended", "expected", "languages", "seconds", "share", "spans", "until",
+    )  # fmt: skip
 
     def __init__(self, spans: bool = False) -> None:
         """Start at 0; with `spans`, also keep when each phase began and ended."""
@@ -26,6 +29,8 @@ class Timings:
         self.ended = False  # the request has been answered or given up
         self.languages: dict[str, None] = {}  # hints on texts in other languages than the model's, each once
         self.share = 1.0  # of its work of one kind, that comes now; the rest follows
+        self.expected = 0.0  # seconds of all its work; 0 while none needs a thread
+        self.until = inf  # when its time is over, without what is free
         self._free, self._frees, self._free_since = 0.0, 0, 0.0
 
     def spent(self, phase: int, began: float, ended: float) -> None:
@@ -53,6 +58,10 @@ class Timings:
     def free(self) -> float:
         """Seconds so far that do not count against the time limit."""
         return self._free + (perf_counter() - self._free_since if self._frees else 0.0)
+
+    def left(self) -> float:
+        """Seconds until its time is over."""
+        return self.until + self.free() - perf_counter()
 
     def waited(self, phase: int, since: float, began: float, ended: float) -> float:
         """Add a piece of work in a thread, and the wait before it; pieces that overlap count once.

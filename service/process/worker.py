@@ -121,6 +121,7 @@ class WorkerServer(Server):
         telemetry = app.service.telemetry
         self._snapshots = Snapshots(assignment.folder, assignment.number, telemetry.registry)
         telemetry.scrape = self._snapshots.collect
+        app.service.exposition.kept_seconds = 0.0
         self._folder = assignment.folder
         self._orphaned = False
         self._line = assignment.line

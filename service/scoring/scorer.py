@@ -37,6 +37,7 @@ _BEYOND_THE_LIMIT = 0.25  # for characters after that limit, most of which are n
 _FEW_CHARS = 1000  # texts of this length together are read at once; single ones are cached
 _FEW_PAIRS = 256  # larger requests do not use the score cache: they would displace the others' scores
 MEASURED_PAIRS = 128  # so that what a comparison costs whatever it holds does not count for each pair
+_NEWS = 0.5  # weight of a request's texts in the number of tokens in a character
 _UNASKED = "the registry lets no model be asked what it cannot do"
 
 Capability = Task | Literal["embedding", "explanation"]
@@ -51,11 +52,16 @@ class Scores(NamedTuple):
     score: list[float]
 
 
-class _SecondsPerChar(NamedTuple):
-    """Expected seconds for a character of new text; the defaults hold until `measure`."""
+class _Cost:
+    """What new text costs, by its characters; the defaults hold until `measure`."""
 
-    reading: float = 2e-7
-    scoring: float = 0.0
+    reading = 2e-7  # expected seconds, of a character
+    scoring = 0.0  # of a token
+    tokens = 0.25  # in a character of the texts read lately
+
+    def read(self, chars: float, tokens: int) -> None:
+        """Texts of so many characters had so many tokens."""
+        self.tokens += _NEWS * (tokens / chars - self.tokens)
 
 
 class Parts(NamedTuple):
@@ -97,7 +103,7 @@ class Scorer(ABC):
         # Before `measure`: large, so that nothing runs in the event loop.
         self.seconds_per_pair = 1e-3  # of a comparison
         self.seconds_per_new_pair = 0.0  # with nothing of it cached
-        self._per_char = _SecondsPerChar()
+        self._cost = _Cost()
 
     @classmethod
     def capabilities(cls, manifest: Manifest) -> tuple[Capability, ...]:
@@ -157,10 +163,11 @@ class Scorer(ABC):
         else:
             turns = [
                 (seconds, partial(self.tokenise, new[part], prompt))
-                for seconds, part in turns_of(chars, self._per_char.reading)
+                for seconds, part in turns_of(chars, self._cost.reading)
             ]
-            in_all = (sum(chars) * self._per_char.reading + scored * self._per_char.scoring) / share
+            in_all = (sum(chars) * self._cost.reading + scored * self._cost.tokens * self._cost.scoring) / share
             sentences = list(chain.from_iterable(await self._pool.run_all(turns, phase=TOKENISE, in_all=in_all)))
+            self._cost.read(scored, sum(len(sentence.ids) for sentence in sentences))
         again = compress(zip(new, sentences, strict=True), self._memory.seen.again(new))
         self._lru.keep(each for each in again if len(each[0]) <= _FEW_CHARS)
         if len(new) == len(texts):  # all of them, each once
@@ -184,7 +191,7 @@ class Scorer(ABC):
         return list(map(self._chars, texts)), sum(min(weight_of(text), self._most_chars) for text in texts)
 
     def _chars(self, text: str) -> float:
-        """Expected cost of reading, in characters of ASCII within the model's limit, as `_per_char` is measured."""
+        """Expected cost of reading, in characters of ASCII within the model's limit, as `_cost` is measured."""
         weight = weight_of(text)
         return min(weight, self._most_chars) + max(weight - self._most_chars, 0) * _BEYOND_THE_LIMIT
 
@@ -333,7 +340,8 @@ class Scorer(ABC):
         of_graphs = together([vectors.batcher.expected_seconds(keys) for vectors, keys in measured])
         seconds = of_graphs + len(pairs) * self.seconds_per_pair
         self.seconds_per_new_pair = seconds / len(pairs)
-        self._per_char = _SecondsPerChar(best_time(lambda: self.tokenise(texts)) / chars, seconds / chars)
+        self._cost.reading = best_time(lambda: self.tokenise(texts)) / chars
+        self._cost.scoring = seconds / sum(len(x) + len(y) for x, y in pairs)
         return Tiers(any(each.memory for each in tiers), any(each.redis for each in tiers))
 
     def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:

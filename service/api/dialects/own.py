@@ -68,7 +68,7 @@ def operations(scoring: Scoring) -> list[Operation]:
     """The POST requests of our own format."""
     service, limits = scoring.service, scoring.limits
     settings, registry, defaults = service.settings, service.registry, service.defaults
-    threads = service.counts.worker_threads
+    pool = service.pool
 
     async def read_pairs(
         scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
@@ -86,8 +86,8 @@ def operations(scoring: Scoring) -> list[Operation]:
     async def similarity(request: SimilarityRequest) -> tuple[str, SimilarityResponse]:
         limits.check_count("pairs", len(request.pairs), "max_pairs")
         scorer = await registry.pick(request.model or defaults["/similarity"], request.task)
-        a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
         with counted("pairs", len(request.pairs)):
+            a, b = await read_pairs(scorer, request.pairs, ("a", "b"))
             raw, ratings, scores = await scorer.similarity(a, b, request.task)
         results: list[SimilarityResult] = [
             {
@@ -117,9 +117,9 @@ def operations(scoring: Scoring) -> list[Operation]:
         limits.check_texts(request.candidates, lambda i: f"candidates.{i}")
         rerank_top = request.rerank_top or RERANK_TOP
         if second is not None:
-            limits.check_time(second, "rerank_top", min(rerank_top, len(request.candidates)), threads)
+            limits.check_time(second, "rerank_top", min(rerank_top, len(request.candidates)), pool.possible)
         if first.manifest.family == "interaction":  # whose pairs with a new query are all new
-            limits.check_time(first, "candidates", len(request.candidates), threads, at_least=0.5)
+            limits.check_time(first, "candidates", len(request.candidates), pool.possible, at_least=0.5)
         with counted("candidates", len(request.candidates)):
             answer = await ranked(
                 first,

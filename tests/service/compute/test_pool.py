@@ -58,7 +58,7 @@ async def test_who_was_let_in_is_not_turned_away_half_way() -> None:
         TIMINGS.set(timings := Timings())
         for _ in range(3):
             await pool.run(1, lambda: time.sleep(0.03))
-        pool.ended(timings, answered=True)
+        pool.ended(timings)
 
     asked = [asyncio.create_task(request()) for _ in range(3)]
     outcomes = await asyncio.gather(*asked, return_exceptions=True)

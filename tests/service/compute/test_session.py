@@ -1,14 +1,16 @@
-"""What a session asks of CUDA, as far as a CPU can show it."""
+"""What a session asks of CUDA, as far as a CPU can show it; when it gives memory back."""
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnxruntime as ort
 import pytest
 
 from service.app import create_app
-from service.compute.session import CPU, CUDA, cuda_options
+from service.compute.session import CPU, CUDA, GIVE_BACK_SECONDS, cuda_options
 from service.settings import Settings
 
 
@@ -50,3 +52,28 @@ def test_cuda_that_does_not_start_is_told_once(
     tried = [CUDA in dict(providers) for providers in cuda.asked]
     assert tried == sorted(tried, reverse=True)
     assert not tried[-1]
+
+
+def test_memory_is_given_back_once_in_a_while_but_not_in_the_event_loop(models: Path, monkeypatch) -> None:
+    app = create_app(Settings(models_dir=models))
+    graph = app.service.registry["avg-paraphrase"].scorer.graphs["encoder.onnx"]
+    session, asked = graph.run, list[bool]()
+
+    def run(outputs: Any, feeds: Any, options: ort.RunOptions | None = None) -> Any:
+        asked.append(options is not None)
+        return inner(outputs, feeds, options)
+
+    inner = session._run
+    monkeypatch.setattr(session, "_run", run)
+    now = 1e9
+    monkeypatch.setattr("service.compute.session.monotonic", lambda: now)
+    feeds = {"input_ids": np.array([[1, 2]]), "lengths": np.array([2])}
+    session(feeds)
+    assert asked == [False]  # this is the event loop's thread
+    with ThreadPoolExecutor(1) as other:
+        found = [other.submit(session, feeds).result() for _ in range(3)]
+        assert asked == [False, True, False, False]
+        now += GIVE_BACK_SECONDS
+        other.submit(session, feeds).result()
+    assert asked[4:] == [True]
+    assert all(np.array_equal(each, found[0]) for each in found)

@@ -108,6 +108,7 @@ async def test_who_leaves_is_dropped_from_the_queue_and_counted(models: Path, sp
             out.close()
         await until(lambda: app.service.pool.busy == 1, "nobody waits behind the first one")
         await until(lambda: counted(app, 499) == 3, "they are counted")
+        assert app.service.telemetry.registry.get_sample_value("semblance_dropped_total") == 3
         gate.open.set()
         assert (await first_in.readline()).startswith(b"HTTP/1.1 200")
         assert gate.ran == [1]  # nothing was run for those who left
@@ -277,7 +278,7 @@ async def test_long_labels_are_read_beside_the_event_loop(models: Path) -> None:
         read: list[tuple[bool, int]] = []  # whether in the event loop, and how many characters
         tokenise = scorer.tokenise
         # As on a slow machine: by its own measure a fast one may read several labels within `INLINE_SECONDS`.
-        scorer._per_char = scorer._per_char._replace(reading=INLINE_SECONDS / 100)
+        scorer._cost.reading = INLINE_SECONDS / 100
 
         def noted(texts: Sequence[str], prompt: int) -> list[Encoded]:
             read.append((threading.current_thread() is threading.main_thread(), sum(map(len, texts))))

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -87,7 +88,7 @@ class Service:
         return self.metrics()[name, frozenset(labels.items())]
 
     def shows(self, value: float, name: str, **labels: str) -> None:
-        """Wait until a metric has the value: each worker keeps its page for a second, so a page may be an older one."""
+        """Wait until a metric has the value: what a worker shows of another one is up to a second old."""
         until(lambda: self.metrics().get((name, frozenset(labels.items()))) == value, f"{name} {labels} is {value}")
 
     def stop(self, sig: int = signal.SIGTERM) -> int:
@@ -165,6 +166,40 @@ def test_workers_that_are_replaced_or_killed_lose_no_request_and_no_count(models
         service.shows(asked, "semblance_requests_total", route="/similarity", status="200")
         assert service.stop() == 0
         assert list(service.temporary.iterdir()) == []
+
+
+def test_no_counter_falls_while_workers_are_replaced_and_killed(models: Path, tmp_path: Path) -> None:
+    """By scrapes every tenth of a second, of whichever worker accepts each."""
+    highest: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+    fallen: list[object] = []
+    with fleet(models, tmp_path) as service:
+
+        def scrape() -> None:
+            with suppress(httpx.TransportError):  # of the worker that is killed
+                for _ in range(3):
+                    httpx.post(f"{service.url}/similarity", json=BODY)
+                found = families(httpx.get(f"{service.url}/metrics").text)
+                for sample in [each for family in found if family.type != "gauge" for each in family.samples]:
+                    key = sample.name, frozenset(sample.labels.items())
+                    if sample.value < highest.get(key, 0.0) and not sample.name.endswith("_created"):
+                        fallen.append((key, highest[key], sample.value))
+                    highest[key] = sample.value
+            time.sleep(0.1)
+
+        def replaced(pid: int) -> bool:
+            scrape()
+            return pid not in service.pids() and len(service.pids()) == 2
+
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            for _ in range(15):
+                scrape()
+            ended = service.pids()[0]
+            os.kill(ended, sig)
+            until(lambda ended=ended: replaced(ended), "it is replaced")
+        for _ in range(15):
+            scrape()
+    assert fallen == []
+    assert highest["semblance_requests_total", frozenset({("route", "/similarity"), ("status", "200")})] > 100
 
 
 def test_a_worker_that_hangs_is_replaced(models: Path, tmp_path: Path) -> None:

@@ -1,0 +1,190 @@
+"""The requests that are let in, in the order in which they are served, and whether one more would end in time.
+
+Each has the turn that it would end in if all were served at once, in equal shares: so nobody ends later than by fair
+shares (the fair sojourn protocol; Friedman & Henderson, SIGMETRICS 2003), and most end earlier. What brings little
+passes what brings much, which is not passed for ever. A request is let in if in this order it, and all behind it, end
+in time, and wait no longer than `PATIENCE` times their own work, or `max_queue_seconds` where that is longer.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+
+from service.compute.pace import Pace
+from service.errors import Overloaded, TooSlow
+from service.observe.timings import Timings
+
+PATIENCE = 8.0  # times as long as its own work takes alone, that a request waits at most
+# Of the time that is left: in how much a newcomer must end, and those before whom it is served. Between the two is room
+# for what is small.
+SURE, _STILL_SURE = 0.8, 0.9
+_SURELY = 0.5  # of a guess by the length of texts, that they take at least
+_NOTHING = 1e-6  # seconds
+SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
+
+
+class Admission:
+    """A request that is let in, with the expected seconds of its work; times are those of the pool's clock."""
+
+    __slots__ = ("_declared", "_done", "_expected", "ends", "hopeless", "promised", "timings", "turn")
+
+    def __init__(
+        self, timings: Timings, declared: float, announced: float, *, turn: float, promised: float, ends: float
+    ) -> None:
+        self.timings = timings
+        self.turn = turn  # the lowest is served first
+        self.promised = promised  # when it has ended, at the pace at which it came
+        self.ends = ends  # when its time is over
+        self.hopeless: TooSlow | None = None  # why it cannot end in time any more
+        self._declared = declared  # of the stages that have begun
+        self._expected = announced
+        self._done = 0.0
+
+    @property
+    def left(self) -> float:
+        """Expected seconds of what is not done."""
+        return max(0.0, self._expected - self._done)
+
+    def declare(self, seconds: float, whole: float, *, guessed: bool) -> None:
+        """Another stage begins.
+
+        Args:
+            seconds: expected, of what begins.
+            whole: with all later stages of its kind.
+            guessed: whether what follows is still only guessed; otherwise its texts are read, and this is most of it.
+        """
+        self._declared += seconds
+        self._expected = max(self._declared, whole, self._expected if guessed else 0.0)
+
+    def did(self, seconds: float) -> None:
+        """So many expected seconds of it are done."""
+        self._done += seconds
+
+
+class Line:
+    """Decides who is let in, by the work of those who are."""
+
+    def __init__(self, pace: Pace, threads: int, *, max_queue_seconds: float, max_seconds: float) -> None:
+        """Begin.
+
+        Args:
+            pace: of the threads.
+            threads: that work is shared by.
+            max_queue_seconds: how long a request may be expected to wait.
+            max_seconds: that a request may take.
+        """
+        self._pace = pace
+        self._threads = threads
+        self._max_queue_seconds = max_queue_seconds
+        self._max_seconds = max_seconds
+        # By equal shares: expected seconds that each has got since nobody waited, and the turns that are not over.
+        self._share = 0.0
+        self._turns: list[float] = []
+
+    def enter(self, admission: Admission) -> None:
+        """Let a request in."""
+        insort(self._turns, admission.turn)
+
+    def did(self, seconds: float) -> None:
+        """So many expected seconds of work are done, of whomever."""
+        while self._turns:
+            needed = (self._turns[0] - self._share) * len(self._turns)
+            if needed > seconds:
+                self._share += seconds / len(self._turns)
+                return
+            seconds -= needed
+            self._share = self._turns.pop(0)
+
+    def declare(self, admission: Admission, seconds: float, whole: float, *, guessed: bool) -> None:
+        """Another stage of a request begins, which may give it another turn; see `Admission.declare`."""
+        before = admission.left
+        admission.declare(seconds, whole, guessed=guessed)
+        self._forget(admission.turn)
+        admission.turn += admission.left - before
+        if admission.turn > self._share:
+            insort(self._turns, admission.turn)
+
+    def leave(self, admission: Admission, *, last: bool) -> None:
+        """A request has ended; `last`: nobody else is there."""
+        if last:
+            self._share, self._turns = 0.0, []
+        elif admission.left > _NOTHING:  # what was done before its turn still is of its share
+            self._forget(admission.turn)
+
+    def _forget(self, turn: float) -> None:
+        place = bisect_left(self._turns, turn)
+        if place < len(self._turns) and self._turns[place] == turn:
+            del self._turns[place]
+
+    def possible(self, timings: Timings) -> float:
+        """Expected seconds of work that would surely end in the time that a request has left, were it alone."""
+        return SURE * self._time_left(timings) * self._threads / self._pace.cautious
+
+    def check_possible(self, timings: Timings, seconds: float, *, longest: float = 0.0, guessed: float = 0.0) -> None:
+        """Check that a request's work would end in time if it were alone.
+
+        Args:
+            timings: of the request.
+            seconds: of all its work of the kind that begins, expected.
+            longest: of that, what only one thread can do.
+            guessed: seconds of all work, by the length of texts that are not read.
+
+        Raises:
+            TooSlow: it would not.
+        """
+        possible = self.possible(timings)
+        if max(seconds, longest * self._threads) > possible:
+            raise TooSlow(seconds, possible)
+        if _SURELY * guessed > possible:
+            raise TooSlow(guessed, possible)
+
+    def admission(self, timings: Timings, declared: float, announced: float, now: float) -> Admission:
+        """The place that a request of so many expected seconds has, if it is let in at the time `now`."""
+        left, alone = self._time_left(timings), announced * self._pace.recent / self._threads
+        promised = now + max(PATIENCE * alone, self._max_queue_seconds) + alone
+        turn = self._share + announced
+        return Admission(timings, declared, announced, turn=turn, promised=promised, ends=now + left)
+
+    def refusal(self, new: Admission, others: Iterable[Admission], now: float) -> Overloaded | None:
+        """Why a request is not let in beside others; None if it is."""
+        pace, cautious = self._pace.recent / self._threads, self._pace.cautious / self._threads
+        ahead, behind = 0.0, []
+        for other in others:
+            if other.turn <= new.turn:
+                ahead += other.left
+            else:
+                behind.append(other)
+        if ahead * pace > self._max_queue_seconds:
+            message = f"the wait would be more than {self._max_queue_seconds:g} seconds"
+            return Overloaded(message, seconds=ahead * pace - self._max_queue_seconds)
+        done = ahead + new.left
+        if ahead and (late := done * cautious - SURE * (new.ends - now)) > 0:
+            message = f"with what is being done it would take more than {self._max_seconds:g} seconds"
+            return self._late(new, message, late, ahead)
+        if new.left <= SHORT_SECONDS:
+            return None
+        for other in sorted(behind, key=lambda each: each.turn):
+            done += other.left
+            late = max(done * cautious - _STILL_SURE * (other.ends - now), done * pace - (other.promised - now))
+            if late > 0:
+                message = "others, who came before, would wait too long"
+                return self._late(new, message, late, done - new.left)
+        return None
+
+    def _late(self, new: Admission, message: str, late: float, others: float) -> Overloaded:
+        """The refusal of a request by which somebody would be late; it may come again when the others' work is done."""
+        pace = self._pace.cautious / self._threads
+        return Overloaded(message, seconds=min(late, others * pace), share=1.0 - late / (new.left * pace))
+
+    def hopeless(self, admission: Admission) -> TooSlow | None:
+        """Why a request that was let in cannot end in time any more, even alone: the machine became slower. Or None."""
+        timings = admission.timings
+        if timings.ended or admission.left * self._pace.recent / self._threads <= self._time_left(timings):
+            return None
+        return TooSlow(timings.expected, SURE * self._max_seconds * self._threads / self._pace.cautious)
+
+    def seconds_of(self, admitted: Iterable[Admission]) -> float:
+        """Seconds until all of this work is done, at the recent pace."""
+        return sum(each.left for each in admitted) * self._pace.recent / self._threads
+
+    def _time_left(self, timings: Timings) -> float:
+        return min(self._max_seconds, timings.left())
