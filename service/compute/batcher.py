@@ -63,11 +63,11 @@ class Cost:
         Args:
             seconds: number of items, their shape -> seconds of a run.
             axes: 1 for sentences, 2 for pairs.
-            max_tokens: of a sentence, at least 2.
+            max_tokens: of a sentence.
         """
         more = min(_MORE_TOKENS, max_tokens)
-        few = min(_FEW_TOKENS, more // 2)
-        longer = more - few
+        few = max(1, min(_FEW_TOKENS, more // 2))
+        longer = max(1, more - few)
         alone = seconds(1, (few,) * axes)
         number, several = _SEVERAL, seconds(_SEVERAL, (few,) * axes)
         if several < _CHEAP_SECONDS:  # more of them tell it more exactly

@@ -87,7 +87,7 @@ async def test_an_explanation_is_refused_too(client: Client) -> None:
 
 
 async def test_one_is_not_many(client: Client) -> None:
-    costs(client, "pair-sick", 5.0)
+    costs(client, "pair-sick", 500.0)
     _, error = await refused(client, "/similarity", json={"model": "pair-sick", "pairs": PAIRS[:1]})
     assert str(error["message"]).endswith(", for 1 pair")
 

@@ -93,22 +93,16 @@ async def test_a_large_request_lets_others_come_in_between(batcher, graph, monke
 
 
 async def test_a_request_that_is_too_large_for_the_time_leads_no_batch(batcher, graph, pool, monkeypatch) -> None:
-    """It has waited longest for its size; of those that are small enough the one that has comes first."""
-    now = 0.0
-    monkeypatch.setattr("service.compute.jobs.perf_counter", lambda: now)
     monkeypatch.setattr(pool, "offer", lambda source: None)  # batches are taken here
     batcher.cost = Cost(fixed=0.0, per_token=1.0)  # each request is alone in its batch
-    asking = [asyncio.create_task(batcher.get([900]))]
+    asking = [asyncio.create_task(batcher.get([key])) for key in (900, 20, 10)]
     await turn()
-    now = 899.0
-    asking += [asyncio.create_task(batcher.get([key])) for key in (20, 10)]
-    await turn()
-    now = 900.0
-    for most in (50.0, inf, inf):
-        batch = batcher.take(most)
-        batch.work()
-        batch.done(now, now)
-    assert graph.batches == [[10], [900], [20]]
+    for most in (5.0, 15.0, 15.0, 50.0, inf):
+        if (batch := batcher.take(most)) is not None:
+            batch.work()
+            batch.done(0.0, batch.expected_seconds)
+    assert graph.batches == [[10], [20], [900]]
+    assert batcher.take(inf) is None
     await asyncio.gather(*asking)
 
 
