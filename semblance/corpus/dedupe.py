@@ -13,8 +13,8 @@ from semblance.batch.outputs import write_output
 from semblance.batch.rows import Answered, Kind, Row
 from semblance.corpus.asking import Work
 from semblance.corpus.clusters import cluster
+from semblance.corpus.guard import Guard
 from semblance.corpus.neighbours import QUERIES_AT_ONCE, Near, Neighbours
-from semblance.corpus.quantities import Guard
 from semblance.corpus.second import decided
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE, opened
 from semblance.corpus.work import forget, place, read

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contract.quantities import difference, quantities
+from semblance.corpus.guard import Guard
 from semblance.corpus.neighbours import Near
-from semblance.corpus.quantities import Guard, difference, quantities
 from tests.client.conftest import Run
 
 

@@ -6,13 +6,7 @@ reads units by themselves and takes a third of a second to import; here one look
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-
-from semblance.corpus.neighbours import Near
 
 # Unit -> its dimension, and how many of the dimension's first unit it is.
 _UNITS: dict[str, tuple[str, float]] = {
@@ -70,6 +64,11 @@ class Difference(NamedTuple):
         return f"{self.a} is not {self.b}"
 
 
+def has_quantity(text: str) -> bool:
+    """Whether a text may say any; a quick look, so that most texts are not read."""
+    return any(map(str.isdigit, text)) or _WORD.search(text) is not None
+
+
 def quantities(text: str) -> dict[Said, str]:
     """What a text says of each kind, and how it is written there."""
     found: dict[Said, str] = {}
@@ -103,55 +102,6 @@ def difference(a: dict[Said, str], b: dict[Said, str]) -> Difference | None:
                 min((a[key] for key in own - other), key=_order), min((b[key] for key in other - own), key=_order)
             )
     return None
-
-
-class Guard:
-    """Leaves out near pairs whose texts differ in a quantity, and remembers the nearest of each text.
-
-    Attributes:
-        nearest: int64 [n], for each text the nearest one that it was kept apart from; -1: none.
-        cosines: float32 [n], with that one.
-    """
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        """Read n texts."""
-        said: dict[str, int] = {}
-        self._of_text = np.empty(len(texts), dtype=np.int64)
-        self._said: list[dict[Said, str]] = []
-        for i, text in enumerate(texts):
-            found = quantities(text) if any(map(str.isdigit, text)) or _WORD.search(text) else {}
-            key = repr(sorted(map(repr, found)))
-            self._of_text[i] = said.setdefault(key, len(said))
-            if self._of_text[i] == len(self._said):
-                self._said.append(found)
-        self._known: dict[tuple[int, int], Difference | None] = {}
-        self.nearest = np.full(len(texts), -1, dtype=np.int64)
-        self.cosines = np.full(len(texts), -2.0, dtype=np.float32)
-
-    def agreeing(self, near: Iterable[Near]) -> Iterator[Near]:
-        """The pairs whose texts agree."""
-        for pairs in near:
-            kinds = np.stack([self._of_text[pairs.queries], self._of_text[pairs.rows]], axis=1)
-            distinct, places = np.unique(kinds, axis=0, return_inverse=True)
-            agree = np.array([self._between(int(a), int(b)) is None for a, b in distinct], dtype=bool)[places.ravel()]
-            self._remember(pairs, ~agree)
-            yield Near(pairs.queries[agree], pairs.rows[agree], pairs.cosines[agree])
-
-    def why(self, text: int) -> Difference | None:
-        """How a text differs from the nearest one that it was kept apart from."""
-        other = int(self.nearest[text])
-        return None if other < 0 else self._between(int(self._of_text[text]), int(self._of_text[other]))
-
-    def _between(self, a: int, b: int) -> Difference | None:
-        if (a, b) not in self._known:
-            self._known[a, b] = None if a == b else difference(self._said[a], self._said[b])
-        return self._known[a, b]
-
-    def _remember(self, pairs: Near, apart: npt.NDArray[np.bool_]) -> None:
-        for query, row, cosine in zip(pairs.queries[apart], pairs.rows[apart], pairs.cosines[apart], strict=True):
-            for one, other in ((query, row), (row, query)):
-                if cosine > self.cosines[one]:
-                    self.nearest[one], self.cosines[one] = other, cosine
 
 
 def _values(written: str) -> list[float]:
