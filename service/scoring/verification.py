@@ -1,0 +1,113 @@
+"""Claim verification: does a document entail a claim, contradict it, or leave it open, and where does it say so?
+
+An encoder and shared words find the passages that may speak of a claim (`evidence`), a model of pairs reads each with
+the claim, and `verdicts` joins what it says.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+from contract.scoring import Embeddings
+from service.compute.pool import Pool
+from service.observe.timings import TIMINGS
+from service.schemas import ClaimPassage, ClaimResult, ClaimsResponse
+from service.scoring.documents import Sentence, sentences_in
+from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
+from service.scoring.scorer import Scorer
+from service.scoring.verdicts import Reading, Verdict, verdict
+
+_READ_SECONDS = 4e-6  # of a character: sentences, and which words they have; expected
+_SEARCH_SECONDS = 1e-7  # of a passage for one claim
+
+
+class Documents(NamedTuple):
+    """The documents of a request, read.
+
+    Attributes:
+        sentences: of one document after the other.
+        of: for each sentence the position of its document.
+        texts: of the sentences with their headings, as models read them; then of neighbours.
+        passages: sentences first, then neighbours.
+    """
+
+    sentences: list[Sentence]
+    of: list[int]
+    passages: list[Passage]
+
+
+async def read_documents(pool: Pool, documents: Sequence[str]) -> Documents:
+    """Find the sentences of documents, and the passages that they make; in a thread where that takes long."""
+    pieces = [(len(each) * _READ_SECONDS, partial(sentences_in, each)) for each in documents]
+    found = await pool.run_all(pieces)
+    sentences = list(chain.from_iterable(found))
+    of = [i for i, each in enumerate(found) for _ in each]
+    return Documents(sentences, of, passages_of(sentences, of))
+
+
+def expected_seconds(encoder: Scorer, pair: Scorer, sentences: int, passages: int) -> tuple[float, float]:
+    """Expected work of the models, nothing of it cached: for the documents, and for each claim."""
+    of_text = encoder.seconds_per_new_pair / 2
+    return sentences * of_text, of_text + min(passages, BEST) * pair.seconds_per_new_pair
+
+
+async def verify(
+    encoder: Scorer, pair: Scorer, pool: Pool, documents: Documents, claims: Sequence[str]
+) -> ClaimsResponse:
+    """Hold each claim against all documents together.
+
+    Args:
+        encoder: with embeddings.
+        pair: with entailment in three labels.
+        pool: for what is neither's.
+        documents: read.
+        claims: m of them.
+
+    Raises:
+        EmptyText: a claim without a visible character.
+        InferenceFailed: a graph raised, or gave a number that is not finite.
+        Overloaded, TooSlow: it would not end in time.
+    """
+    passages = documents.passages
+    texts = [each.text for each in passages[: len(documents.sentences)]]
+    once, each_claim = expected_seconds(encoder, pair, len(texts), len(passages))
+    timings = TIMINGS.get()
+    finding = once + len(claims) * encoder.seconds_per_new_pair / 2
+    # Of the whole work; a pair model that is as fast as an encoder, or faster, is there too.
+    timings.share = max(1e-3, finding / (once + len(claims) * each_claim))
+    asked = await encoder.read(claims, lambda i: f"claims.{i}", timings.share, role="query")
+    read = await encoder.read(texts, lambda _: "documents", timings.share, role="passage")
+    matrix = await encoder.embed([*read, *asked])
+    timings.share = 1.0
+    chars = sum(len(text) for text in texts)
+    seconds = chars * _READ_SECONDS + len(claims) * len(passages) * _SEARCH_SECONDS
+    found = await pool.run(seconds, partial(_find, passages, matrix, claims))
+    of_claim = [(i, each) for i, some in enumerate(found) for each in some]
+    places = list(dict.fromkeys(each.passage for _, each in of_claim))
+    premises = dict(
+        zip(places, await pair.read([passages[i].text for i in places], lambda _: "documents"), strict=True)
+    )
+    hypotheses = await pair.read(claims, lambda i: f"claims.{i}")
+    answers = await pair.entailment(
+        [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
+    )
+    readings: list[list[Reading]] = [[] for _ in claims]
+    for (i, each), answer in zip(of_claim, answers, strict=True):
+        readings[i].append(Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"]))
+    work = [partial(verdict, claim, some) for claim, some in zip(claims, readings, strict=True)]
+    verdicts = [each() for each in work]
+    results: list[ClaimResult] = []
+    for i, each in enumerate(verdicts):
+        result: ClaimResult = {
+            "label": each.label,
+            "confidence": each.probabilities[each.label],
+            "probabilities": each.probabilities,
+            "evidence": None if each.evidence is None else _passage(documents, each.evidence),
+            "runner_up": None if each.runner_up is None else _passage(documents, each.runner_up),
+            "truncated": hypotheses[i].truncated,
+        }
+        if hypotheses[i].language is not None:
+            result["language"] = hypotheses[i].language
+        results.append(result)
+    return ClaimsResponse(model=pair.id, encoder=encoder.id, results=results)
