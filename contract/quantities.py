@@ -53,8 +53,10 @@ _WORDS = {  # "one" alone is more often no number
     **{word: 10.0 * n for n, word in enumerate(_TENS, 2)},
     **{f"{ten}-{one}": 10.0 * n + m for n, ten in enumerate(_TENS, 2) for m, one in enumerate(_ONES, 1)},
 }
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july")
-_MONTHS += ("august", "september", "october", "november", "december")
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+)
 _TIMES = re.compile(r"(?<=\d)\s*[x\u00d7*]\s*(?=\d)", re.IGNORECASE)  # 20x30, M6 x 20
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _NAMES = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))

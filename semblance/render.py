@@ -84,7 +84,9 @@ def claims(answers: Sequence[tuple[str, ClaimResult]], documents: Sequence[str])
     for claim, result in answers:
         said = Text()
         if (found := result.evidence) is not None:
-            where = " > ".join([*(documents[found.document : found.document + 1] if len(documents) > 1 else ()), *found.headings])
+            where = " > ".join(
+                [*(documents[found.document : found.document + 1] if len(documents) > 1 else ()), *found.headings]
+            )
             said = Text.assemble((f"{where}: " if where else "", "dim"), found.text)
             if found.differences:
                 said.append(f" ({'; '.join(found.differences)})", style="yellow")

@@ -113,9 +113,7 @@ async def check(
     if output is not None and write is not None:
         write_output(write, output, given.source, adds, rows, sorted(bad.items()))
     counts = Counter(each.label for each in answers.values())
-    counted = Checked(
-        len(answers), counts["entailed"], counts["contradicted"], counts["not_stated"], len(bad)
-    )
+    counted = Checked(len(answers), counts["entailed"], counts["contradicted"], counts["not_stated"], len(bad))
     return counted, [(claim.text, answers[claim]) for claim in found]
 
 
@@ -131,9 +129,7 @@ def names_of(documents: Sequence[Path]) -> list[str]:
     return names
 
 
-def _claims_of(
-    given: Input, chunks: Sequence[Chunk], names: Sequence[str]
-) -> tuple[list[Claim], dict[int, BadRow]]:
+def _claims_of(given: Input, chunks: Sequence[Chunk], names: Sequence[str]) -> tuple[list[Claim], dict[int, BadRow]]:
     """The claims, and why other rows have none, by row from 0."""
     everywhere = tuple(range(len(names)))
     found: list[Claim] = []

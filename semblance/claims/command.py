@@ -19,7 +19,9 @@ def claims(
     service: Service,
     read_as: TextFile,
     documents: Annotated[list[Path], typer.Argument(metavar="DOCUMENT...", help=".txt, .md, .html or .pdf")],
-    source: Annotated[Path, typer.Argument(metavar="CLAIMS", help=".jsonl, .csv, .tsv or .parquet; or .txt, a claim a line")],
+    source: Annotated[
+        Path, typer.Argument(metavar="CLAIMS", help=".jsonl, .csv, .tsv or .parquet; or .txt, a claim a line")
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="write a row for each claim: .jsonl, .csv, .tsv or .parquet"),

@@ -10,9 +10,7 @@ from service.service import Service
 CONTRADICTION = "contradiction"  # the label that a model must have
 
 
-async def answer_verification(
-    service: Service, limits: Limits, request: ClaimsRequest
-) -> tuple[str, ClaimsResponse]:
+async def answer_verification(service: Service, limits: Limits, request: ClaimsRequest) -> tuple[str, ClaimsResponse]:
     """Hold each claim against all documents: the model that answered, and the answer.
 
     Raises:

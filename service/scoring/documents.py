@@ -15,7 +15,9 @@ LONGEST = 500  # characters of a sentence; longer ones are cut, so that a model 
 _SHORT_WORDS, _SHORT_CHARS = 10, 70  # of a line that may be a heading without markup
 _PLAIN = 10  # level of headings without markup, beneath Markdown's six; those of numbers: 10 + how many
 _CONTEXT_CHARS = 120  # of one heading, in what a model reads
-_MARKER = re.compile(r"(?:[-*+\u2022\u2023\u25e6\u2013\u2014]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?)\s+")
+_MARKER = re.compile(
+    r"(?:[-*+\u2022\u2023\u25e6\u2013\u2014]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?)\s+"
+)
 _NUMBER = re.compile(r"(?:section |article |chapter |part |\u00a7 ?)?(\d{1,3}(?:\.\d{1,3})*)[.):]?\s", re.IGNORECASE)
 _MARKDOWN = re.compile(r"(#{1,6})\s+")
 _RULE = re.compile(r"([-=*_])(?:\s*\1){2,}\s*")

@@ -16,9 +16,10 @@ from service.schemas import ClaimPassage, ClaimResult, ClaimsResponse
 from service.scoring.documents import Sentence, sentences_in
 from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
 from service.scoring.scorer import Scorer
-from service.scoring.verdicts import Reading, Verdict, verdict
+from service.scoring.verdicts import Reading, Statement, verdict
 
 _READ_SECONDS = 4e-6  # of a character: sentences, and which words they have; expected
+_JOIN_SECONDS = 3e-4  # of the passages of one claim
 _SEARCH_SECONDS = 1e-7  # of a passage for one claim
 
 
@@ -95,19 +96,40 @@ async def verify(
     readings: list[list[Reading]] = [[] for _ in claims]
     for (i, each), answer in zip(of_claim, answers, strict=True):
         readings[i].append(Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"]))
-    work = [partial(verdict, claim, some) for claim, some in zip(claims, readings, strict=True)]
-    verdicts = [each() for each in work]
+    work = [(_JOIN_SECONDS, partial(verdict, claim, some)) for claim, some in zip(claims, readings, strict=True)]
     results: list[ClaimResult] = []
-    for i, each in enumerate(verdicts):
+    for said, hypothesis in zip(await pool.run_all(work), hypotheses, strict=True):
         result: ClaimResult = {
-            "label": each.label,
-            "confidence": each.probabilities[each.label],
-            "probabilities": each.probabilities,
-            "evidence": None if each.evidence is None else _passage(documents, each.evidence),
-            "runner_up": None if each.runner_up is None else _passage(documents, each.runner_up),
-            "truncated": hypotheses[i].truncated,
+            "label": said.label,
+            "confidence": said.probabilities[said.label],
+            "probabilities": said.probabilities,
+            "evidence": None if said.evidence is None else _passage(documents, said.evidence),
+            "runner_up": None if said.runner_up is None else _passage(documents, said.runner_up),
+            "truncated": hypothesis.truncated,
         }
-        if hypotheses[i].language is not None:
-            result["language"] = hypotheses[i].language
+        if hypothesis.language is not None:
+            result["language"] = hypothesis.language
         results.append(result)
     return ClaimsResponse(model=pair.id, encoder=encoder.id, results=results)
+
+
+def _find(passages: Sequence[Passage], embeddings: Embeddings, claims: Sequence[str]) -> list[list[Found]]:
+    """The best passages of each claim; embeddings are of the sentences, then of the claims."""
+    evidence = Evidence(passages, embeddings[: -len(claims)])
+    return [evidence.best(claim, each) for claim, each in zip(claims, embeddings[-len(claims) :], strict=True)]
+
+
+def _passage(documents: Documents, statement: Statement) -> ClaimPassage:
+    """A passage as the answer has it."""
+    passage = statement.passage
+    first, last = documents.sentences[passage.first], documents.sentences[passage.last]
+    return {
+        "document": passage.document,
+        "start": first.start,
+        "end": last.end,
+        "text": first.text if first is last else f"{first.text} {last.text}",
+        "headings": list(first.headings),
+        "label": statement.label,
+        "probability": statement.probability,
+        "differences": statement.differences,
+    }

@@ -7,8 +7,8 @@ from contract.manifest import EntailmentLabel
 from contract.measures import to_digits
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
-from service.api.dialects.scoring import Scoring, rows_of
 from service.api.claims import answer_verification
+from service.api.dialects.scoring import Scoring, rows_of
 from service.api.family import Family
 from service.api.labelling import answer_claims, answer_classify
 from service.api.limits import counted
