@@ -131,9 +131,9 @@ class ClaimResult:
     label: ClaimLabel
     confidence: float  # the probability of that label
     probabilities: ClaimProbabilities
-    evidence: ClaimPassage | None  # that says so; None: no passage does
-    runner_up: ClaimPassage | None  # that speaks most for another label
+    runner_up: ClaimPassage  # what speaks most for another label that states something
     truncated: bool
+    evidence: ClaimPassage | None = None  # that says so; None: nothing is stated
     language: str | None = None  # "de?": seems to be in a language that the model is not for
 
 

@@ -372,10 +372,8 @@ class ClaimResult(TypedDict):
     label: Annotated[ClaimLabel, Field(description="what the documents say of it")]
     confidence: Annotated[float, Field(ge=0, le=1, description="how probable that label is")]
     probabilities: ClaimProbabilities
-    evidence: Annotated[ClaimPassage | None, Field(description="the passage that says so; null where none does")]
-    runner_up: Annotated[
-        ClaimPassage | None, Field(description="the passage that speaks most for another label; null where none does")
-    ]
+    evidence: NotRequired[Annotated[ClaimPassage, Field(description="that says so; absent where nothing is stated")]]
+    runner_up: Annotated[ClaimPassage, Field(description="what speaks most for another label that states something")]
     truncated: Annotated[bool, Field(description="whether the claim was cut at the model's limit")]
     language: NotRequired[Hint]
 

@@ -195,19 +195,20 @@ def _said_of(error: RequestFailed, part: Sequence[Claim]) -> RequestFailed:
 def _at(result: ClaimResult, documents: Sequence[int]) -> ClaimResult:
     """The answer, with documents counted as the command has them."""
 
-    def moved(passage: ClaimPassage | None) -> ClaimPassage | None:
-        return None if passage is None else replace(passage, document=documents[passage.document])
+    def moved(passage: ClaimPassage) -> ClaimPassage:
+        return replace(passage, document=documents[passage.document])
 
-    return replace(result, evidence=moved(result.evidence), runner_up=moved(result.runner_up))
+    found = None if result.evidence is None else moved(result.evidence)
+    return replace(result, evidence=found, runner_up=moved(result.runner_up))
 
 
 def _cells(adds: Mapping[str, Kind], prefix: str, names: Sequence[str], result: ClaimResult) -> Row:
-    found, other = result.evidence, result.runner_up
+    found = result.evidence
     cells: Row = {
         "label": result.label,
         "confidence": round(result.confidence, 6),
         "differences": None if found is None else "; ".join(found.differences) or None,
-        "against": None if other is None else other.text,
+        "against": result.runner_up.text,
     }
     if found is not None:
         cells |= {

@@ -220,7 +220,7 @@ def _lines_of(document: str) -> Iterator[_Line]:
 
 def _is_title(text: str, follows: _Line | None) -> bool:
     """Whether a line without markup may be a heading of what follows."""
-    if follows is None or not text or len(text) > _SHORT_CHARS or len(text.split()) > _SHORT_WORDS:
+    if follows is None or not text or len(text) > _SHORT_CHARS or len(text.split()) > _SHORT_WORDS or _is_row(text):
         return False
     return text[-1] not in ".!?;,\u2026" and (text[0].isupper() or text[0].isdigit())
 

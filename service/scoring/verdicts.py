@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import exp, log
 from typing import NamedTuple
 
+from contract.measures import to_digits
 from contract.quantities import differences, has_quantity, quantities, within_ranges
 from service.schemas import ClaimLabel, ClaimProbabilities
 from service.scoring.evidence import Found, Passage
@@ -58,13 +59,13 @@ class Verdict(NamedTuple):
         label: the most probable.
         probabilities: of all labels.
         evidence: the passage that says so; None where none does.
-        runner_up: the passage that speaks most for another label that states something; None where none does.
+        runner_up: the passage that speaks most for another label that states something.
     """
 
     label: ClaimLabel
     probabilities: ClaimProbabilities
     evidence: Statement | None
-    runner_up: Statement | None
+    runner_up: Statement
 
 
 def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
@@ -78,7 +79,7 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
     entailing = [exp(_weighted(values, _ENTAILED)) for values, _ in seen]
     contradicting = [exp(_weighted(values, _CONTRADICTED)) for values, _ in seen]
     masses = sum(entailing), sum(contradicting), 1.0
-    entailed, contradicted, not_stated = (mass / sum(masses) for mass in masses)
+    entailed, contradicted, not_stated = (to_digits(mass / sum(masses)) for mass in masses)
     probabilities: ClaimProbabilities = {
         "entailed": entailed,
         "contradicted": contradicted,
@@ -87,7 +88,7 @@ def verdict(claim: str, readings: Sequence[Reading]) -> Verdict:
 
     def best(label: ClaimLabel, masses: Sequence[float], others: Sequence[float]) -> Statement:
         i = max(range(len(masses)), key=masses.__getitem__)
-        return Statement(readings[i].passage, label, masses[i] / (masses[i] + others[i]), seen[i][1])
+        return Statement(readings[i].passage, label, to_digits(masses[i] / (masses[i] + others[i])), seen[i][1])
 
     entails = best("entailed", entailing, contradicting)
     contradicts = best("contradicted", contradicting, entailing)

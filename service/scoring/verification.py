@@ -103,10 +103,11 @@ async def verify(
             "label": said.label,
             "confidence": said.probabilities[said.label],
             "probabilities": said.probabilities,
-            "evidence": None if said.evidence is None else _passage(documents, said.evidence),
-            "runner_up": None if said.runner_up is None else _passage(documents, said.runner_up),
+            "runner_up": _passage(documents, said.runner_up),
             "truncated": hypothesis.truncated,
         }
+        if said.evidence is not None:
+            result["evidence"] = _passage(documents, said.evidence)
         if hypothesis.language is not None:
             result["language"] = hypothesis.language
         results.append(result)
