@@ -1,10 +1,12 @@
 """The command `semblance claims`."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import TypeAdapter
 from rich.console import Console
 
 from semblance import render
@@ -12,6 +14,7 @@ from semblance.batch.rows import Say, Step
 from semblance.claims.check import check, names_of
 from semblance.options import PATIENCE, Json, ModelName, Patience, Service, TextFile, asks
 from semblance.progress import run_shown, tell_end
+from semblance.types import ClaimResult
 
 
 @asks
@@ -59,6 +62,12 @@ def claims(
     checked, answers = run_shown(run)
     if output is None and not as_json:
         Console().print(render.claims(answers, names_of(documents)))
+    if output is None and as_json:
+        plain = [
+            {"claim": claim, **TypeAdapter(ClaimResult).dump_python(each, exclude_none=True)} for claim, each in answers
+        ]
+        typer.echo(json.dumps({**asdict(checked), "results": plain}, ensure_ascii=False))
+        return
     skipped = f", {checked.skipped} skipped" + (" (see {})" if output is not None else "") if checked.skipped else ""
     counts = f"entailed: {checked.entailed}, contradicted: {checked.contradicted}, not stated: {checked.not_stated}"
     lines = [f"claims: {checked.claims}, {counts}{skipped}" + (f"; {output}" if output is not None else "")]
