@@ -30,14 +30,12 @@ class Passage(NamedTuple):
         first: position of its first sentence among all.
         last: of its last one.
         text: with its headings, as models read it.
-        context: characters of the headings.
     """
 
     document: int
     first: int
     last: int
     text: str
-    context: int
 
 
 class Found(NamedTuple):
@@ -56,11 +54,11 @@ def passages_of(sentences: Sequence[Sentence], documents: Sequence[int]) -> list
         documents: n, of which document each is.
     """
     alone = [
-        Passage(document, i, i, (context := context_of(each)) + each.text, len(context))
+        Passage(document, i, i, context_of(each) + each.text)
         for i, (each, document) in enumerate(zip(sentences, documents, strict=True))
     ]
     pairs = [
-        Passage(one.document, i, i + 1, f"{one.text} {other.text}", one.context)
+        Passage(one.document, i, i + 1, f"{one.text} {other.text}")
         for i, (one, other) in enumerate(zip(alone, sentences[1:], strict=False))
         if one.document == documents[i + 1]
         and sentences[i].block == other.block

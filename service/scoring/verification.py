@@ -90,12 +90,13 @@ async def verify(
         zip(places, await pair.read([passages[i].text for i in places], lambda _: "documents"), strict=True)
     )
     hypotheses = await pair.read(claims, lambda i: f"claims.{i}")
-    answers = await pair.entailment(
+    answers, beside = await pair.read_claims(
         [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
     )
     readings: list[list[Reading]] = [[] for _ in claims]
-    for (i, each), answer in zip(of_claim, answers, strict=True):
-        readings[i].append(Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"]))
+    for (i, each), answer, more in zip(of_claim, answers, beside, strict=True):
+        reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more)
+        readings[i].append(reading)
     work = [(_JOIN_SECONDS, partial(verdict, claim, some)) for claim, some in zip(claims, readings, strict=True)]
     results: list[ClaimResult] = []
     for said, hypothesis in zip(await pool.run_all(work), hypotheses, strict=True):
