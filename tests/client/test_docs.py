@@ -75,9 +75,10 @@ def test_every_example_is_run() -> None:
     ]  # fmt: skip
     ours = [page for page, _, block in BLOCKS if re.search(r"^(?:\$ )?semblance ", block, flags=re.MULTILINE)]
     # README's are those of client.md; the others: tests/workbench/imports, tests/test_packages.py, and
-    # test_threshold.py and test_choose.py (the tutorial's is the same command).
+    # test_claims.py, test_threshold.py and test_choose.py (the tutorial's is the same command).
     assert ours == [
         "README.md",
+        "docs/claims.md",
         *["docs/client.md"] * 2,
         *(f"docs/{page}.md" for page in ("own-model", "packages", "threshold")),
     ]
