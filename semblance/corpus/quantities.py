@@ -6,13 +6,6 @@ reads units by themselves and takes a third of a second to import; here one look
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-
-from semblance.corpus.neighbours import Near
 
 # Unit -> its dimension, and how many of the dimension's first unit it is.
 _UNITS: dict[str, tuple[str, float]] = {
@@ -49,6 +42,11 @@ _WORDS = {
     **{"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7},
     **{"eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12},
 }
+_ORDINALS = {
+    **{"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8},
+    **{"ninth": 9, "tenth": 10},
+}
+_COUNTS = frozenset(("pc", "pcs", "pk", "st", "x", "er"))  # letters behind a number that make no model of it
 _TIMES = re.compile(r"(?<=\d)\s*[x\u00d7*]\s*(?=\d)", re.IGNORECASE)  # 20x30, M6 x 20
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _NAMES = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
@@ -56,24 +54,21 @@ _MEASURED = re.compile(rf"(?<![\w.,])({_NUMBER})\s?({_NAMES})(?!\w)", re.IGNOREC
 _CODE = re.compile(r"(?<!\w)(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*")
 _PLAIN = re.compile(_NUMBER)
 _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_ORDINAL = re.compile(rf"\b(?:({'|'.join(_ORDINALS)})|(\d+)(?:st|nd|rd|th))\b", re.IGNORECASE)
+_SIZE_APART = re.compile(r"(?<=\d) (?=(?:XXL|XL|XS)\b)")  # 603 XL is 603XL
+_MODEL = re.compile(r"(\d{3,})([a-z]{1,3})$")
 
 Said = tuple[str, float | str]  # a dimension, "number" or "code", and the value
-
-
-class Difference(NamedTuple):
-    """What two texts do not share."""
-
-    a: str
-    b: str
-
-    def __str__(self) -> str:
-        return f"{self.a} is not {self.b}"
 
 
 def quantities(text: str) -> dict[Said, str]:
     """What a text says of each kind, and how it is written there."""
     found: dict[Said, str] = {}
-    rest = _TIMES.sub(" x ", text)
+    rest = _SIZE_APART.sub("", _TIMES.sub(" x ", text))
+
+    def ordinal(match: re.Match[str]) -> str:
+        found["ordinal", float(match[2] or _ORDINALS[match[1].lower()])] = match[0]
+        return " "
 
     def measured(match: re.Match[str]) -> str:
         dimension, factor = _UNITS[match[2].lower()]
@@ -82,76 +77,24 @@ def quantities(text: str) -> dict[Said, str]:
         return " "
 
     def code(match: re.Match[str]) -> str:
-        found["code", re.sub(r"[-_]", "", match[0]).casefold()] = match[0]
+        name = re.sub(r"[-_]", "", match[0]).casefold()
+        if (model := _MODEL.match(name)) is None:
+            found["code", name] = match[0]
+        elif model[2] in _COUNTS:
+            found["number", float(model[1])] = match[0]
+        else:
+            found["model", name] = match[0]
         return " "
 
-    rest = _CODE.sub(code, _MEASURED.sub(measured, rest))
+    rest = _CODE.sub(code, _MEASURED.sub(measured, _ORDINAL.sub(ordinal, rest)))
     for match in _PLAIN.finditer(rest):
         for value in _values(match[0]):
             found["number", _rounded(value)] = match[0]
+        if match[0].isdigit() and len(match[0]) > 2:  # 603 is not 603XL
+            found["model", match[0]] = match[0]
     for match in _WORD.finditer(rest):
         found["number", float(_WORDS[match[0].lower()])] = match[0]
     return found
-
-
-def difference(a: dict[Said, str], b: dict[Said, str]) -> Difference | None:
-    """The first kind of which both texts have some and each has one that the other has not; None: they agree."""
-    for kind in dict.fromkeys(kind for kind, _ in a):
-        own, other = ({key for key in side if key[0] == kind} for side in (a, b))
-        if other and own - other and other - own:
-            return Difference(
-                min((a[key] for key in own - other), key=_order), min((b[key] for key in other - own), key=_order)
-            )
-    return None
-
-
-class Guard:
-    """Leaves out near pairs whose texts differ in a quantity, and remembers the nearest of each text.
-
-    Attributes:
-        nearest: int64 [n], for each text the nearest one that it was kept apart from; -1: none.
-        cosines: float32 [n], with that one.
-    """
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        """Read n texts."""
-        said: dict[str, int] = {}
-        self._of_text = np.empty(len(texts), dtype=np.int64)
-        self._said: list[dict[Said, str]] = []
-        for i, text in enumerate(texts):
-            found = quantities(text) if any(map(str.isdigit, text)) or _WORD.search(text) else {}
-            key = repr(sorted(map(repr, found)))
-            self._of_text[i] = said.setdefault(key, len(said))
-            if self._of_text[i] == len(self._said):
-                self._said.append(found)
-        self._known: dict[tuple[int, int], Difference | None] = {}
-        self.nearest = np.full(len(texts), -1, dtype=np.int64)
-        self.cosines = np.full(len(texts), -2.0, dtype=np.float32)
-
-    def agreeing(self, near: Iterable[Near]) -> Iterator[Near]:
-        """The pairs whose texts agree."""
-        for pairs in near:
-            kinds = np.stack([self._of_text[pairs.queries], self._of_text[pairs.rows]], axis=1)
-            distinct, places = np.unique(kinds, axis=0, return_inverse=True)
-            agree = np.array([self._between(int(a), int(b)) is None for a, b in distinct], dtype=bool)[places.ravel()]
-            self._remember(pairs, ~agree)
-            yield Near(pairs.queries[agree], pairs.rows[agree], pairs.cosines[agree])
-
-    def why(self, text: int) -> Difference | None:
-        """How a text differs from the nearest one that it was kept apart from."""
-        other = int(self.nearest[text])
-        return None if other < 0 else self._between(int(self._of_text[text]), int(self._of_text[other]))
-
-    def _between(self, a: int, b: int) -> Difference | None:
-        if (a, b) not in self._known:
-            self._known[a, b] = None if a == b else difference(self._said[a], self._said[b])
-        return self._known[a, b]
-
-    def _remember(self, pairs: Near, apart: npt.NDArray[np.bool_]) -> None:
-        for query, row, cosine in zip(pairs.queries[apart], pairs.rows[apart], pairs.cosines[apart], strict=True):
-            for one, other in ((query, row), (row, query)):
-                if cosine > self.cosines[one]:
-                    self.nearest[one], self.cosines[one] = other, cosine
 
 
 def _values(written: str) -> list[float]:
@@ -171,7 +114,3 @@ def _values(written: str) -> list[float]:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.9g}")
-
-
-def _order(text: str) -> tuple[int, str]:
-    return len(text), text
