@@ -53,6 +53,11 @@ _WORDS = {  # "one" alone is more often no number
     **{word: 10.0 * n for n, word in enumerate(_TENS, 2)},
     **{f"{ten}-{one}": 10.0 * n + m for n, ten in enumerate(_TENS, 2) for m, one in enumerate(_ONES, 1)},
 }
+_ORDINALS = {
+    **{"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8},
+    **{"ninth": 9, "tenth": 10},
+}
+_COUNTS = frozenset(("pc", "pcs", "pk", "st", "x", "er"))  # letters behind a number that make no model of it
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),
     *("august", "september", "october", "november", "december"),
@@ -72,17 +77,21 @@ _MONTH = re.compile(rf"(?<=\d )({'|'.join(_MONTHS)})\b|\b({'|'.join(_MONTHS)})(?
 _CODE = re.compile(r"(?<!\w)(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*")
 _PLAIN = re.compile(_NUMBER)
 _WORD = re.compile(rf"\b(?:{_WRITTEN})\b", re.IGNORECASE)
+_ORDINAL = re.compile(rf"\b(?:({'|'.join(_ORDINALS)})|(\d+)(?:st|nd|rd|th))\b", re.IGNORECASE)
+_SIZE_APART = re.compile(r"(?<=\d) (?=(?:XXL|XL|XS)\b)")  # 603 XL is 603XL
+_MODEL = re.compile(r"(\d{3,})([a-z]{1,3})$")
 
 Said = tuple[str, float | str]  # a dimension, "number" or "code", and the value
 
 
 class Difference(NamedTuple):
-    """What two texts do not share."""
+    """What two texts do not share, as it is written in each."""
 
     a: str
     b: str
 
     def __str__(self) -> str:
+        """How a person would say it."""
         return f"{self.a} is not {self.b}"
 
 
@@ -94,7 +103,11 @@ def has_quantity(text: str) -> bool:
 def quantities(text: str) -> dict[Said, str]:
     """What a text says of each kind, and how it is written there."""
     found: dict[Said, str] = {}
-    rest = _TIMES.sub(" x ", text)
+    rest = _SIZE_APART.sub("", _TIMES.sub(" x ", text))
+
+    def ordinal(match: re.Match[str]) -> str:
+        found["ordinal", float(match[2] or _ORDINALS[match[1].lower()])] = match[0]
+        return " "
 
     def measured(match: re.Match[str]) -> str:
         dimension, factor = _UNITS[match[3].lower()]
@@ -120,22 +133,29 @@ def quantities(text: str) -> dict[Said, str]:
         return " "
 
     def code(match: re.Match[str]) -> str:
-        found["code", re.sub(r"[-_]", "", match[0]).casefold()] = match[0]
+        name = re.sub(r"[-_]", "", match[0]).casefold()
+        if (model := _MODEL.match(name)) is None:
+            found["code", name] = match[0]
+        elif model[2] in _COUNTS:
+            found["number", float(model[1])] = match[0]
+        else:
+            found["model", name] = match[0]
         return " "
 
-    for pattern, reader in ((_PAID, paid), (_CLOCK, clock), (_MONTH, month), (_MEASURED, measured), (_CODE, code)):
+    readers = (
+        *((_PAID, paid), (_CLOCK, clock), (_MONTH, month)),
+        *((_ORDINAL, ordinal), (_MEASURED, measured), (_CODE, code)),
+    )
+    for pattern, reader in readers:
         rest = pattern.sub(reader, rest)
     for match in _PLAIN.finditer(rest):
         for value in _values(match[0]):
             found["number", _rounded(value)] = match[0]
+        if match[0].isdigit() and len(match[0]) > 2:  # 603 is not 603XL
+            found["model", match[0]] = match[0]
     for match in _WORD.finditer(rest):
         found["number", _WORDS[match[0].lower()]] = match[0]
     return found
-
-
-def difference(a: dict[Said, str], b: dict[Said, str]) -> Difference | None:
-    """The first kind of which both texts have some and each has one that the other has not; None: they agree."""
-    return next(iter(differences(a, b)), None)
 
 
 def differences(a: dict[Said, str], b: dict[Said, str]) -> list[Difference]:
@@ -149,7 +169,7 @@ def differences(a: dict[Said, str], b: dict[Said, str]) -> list[Difference]:
                     min((a[key] for key in own - other), key=_order), min((b[key] for key in other - own), key=_order)
                 )
             )
-    return found
+    return list(dict.fromkeys(found))  # 4711 is a number and may be a model
 
 
 def within_ranges(a: dict[Said, str], text: str) -> dict[Said, str]:

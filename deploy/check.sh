@@ -109,6 +109,9 @@ SEMBLANCE_API_KEYS=check:$(printf %s "$SEMBLANCE_API_KEY" | sha256sum | cut -d '
 export API_PORT PROMETHEUS_PORT TRACES_PORT PROXY_PORT OTEL_EXPORTER_OTLP_ENDPOINT=http://traces:4318 SEMBLANCE_API_KEY SEMBLANCE_API_KEYS
 # A busy machine may keep Redis waiting for 50 ms, and for two seconds nobody would ask it.
 export API_MODELS=$work/models SEMBLANCE_DRAIN_SECONDS=2 SEMBLANCE_REDIS_TIMEOUT_MS=1000
+# Any other setting comes from a file.
+export SEMBLANCE_ENV_FILE=$work/semblance.env
+echo 'SEMBLANCE_CORS_ORIGINS=https://app.example' >"$SEMBLANCE_ENV_FILE"
 api=http://127.0.0.1:$API_PORT next=http://127.0.0.1:$NEXT_PORT prometheus=http://127.0.0.1:$PROMETHEUS_PORT
 # A folder of models that may be changed; one model comes later.
 cp -r models "$API_MODELS"
@@ -131,6 +134,9 @@ step "the image's packages: those of the lock"
 docker buildx build --quiet --target sbom --build-arg "PYTHON_IMAGE=${PYTHON_IMAGE:-python:3.11-slim}" --output "$work" . >/dev/null
 compose exec -T api python -c 'from importlib.metadata import distributions as d; [print(i.name, i.version) for i in d()]' >"$work/installed"
 probe packages "$work/installed" requirements.txt "$work/sbom.cdx.json"
+
+step "a setting from the file of settings"
+probe origin "$api" https://app.example
 
 step "one request"
 probe refused "$api"

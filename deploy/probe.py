@@ -72,6 +72,15 @@ def refused(api: str) -> str:
     raise WrongAnswer("/similarity without the key: expected 401, found an answer")
 
 
+def origin(api: str, allowed: str) -> str:
+    """Whether pages of this origin may ask, as `SEMBLANCE_CORS_ORIGINS` of the file of settings says."""
+    with urlopen(Request(f"{api}/health/live", headers={"Origin": allowed}), timeout=10) as response:
+        found = response.headers.get("Access-Control-Allow-Origin")
+    if found != allowed:
+        raise WrongAnswer(f"/health/live: expected pages of {allowed} to be let in, found {found}")
+    return f"pages of {allowed} may ask"
+
+
 def soon(found: Callable[[], Any], expected: Any, what: str, seconds: float = SOON_SECONDS) -> Any:
     """What is found, once it is what is expected."""
     deadline = time.monotonic() + seconds
@@ -158,6 +167,7 @@ def packages(installed: str, lock: str, sbom: str) -> str:
 
 COMMANDS: dict[str, Callable[..., str]] = {
     "refused": refused,
+    "origin": origin,
     "similarity": lambda *of: json.dumps(similarity(*of)),
     "spread": spread,
     "metric": metric,

@@ -9,12 +9,14 @@ import typer
 
 from semblance.batch.rows import Say, Step
 from semblance.corpus.asking import Asking, Work
+from semblance.errors import BatchError
 from semblance.options import Json, Service, TextFile, asks
 from semblance.progress import run_shown, tell_end
 
 Output = Annotated[Path, typer.Argument(help=".jsonl, .csv, .tsv or .parquet; columns of the input come along")]
 INPUT = ".jsonl, .csv, .tsv or .parquet; or .txt, a text a line"
 Score = Annotated[float, typer.Option(min=0, max=1, help="with --rerank: the score from which on a pair is kept")]
+LARGE = 50  # rows of a cluster that is named
 
 
 @asks
@@ -25,33 +27,51 @@ def dedupe(
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=INPUT)],
     output: Output,
     column: Annotated[str, typer.Option(help="of the texts")] = "sentence",
-    cosine: Annotated[float, typer.Option(min=-1, max=1, help="from which on two texts are near-duplicates")] = 0.9,
+    cosine: Annotated[
+        float | None,
+        typer.Option(
+            min=-1, max=1, help="join by this cosine alone, or with --rerank and --score [default: judge pairs]"
+        ),
+    ] = None,
     score: Score = 0.5,
-    numbers: Annotated[
+    reviewed: Annotated[
+        Path | None, typer.Option(help="the review file of an earlier run, answered: the verdict learns from it")
+    ] = None,
+    guard: Annotated[
         bool,
-        typer.Option("--numbers/--no-numbers", help="keep texts apart that differ in a number, a code or a size"),
+        typer.Option("--guard/--no-guard", help="keep texts apart that differ in a number, a size, a colour, a 'not'"),
     ] = True,
     only_first: Annotated[bool, typer.Option("--only-first", help="write only the first row of each cluster")] = False,
     as_json: Json = False,
 ) -> None:
     """Find near-duplicates in a file: each row gets its cluster.
 
-    Two texts are joined if the cosine of their embeddings is at least --cosine, with --rerank only if that model
-    keeps the pair too; and so are texts that are joined to the same one. New columns: cluster, the number of the
-    cluster's first row, from 1; cluster_size; cosine, with that first row; kept_apart, the nearest row that differs in
-    a number, a code or a size, and how. Interrupted while it asks, the same command
+    Without --cosine pairs of near texts are judged by their cosine, their words and a model that reads both, and the
+    doubtful ones are written to OUTPUT's .review.csv: answer yes or no in its column `same`, and give it back by
+    --reviewed. New columns: cluster, the number of the cluster's first row, from 1; cluster_size; cosine, with that
+    first row; kept_apart, the nearest row that differs in a fact, and how. Interrupted while it asks, the same command
     goes on where it stopped.
     """
+    from semblance.corpus.dedupe import Rule
     from semblance.corpus.dedupe import dedupe as run
+
+    if cosine is not None and reviewed is not None:
+        raise BatchError("--reviewed teaches the verdict on pairs; with --cosine there is none: leave one of them out")
+    rule = None if cosine is None else Rule(cosine, score)
 
     async def ask(work: Work) -> Any:
         return await run(
-            work, source, output, column, read_as, least=cosine, score=score, only_first=only_first, numbers=numbers
+            work, source, output, column, read_as, rule=rule, reviewed=reviewed, only_first=only_first, guarded=guard
         )
 
     done = _done(service, asking, ask)
-    line = f"rows: {done.rows:,}, distinct texts: {done.texts:,}, clusters: {done.clusters:,}"
-    _tell(done, output, as_json, line, "pairs")
+    lines = [f"rows: {done.rows:,}, distinct texts: {done.texts:,}, clusters: {done.clusters:,}"]
+    lines += done.chosen
+    if done.largest > LARGE:
+        lines.append(f"the largest cluster has {done.largest:,} rows; it begins with row {done.largest_first:,}")
+    if done.review is not None:
+        lines.append(f"doubtful pairs, to review: {done.review}")
+    _tell(done, output, as_json, lines, "pairs")
 
 
 @asks
@@ -85,7 +105,7 @@ def search(
     done = _done(service, asking, ask)
     left_out = f", left out of {corpus.name}: {done.left_out:,}" if done.left_out else ""
     line = f"queries: {done.queries:,}, distinct texts: {done.texts:,}{left_out}"
-    _tell(done, output, as_json, line, f"{top_k} nearest")
+    _tell(done, output, as_json, [line], f"{top_k} nearest")
 
 
 def _done(service: Service, asking: Asking, ask: Callable[[Work], Awaitable[Any]]) -> Any:
@@ -96,9 +116,9 @@ def _done(service: Service, asking: Asking, ask: Callable[[Work], Awaitable[Any]
     return run_shown(run)
 
 
-def _tell(done: Any, output: Path, as_json: bool, line: str, sought: str) -> None:
+def _tell(done: Any, output: Path, as_json: bool, lines: list[str], sought: str) -> None:
     skipped = f", skipped: {done.skipped:,} (see {{}})" if done.skipped else ""
-    lines = [f"{line}{skipped}; {output}"]
+    lines = [f"{lines[0]}{skipped}; {output}", *lines[1:]]
     if not done.exact:
         lines.append(f"approximate: {done.recall:.1%} of the {sought} were found in a sample; --exact compares all")
     tell_end(lines, asdict(done), output, as_json)

@@ -1,16 +1,63 @@
-"""Keeps texts apart that differ in a number, a code, a size or a unit, however near their embeddings are."""
+"""Keeps texts apart that differ in a fact: a number, a code, a size, an attribute, a negation.
+
+What both texts have is compared: a text that says more ("M6 x 20, 100 pieces") agrees with one that says less.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from contract.quantities import Difference, Said, difference, has_quantity, quantities
+from contract.quantities import Difference, quantities
+from semblance.corpus.attributes import Said, attributes, negated, words_of
 from semblance.corpus.neighbours import Near
 
 
+class Facts(NamedTuple):
+    """What a text says that another one must not contradict.
+
+    Attributes:
+        said: each kind of fact with its value, and how it is written.
+        negated: words that come after a negation.
+        affirmed: words that do not.
+    """
+
+    said: dict[Said, str]
+    negated: frozenset[str]
+    affirmed: frozenset[str]
+
+
+def facts(text: str) -> Facts:
+    """The facts of a text."""
+    words = words_of(text)
+    below = negated(words)
+    return Facts(quantities(text) | attributes(text), below, frozenset(words) - below)
+
+
+def difference(a: Facts, b: Facts) -> Difference | None:
+    """The first kind of which both texts have some and each has one that the other has not; None: they agree.
+
+    A word that one text negates and the other affirms is a difference too.
+    """
+    for kind in dict.fromkeys(kind for kind, _ in a.said):
+        own, other = ({key for key in side.said if key[0] == kind} for side in (a, b))
+        if other and own - other and other - own:
+            return Difference(
+                min((a.said[key] for key in own - other), key=_order),
+                min((b.said[key] for key in other - own), key=_order),
+            )
+    if denied := (a.negated & b.affirmed) - b.negated:
+        word = min(denied)
+        return Difference(f"not {word}", word)
+    if denied := (b.negated & a.affirmed) - a.negated:
+        word = min(denied)
+        return Difference(word, f"not {word}")
+    return None
+
+
 class Guard:
-    """Leaves out near pairs whose texts differ in a quantity, and remembers the nearest of each text.
+    """Leaves out near pairs whose texts differ in a fact, and remembers the nearest of each text.
 
     Attributes:
         nearest: int64 [n], for each text the nearest one that it was kept apart from; -1: none.
@@ -18,16 +65,17 @@ class Guard:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Read n texts."""
-        said: dict[str, int] = {}
-        self._of_text = np.empty(len(texts), dtype=np.int64)
-        self._said: list[dict[Said, str]] = []
-        for i, text in enumerate(texts):
-            found = quantities(text) if has_quantity(text) else {}
-            key = repr(sorted(map(repr, found)))
-            self._of_text[i] = said.setdefault(key, len(said))
-            if self._of_text[i] == len(self._said):
-                self._said.append(found)
+        """Read n texts; those that say the same share one record."""
+        denied = frozenset[str]().union(*(negated(words_of(text)) for text in texts))
+        kinds: dict[tuple[frozenset[Said], frozenset[str], frozenset[str]], int] = {}
+        self._kind_of = np.empty(len(texts), dtype=np.int64)
+        self._kinds: list[Facts] = []
+        for i, each in enumerate(map(facts, texts)):
+            affirmed = each.affirmed & denied  # no other word can be a difference
+            key = (frozenset(each.said), each.negated, affirmed)
+            self._kind_of[i] = kinds.setdefault(key, len(kinds))
+            if self._kind_of[i] == len(self._kinds):
+                self._kinds.append(each._replace(affirmed=affirmed))
         self._known: dict[tuple[int, int], Difference | None] = {}
         self.nearest = np.full(len(texts), -1, dtype=np.int64)
         self.cosines = np.full(len(texts), -2.0, dtype=np.float32)
@@ -35,20 +83,25 @@ class Guard:
     def agreeing(self, near: Iterable[Near]) -> Iterator[Near]:
         """The pairs whose texts agree."""
         for pairs in near:
-            kinds = np.stack([self._of_text[pairs.queries], self._of_text[pairs.rows]], axis=1)
-            distinct, places = np.unique(kinds, axis=0, return_inverse=True)
-            agree = np.array([self._between(int(a), int(b)) is None for a, b in distinct], dtype=bool)[places.ravel()]
+            agree = self.agree(pairs)
             self._remember(pairs, ~agree)
             yield Near(pairs.queries[agree], pairs.rows[agree], pairs.cosines[agree])
 
-    def why(self, text: int) -> Difference | None:
-        """How a text differs from the nearest one that it was kept apart from."""
-        other = int(self.nearest[text])
-        return None if other < 0 else self._between(int(self._of_text[text]), int(self._of_text[other]))
+    def agree(self, pairs: Near) -> npt.NDArray[np.bool_]:
+        """Which of n pairs agree, bool [n]."""
+        kinds = np.stack([self._kind_of[pairs.queries], self._kind_of[pairs.rows]], axis=1)
+        distinct, places = np.unique(kinds, axis=0, return_inverse=True)
+        agree = np.array([self._between(int(a), int(b)) is None for a, b in distinct], dtype=bool)
+        return agree[places.ravel()]
+
+    def why(self, text: int, other: int | None = None) -> Difference | None:
+        """How a text differs from another one, or from the nearest one that it was kept apart from."""
+        other = int(self.nearest[text]) if other is None else other
+        return None if other < 0 else self._between(int(self._kind_of[text]), int(self._kind_of[other]))
 
     def _between(self, a: int, b: int) -> Difference | None:
         if (a, b) not in self._known:
-            self._known[a, b] = None if a == b else difference(self._said[a], self._said[b])
+            self._known[a, b] = None if a == b else difference(self._kinds[a], self._kinds[b])
         return self._known[a, b]
 
     def _remember(self, pairs: Near, apart: npt.NDArray[np.bool_]) -> None:
@@ -56,3 +109,7 @@ class Guard:
             for one, other in ((query, row), (row, query)):
                 if cosine > self.cosines[one]:
                     self.nearest[one], self.cosines[one] = other, cosine
+
+
+def _order(text: str) -> tuple[int, str]:
+    return len(text), text

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +15,27 @@ from semblance.corpus.neighbours import Near
 from semblance.corpus.work import Corpus
 
 
-async def scores(work: Work, pairs: Iterable[tuple[str, str]], beside: Path) -> npt.NDArray[np.float64]:
+async def scores(
+    work: Work, pairs: Iterable[tuple[str, str]], beside: Path, *, entailment: bool = False
+) -> npt.NDArray[np.float64]:
     """The second model's score of each pair, NaN for one that it cannot read; interrupted, it goes on where it stopped.
+
+    Args:
+        work: names the second model, and the task whose score it is.
+        pairs: of texts.
+        beside: how names of the working files begin.
+        entailment: give P(the first text entails the second) instead.
 
     Raises:
         BatchError, SemblanceError: as `run_batch`.
     """
     asking = work.asking
+    options, column = asking.of_pairs(), SCORE
+    if entailment:
+        options = replace(options, task="entailment")
+        column = SCORE.replace("score", "entailment")
     given = beside.with_name(f"{beside.name}.pairs.jsonl")
-    digest, count = hashlib.sha256(f"{asking.rerank} {asking.task}".encode()), 0
+    digest, count = hashlib.sha256(f"{asking.rerank} {options.task}".encode()), 0
     with given.open("w", encoding="utf-8", newline="\n") as file:
         for count, (a, b) in enumerate(pairs, 1):
             line = json.dumps({"n": count - 1, "a": a, "b": b}) + "\n"
@@ -31,25 +44,26 @@ async def scores(work: Work, pairs: Iterable[tuple[str, str]], beside: Path) -> 
     scored = beside.with_name(f"{beside.name}.{digest.hexdigest()[:12]}.scored.jsonl")  # of others the progress differs
     found = np.full(count, np.nan)
     overwrite, doing = asking.overwrite or scored.exists(), (f"asking {asking.rerank} about", count, "pairs")
-    await work.batch(given, scored, asking.of_pairs(), overwrite=overwrite, doing=doing)
+    await work.batch(given, scored, options, overwrite=overwrite, doing=doing)
     with scored.open(encoding="utf-8") as file:
         for row in map(json.loads, file):
-            found[row["n"]] = row[SCORE]
+            found[row["n"]] = row[column]
     for path in (given, scored, errors_of(scored)):
         path.unlink(missing_ok=True)
     return found
 
 
-async def decided(work: Work, near: Iterable[Near], corpus: Corpus, beside: Path, least: float) -> Near:
-    """Of the near pairs of a corpus, each once, those to which the second model gives at least this score."""
-    found = [(pairs.queries[kept], pairs.rows[kept]) for pairs in near for kept in [pairs.queries < pairs.rows]]
-    queries, rows = (np.concatenate(side) for side in zip(*found, strict=True))
+async def read_pairs(
+    work: Work, pairs: Near, corpus: Corpus, beside: Path, *, entailment: bool = False
+) -> npt.NDArray[np.float64]:
+    """The second model's scores of pairs of a corpus' vectors, [n]; or the larger P(entailment) of both directions."""
     numbers = corpus.vectors.texts
-    text_of = corpus.texts.read(numbers[np.union1d(queries, rows)].tolist())
-
-    def texts() -> Iterator[tuple[str, str]]:
-        for a, b in zip(numbers[queries].tolist(), numbers[rows].tolist(), strict=True):
-            yield text_of[a], text_of[b]
-
-    kept = await scores(work, texts(), beside) >= least
-    return Near(queries[kept], rows[kept], np.ones(int(kept.sum()), np.float32))
+    text_of = corpus.texts.read(numbers[np.union1d(pairs.queries, pairs.rows)].tolist())
+    texts = [
+        (text_of[a], text_of[b])
+        for a, b in zip(numbers[pairs.queries].tolist(), numbers[pairs.rows].tolist(), strict=True)
+    ]
+    if not entailment:
+        return await scores(work, texts, beside)
+    both = await scores(work, texts + [(b, a) for a, b in texts], beside, entailment=True)
+    return np.fmax(both[: len(texts)], both[len(texts) :])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from semblance import Client
-from semblance.corpus import asking, clusters, neighbours, vectors
+from semblance.corpus import asking, groups, neighbours, vectors
+from semblance.corpus.groups import CosineScores, ListedScores, connected, group
 from semblance.corpus.neighbours import Near, Neighbours
 from semblance.errors import NoAnswer
 from tests.client.conftest import Run
@@ -25,19 +26,21 @@ def unit(rows: int, dim: int = 16, seed: int = 0, centres: int = 40) -> vectors.
     return values / np.linalg.norm(values, axis=1, keepdims=True)
 
 
+def average_linkage(scores: Any, least: float) -> list[int]:
+    """Each one's first member of its group, the slow way: the two groups nearest on average are joined, and again."""
+    own = [[i] for i in range(len(scores))]
+    while len(own) > 1:
+        means = {(i, j): np.mean(scores[np.ix_(own[i], own[j])]) for i in range(len(own)) for j in range(i)}
+        (i, j), best = max(means.items(), key=lambda item: item[1])
+        if best < least:
+            break
+        own[j] += own.pop(i)
+    return [min(next(each for each in own if i in each)) for i in range(len(scores))]
+
+
 def joined(values: vectors.Matrix, least: float) -> list[int]:
-    """Each one's first member of its cluster, the slow way."""
-    return joined_by(values @ values.T >= least)
-
-
-def joined_by(near: Any) -> list[int]:
-    """Likewise, of a matrix of who is near."""
-    first = list(range(len(near)))
-    changed = True
-    while changed:
-        smallest = [min(first[j] for j in np.flatnonzero(row)) for row in near]
-        changed, first = smallest != first, smallest
-    return first
+    """Likewise, by cosines."""
+    return average_linkage(values @ values.T, least)
 
 
 def same(found: list[dict[str, Any]], name: str) -> list[Any]:
@@ -62,15 +65,48 @@ def test_a_search_of_likely_cells_tells_what_it_missed(monkeypatch: pytest.Monke
     assert Neighbours(values, exact=True).recall_above(0.9) == 1
 
 
-def test_clusters_of_more_pairs_than_are_joined_at_once_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Among them a cluster whose pairs come in parts, the later ones without the first."""
-    monkeypatch.setattr(clusters, "PAIRS_AT_ONCE", 2)
+def test_parts_of_more_pairs_than_are_joined_at_once_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among them a part whose pairs come one after the other, the later ones without the first."""
+    monkeypatch.setattr(groups, "PAIRS_AT_ONCE", 2)
     links = [(1, 4), (6, 7), (4, 5), (2, 3), (5, 8), (3, 2)]
     parts = [Near(*np.array([link]).T, np.ones(1, np.float32)) for link in links]
-    near = np.eye(9, dtype=bool)
-    for i, j in links:
-        near[i, j] = near[j, i] = True
-    assert clusters.cluster(parts, 9).tolist() == joined_by(near)
+    assert connected(parts, 9).tolist() == [0, 1, 2, 2, 1, 1, 6, 6, 1]
+
+
+@pytest.mark.parametrize("most", [4, 500])
+def test_groups_are_those_of_average_linkage(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Parts of more texts than are joined at once are divided by a higher score first: there groups are only purer."""
+    monkeypatch.setattr(groups, "MOST", most)
+    values = unit(60, centres=12, seed=3)
+    found = group(CosineScores(Neighbours(values), values, None), 60, LEAST - 0.1).tolist()
+    wanted = joined(values, LEAST - 0.1)
+    if most == 500:
+        assert found == wanted
+        assert len(set(found)) < 60
+    else:
+        parts = connected_all(values @ values.T)
+        assert all(parts[text] == parts[lead] for text, lead in enumerate(found))
+        assert len(set(wanted)) <= len(set(found)) < 60
+
+
+def connected_all(cosines: Any) -> list[int]:
+    """The first text that each is connected with, at the least of the test above."""
+    a, b = np.nonzero(cosines >= LEAST - 0.1)
+    return connected([Near(a, b, cosines[a, b])], len(cosines)).tolist()
+
+
+def test_a_chain_of_near_texts_is_no_group() -> None:
+    chain = [(i, i + 1) for i in range(9)]
+    near = Near(*np.array(chain).T, np.ones(9, np.float32))
+    found = group(ListedScores(near, np.full(9, 0.9), 10), 10, 0.5)
+    sizes = np.bincount(found)
+    assert sizes.max() <= 2  # of three in a row the outer two have the score 0: .45 on average
+
+
+def test_texts_as_good_as_equal_are_one_group_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "MOST", 5)
+    values = np.tile(unit(1), (30, 1))
+    assert group(CosineScores(Neighbours(values), values, None), 30, 0.5).tolist() == [0] * 30
 
 
 # files
@@ -152,14 +188,14 @@ def test_a_second_model_decides_which_near_texts_are_joined(
             r.score for r in client.similarity([(texts[i], texts[j]) for i, j in near], model="pair-sick").results
         ]
     least = float(np.median(scores))
-    kept = np.eye(len(texts), dtype=bool)
+    kept = np.eye(len(texts))
     for (i, j), score in zip(near, scores, strict=True):
-        kept[i, j] = kept[j, i] = score >= least
+        kept[i, j] = kept[j, i] = score
     asked = ("--rerank", "pair-sick", "--task", "similarity", "--score", least, "--cosine", 0.8, "--url", url)
     ran = semblance("dedupe", source, output, *asked)
     assert (ran.code, ran.err) == (0, "")
     assert sorted(asked_about) == sorted((texts[i], texts[j]) for i, j in near)  # each pair once, no text about itself
-    first = joined_by(kept)
+    first = average_linkage(kept, least)
     assert same(read(output), "cluster") == [2 * lead + 1 for lead in first]
     assert 1 < len(set(first)) < len(texts)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.csv"]
@@ -206,7 +242,8 @@ def test_rows_without_a_text_are_named(url: str, semblance: Run, tmp_path: Path)
     ran = semblance("dedupe", source, output, "--url", url)
     assert (ran.code, ran.out) == (
         4,
-        f"rows: 6, distinct texts: 2, clusters: 1, skipped: 4 (see {output}.errors.jsonl); {output}\n",
+        f"rows: 6, distinct texts: 2, clusters: 1, skipped: 4 (see {output}.errors.jsonl); {output}\n"
+        "no two texts are near enough to be judged\n",
     )
     bad = [(line["row"], line["code"]) for line in read(tmp_path / "out.csv.errors.jsonl")]
     assert bad == [(2, "empty_text"), (4, "unreadable"), (5, "not_text"), (6, "too_large")]

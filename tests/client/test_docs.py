@@ -73,14 +73,15 @@ def test_every_example_is_run() -> None:
         "README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4, *["docs/engines.md"] * 4,
         *["docs/integrations.md"] * 7, "docs/own-model.md",
     ]  # fmt: skip
-    ours = [page for page, _, block in BLOCKS if re.search(r"^(?:\$ )?semblance ", block, flags=re.MULTILINE)]
+    command = re.compile(r"^(?:\$ |\.venv-serve/bin/)?semblance ", flags=re.MULTILINE)
+    ours = [page for page, _, block in BLOCKS if command.search(block)]
     # README's are those of client.md; the others: tests/workbench/imports, tests/test_packages.py, and
-    # test_claims.py, test_threshold.py and test_choose.py (the tutorial's is the same command).
+    # test_claims.py, test_threshold.py, test_choose.py and test_tutorial.py.
     assert ours == [
         "README.md",
         "docs/claims.md",
         *["docs/client.md"] * 2,
-        *(f"docs/{page}.md" for page in ("own-model", "packages", "threshold")),
+        *(f"docs/{page}.md" for page in ("own-model", "packages", "threshold", "tutorial", "tutorial")),
     ]
 
 

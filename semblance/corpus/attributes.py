@@ -1,0 +1,91 @@
+"""Attributes of which a thing has one, and negations: "navy, L" is not "charcoal, L", "dimmable" not "not dimmable".
+
+The table is of everyday English and small on purpose: a word that is absent from it decides nothing.
+"""
+
+import re
+from collections.abc import Collection
+
+_BY_THEIR_NAME: dict[str, tuple[str, ...]] = {  # attribute -> words each of which is a value
+    "colour": (
+        *("black", "white", "red", "green", "yellow", "orange", "purple", "pink", "brown", "beige", "silver"),
+        *("violet", "grey", "blue"),
+    ),
+    "material": (
+        *("oak", "beech", "pine", "walnut", "steel", "zinc", "brass", "copper", "aluminium", "plastic", "leather"),
+        *("cotton", "wool", "linen", "silk", "polyester", "glass"),
+    ),
+    "weekday": ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    "month": (
+        *("january", "february", "march", "april", "june", "july", "august", "september", "october", "november"),
+        "december",
+    ),
+    "point of the compass": ("north", "south", "east", "west"),
+    "side": ("left", "right", "front", "rear"),
+    "height": ("upper", "lower"),
+    "time": ("before", "after"),
+    "condition": ("new", "used", "refurbished"),
+    "number of beds": ("single", "double", "twin"),
+}
+_ATTRIBUTES: dict[str, dict[str, str]] = {  # attribute -> a word and the value that it stands for
+    **{attribute: dict(zip(words, words, strict=True)) for attribute, words in _BY_THEIR_NAME.items()},
+    "shade": {"gray": "grey", "charcoal": "grey", "anthracite": "grey", "navy": "blue"},
+    "for whom": {
+        **dict.fromkeys(("men", "men's", "mens"), "men"),
+        **dict.fromkeys(("women", "women's", "womens", "ladies", "ladies'"), "women"),
+        **dict.fromkeys(("children", "children's", "kids", "kids'"), "children"),
+    },
+    "quarter": {"northern": "north", "southern": "south", "eastern": "east", "western": "west"},
+    "temperature": {"warm": "warm", "hot": "warm", "cool": "cool", "cold": "cool"},
+    "duty": {"must": "must", "shall": "must", "can": "may", "may": "may", "might": "may", "could": "may"},
+    "maker": {"original": "original", "genuine": "original", "compatible": "compatible", "generic": "compatible"},
+}
+_SAME_KIND = {"shade": "colour", "quarter": "point of the compass"}
+_VALUES = {
+    word: (_SAME_KIND.get(attribute, attribute), value)
+    for attribute, words in _ATTRIBUTES.items()
+    for word, value in words.items()
+}
+_MAY_OF_A_DATE = re.compile(r"(?<=[a-z\d,] )May\b|\bMay(?= \d)")  # elsewhere it is the verb
+_LETTER_SIZE = re.compile(r"(?<![\w.&'-])(?<!\d )(?:XXS|XS|S|M|L|XL|XXL|XXXL)(?![\w.&'-])")
+_SWITCHED = re.compile(r"\b(?:turn|switch|power|log|sign)\w*(?: \w+){0,3}? (on|off|in|out|up|down)\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]*)?")
+_NEGATION = re.compile(r"(?:not|no|never|without|cannot|\w+n't)$")
+# Between a negation and its word.
+_PASSED_OVER = frozenset(("a", "an", "the", "be", "been", "being", "any", "it", "to", "do", "longer", "more", "very"))
+
+Said = tuple[str, float | str]  # a kind of fact, and its value
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case, apostrophes straight."""
+    return [word.replace("\u2019", "'") for word in _WORD.findall(text.lower())]
+
+
+def attributes(text: str) -> dict[Said, str]:
+    """What a text says of each attribute, and how it is written there."""
+    found: dict[Said, str] = {}
+    for match in _MAY_OF_A_DATE.finditer(text):
+        found["month", "may"] = match[0]
+    for match in _LETTER_SIZE.finditer(text):
+        found["size", match[0]] = match[0]
+    for match in _SWITCHED.finditer(text):
+        found["switched", match[1].lower()] = match[1]
+    rest = _MAY_OF_A_DATE.sub(" ", text)
+    for word in words_of(rest):
+        if word in _VALUES:
+            found[_VALUES[word]] = word
+    return found
+
+
+def negated(words: Collection[str]) -> frozenset[str]:
+    """Of the words of a text those that come right after a negation: of "does not leak" `leak`."""
+    found: set[str] = set()
+    after = False
+    for word in words:
+        if _NEGATION.match(word):
+            after = True
+        elif after and word not in _PASSED_OVER:
+            found.add(word)
+            after = False
+    return frozenset(found)
