@@ -67,7 +67,7 @@ _NUMBER = r"\d+(?:[.,]\d+)*"
 _NAMES = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _WRITTEN = "|".join(sorted(_WORDS, key=len, reverse=True))
 _MEASURED = re.compile(  # 500 ml, thirty days, 5 to 7 working days
-    rf"(?:(?<![\w.,])({_NUMBER}|{_WRITTEN})\s?(?:-|\u2013|to|and|or)\s?)?"
+    rf"(?:(?<![\w.,])({_NUMBER}|{_WRITTEN})(?:(?<=\d)\s?-\s?|\s?\u2013\s?|\s(?:to|and|or)\s))?"
     rf"(?<![\w.,])({_NUMBER}|{_WRITTEN})(?:\s|-)?(?:(?:business|working|calendar)\s)?({_NAMES})(?!\w)",
     re.IGNORECASE,
 )
