@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from semblance.corpus.attributes import Said, attributes, negated, words_of
+from semblance.corpus.attributes import Said, attributes, negated
 from semblance.corpus.neighbours import Near
 from semblance.corpus.quantities import quantities
+from semblance.corpus.wording import words_of
 
 
 class Facts(NamedTuple):

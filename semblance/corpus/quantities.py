@@ -36,6 +36,9 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("v", "volt", "volts"), ("V", 1.0)),
     **dict.fromkeys(("mah",), ("Ah", 0.001)),
     **dict.fromkeys(("ah",), ("Ah", 1.0)),
+    **dict.fromkeys(("rpm",), ("rpm", 1.0)),
+    **dict.fromkeys(("hz", "hertz"), ("Hz", 1.0)),
+    **dict.fromkeys(("khz",), ("Hz", 1000.0)),
     **dict.fromkeys(("%", "percent", "per cent"), ("%", 1.0)),
 }
 _WORDS = {
