@@ -42,6 +42,9 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("\u20ac", "eur", "euro", "euros"), ("\u20ac", 1.0)),
     **dict.fromkeys(("$", "usd", "dollar", "dollars"), ("$", 1.0)),
     **dict.fromkeys(("\u00a3", "gbp"), ("\u00a3", 1.0)),
+    **dict.fromkeys(("rpm",), ("rpm", 1.0)),
+    **dict.fromkeys(("hz", "hertz"), ("Hz", 1.0)),
+    **dict.fromkeys(("khz",), ("Hz", 1000.0)),
     **dict.fromkeys(("%", "percent", "per cent"), ("%", 1.0)),
 }
 _ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

@@ -5,8 +5,9 @@
 
 Titles of products, tickets and names of companies, written for this: of rows that say the same one is written as
 another person would write it, and most rows have near-misses: another size, order number, direction, duty, town. The
-rows of each kind are a file of their own. `development.csv` has the pairs that the weights, the table of attributes and
-the threshold were made by; `kept_back.csv` was written by another hand and measured once for each published figure.
+rows of each kind are a file of their own, those of `mixed` are one. `development.csv` has the rows that the weights, the
+table of attributes and the threshold were made by; `kept_back.csv` was written by another hand, with other families of
+near-misses, and is measured once for each published figure.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from semblance.corpus.duplicates import candidates
 from semblance.corpus.guard import Guard
 from semblance.corpus.neighbours import Neighbours
 from semblance.corpus.pair_model import FEATURES, READ, PairModel, empty_model, fit, log_odds
+from semblance.corpus.wording import words_of
 
 HERE = Path(__file__).parent
 SETS = ("development", "kept_back")
@@ -102,7 +104,7 @@ def print_weights() -> None:
         for kind, (texts, truth) in files_of("development").items():
             vectors = np.array(client.embed(texts, model=ENCODER).embeddings, dtype=np.float32)
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-            found = candidates(vectors, Neighbours(vectors), Guard(texts))
+            found = candidates(vectors, Neighbours(vectors), Guard(texts), [words_of(text) for text in texts])
             pairs = list(zip(found.pairs.queries.tolist(), found.pairs.rows.tolist(), strict=True))
             both = [[(texts[a], texts[b]) for a, b in pairs], [(texts[b], texts[a]) for a, b in pairs]]
             entails = [

@@ -6,6 +6,8 @@ The table is of everyday English and small on purpose: a word that is absent fro
 import re
 from collections.abc import Collection
 
+from semblance.corpus.wording import words_of
+
 _BY_THEIR_NAME: dict[str, tuple[str, ...]] = {  # attribute -> words each of which is a value
     "colour": (
         *("black", "white", "red", "green", "yellow", "orange", "purple", "pink", "brown", "beige", "silver"),
@@ -49,17 +51,11 @@ _VALUES = {
 _MAY_OF_A_DATE = re.compile(r"(?<=[a-z\d,] )May\b|\bMay(?= \d)")  # elsewhere it is the verb
 _LETTER_SIZE = re.compile(r"(?<![\w.&'-])(?<!\d )(?:XXS|XS|S|M|L|XL|XXL|XXXL)(?![\w.&'-])")
 _SWITCHED = re.compile(r"\b(?:turn|switch|power|log|sign)\w*(?: \w+){0,3}? (on|off|in|out|up|down)\b", re.IGNORECASE)
-_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]*)?")
 _NEGATION = re.compile(r"(?:not|no|never|without|cannot|\w+n't)$")
 # Between a negation and its word.
 _PASSED_OVER = frozenset(("a", "an", "the", "be", "been", "being", "any", "it", "to", "do", "longer", "more", "very"))
 
 Said = tuple[str, float | str]  # a kind of fact, and its value
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text in lower case, apostrophes straight."""
-    return [word.replace("\u2019", "'") for word in _WORD.findall(text.lower())]
 
 
 def attributes(text: str) -> dict[Said, str]:

@@ -21,6 +21,7 @@ from semblance.corpus.neighbours import EXACT_ROWS, Indices, Near, Neighbours
 from semblance.corpus.review import MOST, ReviewedPair, ReviewRow, read_review, review_path, write_review
 from semblance.corpus.second import read_pairs
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE, opened
+from semblance.corpus.wording import words_of
 from semblance.corpus.work import Corpus, forget, place, read
 from semblance.errors import BatchError
 
@@ -116,7 +117,8 @@ async def dedupe(
         recall = near.recall_above(rule.cosine)
     else:
         step(f"comparing {len(values):,} texts", 0.0)
-        judged = candidates(values, near, guard)
+        words = [words_of(text) for text in of_vector]
+        judged = candidates(values, near, guard, words)
         places = _places_of(answers, judged, corpus, of_vector)
         asked = np.union1d(judged.doubtful(len(values)), np.fromiter(places, np.int64, len(places)))
         if work.asking.rerank is not None and len(asked):
@@ -128,7 +130,7 @@ async def dedupe(
             judged.learn(at, same)
             probabilities = judged.probabilities()
             probabilities[at] = same
-        first = group(JudgedScores(judged, probabilities, values, guard), len(values), JOINED_FROM)
+        first = group(JudgedScores(judged, probabilities, values, guard, words), len(values), JOINED_FROM)
         recall = 1.0
         chosen += _reasons(work, judged, len(asked), len(places))
         rows = _review_rows(judged, probabilities, first, places, corpus, of_vector, work.asking.rerank)
@@ -286,7 +288,9 @@ def _review_rows(
     for at in order.tolist():
         a, b = int(judged.pairs.queries[at]), int(judged.pairs.rows[at])
         own = tuple(int(corpus.texts.first_row[corpus.vectors.texts[vector]]) for vector in (a, b))
-        why = f"cosine {judged.pairs.cosines[at]:.2f}, {NEAREST[int(judged.features[at, 1])]}"
+        _, nearest_of, alike, _, edited = judged.features[at]
+        why = f"cosine {judged.pairs.cosines[at]:.2f}, {NEAREST[int(nearest_of)]}, words alike {alike:.2f}"
+        why += ", but for one place or their order the same" if edited else ""
         if not np.isnan(judged.read[at]):
             why += f", one entails the other {judged.read[at]:.2f} ({reader})"
         of_pair = (of_vector[a], of_vector[b])

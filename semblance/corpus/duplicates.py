@@ -29,8 +29,18 @@ JOINED_FROM = (
 MIDDLE = float(np.log(JOINED_FROM / (1 - JOINED_FROM)))
 
 # `python -m benchmarks.duplicates --fit` printed both: minilm-small's cosines, read by minilm-cross.
-FIRST = PairModel(FEATURES, weights=(5.143, 0.9855), intercept=-6.213, scales=(0.1825, 0.7143))
-SECOND = PairModel((*FEATURES, READ), weights=(2.81, 0.9051, 0.5957), intercept=-3.984, scales=(0.1825, 0.7143, 1.315))
+FIRST = PairModel(
+    FEATURES,
+    weights=(5.365, 0.6537, 6.6, -12.36, -3.406),
+    intercept=-5.895,
+    scales=(0.2088, 0.7008, 0.2375, 0.1993, 0.1844),
+)
+SECOND = PairModel(
+    (*FEATURES, READ),
+    weights=(2.614, 0.7019, 6.42, -12.76, -4.416, 0.5821),
+    intercept=-3.57,
+    scales=(0.2088, 0.7008, 0.2375, 0.1993, 0.1844, 1.669),
+)
 
 
 @dataclass
@@ -39,7 +49,7 @@ class Candidates:
 
     Attributes:
         pairs: n pairs, each once, the earlier text first.
-        features: [n, 2]; see `pair_model.FEATURES`.
+        features: [n, 5]; see `pair_model.FEATURES`.
         least: the cosine from which on two texts are candidates.
         usual: the mean cosine of two texts of the file.
         read: [n], the larger P(entailment) of both directions, as a model says that reads both texts; NaN: not asked.
@@ -78,13 +88,14 @@ class Candidates:
         return np.column_stack([self.features[chosen], log_odds(self.read[chosen])])
 
 
-def candidates(vectors: Matrix, near: Neighbours, guard: Guard | None) -> Candidates:
+def candidates(vectors: Matrix, near: Neighbours, guard: Guard | None, words: list[list[str]]) -> Candidates:
     """Each text's nearest ones that the guard does not keep apart.
 
     Args:
         vectors: [N, D], of length 1.
         near: an index over them.
         guard: what keeps texts apart.
+        words: of each text.
     """
     usual, spread = _usual(vectors)
     least = min(usual + SPREADS * spread, 0.9)
@@ -98,16 +109,18 @@ def candidates(vectors: Matrix, near: Neighbours, guard: Guard | None) -> Candid
     pairs = Near(keys // len(vectors), keys % len(vectors), cosines[kept][places])
     if guard is not None:
         (pairs,) = guard.agreeing([pairs])
-    found = features_of(pairs, nearest_cosines(pairs, len(vectors)))
+    found = features_of(pairs, nearest_cosines(pairs, len(vectors)), words)
     return Candidates(pairs, found, least, usual, np.full(len(pairs.rows), np.nan))
 
 
 class JudgedScores:
     """A pair's score is its probability, and the first model's if it was no candidate (see `groups`)."""
 
-    def __init__(self, judged: Candidates, scores: Values, vectors: Matrix, guard: Guard | None) -> None:
+    def __init__(
+        self, judged: Candidates, scores: Values, vectors: Matrix, guard: Guard | None, words: list[list[str]]
+    ) -> None:
         """Candidates with scores [n], and what the others are judged by."""
-        self._judged, self._scores, self._vectors, self._guard = judged, scores, vectors, guard
+        self._judged, self._scores, self._vectors, self._guard, self._words = judged, scores, vectors, guard, words
         self._best = nearest_cosines(judged.pairs, len(vectors))
         keys = judged.pairs.queries * len(vectors) + judged.pairs.rows
         self._order = np.argsort(keys)
@@ -131,7 +144,7 @@ class JudgedScores:
         scores = np.where(known, self._scores[self._order[places]], 0.0)
         cosines = np.einsum("nd,nd->n", self._vectors[queries[~known]], self._vectors[rows[~known]])
         others = Near(queries[~known], rows[~known], np.minimum(cosines, np.float32(1)))
-        judged = self._judged.first.probabilities(features_of(others, self._best))
+        judged = self._judged.first.probabilities(features_of(others, self._best, self._words))
         if self._guard is not None:
             judged[~self._guard.agree(others)] = APART
         scores[~known] = judged

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from contract.quantities import Difference, quantities
-from semblance.corpus.attributes import Said, attributes, negated, words_of
+from semblance.corpus.attributes import Said, attributes, negated
 from semblance.corpus.neighbours import Near
+from semblance.corpus.wording import words_of
 
 
 class Facts(NamedTuple):

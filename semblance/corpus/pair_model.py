@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semblance.corpus.neighbours import Near
+from semblance.corpus.wording import wordings
 from semblance.extras import needs
 
 with needs("searching a file", extra="search"):
@@ -21,6 +22,9 @@ Values = npt.NDArray[np.float64]
 FEATURES = (
     "cosine",
     "nearest_of",  # of how many of the two texts the other one is the nearest: 0, 1 or 2
+    "alike",  # see `Wording`
+    "alike_squared",
+    "edited",
 )
 READ = "entails"  # the log odds of P(entailment), the larger of both directions, from a model that reads both texts
 STRENGTH = 1.0  # of the prior: how many standard deviations of a feature weigh as much as one unit of log-likelihood
@@ -56,15 +60,17 @@ def nearest_cosines(near: Near, size: int) -> Values:
     return best
 
 
-def features_of(near: Near, best: Values) -> Values:
-    """Features of n pairs, [n, 2], in the order of `FEATURES`.
+def features_of(near: Near, best: Values, words: list[list[str]]) -> Values:
+    """Features of n pairs, [n, 5], in the order of `FEATURES`.
 
     Args:
         near: the pairs.
         best: of each text of the file the cosine of its nearest one, [N].
+        words: of each text of the file.
     """
     gaps = np.stack([best[near.queries] - near.cosines, best[near.rows] - near.cosines], axis=1)
-    return np.column_stack([near.cosines, (gaps <= 1e-7).sum(axis=1)])
+    alike, edited = wordings(words, zip(near.queries.tolist(), near.rows.tolist(), strict=True)).T
+    return np.column_stack([near.cosines, (gaps <= 1e-7).sum(axis=1), alike, alike**2, edited])
 
 
 def log_odds(probabilities: Values) -> Values:
@@ -94,9 +100,7 @@ def fit(features: Values, labels: npt.NDArray[np.bool_], start: PairModel, stren
         gradient = -(signs / (1 + np.exp(np.clip(margins, -500, 500)))) @ inputs + prior * away
         return float(np.logaddexp(0, -margins).sum() + (prior * away**2).sum() / 2), gradient
 
-    # No feature speaks against: each is the higher, the more alike the texts are.
-    bounds = [(0.0, None)] * len(scales) + [(None, None)]
-    found = minimize(loss, mean, jac=True, method="L-BFGS-B", bounds=bounds).x
+    found = minimize(loss, mean, jac=True, method="L-BFGS-B").x
     return PairModel(start.names, tuple(found[:-1].tolist()), float(found[-1]), start.scales)
 
 

@@ -73,8 +73,11 @@ def test_every_example_is_run() -> None:
         "README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4, *["docs/engines.md"] * 4,
         *["docs/integrations.md"] * 7, "docs/own-model.md",
     ]  # fmt: skip
-    command = re.compile(r"^(?:\$ |\.venv-serve/bin/)?semblance ", flags=re.MULTILINE)
-    ours = [page for page, _, block in BLOCKS if command.search(block)]
+    ours = [
+        page
+        for page, _, block in BLOCKS
+        if re.search(r"^(?:\$ |\.venv-serve/bin/)?semblance ", block, flags=re.MULTILINE)
+    ]
     # README's are those of client.md; the others: tests/workbench/imports, tests/test_packages.py, and
     # test_claims.py, test_threshold.py, test_choose.py and test_tutorial.py.
     assert ours == [
