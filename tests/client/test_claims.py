@@ -16,6 +16,7 @@ from tests.client.conftest import Run
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
 DOCUMENT = "# The man\n\n- a man plays the guitar\n- a dog runs in the park 3 times\n\nThe cat sleeps."
+FONT = {"Type": "Font", "Subtype": "Type1", "BaseFont": "Helvetica"}
 LABELS = {"entailed", "contradicted", "not_stated"}
 
 
@@ -139,6 +140,19 @@ def test_pages_of_pdf_are_text_and_what_is_no_pdf_is_refused() -> None:
     writer.write("blank.pdf")
     with pytest.raises(BatchError, match="its pages have no text"):
         text_of_file(Path("blank.pdf"))
+    words = writer.add_blank_page(200, 200)
+    font = pypdf.generic.DictionaryObject(
+        {pypdf.generic.NameObject(f"/{key}"): pypdf.generic.NameObject(f"/{value}") for key, value in FONT.items()}
+    )
+    fonts = pypdf.generic.DictionaryObject({pypdf.generic.NameObject("/F1"): font})
+    words[pypdf.generic.NameObject("/Resources")] = pypdf.generic.DictionaryObject(
+        {pypdf.generic.NameObject("/Font"): fonts}
+    )
+    stream = pypdf.generic.StreamObject()
+    stream.set_data(b"BT /F1 12 Tf 10 100 Td (The cat sleeps.) Tj ET")
+    words[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
+    writer.write("cat.pdf")
+    assert text_of_file(Path("cat.pdf")).strip() == "The cat sleeps."
     Path("bad.pdf").write_bytes(b"%PDF-1.4 not really")
     with pytest.raises(BatchError, match=r"bad\.pdf: no PDF that can be read"):
         text_of_file(Path("bad.pdf"))
