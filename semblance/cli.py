@@ -11,6 +11,7 @@ from rich.console import Console
 
 from semblance import render
 from semblance.batch.command import batch
+from semblance.claims.command import claims
 from semblance.corpus.command import dedupe, search
 from semblance.extras import needs
 from semblance.options import File, Json, ModelName, ModelsDir, RerankModel, RerankTop, Service, TopK, asks
@@ -225,6 +226,7 @@ app.command("import", context_settings=SETTINGS)(import_model)
 app.command()(dedupe)
 app.command()(search)
 app.command()(choose)
+app.command()(claims)
 
 
 def _texts(given: list[str] | None, file: TextIO | None, what: str) -> list[str]:

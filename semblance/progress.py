@@ -45,22 +45,23 @@ def run_shown(work: Callable[[Step, Say], Coroutine[Any, Any, T]]) -> T:
             raise
 
 
-def tell_end(lines: Sequence[str], summary: Mapping[str, Any], output: Path, as_json: bool) -> None:
+def tell_end(lines: Sequence[str], summary: Mapping[str, Any], output: Path | None, as_json: bool) -> None:
     """Print how a command ended, `{}` in its lines being the file of skipped rows; a code says that there are any.
 
     Args:
         lines: for people.
         summary: for programs; `skipped` is how many rows were.
-        output: the file that was written.
+        output: the file that was written; None: none was.
         as_json: print the summary.
 
     Raises:
         Exit: rows were skipped.
     """
-    errors = str(errors_of(output))
+    errors = "" if output is None else str(errors_of(output))
     if as_json:
-        more = {"errors": errors} if summary["skipped"] else {}
-        typer.echo(json.dumps({**summary, "output": str(output), **more}))
+        more = {} if output is None else {"output": str(output)}
+        more |= {"errors": errors} if summary["skipped"] and errors else {}
+        typer.echo(json.dumps({**summary, **more}))
     else:
         for line in lines:
             typer.echo(line.replace("{}", errors))

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from semblance.errors import InvalidArgument, InvalidRequest, RequestFailed, UnexpectedAnswer, request_failed
 from semblance.retries import retry_after
 from semblance.types import (
+    Claims,
     Embeddings,
     Entailments,
     Explanation,
@@ -120,23 +121,24 @@ class Questions:
         return replace(parts[0], results=_results(parts))
 
     def claims(
-        self, document: str | Iterable[str], claims: Iterable[str], *, model: str | None = None
-    ) -> Steps[Entailments]:
-        """Find the sentence of a document that supports each claim best.
+        self,
+        documents: str | Iterable[str],
+        claims: Iterable[str],
+        *,
+        model: str | None = None,
+        encoder: str | None = None,
+    ) -> Steps[Claims]:
+        """What documents say of claims, and where.
 
         Args:
-            document: its sentences, or a text, which the service splits. Its sentences times the claims of one request
-                are limited by the service.
-            claims: any number of them; with a text, as many as fit one request.
-            model: id of a model with entailment.
+            documents: a text, or several; plain or in Markdown.
+            claims: any number of them; each is held against all documents together.
+            model: id of a model with entailment, which reads passages with claims.
+            encoder: id of the model whose embeddings find the passages.
         """
-        premise = document if isinstance(document, str) else _texts("document", document)
-        each = 1 if isinstance(premise, str) else len(premise)  # only the service knows how many a text has
+        given = documents if isinstance(documents, str) else _texts("documents", documents)
         parts = yield from self._ask_in_parts(
-            *("/entailment", "hypotheses", _texts("claims", claims), model, Entailments),
-            {"premise": premise},
-            limit="max_pairs",
-            each=each,
+            *("/claims", "claims", _texts("claims", claims), model, Claims), {"documents": given, "encoder": encoder}
         )
         return replace(parts[0], results=_results(parts))
 

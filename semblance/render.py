@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from semblance.types import (
+    ClaimResult,
     Embeddings,
     Entailments,
     Explanation,
@@ -22,6 +23,7 @@ from semblance.types import (
 
 BAR = 20  # characters of a whole bar
 HALF_BAR = 8  # of a bar that may extend either way, on each side
+_LABELS = {"entailed": "green", "contradicted": "red", "not_stated": "dim"}
 _WORTH = {"chance": "!", "unmeasured": "?"}  # of a task on text unlike its corpora, after its name
 FIRST_NUMBERS = 4  # of an embedding that are shown
 
@@ -72,6 +74,25 @@ def entailment(answer: Entailments) -> RenderableType:
         if notes := list(_notes(truncated, 0, language)):
             rows.add_row(name, "", Text(", ".join(notes), style="yellow"))
     return rows
+
+
+def claims(answers: Sequence[tuple[str, ClaimResult]], documents: Sequence[str]) -> RenderableType:
+    """Each claim with what the documents say of it, and where."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("claim", "label", "sure", "evidence"):
+        table.add_column(heading, no_wrap=heading in ("label", "sure"))
+    for claim, result in answers:
+        said = Text()
+        if (found := result.evidence) is not None:
+            where = " > ".join(
+                [*(documents[found.document : found.document + 1] if len(documents) > 1 else ()), *found.headings]
+            )
+            said = Text.assemble((f"{where}: " if where else "", "dim"), found.text)
+            if found.differences:
+                said.append(f" ({'; '.join(found.differences)})", style="yellow")
+        label = result.label.replace("_", " ")
+        table.add_row(Text(claim), Text(label, style=_LABELS[result.label]), f"{result.confidence:.2f}", said)
+    return table
 
 
 def labels(answer: Labels, texts: Sequence[str]) -> RenderableType:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 Scale = Literal["similarity", "paraphrase_probability", "relevance_probability"]
+ClaimLabel = Literal["entailed", "contradicted", "not_stated"]
 EntailmentLabel = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 Range = tuple[float, float]
 
@@ -98,6 +99,51 @@ class Entailments:
 
     model: str
     results: list[EntailmentResult]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPassage:
+    """A sentence of a document, or two neighbours, and what it says of a claim."""
+
+    document: int  # its position among the documents given
+    start: int  # of its first character in the document, from 0
+    end: int  # after its last one
+    text: str  # without markup
+    headings: list[str]  # that it stands under, outermost first
+    label: ClaimLabel  # what it says of the claim
+    probability: float  # of that
+    differences: list[str]  # numbers, dates and amounts of the claim that are others here
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimProbabilities:
+    """Of each label; they sum to 1."""
+
+    entailed: float
+    contradicted: float
+    not_stated: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """What the documents say of one claim."""
+
+    label: ClaimLabel
+    confidence: float  # the probability of that label
+    probabilities: ClaimProbabilities
+    runner_up: ClaimPassage  # what speaks most for another label that states something
+    truncated: bool
+    evidence: ClaimPassage | None = None  # that says so; None: nothing is stated
+    language: str | None = None  # "de?": seems to be in a language that the model is not for
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """One result for each claim, in input order."""
+
+    model: str
+    encoder: str  # that found the passages
+    results: list[ClaimResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +286,8 @@ class LimitsInfo:
     max_text_chars: int
     max_explained_tokens: int
     request_timeout_seconds: float
+    max_claims: int = 100  # not said by an older service
+    max_document_chars: int = 200_000
 
 
 @dataclass(frozen=True, slots=True)

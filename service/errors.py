@@ -163,13 +163,21 @@ class TooSlow(TooLarge):
             "(SEMBLANCE_REQUEST_TIMEOUT)"
         )
 
-    def of(self, field: str, count: int) -> "TooSlow":
-        """The same, of a field with so many items, unless it is of another field already."""
+    def of(self, field: str, count: int, what: str = "", *, least: float = 0.0) -> "TooSlow":
+        """The same, of a field with so many items, unless it is of another field already.
+
+        Args:
+            field: of the request.
+            count: of its items.
+            what: they are; as the field is called without it.
+            least: seconds that it takes with any number of them.
+        """
         if self.field is not None:
             return self
         error = TooSlow(self.seconds, self.most)  # others may have got this one
-        error.field, error.limit = field, int(_SURE * count * self.most / self.seconds) or None
-        error.message += f", for {amount(count, field)}" + (f"; {error.limit} at most" if error.limit else "")
+        share = max(0.0, self.most - least) / (self.seconds - least)
+        error.field, error.limit = field, int(_SURE * count * share) or None
+        error.message += f", for {amount(count, what or field)}" + (f"; {error.limit} at most" if error.limit else "")
         return error
 
 

@@ -159,6 +159,33 @@ class EntailmentRequest(OwnRequest):
     model: ModelName = None
 
 
+class ClaimsRequest(OwnRequest):
+    """Claims, each to be held against all of the documents."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": "# Refunds\n\n- Unused goods: within 30 days.\n- Gift cards are not refunded.",
+                    "claims": ["You can return unused goods for two weeks only.", "Gift cards are not paid back."],
+                }
+            ]
+        }
+    )
+
+    documents: OneOrMany = Field(
+        description="one or several, in plain text or Markdown: sentences, list items and table rows are read with the "
+        "headings before them"
+    )
+    claims: TextList = Field(description="a sentence each")
+    model: str | None = Field(
+        None, description="which model reads passages and claims; one with entailment, in three labels (GET /models)"
+    )
+    encoder: str | None = Field(
+        None, description="whose embeddings find the passages; without it the default one of /embed"
+    )
+
+
 class ClassifyRequest(OwnRequest):
     """Texts to label: with a model's own labels, or with those given here."""
 
@@ -313,6 +340,51 @@ class EntailmentResponse(Named):
     results: list[EntailmentResult]
 
 
+ClaimLabel = Literal["entailed", "contradicted", "not_stated"]
+
+
+class ClaimPassage(TypedDict):
+    """A sentence of a document, or two neighbours, and what it says of a claim."""
+
+    document: Annotated[int, Field(description="its position in the request")]
+    start: Annotated[int, Field(description="of its first character in the document, from 0, in code points")]
+    end: Annotated[int, Field(description="after its last one")]
+    text: Annotated[str, Field(description="without markup; of a table row its cells")]
+    headings: Annotated[list[str], Field(description="that it stands under, outermost first; the line above a list")]
+    label: Annotated[ClaimLabel, Field(description="what it says of the claim, most probably")]
+    probability: Annotated[float, Field(ge=0, le=1, description="of that")]
+    differences: Annotated[
+        list[str], Field(description="numbers, dates and amounts of the claim that are others here: `3 is not 5`")
+    ]
+
+
+class ClaimProbabilities(TypedDict):
+    """Of each label; they sum to 1."""
+
+    entailed: Ratio
+    contradicted: Ratio
+    not_stated: Ratio
+
+
+class ClaimResult(TypedDict):
+    """The answer for one claim."""
+
+    label: Annotated[ClaimLabel, Field(description="what the documents say of it")]
+    confidence: Annotated[float, Field(ge=0, le=1, description="how probable that label is")]
+    probabilities: ClaimProbabilities
+    evidence: NotRequired[Annotated[ClaimPassage, Field(description="that says so; absent where nothing is stated")]]
+    runner_up: Annotated[ClaimPassage, Field(description="what speaks most for another label that states something")]
+    truncated: Annotated[bool, Field(description="whether the claim was cut at the model's limit")]
+    language: NotRequired[Hint]
+
+
+class ClaimsResponse(Named):
+    """One result for each claim, in the order of the request."""
+
+    encoder: Annotated[str, Field(description="the model that found the passages")]
+    results: list[ClaimResult]
+
+
 class ClassifyResult(TypedDict):
     """The answer for one text."""
 
@@ -447,6 +519,8 @@ class LimitsInfo(TypedDict):
     max_candidates: int
     max_sentences: int
     max_text_chars: int
+    max_document_chars: int
+    max_claims: int
     max_explained_tokens: int
     request_timeout_seconds: float
 

@@ -91,8 +91,8 @@ class Settings(BaseSettings):
     )
     default_entailment: str | None = Field(
         default=None,
-        description="model of /entailment, and of /classify with labels, when none is named; "
-        "without it pwim-general, avg-sick, or the only one that can",
+        description="model of /entailment, of /classify with labels, and of /claims, when none is named; without it "
+        "pwim-general, avg-sick, or the only one that can, and for /claims minilm-cross before these",
     )
     models_poll_seconds: float = Field(
         default=0, ge=0, description="seconds between looks for new or changed models; 0: none (docs/models.md)"
@@ -181,6 +181,10 @@ class Settings(BaseSettings):
     max_candidates: int = Field(default=10_000, ge=1, description="of one request to /rank")
     max_sentences: int = Field(default=2048, ge=1, description="of one request to /embed or /classify")
     max_text_chars: int = Field(default=100_000, ge=1, description="of one text, before a model's own limit in tokens")
+    max_claims: int = Field(default=100, ge=1, description="of one request to /claims")
+    max_document_chars: int = Field(
+        default=200_000, ge=1, description="of all documents together of one request to /claims"
+    )
     max_explained_tokens: int = Field(
         default=128, ge=1, description="tokens of each sentence of /explain: it scores the pair again without each"
     )

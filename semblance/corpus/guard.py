@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from contract.quantities import Difference, quantities
 from semblance.corpus.attributes import Said, attributes, negated
 from semblance.corpus.neighbours import Near
-from semblance.corpus.quantities import quantities
 from semblance.corpus.wording import words_of
 
 
@@ -27,17 +27,6 @@ class Facts(NamedTuple):
     said: dict[Said, str]
     negated: frozenset[str]
     affirmed: frozenset[str]
-
-
-class Difference(NamedTuple):
-    """What two texts do not share, as it is written in each."""
-
-    a: str
-    b: str
-
-    def __str__(self) -> str:
-        """How a person would say it."""
-        return f"{self.a} is not {self.b}"
 
 
 def facts(text: str) -> Facts:

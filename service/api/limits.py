@@ -8,7 +8,7 @@ from service.errors import Overloaded, TooLarge, TooSlow, amount
 from service.scoring.scorer import Scorer
 from service.settings import Settings
 
-Limit = Literal["max_pairs", "max_candidates", "max_sentences"]
+Limit = Literal["max_pairs", "max_candidates", "max_sentences", "max_claims"]
 
 
 @contextmanager
@@ -50,6 +50,17 @@ class Limits:
             pairs = f"{amount(n, what)} with {amount(m, other)} are {n * m} pairs"
             message = f"{pairs}, the limit is {most} (SEMBLANCE_MAX_PAIRS)"
             raise TooLarge(message, field=field, limit=most)
+
+    def check_documents(self, documents: Sequence[str]) -> None:
+        """Check the length of all documents together.
+
+        Raises:
+            TooLarge: it is more than the setting allows.
+        """
+        chars, most = sum(map(len, documents)), self._settings.max_document_chars
+        if chars > most:
+            message = f"documents of {chars} characters, the limit is {most} (SEMBLANCE_MAX_DOCUMENT_CHARS)"
+            raise TooLarge(message, field="documents", limit=most)
 
     def check_texts(self, texts: Sequence[str], field_of: Callable[[int], str]) -> None:
         """Check the length of each text.

@@ -19,6 +19,7 @@ USUAL: dict[Capability, tuple[str, ...]] = {
     "explanation": ("minilm-small", "avg-paraphrase"),
     "entailment": ("pwim-general", "avg-sick"),  # the first knows text of many kinds, the other captions
 }
+USUAL_VERIFIER = "minilm-cross"  # of /claims, before the usual ones: it reads sentences of policies better
 USUAL_RERANKER = "minilm"  # of the second stage of /rank: best on FAQs, and better than none on answers
 USUAL_CLASSIFIER = "sentiment"  # of /classify without labels
 OPENED_FIRST = ("/similarity", "/rank")  # their defaults; what most callers ask
@@ -27,6 +28,7 @@ ROUTES: dict[str, tuple[str, Capability]] = {  # the setting, and what the model
     "/similarity": ("default_similarity", "similarity"),
     "/rank": ("default_rank", "similarity"),
     "/entailment": ("default_entailment", "entailment"),
+    "/claims": ("default_entailment", "entailment"),
     "/embed": ("default_similarity", "embedding"),
     "/explain": ("default_similarity", "explanation"),
 }
@@ -46,7 +48,9 @@ class Defaults(dict[str, str]):
         """Choose, and log the routes without a model."""
         self._registry, self._settings = registry, settings
         for route, (setting, capability) in ROUTES.items():
-            name = getattr(settings, setting) or chosen(capability, registry.able(capability))
+            able = registry.able(capability)
+            usual = USUAL_VERIFIER if route == "/claims" and USUAL_VERIFIER in able else chosen(capability, able)
+            name = getattr(settings, setting) or usual
             if name is not None and capability in registry[name].capabilities:
                 self[route] = name
             else:

@@ -44,6 +44,9 @@ Capability = Task | Literal["embedding", "explanation"]
 Features = tuple[Rows, ...]  # what graphs made of n pairs, [n, ...] each, or [1, ...] where it is the same for all
 
 
+Raw = tuple[float, float] | None  # what a graph gives for relevance and for paraphrase
+
+
 class Scores(NamedTuple):
     """Answers for n pairs."""
 
@@ -268,6 +271,36 @@ class Scorer(ABC):
         """
         features = await self._features("entailment", as_pairs(*self.fit(a, b)))
         return await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features))
+
+    async def read_claims(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[list[dict[str, float]], list[Raw]]:
+        """Label n pairs of passage and claim, and what else the graph of entailment says of them.
+
+        Returns:
+            As `entailment`; and of each pair the graph's own outputs for relevance and paraphrase, without what a task
+            blends with them, or None of a model whose graph gives not both.
+
+        Raises:
+            InferenceFailed: a graph raised, or gave a number that is not finite.
+            Overloaded: too much is waiting already.
+        """
+        features = await self._features("entailment", as_pairs(*self.fit(a, b)))
+        answers = await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features))
+        columns = self._beside_entailment()
+        if columns is None:
+            return answers, [None] * len(answers)
+        return answers, [(float(row[columns[0]]), float(row[columns[1]])) for row in features[0]]
+
+    def _beside_entailment(self) -> tuple[int, int] | None:
+        """The columns of relevance and paraphrase in the graph of entailment, if each is one there."""
+        entailment, found = self.manifest.entailment, []
+        for task in (self.manifest.relevance, self.manifest.paraphrase):
+            if task is None or entailment is None or task.graph != entailment.graph or task.columns is None:
+                return None
+            start, stop = task.columns
+            if stop - start != 1:
+                return None
+            found.append(start)
+        return found[0], found[1]
 
     def similarity_at_once(
         self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"

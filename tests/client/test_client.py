@@ -50,14 +50,14 @@ def client(models: Path) -> Iterator[Client]:
 
 
 def test_every_answer_says_what_the_service_says(url: str) -> None:
-    claims = {"premise": ["A man plays.", "A dog runs."], "hypotheses": CANDIDATES}
+    claims = {"documents": ["A man plays.", "A dog runs."], "claims": CANDIDATES, "encoder": "avg-sick"}
     labels = {"text": CANDIDATES, "labels": ["dog", "cat"], "template": "the {}", "multi_label": True}
     staged = {"top_k": 3, "rerank_model": "pair-sick", "rerank_top": 2}
     with Client(url) as client:
         for answer, path, body in (
             (client.similarity(PAIRS, model="avg-sick"), "similarity", {"pairs": PAIRS, "model": "avg-sick"}),
             (client.entailment(PAIRS), "entailment", {"pairs": PAIRS}),
-            (client.claims(claims["premise"], CANDIDATES), "entailment", claims),
+            (client.claims(claims["documents"], CANDIDATES, encoder="avg-sick"), "claims", claims),
             (client.classify(CANDIDATES, ["dog", "cat"], template="the {}", multi_label=True), "classify", labels),
             (
                 client.rank("a man", CANDIDATES, **staged),
@@ -159,7 +159,7 @@ def test_more_than_a_request_may_hold_gives_the_same(
         ]
 
     expected = ask(client)
-    for name, most in {"PAIRS": 4, "CANDIDATES": 3, "SENTENCES": 2}.items():
+    for name, most in {"PAIRS": 4, "CANDIDATES": 3, "SENTENCES": 2, "CLAIMS": 3}.items():
         monkeypatch.setenv(f"SEMBLANCE_MAX_{name}", str(most))
     with Client.local(models) as small:
         assert small.models().limits.max_pairs == 4

@@ -79,9 +79,10 @@ def test_every_example_is_run() -> None:
         if re.search(r"^(?:\$ |\.venv-serve/bin/)?semblance ", block, flags=re.MULTILINE)
     ]
     # README's are those of client.md; the others: tests/workbench/imports, tests/test_packages.py, and
-    # test_threshold.py, test_choose.py and test_tutorial.py.
+    # test_claims.py, test_threshold.py, test_choose.py and test_tutorial.py.
     assert ours == [
         "README.md",
+        "docs/claims.md",
         *["docs/client.md"] * 2,
         *(f"docs/{page}.md" for page in ("own-model", "packages", "threshold", "tutorial", "tutorial")),
     ]

@@ -13,6 +13,7 @@ RENAMED = {
     "Ranking": "RankResponse",
     "Entailments": "EntailmentResponse",
     "Embeddings": "EmbedResponse",
+    "Claims": "ClaimsResponse",
     "Labels": "ClassifyResponse",
     "Explanation": "ExplainResponse",
     "Models": "ModelsResponse",
@@ -33,7 +34,8 @@ def test_every_field_of_an_answer_is_there(ours: str, theirs: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "field"), [("EntailmentResult", "label"), ("Readiness", "status"), ("DomainInfo", "elsewhere")]
+    ("kind", "field"),
+    [("EntailmentResult", "label"), ("ClaimResult", "label"), ("Readiness", "status"), ("DomainInfo", "elsewhere")],
 )
 def test_closed_sets_are_the_same(kind: str, field: str) -> None:
     ours, theirs = (get_args(get_type_hints(getattr(module, kind))[field]) for module in (types, schemas))

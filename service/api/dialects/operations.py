@@ -42,6 +42,8 @@ def operations(scoring: Scoring) -> list[Look]:
                 "max_candidates": settings.max_candidates,
                 "max_sentences": settings.max_sentences,
                 "max_text_chars": settings.max_text_chars,
+                "max_document_chars": settings.max_document_chars,
+                "max_claims": settings.max_claims,
                 "max_explained_tokens": settings.max_explained_tokens,
                 "request_timeout_seconds": settings.request_timeout,
             },

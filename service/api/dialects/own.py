@@ -7,6 +7,7 @@ from contract.manifest import EntailmentLabel
 from contract.measures import to_digits
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
+from service.api.claims import answer_verification
 from service.api.dialects.scoring import Scoring, rows_of
 from service.api.family import Family
 from service.api.labelling import answer_claims, answer_classify
@@ -15,6 +16,8 @@ from service.api.operation import Operation
 from service.errors import InvalidRequest, RequestError, TooLarge, some
 from service.schemas import (
     SCALES,
+    ClaimsRequest,
+    ClaimsResponse,
     ClassifyRequest,
     ClassifyResponse,
     EmbedRequest,
@@ -173,6 +176,9 @@ def operations(scoring: Scoring) -> list[Operation]:
         add_hints(results, premises, hypotheses)
         return scorer.id, EntailmentResponse(model=scorer.id, results=results)
 
+    async def claims(request: ClaimsRequest) -> tuple[str, ClaimsResponse]:
+        return await answer_verification(service, limits, request)
+
     async def classify(request: ClassifyRequest) -> tuple[str, ClassifyResponse]:
         return await answer_classify(service, limits, request)
 
@@ -201,6 +207,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         Operation("/rank", rank, OURS, "Order candidates by their relevance, or similarity, to a query"),
         Operation("/explain", explain, OURS, "Show what made the score of two sentences"),
         Operation("/entailment", entailment, OURS, "Label pairs of premise and hypothesis, or claims about a document"),
+        Operation("/claims", claims, OURS, "What documents say of claims, and where"),
         Operation("/classify", classify, OURS, "Label texts"),
         Operation("/embed", embed, OURS, "Embed sentences"),
     ]

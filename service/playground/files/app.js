@@ -7,11 +7,12 @@ import { $ } from "./parts/dom.js";
 import { languagesOf } from "./parts/languages.js";
 import { loadModels, served } from "./parts/models.js";
 import * as batch from "./tabs/batch.js";
+import * as claims from "./tabs/claims.js";
 import * as compare from "./tabs/compare.js";
 import * as entailment from "./tabs/entailment.js";
 import * as rank from "./tabs/rank.js";
 
-const TABS = { compare, rank, entailment, batch };
+const TABS = { compare, rank, entailment, claims, batch };
 const NAMES = Object.keys(TABS);
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const addresses = {}; // of tabs that were left, so that one comes back as it was
@@ -75,9 +76,9 @@ function startTheme() {
   name();
 }
 
-/** Enter asks; Shift and Enter begins a line. Not in a list of candidates. */
+/** Enter asks; Shift and Enter begins a line. Not in a list of candidates or claims, or a document. */
 function startEnter() {
-  for (const area of document.querySelectorAll("textarea:not(#rank-candidates)")) {
+  for (const area of document.querySelectorAll("textarea:not(#rank-candidates, #claims-document, #claims-list)")) {
     area.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();

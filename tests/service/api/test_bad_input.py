@@ -16,11 +16,15 @@ GOOD = {
     "/similarity": {"pairs": [PAIR]},
     "/rank": {"query": "a man", "candidates": ["a dog", "a man"]},
     "/entailment": {"pairs": [{"premise": "a man", "hypothesis": "a dog"}]},
+    "/claims": {"documents": "a man", "claims": ["a dog"]},
     "/classify": {"text": "a man", "labels": ["dog", "cat"], "template": "{} ."},
     "/embed": {"sentences": ["a man"]},
     "/explain": {"a": "a man", "b": "a dog"},
 }
-LIMITS = {"max_pairs": 2, "max_candidates": 2, "max_sentences": 2, "max_text_chars": 20, "max_explained_tokens": 3}
+LIMITS = {
+    **{"max_pairs": 2, "max_candidates": 2, "max_sentences": 2, "max_claims": 2},
+    **{"max_text_chars": 20, "max_document_chars": 40, "max_explained_tokens": 3},
+}
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +93,11 @@ async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
         ("/classify", {"text": "a", "multi_label": True}, 422, "invalid_request", "multi_label", None),
         ("/classify", {"text": "a", "multi_label": "no"}, 422, "invalid_request", "multi_label", None),
         ("/classify", {"text": "a"}, 422, "invalid_request", "labels", None),  # no model has labels of its own
+        ("/claims", {"documents": "a"}, 422, "invalid_request", "claims", None),
+        ("/claims", {"documents": 1, "claims": ["a"]}, 422, "invalid_request", "documents", None),
+        ("/claims", {"documents": ["a", 1], "claims": ["a"]}, 422, "invalid_request", "documents", None),
+        ("/claims", {"documents": "a", "claims": "a"}, 422, "invalid_request", "claims", None),
+        ("/claims", {"documents": ["a", "# a"], "claims": ["a"]}, 422, "invalid_request", "documents.1", None),
         ("/embed", {"sentences": {"a": 1}}, 422, "invalid_request", "sentences", None),
         ("/explain", {"a": "man"}, 422, "invalid_request", "b", None),
         ("/explain", {"pairs": [PAIR]}, 422, "invalid_request", "a", None),
@@ -101,6 +110,8 @@ async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
         ("/entailment", {"pairs": []}, 422, "invalid_request", "pairs", 1),
         ("/embed", {"sentences": []}, 422, "invalid_request", "sentences", 1),
         ("/entailment", {"premise": "a", "hypotheses": []}, 422, "invalid_request", "hypotheses", 1),
+        ("/claims", {"documents": "a", "claims": []}, 422, "invalid_request", "claims", 1),
+        ("/claims", {"documents": [], "claims": ["a"]}, 422, "invalid_request", "documents", None),
         ("/classify", {"text": []}, 422, "invalid_request", "text", None),
         ("/classify", {"text": "a", "labels": []}, 422, "invalid_request", "labels", 1),
         # no text; of the other fields: test_properties.py
@@ -110,12 +121,17 @@ async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
         ("/entailment", {"premise": " \n\n ", "hypotheses": ["a"]}, 422, "empty_text", "premise", None),
         ("/entailment", {"premise": ["a", ""], "hypotheses": ["a"]}, 422, "empty_text", "premise.1", None),
         ("/entailment", {"premise": "a", "hypotheses": ["a", "\u200b"]}, 422, "empty_text", "hypotheses.1", None),
+        ("/claims", {"documents": " \n\n ", "claims": ["a"]}, 422, "empty_text", "documents", None),
+        ("/claims", {"documents": ["a", ""], "claims": ["a"]}, 422, "empty_text", "documents.1", None),
+        ("/claims", {"documents": "a", "claims": ["a", "\u200b"]}, 422, "empty_text", "claims.1", None),
         ("/classify", {"text": "", "labels": ["a"]}, 422, "empty_text", "text", None),
         ("/classify", {"text": ["a", " "], "labels": ["a"]}, 422, "empty_text", "text.1", None),
         ("/classify", {"text": "a", "labels": ["a", "\u200b"]}, 422, "empty_text", "labels.1", None),
         # over a limit; texts of the other fields: test_properties.py
         ("/similarity", {"pairs": [PAIR] * 3}, 413, "too_large", "pairs", 2),
         ("/rank", {"query": "a", "candidates": ["a"] * 3}, 413, "too_large", "candidates", 2),
+        ("/claims", {"documents": "a", "claims": ["a"] * 3}, 413, "too_large", "claims", 2),
+        ("/claims", {"documents": ["a " * 10, "a " * 11], "claims": ["a"]}, 413, "too_large", "documents", 40),
         ("/entailment", {"pairs": [{"premise": "a", "hypothesis": "a"}] * 3}, 413, "too_large", "pairs", 2),
         ("/embed", {"sentences": ["a"] * 3}, 413, "too_large", "sentences", 2),
         ("/entailment", {"premise": "Man. Dog. Cat.", "hypotheses": ["a"]}, 413, "too_large", "premise", 2),
@@ -133,6 +149,9 @@ async def test_not_json(lasting: Client, path: str, body: bytes) -> None:
         ("/entailment", {**GOOD["/entailment"], "model": "avg-paraphrase"}, 422, "unsupported_task", "model", None),
         ("/classify", {**GOOD["/classify"], "model": "avg-paraphrase"}, 422, "unsupported_task", "model", None),
         ("/classify", {"text": "a", "model": "avg-sick"}, 422, "unsupported_task", "model", None),
+        ("/claims", {**GOOD["/claims"], "model": "avg-paraphrase"}, 422, "unsupported_task", "model", None),
+        ("/claims", {**GOOD["/claims"], "encoder": "pair-sick"}, 422, "unsupported_task", "encoder", None),
+        ("/claims", {**GOOD["/claims"], "encoder": "nope"}, 404, "unknown_model", "encoder", None),
         ("/embed", {**GOOD["/embed"], "model": "pair-sick"}, 422, "unsupported_task", "model", None),
         ("/rank", {**GOOD["/rank"], "rerank_model": "nope"}, 404, "unknown_model", "rerank_model", None),
         ("/rank", {**GOOD["/rank"], "rerank_top": 1}, 422, "invalid_request", "rerank_model", None),

@@ -55,6 +55,7 @@ def costs(client: Client, model: str, seconds: float) -> list[int]:
         ("/rank", {"model": "avg-sick", "query": "a man", "candidates": WORDS}, "candidates", FITS),
         ("/rank", {"model": "pair-sick", "query": "a man", "candidates": WORDS}, "candidates", FITS),
         ("/rank", TWO_STAGES, "rerank_top", FITS),
+        ("/claims", {"model": "pair-sick", "documents": "a man", "claims": WORDS[:100]}, "claims", FITS),
         ("/classify", {"model": "avg-sick", "text": WORDS[:100], "labels": ["a", "dog"]}, "text", FITS),
     ],
 )  # fmt: skip

@@ -14,7 +14,7 @@ from contract.manifest import SHARED_NAME, Manifest
 from service.app import create_app
 from service.compute.session import CPU, open_session, provider_order
 from service.errors import ProviderError, StartupError
-from service.models.defaults import NoDefault
+from service.models.defaults import ROUTES, NoDefault
 from service.service import Service
 from service.settings import Settings
 from tests import fakes
@@ -211,9 +211,18 @@ def test_entailment_is_answered_by_the_general_model_where_there_is_one(root) ->
     assert Service(named).defaults["/entailment"] == "avg-sick"
 
 
+def test_claims_are_read_by_the_model_that_reads_both_texts_where_there_is_one(root) -> None:
+    assert Service(Settings(models_dir=root)).defaults["/claims"] == "avg-sick"
+    fakes.interaction_model(root / "minilm-cross", "minilm-cross")
+    assert Service(Settings(models_dir=root)).defaults["/claims"] == "minilm-cross"
+    assert Service(Settings(models_dir=root)).defaults["/entailment"] == "avg-sick"
+    named = Settings(models_dir=root, default_entailment="avg-sick")
+    assert Service(named).defaults["/claims"] == "avg-sick"
+
+
 def test_own_models_alone_need_no_settings(root, caplog) -> None:
     service = Service(Settings(models_dir=root, models="avg-sick"))
-    assert service.defaults == dict.fromkeys(("/similarity", "/rank", "/entailment", "/embed", "/explain"), "avg-sick")
+    assert service.defaults == dict.fromkeys(ROUTES, "avg-sick")
     without = Service(Settings(models_dir=root, models="avg-paraphrase"))
     assert "/entailment" not in without.defaults
     assert "no default model of /entailment; models that can: none" in caplog.text
@@ -224,7 +233,7 @@ def test_own_models_alone_need_no_settings(root, caplog) -> None:
 def test_of_several_own_models_none_is_preferred(root) -> None:
     fakes.graded_model(root / "mine", "mine")
     service = Service(Settings(models_dir=root, models="avg-sick,mine"))
-    assert service.defaults == {"/entailment": "avg-sick"}
+    assert service.defaults == {"/entailment": "avg-sick", "/claims": "avg-sick"}
     with pytest.raises(NoDefault, match="models that can: avg-sick, mine"):
         service.defaults["/similarity"]
     named = Settings(models_dir=root, models="avg-sick,mine", default_similarity="mine", default_rank="avg-sick")
@@ -232,6 +241,7 @@ def test_of_several_own_models_none_is_preferred(root) -> None:
         "/similarity": "mine",
         "/rank": "avg-sick",
         "/entailment": "avg-sick",
+        "/claims": "avg-sick",
         "/embed": "mine",
         "/explain": "mine",
     }

@@ -14,7 +14,7 @@ from tests.service.process.test_process import running
 ROOT = Path(__file__).parents[3]
 # Exact shares, labels and ratings, matches one to one, attention.
 MODELS = ("avg-paraphrase", "avg-sick", "pwim-sick", "mgim-sick")
-PUBLIC = re.compile(r"/(?:playground/[\w./-]+|models|similarity|rank|entailment|explain)?")
+PUBLIC = re.compile(r"/(?:playground/[\w./-]+|models|similarity|rank|entailment|claims|explain)?")
 PATIENCE_MS = 120_000  # of a busy machine
 
 

@@ -17,6 +17,7 @@ KEY = "a key that nobody guesses"
 TABS = {
     "compare": "#panel-compare[aria-busy=false]",
     "rank": "#rank-results table",
+    "claims": "#claims-results table",
     "entailment": ".directions",
     "batch": "a[download]",
 }

@@ -72,6 +72,22 @@ def test_entailment_goes_both_ways(open_page: Open, service: str) -> None:
     page.wait_for_selector(f".directions .card:first-child:has-text('{hypothesis} \u2192 {premise}')")
 
 
+def test_a_claim_shows_its_evidence_in_the_document(open_page: Open, service: str) -> None:
+    document = "\U0001f600 Rules\n\nA woman is cutting a vegetable.\n\nDogs must stay outside."
+    claims = ["A woman is slicing an onion.", "Dogs may come in."]
+    page = open_page().open(f"?{urlencode({'tab': 'claims', 'document': document, 'claims': chr(10).join(claims)})}")
+    page.wait_for_selector("#claims-results table")
+    expected = httpx.post(f"{service}/claims", json={"documents": document, "claims": claims}).json()["results"]
+    rows = page.locator("#claims-results tbody tr").all()
+    for i, (row, result) in enumerate(zip(rows, expected, strict=True)):
+        assert row.locator("th").inner_text() == claims[i]
+        assert row.locator("td").first.inner_text().lower().replace(" ", "_") == result["label"]
+        page.click(f"#claim-{i}")
+        passage = result.get("evidence", result["runner_up"])
+        assert page.inner_text("#claims-results mark") == document[passage["start"] : passage["end"]]
+        assert page.inner_text("#claims-results .document").replace("\n", "") == document.replace("\n", "")
+
+
 def give(page: Any, content: str | bytes, name: str = "pairs.csv") -> None:
     buffer = content.encode() if isinstance(content, str) else content
     page.set_input_files("#batch-file", {"name": name, "mimeType": "text/csv", "buffer": buffer})

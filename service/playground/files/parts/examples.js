@@ -89,5 +89,37 @@ export const PREMISES = [
   { name: "Open", premise: "A woman is reading a book on a bench.", hypothesis: "A woman is waiting for a bus." },
 ];
 
+export const POLICY = {
+  name: "Bicycle hire",
+  document: `# Bicycle hire
+
+## Booking
+
+A bicycle can be booked up to 60 days ahead. You pay 10 euros when you book and the rest at the shop.
+
+Cancelling is free until 24 hours before the hire begins. After that we keep the 10 euros.
+
+## Using the bicycle
+
+- Children under 12 must wear a helmet, which we lend without charge.
+- You may not take a bicycle on a train.
+
+| Bicycle | Day | Deposit |
+|---|---|---|
+| City | 15 euros | none |
+| Electric | 35 euros | 200 euros |
+
+Theft must be reported to the police on the same day.
+`,
+  claims: [
+    "You can reserve a bicycle two months in advance.",
+    "A booking costs 25 euros at once.",
+    "Helmets for children cost extra.",
+    "Bicycles can be taken on trains.",
+    "An electric bicycle needs a deposit of 200 euros.",
+    "The shop repairs flat tyres.",
+  ],
+};
+
 /** A small file for Batch. */
 export const SAMPLE = [["id", "a", "b"], ...ANCHORS.map(([a, b], i) => [String(i + 1), a, b])];

@@ -1,0 +1,244 @@
+"""A document in plain text or Markdown -> its sentences, list items and table rows, with the headings before them.
+
+Read line by line. A heading (Markdown's, underlined, in bold, numbered, or a short line without a full stop above a
+paragraph) is no sentence, and neither is a line that ends in a colon above a list: both are context of what follows.
+A row of a table (with bars or tabs) is one sentence, with its column's names. Positions are those of the text given.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from service.scoring.sentences import spans_of
+
+LONGEST = 500  # characters of a sentence; longer ones are cut, so that a model reads all of it
+_SHORT_WORDS, _SHORT_CHARS = 10, 70  # of a line that may be a heading without markup
+_PLAIN = 10  # level of headings without markup, beneath Markdown's six; those of numbers: 10 + how many
+_CONTEXT_CHARS = 120  # of one heading, in what a model reads
+_MARKER = re.compile(
+    r"(?:[-*+\u2022\u2023\u25e6\u2013\u2014]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\d+(?:\.\d+)+\.?)\s+"
+)
+_NUMBER = re.compile(r"(?:section |article |chapter |part |\u00a7 ?)?(\d{1,3}(?:\.\d{1,3})*)[.):]?\s", re.IGNORECASE)
+_MARKDOWN = re.compile(r"(#{1,6})\s+")
+_RULE = re.compile(r"([-=*_])(?:\s*\1){2,}\s*")
+_SEPARATOR = re.compile(r"\|?[\s:]*-+[\s:|-]*")  # between a table's names and its rows
+_FENCE = re.compile(r"```|~~~")
+_BOLD = re.compile(r"(?:\*\*|__)(?!\s)([^*_]+)(?:\*\*|__):?")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,200})\]\([^()\s]{0,500}\)")
+_EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
+
+
+class Sentence(NamedTuple):
+    """A sentence, a list item or a table row, or part of one that is very long.
+
+    Attributes:
+        start: its first character in the document, from 0.
+        end: after its last one.
+        text: without markup, white space as single spaces.
+        headings: those that it stands under, outermost first, then the line above its list.
+        block: the same for sentences that follow each other under the same headings; of a table row its own.
+    """
+
+    start: int
+    end: int
+    text: str
+    headings: tuple[str, ...]
+    block: int
+
+
+class _Line(NamedTuple):
+    start: int
+    end: int
+    text: str  # stripped
+    indent: int
+
+
+class _Item(NamedTuple):
+    indent: int
+    lead: str  # what its children stand under; empty: nothing
+
+
+def sentences_in(document: str) -> list[Sentence]:
+    """All of a document, in order; none where no line has a word that is no heading."""
+    return list(_Reader(document).read())
+
+
+def plain(text: str) -> str:
+    """A text without Markdown's links and emphasis, white space as single spaces."""
+    if "](" in text:
+        text = _LINK.sub(r"\1", text)
+    return " ".join(_EMPHASIS.sub("", text).split())
+
+
+class _Reader:
+    def __init__(self, document: str) -> None:
+        self._document = document
+        self._lines = list(_lines_of(document))
+        self._headings: list[tuple[int, str]] = []
+        self._items: list[_Item] = []
+        self._lead = ""  # a line above a list
+        self._block = 0
+
+    def read(self) -> Iterator[Sentence]:
+        lines, i = self._lines, 0
+        while i < len(lines):
+            line = lines[i]
+            if not line.text or _FENCE.match(line.text) or _RULE.fullmatch(line.text):
+                i += 1
+            elif (found := self._heading(i)) is not None:
+                level, title, i = found
+                self._open(level, title)
+            elif _is_row(line.text):
+                rows, i = self._table(i)
+                yield from rows
+            else:
+                stop = self._paragraph_end(i)
+                yield from self._paragraph(i, stop)
+                i = stop
+
+    def _open(self, level: int, title: str) -> None:
+        """A heading: it closes those of its level and below."""
+        self._headings = [each for each in self._headings if each[0] < level]
+        self._headings.append((level, title))
+        self._items, self._lead = [], ""
+        self._block += 1
+
+    def _heading(self, i: int) -> tuple[int, str, int] | None:
+        """The level and text of a heading that begins at a line, and the line after it."""
+        line = self._lines[i]
+        if (match := _MARKDOWN.match(line.text)) is not None:
+            return len(match[1]), plain(line.text[match.end() :].rstrip("# ")), i + 1
+        below = self._lines[i + 1].text if i + 1 < len(self._lines) else ""
+        marked = _MARKER.match(line.text)
+        if below[:1] in ("=", "-") and len(set(below)) == 1 and len(below) > 2 and marked is None:
+            return (1 if below[0] == "=" else 2), plain(line.text), i + 2
+        if (bold := _BOLD.fullmatch(line.text)) is not None and len(line.text) <= _SHORT_CHARS:
+            return _PLAIN, plain(bold[1]), i + 1
+        above = i == 0 or not self._lines[i - 1].text
+        if above and (number := _NUMBER.match(line.text)) is not None:
+            level = _PLAIN + number[1].count(".") + 1
+            follows = self._next(i)
+            again = follows is not None and _NUMBER.match(follows.text)  # a list, if its items have one number form
+            if again and again[1].count(".") <= number[1].count("."):
+                return None
+            return (level, plain(line.text), i + 1) if _is_title(line.text[number.end() :], follows) else None
+        if marked is None and not below:
+            return (_PLAIN, plain(line.text), i + 1) if _is_title(line.text, self._next(i)) else None
+        if marked is None and above and len(line.text) <= _SHORT_CHARS - 20:
+            starts = below[:1].isupper() or _MARKER.match(below) is not None
+            return (_PLAIN, plain(line.text), i + 1) if starts and _is_title(line.text, self._next(i)) else None
+        return None
+
+    def _next(self, i: int) -> _Line | None:
+        """The next line that is not empty."""
+        return next((line for line in self._lines[i + 1 : i + 9] if line.text), None)
+
+    def _paragraph_end(self, i: int) -> int:
+        """The line after the paragraph, or the list item, that begins at a line."""
+        stop = i + 1
+        while stop < len(self._lines):
+            text = self._lines[stop].text
+            if not text or _MARKER.match(text) or _MARKDOWN.match(text) or _FENCE.match(text) or text[0] == "|":
+                break
+            if _RULE.fullmatch(text) or (_BOLD.fullmatch(text) and len(text) <= _SHORT_CHARS):
+                break
+            stop += 1
+        return stop
+
+    def _paragraph(self, i: int, stop: int) -> Iterator[Sentence]:
+        first = self._lines[i]
+        start, end = first.start, self._lines[stop - 1].end
+        marked = _MARKER.match(first.text)
+        follows = self._next(stop - 1)
+        deeper = follows is not None and _MARKER.match(follows.text) is not None and follows.indent > first.indent
+        if marked is not None:
+            start += marked.end()
+            self._items = [item for item in self._items if item.indent < first.indent]
+        elif first.indent <= (self._items[0].indent if self._items else 0):
+            self._items, self._lead = [], ""
+        spans = list(spans_of(self._document, start, end))
+        context = self._context()
+        last = plain(self._document[slice(*spans[-1])]) if spans else ""
+        leads = last.endswith(":") or (marked is not None and deeper and len(spans) == 1 and _is_title(last, follows))
+        if leads and follows is not None and (_MARKER.match(follows.text) or _is_row(follows.text)):
+            if marked is None:
+                self._lead = last.rstrip(":")
+            spans.pop()
+        else:
+            last = ""
+        if marked is not None:
+            self._items.append(_Item(first.indent, last.rstrip(":")))
+        for each in spans:
+            for a, b in _pieces(self._document, *each):
+                if text := plain(self._document[a:b]):
+                    yield Sentence(a, b, text, context, self._block)
+        if marked is None and leads:
+            self._block += 1
+
+    def _context(self) -> tuple[str, ...]:
+        leads = (self._lead, *(item.lead for item in self._items))
+        return tuple(title for title in (*(title for _, title in self._headings), *leads) if title)
+
+    def _table(self, i: int) -> tuple[list[Sentence], int]:
+        """The rows of a table, and the line after it."""
+        stop = i
+        while stop < len(self._lines) and _is_row(self._lines[stop].text):
+            stop += 1
+        lines = self._lines[i:stop]
+        separated = len(lines) > 1 and _SEPARATOR.fullmatch(lines[1].text) is not None
+        names: list[str] = []
+        if separated or (len(lines) > 1 and not any(map(str.isdigit, lines[0].text))):
+            names, lines = _cells(lines[0].text), lines[2 if separated else 1 :]
+        rows, context = [], self._context()
+        for line in lines:
+            cells = _cells(line.text)
+            said = [
+                f"{names[n]}: {cell}" if n and n < len(names) and names[n] else cell
+                for n, cell in enumerate(cells)
+                if cell
+            ]
+            self._block += 1
+            if said:
+                rows.append(Sentence(line.start, line.end, "; ".join(said), context, self._block))
+        self._block += 1
+        return rows, stop
+
+
+def context_of(sentence: Sentence) -> str:
+    """The headings as a model reads them before the sentence: the last two, each cut where it is long."""
+    return "".join(f"{title[:_CONTEXT_CHARS]} > " for title in sentence.headings[-2:])
+
+
+def _lines_of(document: str) -> Iterator[_Line]:
+    start = 0
+    for whole in document.splitlines(keepends=True):
+        text = whole.strip()
+        indent = len(whole) - len(whole.lstrip())
+        yield _Line(start + indent, start + indent + len(text), text.strip(), len(whole[:indent].expandtabs(4)))
+        start += len(whole)
+
+
+def _is_title(text: str, follows: _Line | None) -> bool:
+    """Whether a line without markup may be a heading of what follows."""
+    if follows is None or not text or len(text) > _SHORT_CHARS or len(text.split()) > _SHORT_WORDS or _is_row(text):
+        return False
+    return text[-1] not in ".!?;,\u2026" and (text[0].isupper() or text[0].isdigit())
+
+
+def _is_row(text: str) -> bool:
+    return (text[:1] == "|" and text.count("|") > 1) or "\t" in text or text.count(" | ") > 1
+
+
+def _cells(row: str) -> list[str]:
+    cells = row.strip("|").split("|") if "|" in row else row.split("\t")
+    return [plain(cell) for cell in cells]
+
+
+def _pieces(document: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A sentence cut where it is too long, at white space if there is any."""
+    while end - start > LONGEST:
+        space = document.rfind(" ", start + LONGEST // 2, start + LONGEST)
+        cut = space if space > 0 else start + LONGEST
+        yield start, cut
+        start = cut + (space > 0)
+    yield start, end

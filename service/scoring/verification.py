@@ -1,0 +1,137 @@
+"""Claim verification: does a document entail a claim, contradict it, or leave it open, and where does it say so?
+
+An encoder and shared words find the passages that may speak of a claim (`evidence`), a model of pairs reads each with
+the claim, and `verdicts` joins what it says.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+from contract.scoring import Embeddings
+from service.compute.pool import Pool
+from service.observe.timings import TIMINGS
+from service.schemas import ClaimPassage, ClaimResult, ClaimsResponse
+from service.scoring.documents import Sentence, sentences_in
+from service.scoring.evidence import BEST, Evidence, Found, Passage, passages_of
+from service.scoring.scorer import Scorer
+from service.scoring.verdicts import Reading, Statement, verdict
+
+_READ_SECONDS = 4e-6  # of a character: sentences, and which words they have; expected
+_JOIN_SECONDS = 3e-4  # of the passages of one claim
+_SEARCH_SECONDS = 1e-7  # of a passage for one claim
+
+
+class Documents(NamedTuple):
+    """The documents of a request, read.
+
+    Attributes:
+        sentences: of one document after the other.
+        of: for each sentence the position of its document.
+        texts: of the sentences with their headings, as models read them; then of neighbours.
+        passages: sentences first, then neighbours.
+    """
+
+    sentences: list[Sentence]
+    of: list[int]
+    passages: list[Passage]
+
+
+async def read_documents(pool: Pool, documents: Sequence[str]) -> Documents:
+    """Find the sentences of documents, and the passages that they make; in a thread where that takes long."""
+    pieces = [(len(each) * _READ_SECONDS, partial(sentences_in, each)) for each in documents]
+    found = await pool.run_all(pieces)
+    sentences = list(chain.from_iterable(found))
+    of = [i for i, each in enumerate(found) for _ in each]
+    return Documents(sentences, of, passages_of(sentences, of))
+
+
+def expected_seconds(encoder: Scorer, pair: Scorer, sentences: int, passages: int) -> tuple[float, float]:
+    """Expected work of the models, nothing of it cached: for the documents, and for each claim."""
+    of_text = encoder.seconds_per_new_pair / 2
+    return sentences * of_text, of_text + min(passages, BEST) * pair.seconds_per_new_pair
+
+
+async def verify(
+    encoder: Scorer, pair: Scorer, pool: Pool, documents: Documents, claims: Sequence[str]
+) -> ClaimsResponse:
+    """Hold each claim against all documents together.
+
+    Args:
+        encoder: with embeddings.
+        pair: with entailment in three labels.
+        pool: for what is neither's.
+        documents: read.
+        claims: m of them.
+
+    Raises:
+        EmptyText: a claim without a visible character.
+        InferenceFailed: a graph raised, or gave a number that is not finite.
+        Overloaded, TooSlow: it would not end in time.
+    """
+    passages = documents.passages
+    texts = [each.text for each in passages[: len(documents.sentences)]]
+    once, each_claim = expected_seconds(encoder, pair, len(texts), len(passages))
+    timings = TIMINGS.get()
+    finding = once + len(claims) * encoder.seconds_per_new_pair / 2
+    # Of the whole work; a pair model that is as fast as an encoder, or faster, is there too.
+    timings.share = max(1e-3, finding / (once + len(claims) * each_claim))
+    asked = await encoder.read(claims, lambda i: f"claims.{i}", timings.share, role="query")
+    read = await encoder.read(texts, lambda _: "documents", timings.share, role="passage")
+    matrix = await encoder.embed([*read, *asked])
+    timings.share = 1.0
+    chars = sum(len(text) for text in texts)
+    seconds = chars * _READ_SECONDS + len(claims) * len(passages) * _SEARCH_SECONDS
+    found = await pool.run(seconds, partial(_find, passages, matrix, claims))
+    of_claim = [(i, each) for i, some in enumerate(found) for each in some]
+    places = list(dict.fromkeys(each.passage for _, each in of_claim))
+    premises = dict(
+        zip(places, await pair.read([passages[i].text for i in places], lambda _: "documents"), strict=True)
+    )
+    hypotheses = await pair.read(claims, lambda i: f"claims.{i}")
+    answers, beside = await pair.read_claims(
+        [premises[each.passage] for _, each in of_claim], [hypotheses[i] for i, _ in of_claim]
+    )
+    readings: list[list[Reading]] = [[] for _ in claims]
+    for (i, each), answer, more in zip(of_claim, answers, beside, strict=True):
+        reading = Reading(each, passages[each.passage], answer["entailment"], answer["contradiction"], more)
+        readings[i].append(reading)
+    work = [(_JOIN_SECONDS, partial(verdict, claim, some)) for claim, some in zip(claims, readings, strict=True)]
+    results: list[ClaimResult] = []
+    for said, hypothesis in zip(await pool.run_all(work), hypotheses, strict=True):
+        result: ClaimResult = {
+            "label": said.label,
+            "confidence": said.probabilities[said.label],
+            "probabilities": said.probabilities,
+            "runner_up": _passage(documents, said.runner_up),
+            "truncated": hypothesis.truncated,
+        }
+        if said.evidence is not None:
+            result["evidence"] = _passage(documents, said.evidence)
+        if hypothesis.language is not None:
+            result["language"] = hypothesis.language
+        results.append(result)
+    return ClaimsResponse(model=pair.id, encoder=encoder.id, results=results)
+
+
+def _find(passages: Sequence[Passage], embeddings: Embeddings, claims: Sequence[str]) -> list[list[Found]]:
+    """The best passages of each claim; embeddings are of the sentences, then of the claims."""
+    evidence = Evidence(passages, embeddings[: -len(claims)])
+    return [evidence.best(claim, each) for claim, each in zip(claims, embeddings[-len(claims) :], strict=True)]
+
+
+def _passage(documents: Documents, statement: Statement) -> ClaimPassage:
+    """A passage as the answer has it."""
+    passage = statement.passage
+    first, last = documents.sentences[passage.first], documents.sentences[passage.last]
+    return {
+        "document": passage.document,
+        "start": first.start,
+        "end": last.end,
+        "text": first.text if first is last else f"{first.text} {last.text}",
+        "headings": list(first.headings),
+        "label": statement.label,
+        "probability": statement.probability,
+        "differences": statement.differences,
+    }

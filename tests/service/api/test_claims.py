@@ -1,0 +1,138 @@
+"""`POST /claims`: documents and claims through HTTP: labels, evidence and where it stands, limits, bounds by cost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from service.scoring.documents import sentences_in
+from tests import fakes
+from tests.service.api.test_bad_input import refused
+from tests.service.api.test_too_slow import costs, unmeasured
+from tests.service.conftest import Client, Serve
+
+pytestmark = pytest.mark.anyio
+DOCUMENT = (
+    "# The man\n\n- a man plays the guitar\n- a dog runs in the park, \U0001f600 3 times\n\nThe cat sleeps. A man runs."
+)
+CLAIMS = ["a dog runs in the park 4 times", "the cat sleeps"]
+
+
+@pytest.fixture
+async def client(serve: Serve) -> AsyncIterator[Client]:
+    async with serve() as client:
+        yield client
+
+
+async def asked(client: Client, **body: Any) -> dict[str, Any]:
+    response = await client.post("/claims", json={"documents": DOCUMENT, "claims": CLAIMS, **body})
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def passages_in(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return [result[name] for name in ("evidence", "runner_up") if name in result]
+
+
+async def test_each_claim_has_a_label_with_its_evidence_and_where_it_stands(client: Client) -> None:
+    answer = await asked(client)
+    assert (answer["model"], answer["encoder"]) == ("avg-sick", "avg-paraphrase")
+    assert len(answer["results"]) == len(CLAIMS)
+    for result in answer["results"]:
+        assert sum(result["probabilities"].values()) == pytest.approx(1)
+        assert result["confidence"] == max(result["probabilities"].values()) == result["probabilities"][result["label"]]
+        assert ("evidence" in result) == (result["label"] != "not_stated")
+        assert result.get("evidence", result)["label"] == result["label"] != result["runner_up"]["label"]
+        assert result["truncated"] is False
+        for each in passages_in(result):
+            part = DOCUMENT[each["start"] : each["end"]]  # in code points: one of them is no single unit of UTF-16
+            assert " ".join(part.replace("- ", "").split()) == each["text"]
+            assert each["headings"] == ["The man"]
+            assert each["label"] in ("entailed", "contradicted")
+
+
+async def test_numbers_that_differ_are_named(client: Client) -> None:
+    first, second = (await asked(client))["results"]
+    dogs = [each for each in passages_in(first) if "dog" in each["text"]]
+    assert dogs
+    assert [each["differences"] for each in dogs] == [["4 is not 3"]] * len(dogs)
+    assert all(each["differences"] == [] for each in passages_in(second))
+
+
+async def test_several_documents_are_one_and_evidence_says_which(client: Client) -> None:
+    whole = await asked(client, documents=[DOCUMENT], claims=CLAIMS[:1])
+    assert whole == await asked(client, claims=CLAIMS[:1])
+    parted = await asked(client, documents=["a woman reads", DOCUMENT], claims=CLAIMS[:1], encoder="avg-sick")
+    assert parted["encoder"] == "avg-sick"
+    for each in passages_in(parted["results"][0]):
+        text = ["a woman reads", DOCUMENT][each["document"]]
+        assert each["text"].split()[0] in text[each["start"] : each["end"]]
+
+
+async def test_an_answer_does_not_depend_on_the_other_claims(client: Client) -> None:
+    whole = (await asked(client))["results"]
+    for claim, result in zip(CLAIMS, whole, strict=True):
+        (alone,) = (await asked(client, claims=[claim]))["results"]
+        assert alone["label"] == result["label"]
+        assert alone["probabilities"] == pytest.approx(result["probabilities"], abs=1e-5)
+        assert [each["start"] for each in passages_in(alone)] == [each["start"] for each in passages_in(result)]
+
+
+async def test_a_model_of_two_labels_is_refused_by_name(serve: Serve, tmp_path: Any) -> None:
+    fakes.cosine_model(tmp_path / "avg-paraphrase")
+    fakes.interaction_model(tmp_path / "three", "three")
+    manifest = fakes.interaction_model(tmp_path / "two", "two")
+    task = manifest.entailment
+    assert task is not None
+    fakes.pair_graph(tmp_path / "two" / "entailment.onnx", outputs=2, seed=3)
+    labels = task.model_copy(update={"labels": ("entailment", "not_entailment")})
+    fakes.sign(tmp_path / "two", "entailment.onnx", entailment=labels)
+    async with serve(models_dir=tmp_path, preload=("none",)) as client:
+        body = {"documents": DOCUMENT, "claims": CLAIMS, "model": "two"}
+        status, error = await refused(client, "/claims", json=body)
+    assert (status, error["code"], error["field"]) == (422, "unsupported_task", "model")
+    assert "two has no contradiction; models that have it: three" in str(error["message"])
+
+
+async def test_a_document_alone_that_takes_too_long_is_refused_with_what_would_fit(serve: Serve) -> None:
+    async with serve(request_timeout=400, worker_threads=1) as client:
+        unmeasured(client)
+        ran = costs(client, "avg-paraphrase", 10.0) + costs(client, "avg-sick", 1.0)
+        document = "\n\n".join(f"{word} runs." for word in fakes.WORDS[:12] * 12)
+        body = {"documents": document, "claims": ["a man"]}
+        status, error = await refused(client, "/claims", json=body)
+        assert (status, error["code"], error["field"]) == (413, "too_slow", "documents")
+        assert "characters of documents" in str(error["message"])
+        assert 0 < error["limit"] < len(document)  # type: ignore[operator]
+        assert ran == []
+        body["documents"] = document[: error["limit"]]  # type: ignore[index]
+        assert (await client.post("/claims", json=body)).status_code == 200
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "document",
+    ["a.\n\n" * 50_000, "a-" * 100_000, "x" * 200_000, "1 to " * 40_000, "| a | b |\n" * 20_000, "[" * 200_000],
+    ids=lambda text: repr(text[:6]),
+)
+async def test_the_worst_documents_of_the_size_let_others_be_answered(client: Client, document: str) -> None:
+    """None is refused half done, and the event loop goes on meanwhile."""
+    heavy = asyncio.ensure_future(
+        client.post("/claims", json={"documents": document, "claims": ["1 to " * 10_000, "a-" * 20_000]})
+    )
+    light = await client.get("/health/live")
+    assert light.status_code == 200
+    response = await heavy
+    assert response.status_code in (200, 413, 429, 503), response.text
+    if response.status_code == 200:
+        assert len(response.json()["results"]) == 2
+
+
+async def test_a_document_of_the_largest_size_is_read_to_its_end(client: Client) -> None:
+    filler = [f"A {a} {b} the {c}." for a in fakes.WORDS for b in fakes.WORDS for c in fakes.WORDS[:4]]
+    document = "\n".join(filler)[:199_000].rpartition("\n")[0] + "\n\nThe zebra sleeps."
+    assert len(sentences_in(document)) > 100
+    (result,) = (await asked(client, documents=document, claims=["the zebra sleeps"]))["results"]
+    assert any("zebra" in each["text"] for each in passages_in(result))

@@ -1,0 +1,133 @@
+"""A document's sentences: which lines are headings, items and rows, and where each stands."""
+
+import re
+
+import pytest
+
+from service.scoring.documents import LONGEST, context_of, sentences_in
+
+POLICY = """\
+# Returns
+
+Thank you for your order. This page says
+what you can send back.
+
+## Deadlines
+
+- Unused goods: 30 days.
+- Opened goods: 14 days.
+  They must be *complete*.
+- You may not return:
+  - food
+  - underwear
+
+After 30 days: no refund.
+
+Exceptions
+----------
+1. Late deliveries.
+2. Gifts
+
+| Country | Days | Fee |
+|---|---|---|
+| Germany | 3 | none |
+| France | 5 to 7 | 4 \u20ac |
+
+4. Contact
+
+Write to **help@example.com**. See [here](http://example.com/a).
+
+4.1 Phone
+
+Call us from 9 to 5.
+
+Final words
+We may change this page.
+"""
+
+
+def said(document: str) -> list[tuple[tuple[str, ...], str]]:
+    return [(each.headings, each.text) for each in sentences_in(document)]
+
+
+def test_a_policy_is_read_with_its_headings() -> None:
+    deadlines, exceptions = ("Returns", "Deadlines"), ("Returns", "Exceptions")
+    contact = (*exceptions, "4. Contact")
+    assert said(POLICY) == [
+        (("Returns",), "Thank you for your order."),
+        (("Returns",), "This page says what you can send back."),
+        (deadlines, "Unused goods: 30 days."),
+        (deadlines, "Opened goods: 14 days."),
+        (deadlines, "They must be complete."),
+        ((*deadlines, "You may not return"), "food"),
+        ((*deadlines, "You may not return"), "underwear"),
+        (deadlines, "After 30 days: no refund."),
+        (exceptions, "Late deliveries."),
+        (exceptions, "Gifts"),
+        (exceptions, "Germany; Days: 3; Fee: none"),
+        (exceptions, "France; Days: 5 to 7; Fee: 4 \u20ac"),
+        (contact, "Write to help@example.com."),
+        (contact, "See here."),
+        ((*contact, "4.1 Phone"), "Call us from 9 to 5."),
+        ((*exceptions, "Final words"), "We may change this page."),
+    ]
+
+
+def test_positions_are_those_of_the_document() -> None:
+    for each in sentences_in(POLICY):
+        part = POLICY[each.start : each.end]
+        assert part == part.strip() != ""
+        of_table = ["Days", "Fee"] if part.startswith("|") else []
+        assert [word for word in re.findall(r"\w+", each.text) if word not in part] == of_table
+
+
+@pytest.mark.parametrize(
+    ("document", "texts"),
+    [
+        ("No refunds after 30 days", ["No refunds after 30 days"]),  # nothing follows it
+        ("Refunds\n\nWithin 30 days.", ["Within 30 days."]),
+        ("REFUNDS\nWithin 30 days.", ["Within 30 days."]),
+        ("**Refunds:**\nWithin 30 days.", ["Within 30 days."]),
+        ("Refunds are made\nwithin 30 days.", ["Refunds are made within 30 days."]),  # a line that goes on
+        ("Item\tPrice\nApple\t2 \u20ac\nPear\t3 \u20ac", ["Apple; Price: 2 \u20ac", "Pear; Price: 3 \u20ac"]),
+        ("1. We open at nine.\n2. We close at five.", ["We open at nine.", "We close at five."]),
+        ("\r\n# A\r\n\r\nIt is.\r\nWe do.", ["It is.", "We do."]),
+        ("```\nmake serve\n```", ["make serve"]),
+        ("# Only a heading", []),
+        ("---\n\n***", []),
+        ("", []),
+    ],
+)
+def test_lines_are_what_they_look_like(document: str, texts: list[str]) -> None:
+    assert [text for _, text in said(document)] == texts
+
+
+def test_a_long_sentence_is_cut_and_nothing_of_it_is_lost() -> None:
+    document = " ".join(f"word{n}" for n in range(400))
+    parts = sentences_in(document)
+    assert len(parts) > 1
+    assert max(len(each.text) for each in parts) <= LONGEST
+    assert " ".join(each.text for each in parts) == document
+    assert "".join(each.text for each in sentences_in("x" * 1300)) == "x" * 1300
+
+
+def test_a_model_reads_the_last_two_headings_each_cut() -> None:
+    (last,) = sentences_in("# One\n\n## Two\n\n### " + "three " * 100 + "\n\nText.")
+    assert len(last.headings) == 3
+    assert context_of(last).startswith("Two > three ")
+    assert len(context_of(last)) < 200
+
+
+@pytest.mark.timeout(120)  # a second or two; a rule that looked back at each place would take hours for some of these
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[" * 200_000, "a|" * 100_000, "- " * 100_000, "-\n" * 100_000, "a.\n\n" * 50_000, "#" * 200_000),
+        *("**a" * 60_000, "\t\n" * 100_000, "1." * 100_000, "A b\n" * 50_000, "- a:\n" * 40_000, "_ " * 100_000),
+        *(" " * 200_000, "\n" * 200_000, "|" * 200_000, "x" * 200_000, "](" * 100_000, "a-" * 100_000),
+        "".join(" " * (n % 300) + "- a:\n" for n in range(1300)),
+    ],
+    ids=lambda text: repr(text[:6]),
+)
+def test_no_document_takes_long(text: str) -> None:
+    sentences_in(text)
