@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 from contract.errors import ArtifactError, ManifestError, one_line
 from contract.files import open_regular, read_regular
 from contract.graph import CONTRACT_VERSION, GraphKind
+from contract.ranking import ConfidenceFit
 from contract.scoring import ClassificationTask as ClassificationTask
 from contract.scoring import EntailmentLabel as EntailmentLabel
 from contract.scoring import EntailmentTask as EntailmentTask
@@ -188,6 +189,9 @@ class Manifest(_Frozen):
     figures: tuple[Figure, ...]
     domain: tuple[TaskDomain, ...] | None = Field(
         None, description="for what text each task is; null: nothing is known of it"
+    )
+    confidence: tuple[ConfidenceFit, ...] = Field(
+        (), description="how probable it is that the first of a ranking is right: alone, and before a second stage"
     )
     languages: tuple[Language, ...] | None = Field(
         None, description="of the texts that it is for, the commonest first; null: not known"

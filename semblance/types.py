@@ -47,6 +47,7 @@ class RankResult:
     raw_score: float  # as the model that scored it gives it, which orders them
     stage: Literal[1, 2] | None = None  # which of two stages placed it
     language: str | None = None  # "de?": seems to be in a language that the model is not for
+    id: str | None = None  # of the entry of an FAQ
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class Ranking:
     scale: Scale | None = None  # of the scores that `model` gave; None: an older service
     rerank_scale: Scale | None = None  # of those that `rerank_model` gave
     language: str | None = None  # of the query: "de?" seems to be in a language that the model is not for
+    answered: bool = True  # False: the first is below `min_score` or `min_confidence`, and `results` is empty
+    confidence: float | None = None  # probability that the first is right; None: not known
 
 
 @dataclass(frozen=True, slots=True)

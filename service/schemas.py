@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import EntailmentLabel, Role, ScoreTask
+from contract.ranking import ConfidenceFit, Match
 
 ModelName = Annotated[
     str | None,
@@ -89,8 +90,17 @@ class SimilarityRequest(OwnRequest):
     model: ModelName = None
 
 
+@_as_own
+class Entry(TypedDict):
+    """One entry of an FAQ."""
+
+    question: Text
+    answer: Text
+    id: NotRequired[Annotated[str, Field(description="given back with its result")]]
+
+
 class RankRequest(OwnRequest):
-    """Candidates to order by their relevance, or similarity, to a query."""
+    """Candidates, or the entries of an FAQ, to order by their relevance, or similarity, to a query."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -109,12 +119,29 @@ class RankRequest(OwnRequest):
                     "rerank_model": "avg-sick",
                     "rerank_top": 2,
                 },
+                {
+                    "query": "I cannot sign in any more.",
+                    "entries": [
+                        {"id": "hours", "question": "When are you open?", "answer": "From nine to five."},
+                        {"id": "password", "question": "I forgot my password.", "answer": "Ask for a new one."},
+                    ],
+                    "match": "either",
+                    "min_score": 0.2,
+                },
             ]
         }
     )
 
     query: Text
-    candidates: list[Text] = Field(min_length=1, fail_fast=True)
+    candidates: TextList | None = None
+    entries: Annotated[list[Entry], Field(min_length=1, fail_fast=True)] | None = Field(
+        None, description="of an FAQ, in the place of candidates"
+    )
+    match: Match = Field(
+        "both",
+        description="what of an entry is compared with the query: its `question`, its `answer`, `both` as one text, or "
+        "`either`, of which the better one counts",
+    )
     top_k: int | None = Field(None, ge=1, description="how many of the best to return; all of them without it")
     model: ModelName = None
     rerank_model: str | None = Field(
@@ -125,6 +152,15 @@ class RankRequest(OwnRequest):
         ge=1,
         description="how many of the best the second model orders, 15 if only rerank_model is given; given alone, the "
         "default second model orders them, where there is one",
+    )
+    min_score: Ratio | None = Field(
+        None, description="where the first has a lower score, nothing is answered: `results` is empty"
+    )
+    min_confidence: Ratio | None = Field(
+        None, description="likewise, where `confidence` is lower; refused where there is none"
+    )
+    confidence_fit: ConfidenceFit | None = Field(
+        None, description="what `semblance choose --faq` found for your own FAQ, in the place of the model's own"
     )
 
 
@@ -284,6 +320,7 @@ class RankResult(TypedDict):
         Annotated[Literal[1, 2], Field(description="which of the two stages placed and scored it; absent in one stage")]
     ]
     language: NotRequired[Hint]
+    id: NotRequired[Annotated[str, Field(description="of the entry; absent where it has none")]]
 
 
 class RankTruncated(TypedDict):
@@ -300,7 +337,19 @@ class RankResponse(Named):
     """
 
     scale: Annotated[Scale, Field(description=f"of `model`: {SCALE}")]
-    results: list[RankResult]
+    results: Annotated[list[RankResult], Field(description="empty where `answered` is false")]
+    answered: Annotated[
+        bool, Field(description="false: the first is below `min_score` or `min_confidence`, so nothing is answered")
+    ]
+    confidence: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description="the probability that the first candidate is right, and so that one of them is; null where "
+            "none was fitted for these models, or there is one candidate alone (docs/faq.md)",
+        ),
+    ]
     truncated: RankTruncated
     language: NotRequired[Annotated[str, Field(description=f"of the query: {_LANGUAGE}; absent else")]]
     rerank_model: NotRequired[Annotated[str, Field(description="model of the second stage; absent in one stage")]]

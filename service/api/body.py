@@ -19,7 +19,8 @@ from service.errors import InvalidRequest, NotJson, RequestError, TooLarge, Unsu
 from service.settings import Settings
 
 SMALL_BYTES = 131_072  # read in the event loop, within 0.5 ms; 1,000 candidates have less
-_OTHER_KEYS = 64  # besides those of pairs
+_KEYS_OF_A_PAIR, _KEYS_OF_AN_ENTRY = 2, 3  # the latter of an FAQ
+_OTHER_KEYS = 64  # besides those
 _PLACE_BYTES = 16_384  # of a body in which the place of a lone surrogate is looked for, within some 3 ms
 _MOST_FIELDS_OF_ITEMS = 16  # such as documents that are objects
 _MOST_OTHER_VALUES = 1000
@@ -70,7 +71,8 @@ def most_of(settings: Settings, *, strict: bool) -> Most:
     """
     items = max(settings.max_candidates, 2 * settings.max_pairs, settings.max_sentences)
     values = _MOST_FIELDS_OF_ITEMS * items + _MOST_OTHER_VALUES
-    return Most(values, 2 * settings.max_pairs + _OTHER_KEYS if strict else values)
+    keys = max(_KEYS_OF_A_PAIR * settings.max_pairs, _KEYS_OF_AN_ENTRY * settings.max_candidates) + _OTHER_KEYS
+    return Most(values, keys if strict else values)
 
 
 def counts(body: bytes, most: Most) -> Most:

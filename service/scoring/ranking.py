@@ -1,6 +1,7 @@
 """Ranking: candidates ordered by their relevance or similarity to a query, in one stage or two.
 
-In two stages a fast model orders all candidates, and a second one orders the best of these again.
+In two stages a fast model orders all candidates, and a second one orders the best of these again. Where a fit is given,
+the answer says how probable it is that the first one is right.
 """
 
 import asyncio
@@ -8,6 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+from contract.measures import to_digits
+from contract.ranking import ConfidenceFit, of_stage, shared_words
 from contract.scoring import best_first
 from contract.tokenizer import Encoded
 from service.errors import TooSlow
@@ -17,6 +20,42 @@ from service.scoring.scorer import Scorer
 
 RERANK_TOP = 15  # candidates that a second stage orders, unless a request says how many: best on development questions
 _PART = 1000  # candidates that are scored in a few milliseconds
+
+
+class Candidates(NamedTuple):
+    """n candidates of one text each, or of two, of which the better one counts."""
+
+    field: str  # of the request, that has them
+    texts: Sequence[str]  # those of a candidate follow each other
+    names: Sequence[str] = ("",)  # where within a candidate each of its texts stands, such as ".answer"
+
+    @property
+    def each(self) -> int:
+        """How many texts a candidate has."""
+        return len(self.names)
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+        return len(self.texts) // self.each
+
+    def field_of(self, i: int) -> str:
+        """The field of the request of the i-th text."""
+        return f"{self.field}.{i // self.each}{self.names[i % self.each]}"
+
+    def text_of(self, place: int) -> str:
+        """All that a candidate says."""
+        return " ".join(self.texts[place * self.each : (place + 1) * self.each])
+
+
+class Wanted(NamedTuple):
+    """What of a ranking is asked for."""
+
+    top_k: int | None = None  # results; None: all
+    rerank_top: int = RERANK_TOP  # candidates that the second stage orders
+    fit: ConfidenceFit | None = None  # for the models that rank; None: no confidence
+    min_score: float | None = None  # of the first candidate, or there is no result
+    min_confidence: float | None = None
 
 
 class _Stage(NamedTuple):
@@ -48,16 +87,13 @@ class _Stage(NamedTuple):
         return results
 
 
+_ALL = Wanted()
+
+
 async def rank(
-    first: Scorer,
-    query: str,
-    candidates: Sequence[str],
-    *,
-    second: Scorer | None = None,
-    rerank_top: int = 0,
-    top_k: int | None = None,
+    first: Scorer, query: str, candidates: Candidates, second: Scorer | None = None, wanted: Wanted = _ALL
 ) -> RankResponse:
-    """Order the candidates by `first`, and the best `rerank_top` of them again by `second`, if there is one.
+    """Order the candidates by `first`, and the best of them again by `second`, if there is one.
 
     Candidates that `second` has not scored come after all that it has.
 
@@ -66,78 +102,103 @@ async def rank(
         InferenceFailed: a graph raised, or gave a number that is not finite.
         TooSlow: it would not end in time.
     """
-    scale = SCALES[first.manifest.ranking_task]
-    coarse = await _order(first, query, candidates, range(len(candidates)))
-    if second is None:
-        results = await coarse.results(last=top_k)
-        answer = RankResponse(model=first.id, scale=scale, results=results, truncated=coarse.truncated)
-        if coarse.query_language is not None:
-            answer["language"] = coarse.query_language
-        return answer
-    best = sorted(coarse.places[:rerank_top])  # so that of those equal to `second` the earlier comes first
-    try:
-        fine = await _order(second, query, candidates, best)
-    except TooSlow as error:
-        raise error.of("rerank_top", len(best)) from None
-    results = await fine.results()
+    coarse = await _order(first, query, candidates, range(candidates.size))
+    fine = None
+    if second is not None:
+        best = sorted(coarse.places[: wanted.rerank_top])  # so that of those equal to `second` the earlier comes first
+        try:
+            fine = await _order(second, query, candidates, best)
+        except TooSlow as error:
+            raise error.of("rerank_top", len(best)) from None
+    confidence = _confidence(wanted.fit, query, candidates, coarse, fine)
+    answered = (wanted.min_score is None or (fine or coarse).scores[0] >= wanted.min_score) and (
+        wanted.min_confidence is None or (confidence is not None and confidence >= wanted.min_confidence)
+    )
+    top_k = wanted.top_k if answered else 0
+    answer = RankResponse(
+        model=first.id,
+        scale=SCALES[first.manifest.ranking_task],
+        answered=answered,
+        confidence=confidence,
+        results=await (coarse.results(last=top_k) if fine is None else _both(coarse, fine, wanted.rerank_top, top_k)),
+        truncated=coarse.truncated,
+    )
+    language = coarse.query_language
+    if second is not None and fine is not None:
+        answer["rerank_model"] = second.id
+        answer["rerank_scale"] = SCALES[second.manifest.ranking_task]
+        answer["rerank_truncated"] = fine.truncated
+        language = language or fine.query_language
+    if language is not None:
+        answer["language"] = language
+    return answer
+
+
+async def _both(coarse: _Stage, fine: _Stage, rerank_top: int, top_k: int | None) -> list[RankResult]:
+    """The results of two stages."""
+    results = await fine.results(last=top_k)
     rest = await coarse.results(rerank_top, top_k)
     for result in results:
         result["stage"] = 2
     for result in rest:
         result["stage"] = 1
-    answer = {
-        "model": first.id,
-        "scale": scale,
-        "results": (results + rest)[:top_k],
-        "truncated": coarse.truncated,
-        "rerank_model": second.id,
-        "rerank_scale": SCALES[second.manifest.ranking_task],
-        "rerank_truncated": fine.truncated,
-    }
-    if (language := coarse.query_language or fine.query_language) is not None:
-        answer["language"] = language
-    return answer
+    return results + rest
 
 
-async def _order(scorer: Scorer, query: str, candidates: Sequence[str], places: Sequence[int]) -> _Stage:
+def _confidence(
+    fit: ConfidenceFit | None, query: str, candidates: Candidates, coarse: _Stage, fine: _Stage | None
+) -> float | None:
+    """The probability that the first candidate is right; None: without a fit, or another candidate beside it."""
+    last = fine or coarse
+    if fit is None or len(last.places) < 2:
+        return None
+    first = last.places[0]
+    features = [*of_stage(coarse.raw, coarse.places.index(first)), shared_words(query, candidates.text_of(first))]
+    if fine is not None:
+        features += of_stage(fine.raw, 0)
+    return to_digits(fit.probability(features))
+
+
+async def _order(scorer: Scorer, query: str, candidates: Candidates, places: Sequence[int]) -> _Stage:
     """Order the candidates at these positions of the request; yields to other requests between parts."""
+    each = candidates.each
+    at = places if each == 1 else [place * each + n for place in places for n in range(each)]  # of their texts
     read: list[tuple[Encoded, Encoded]] = []
     scores: list[float] = []
     raw: list[float] = []
     (asked,) = await scorer.read([query], lambda _: "query", role="query")
     timings = TIMINGS.get()
-    for start in range(0, len(places), _PART):
-        part = places[start : start + _PART]
+    for start in range(0, len(at), _PART):
+        part = at[start : start + _PART]
         if start:
             await asyncio.sleep(0)
-        timings.share = len(part) / len(places)
-        texts = [candidates[i] for i in part]
-        sentences = await scorer.read(texts, partial(_field, part), len(part) / len(places), role="passage")
+        timings.share = len(part) / len(at)
+        texts = [candidates.texts[i] for i in part]
+        sentences = await scorer.read(texts, partial(_field, candidates, part), len(part) / len(at), role="passage")
         queries, passages = scorer.fit([asked] * len(part), sentences)
         answer = await scorer.similarity(queries, passages, scorer.manifest.ranking_task)
         read += zip(queries, passages, strict=True)
         scores += answer.score
         raw += answer.raw
     timings.share = 1.0
-    if len(places) > _PART:
+    if len(at) > _PART:
         await asyncio.sleep(0)
+    if each > 1:  # of the texts of a candidate the better one, and of equal ones the first
+        better = [max(range(n, n + each), key=raw.__getitem__) for n in range(0, len(at), each)]
+        scores, raw = [scores[n] for n in better], [raw[n] for n in better]
     order = best_first(raw)
+    cut = {i // each for i, (_, text) in zip(at, read, strict=True) if text.truncated}
     return _Stage(
         places=[places[n] for n in order],
         scores=[scores[n] for n in order],
         raw=[raw[n] for n in order],
-        truncated={
-            "query": any(asked.truncated for asked, _ in read),
-            "candidates": sorted(i for i, (_, candidate) in zip(places, read, strict=True) if candidate.truncated),
-        },
+        truncated={"query": any(asked.truncated for asked, _ in read), "candidates": sorted(cut)},
         query_language=asked.language,
         languages={
-            i: candidate.language
-            for i, (_, candidate) in zip(places, read, strict=True)
-            if candidate.language is not None
+            i // each: text.language for i, (_, text) in zip(at, read, strict=True) if text.language is not None
         },
     )
 
 
-def _field(places: Sequence[int], n: int) -> str:
-    return f"candidates.{places[n]}"
+def _field(candidates: Candidates, places: Sequence[int], n: int) -> str:
+    return candidates.field_of(places[n])

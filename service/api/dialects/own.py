@@ -13,7 +13,8 @@ from service.api.family import Family
 from service.api.labelling import answer_claims, answer_classify
 from service.api.limits import counted
 from service.api.operation import Operation
-from service.errors import InvalidRequest, RequestError, TooLarge, some
+from service.api.ranking import answer_rank
+from service.errors import RequestError, TooLarge
 from service.schemas import (
     SCALES,
     ClaimsRequest,
@@ -37,8 +38,6 @@ from service.schemas import (
 )
 from service.scoring.explaining import explain as explained
 from service.scoring.languages import add_hints
-from service.scoring.ranking import RERANK_TOP
-from service.scoring.ranking import rank as ranked
 from service.scoring.scorer import Scorer
 
 _ERRORS = {
@@ -71,7 +70,6 @@ def operations(scoring: Scoring) -> list[Operation]:
     """The POST requests of our own format."""
     service, limits = scoring.service, scoring.limits
     settings, registry, defaults = service.settings, service.registry, service.defaults
-    pool = service.pool
 
     async def read_pairs(
         scorer: Scorer, pairs: Sequence[Mapping[str, Any]], names: tuple[str, str]
@@ -113,37 +111,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         return scorer.id, answer
 
     async def rank(request: RankRequest) -> tuple[str, RankResponse]:
-        limits.check_count("candidates", len(request.candidates), "max_candidates")
-        first = await registry.pick(request.model or defaults["/rank"], "similarity", ranks=True)
-        second = await second_stage(request)
-        limits.check_texts([request.query], lambda _: "query")
-        limits.check_texts(request.candidates, lambda i: f"candidates.{i}")
-        rerank_top = request.rerank_top or RERANK_TOP
-        if second is not None:
-            limits.check_time(second, "rerank_top", min(rerank_top, len(request.candidates)), pool.possible)
-        if first.manifest.family == "interaction":  # whose pairs with a new query are all new
-            limits.check_time(first, "candidates", len(request.candidates), pool.possible, at_least=0.5)
-        with counted("candidates", len(request.candidates)):
-            answer = await ranked(
-                first,
-                request.query,
-                request.candidates,
-                second=second,
-                rerank_top=rerank_top,
-                top_k=request.top_k,
-            )
-        return first.id, answer
-
-    async def second_stage(request: RankRequest) -> Scorer | None:
-        """The model of the second stage, if the request asks for one."""
-        if request.rerank_model is None and request.rerank_top is None:
-            return None
-        name = request.rerank_model or service.reranker
-        if name is None:
-            able = some(registry.able("similarity"))
-            message = f"there is no default model for the second stage; name one of: {able}"
-            raise InvalidRequest(message, field="rerank_model")
-        return await registry.pick(name, "similarity", field="rerank_model", ranks=True)
+        return await answer_rank(service, limits, request)
 
     async def explain(request: ExplainRequest) -> tuple[str, ExplainResponse]:
         scorer = await registry.pick(request.model or defaults["/explain"], "explanation")

@@ -1,0 +1,103 @@
+"""`POST /rank`: fields checked, the models found, candidates or entries ordered, and whether that is an answer."""
+
+from contract.ranking import ConfidenceFit, Match, texts_of
+from service.api.limits import Limits, counted
+from service.errors import InvalidRequest, some
+from service.schemas import RankRequest, RankResponse
+from service.scoring.ranking import RERANK_TOP, Candidates, Wanted, rank
+from service.scoring.scorer import Scorer
+from service.service import Service
+
+_FIELDS: dict[Match, tuple[str, ...]] = {
+    "question": (".question",),
+    "answer": (".answer",),
+    "both": ("",),  # an error of both as one text names the entry
+    "either": (".question", ".answer"),
+}
+
+
+async def answer_rank(service: Service, limits: Limits, request: RankRequest) -> tuple[str, RankResponse]:
+    """Order the candidates or entries of a request: the model that answered first, and the answer.
+
+    Raises:
+        RequestError: a field or a text does not fit, no such model, or `min_confidence` without a fit.
+    """
+    if (request.candidates is None) == (request.entries is None):
+        raise InvalidRequest("expected either candidates, or entries of an FAQ", field="candidates")
+    candidates = _candidates(limits, request)
+    first = await service.registry.pick(request.model or service.defaults["/rank"], "similarity", ranks=True)
+    second = await _second_stage(service, request)
+    limits.check_texts([request.query], lambda _: "query")
+    limits.check_texts(candidates.texts, candidates.field_of)
+    top = min(request.rerank_top or RERANK_TOP, candidates.size)
+    pool = service.pool
+    if second is not None:
+        limits.check_time(second, "rerank_top", top * candidates.each, pool.possible)
+    if first.manifest.family == "interaction":  # whose pairs with a new query are all new
+        limits.check_time(first, candidates.field, len(candidates.texts), pool.possible, at_least=0.5)
+    wanted = Wanted(
+        top_k=request.top_k,
+        rerank_top=top,
+        fit=_fit(request, first, second, candidates.size),
+        min_score=request.min_score,
+        min_confidence=request.min_confidence,
+    )
+    with counted(candidates.field, candidates.size):
+        answer = await rank(first, request.query, candidates, second, wanted)
+    if request.entries is not None:
+        for result in answer["results"]:
+            if (name := request.entries[result["index"]].get("id")) is not None:
+                result["id"] = name
+    return first.id, answer
+
+
+def _candidates(limits: Limits, request: RankRequest) -> Candidates:
+    """The texts to order, and where in the request each stands; their number within its limit."""
+    if request.candidates is not None:
+        limits.check_count("candidates", len(request.candidates), "max_candidates")
+        return Candidates("candidates", request.candidates)
+    entries = request.entries or []
+    names = _FIELDS[request.match]
+    limits.check_count("entries", len(entries) * len(names), "max_candidates")
+    texts = [text for entry in entries for text in texts_of(entry["question"], entry["answer"], request.match)]
+    return Candidates("entries", texts, names)
+
+
+async def _second_stage(service: Service, request: RankRequest) -> Scorer | None:
+    """The model of the second stage, if the request asks for one."""
+    if request.rerank_model is None and request.rerank_top is None:
+        return None
+    name = request.rerank_model or service.reranker
+    if name is None:
+        able = some(service.registry.able("similarity"))
+        message = f"there is no default model for the second stage; name one of: {able}"
+        raise InvalidRequest(message, field="rerank_model")
+    return await service.registry.pick(name, "similarity", field="rerank_model", ranks=True)
+
+
+def _fit(request: RankRequest, first: Scorer, second: Scorer | None, count: int) -> ConfidenceFit | None:
+    """What makes `confidence` of a ranking: the request's own fit, else that of the first model; None: nothing.
+
+    Raises:
+        InvalidRequest: the request's fit is for other models, or there is none and `min_confidence` needs one.
+    """
+    of_first = first.id, first.manifest.fingerprint
+    of_second = None if second is None else (second.id, second.manifest.fingerprint)
+    wanted_top = request.rerank_top or RERANK_TOP
+    own = request.confidence_fit
+    if own is not None and not own.is_for(of_first, of_second, wanted_top):
+        message = "it was fitted for other models, other versions of them or another rerank_top: choose again"
+        raise InvalidRequest(message, field="confidence_fit")
+    published = (fit for fit in first.manifest.confidence if fit.is_for(of_first, of_second, wanted_top))
+    fit = own or next(published, None)
+    if request.min_confidence is None:
+        return fit
+    if fit is None:
+        names = first.id if second is None else f"{first.id} before {second.id} with rerank_top {wanted_top}"
+        message = (
+            f"no confidence was fitted for {names}; min_score works with every model, and semblance choose --faq fits"
+        )
+        raise InvalidRequest(message, field="min_confidence")
+    if min(count, wanted_top if second is not None else count) < 2:
+        raise InvalidRequest("a confidence needs two candidates or more", field="min_confidence")
+    return fit
