@@ -177,13 +177,14 @@ async def test_every_field_that_is_missing_is_named(limited: Client) -> None:
         (
             "/rank",
             {**GOOD["/rank"], "task": "relevance"},
-            "task: unknown field; there are query, candidates, top_k, model, rerank_model, rerank_top",
+            "task: unknown field; there are query, candidates, entries, match, top_k, model, rerank_model, rerank_top, "
+            "min_score, min_confidence, confidence_fit",
         ),
         (
             "/rank",
             {**GOOD["/rank"], "topk": 1},
-            "topk: unknown field; did you mean top_k? there are query, candidates, top_k, model, rerank_model, "
-            "rerank_top",
+            "topk: unknown field; did you mean top_k? there are query, candidates, entries, match, top_k, model, "
+            "rerank_model, rerank_top, min_score, min_confidence, confidence_fit",
         ),
         ("/similarity", {"pairs": [{**PAIR, "c": "x"}]}, "pairs.0.c: unknown field; there are a, b"),
         (

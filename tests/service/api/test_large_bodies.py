@@ -33,10 +33,10 @@ BODIES: dict[str, tuple[str, bytes, int, str]] = {
         b'{"query":"a","candidates":["a"],' + b",".join(b'"k%d":1' % i for i in range(300_000)) + b"}",
         413, "the body has more than 161000 values",
     ),
-    "a thousand unknown keys": (
+    "four thousand unknown keys": (
         "/rank",
-        b'{"query":"a","candidates":["a"],' + b",".join(b'"k%d":1' % i for i in range(1000)) + b"}",
-        413, "the body has more than 576 fields",
+        b'{"query":"a","candidates":["a"],' + b",".join(b'"k%d":1' % i for i in range(4000)) + b"}",
+        413, "the body has more than 3064 fields",
     ),
     "a million texts": ("/rank", padded(b'{"query":"a","candidates":[', b'"a"', b"]}"), 413, "values"),
     "a million lists": ("/rank", padded(b'{"query":"a","candidates":[', b"[]", b"]}"), 413, "values"),

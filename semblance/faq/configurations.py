@@ -1,0 +1,90 @@
+"""Every way to rank an FAQ that `POST /rank` can be asked for, as it would answer, from the scores of the models."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from contract.ranking import ONE_STAGE, TWO_STAGES, Feature, Match, of_stage, shared_words
+from contract.scoring import best_first
+from semblance.faq.files import Faq, Questions
+from semblance.faq.fitting import Flags, Floats
+from semblance.faq.scores import PARTS_OF, Model, Scores
+
+
+class Configuration(NamedTuple):
+    """Who ranks, and by which text of an entry."""
+
+    model: Model
+    match: Match
+    second: Model | None
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Names of what its confidence is made of."""
+        return ONE_STAGE if self.second is None else TWO_STAGES
+
+
+class Ranked(NamedTuple):
+    """What a configuration answers to m questions, before any threshold.
+
+    Attributes:
+        configuration: whose.
+        first: [m], places of the entries that come first.
+        runner_up: [m], those that come second.
+        right: [m], whether the first is the right entry.
+        features: [m, k], what the confidence is made of.
+        seconds: of one question.
+    """
+
+    configuration: Configuration
+    first: list[int]
+    runner_up: list[int]
+    right: Flags
+    features: Floats
+    seconds: float
+
+
+def configurations(models: Sequence[Model]) -> list[Configuration]:
+    """Each model that ranks all entries, alone and before each that costs more, by each match.
+
+    Args:
+        models: the cheapest first.
+    """
+    return [
+        Configuration(model, match, second)
+        for place, model in enumerate(models)
+        if model.ranks_all
+        for second in (None, *models[place + 1 :])
+        for match in PARTS_OF
+    ]
+
+
+def ranked(configuration: Configuration, scores: Scores, faq: Faq, questions: Questions) -> Ranked:
+    """The answers of one configuration."""
+    model, match, second = configuration
+    coarse = scores.of(model.id, match)
+    fine = None if second is None else scores.of(second.id, match)
+    first: list[int] = []
+    runner_up: list[int] = []
+    features: list[list[float]] = []
+    for i, question in enumerate(questions.texts):
+        order = best_first(coarse[i].tolist())
+        of_second: tuple[float, ...] = ()
+        if fine is not None:
+            best = sorted(order[: scores.rerank_top])
+            raw = fine[i, best].tolist()
+            again = best_first(raw)
+            of_second = of_stage(raw, again[0])
+            order = [best[n] for n in again]
+        entry = faq.entries[order[0]]
+        text = entry.question if match == "question" else entry.answer
+        text = text if match in ("question", "answer") else f"{entry.question} {entry.answer}"
+        features.append([*of_stage(coarse[i], order[0]), shared_words(question, text), *of_second])
+        first.append(order[0])
+        runner_up.append(order[1])
+    seconds = scores.seconds[model.id, match]
+    if second is not None:
+        seconds += scores.rerank_seconds[second.id, match]
+    right = np.array([place == wanted for place, wanted in zip(first, questions.right, strict=True)])
+    return Ranked(configuration, first, runner_up, right, np.array(features), seconds)

@@ -1,0 +1,100 @@
+"""Logistic regression of few features on few rows, and the threshold that decides best."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from contract.ranking import Feature
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+PENALTY = 1.0  # of the squared weights of features in standard deviations: scikit-learn's default, C = 1
+_STEPS = 50
+_TENTHS = 10
+
+
+class Fitted(NamedTuple):
+    """The line whose logistic function is the probability."""
+
+    intercept: float
+    weights: Floats  # [k], of the features as they are
+
+    def probability(self, features: Floats) -> Floats:
+        """[n, k] -> [n], in 0..1."""
+        line: Floats = features @ self.weights + self.intercept
+        return 0.5 * (1.0 + np.tanh(0.5 * line))
+
+    def named(self, names: Sequence[Feature]) -> dict[Feature, float]:
+        """The weights by the names of their features."""
+        return dict(zip(names, self.weights.tolist(), strict=True))
+
+
+def fit(features: Floats, right: Flags) -> Fitted:
+    """Logistic regression with an L2 penalty, by Newton's method (Hastie, Tibshirani and Friedman 2009, section 4.4).
+
+    The features are standardised, so that the penalty does not depend on their units; the intercept has none. This is
+    scikit-learn's `LogisticRegression` after `StandardScaler`, in NumPy because the command line is installed without
+    scikit-learn.
+
+    Args:
+        features: [n, k].
+        right: [n]; if all are equal the probability is a little inside 0 or 1 for every row.
+    """
+    rows, count = features.shape
+    centre, spread = features.mean(0), features.std(0)
+    spread = np.where(spread > 0, spread, 1.0)
+    design = np.hstack([np.ones((rows, 1)), (features - centre) / spread])
+    share = (right.sum() + 0.5) / (rows + 1)
+    line = np.zeros(count + 1)
+    line[0] = np.log(share / (1 - share))
+    if right.any() and not right.all():
+        penalty = np.diag([0.0, *[PENALTY] * count])
+        for _ in range(_STEPS):
+            chance = 0.5 * (1.0 + np.tanh(0.5 * (design @ line)))
+            gradient = design.T @ (chance - right) + penalty @ line
+            curvature = (design.T * (chance * (1 - chance))) @ design + penalty
+            step = np.linalg.solve(curvature + 1e-9 * np.eye(count + 1), gradient)
+            line = line - step
+            if np.abs(step).max() < 1e-9:
+                break
+    weights = line[1:] / spread
+    return Fitted(float(line[0] - weights @ centre), weights)
+
+
+def best_threshold(right: Flags, unanswerable: Flags) -> float:
+    """The probability from which on answering is right more often than refusing is.
+
+    Of questions whose first answer is not right a share c has no answer, so refusing is right with probability
+    (1 - p) c, where answering is right with p: it pays from p = c / (1 + c) on. Estimated so from all questions, it
+    moves less from sample to sample than the threshold with the most right decisions of these very questions.
+
+    Args:
+        right: [n], whether the first answer is.
+        unanswerable: [n], whether there is no right answer.
+    """
+    wrong = len(right) - int(right.sum())
+    share = int(unanswerable.sum()) / wrong if wrong else 0.0
+    return share / (1 + share)
+
+
+def folds_of(right: Flags, unanswerable: Flags, folds: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
+    """The fold of each of n rows, drawn so that each has its share of the kinds: right, wrong, without an answer."""
+    kinds = np.where(unanswerable, 2, np.where(right, 1, 0))
+    shuffled = random.permutation(len(kinds))
+    order = shuffled[np.argsort(kinds[shuffled], kind="stable")]
+    found = np.empty(len(kinds), dtype=np.int64)
+    found[order] = np.arange(len(kinds)) % folds
+    return found
+
+
+def calibration_error(chances: Floats, right: Flags) -> float:
+    """Mean distance between probability and share of right ones, over tenths of the rows by rising probability.
+
+    Naeini, Cooper and Hauskrecht (2015), with bins of equal size.
+    """
+    order = np.argsort(chances, kind="stable")
+    parts = [part for part in np.array_split(order, _TENTHS) if len(part)]
+    return float(sum(abs(chances[part].mean() - right[part].mean()) * len(part) for part in parts) / len(chances))

@@ -1,0 +1,189 @@
+"""What each model says of each question beside each text of an FAQ, and what a question costs it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import time_ns
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from contract.ranking import Match, texts_of
+from contract.scoring import best_first
+from semblance.client import Client
+from semblance.errors import BatchError
+from semblance.faq.files import Faq, Questions
+from semblance.types import ModelInfo
+
+Part = Literal["question", "answer", "both"]  # the texts of an entry that a model may read
+PARTS: tuple[Part, ...] = get_args(Part)
+PARTS_OF: Mapping[Match, tuple[Part, ...]] = {
+    "question": ("question",),
+    "answer": ("answer",),
+    "both": ("both",),
+    "either": ("question", "answer"),
+}
+MOST_PAIRS = 12_000  # that a model which reads pairs is asked about all entries; some minutes
+_TIMED = 3  # questions on which a cost is measured
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that may order entries, or order the best of them again."""
+
+    id: str
+    fingerprint: str
+    reads_pairs: bool  # so that each new question costs a run for each entry
+    ranks_all: bool  # was asked about all entries; else only as a second stage
+
+
+@dataclass(slots=True)
+class Scores:
+    """Raw scores and costs.
+
+    Attributes:
+        models: cheapest first.
+        rerank_top: entries that a second stage orders.
+        raw: of a model and a part [m, n]; NaN where a model was not asked.
+        seconds: of a model and a match: of one new question, with all entries as a first stage.
+        rerank_seconds: likewise, with `rerank_top` entries as a second stage.
+        cut: how many texts of the FAQ a model cuts, of a model and a part.
+    """
+
+    models: list[Model]
+    rerank_top: int
+    raw: dict[tuple[str, Part], Floats] = field(default_factory=dict)
+    seconds: dict[tuple[str, Match], float] = field(default_factory=dict)
+    rerank_seconds: dict[tuple[str, Match], float] = field(default_factory=dict)
+    cut: dict[tuple[str, Part], int] = field(default_factory=dict)
+
+    def of(self, model: str, match: Match) -> Floats:
+        """The raw scores of a model for a match, [m, n]: of two parts the better one."""
+        found = self.raw[model, PARTS_OF[match][0]]
+        for part in PARTS_OF[match][1:]:
+            found = np.maximum(found, self.raw[model, part])
+        return found
+
+
+def score(
+    client: Client,
+    faq: Faq,
+    questions: Questions,
+    names: Sequence[str] | None,
+    *,
+    every: bool,
+    clock: Callable[[], float],
+    said: Callable[[str, float], object],
+) -> Scores:
+    """Ask the models about every question.
+
+    A model that reads pairs is asked about all entries where these are at most `MOST_PAIRS`, else only about those
+    that another model finds.
+
+    Args:
+        client: of a service, or of models that are opened here.
+        faq: n entries.
+        questions: m questions.
+        names: ids of models; None: those that the service lists first.
+        every: without names, all that can rank.
+        clock: seconds, of the processor or of the wall.
+        said: called with what is being done, and the share of it that is done.
+
+    Raises:
+        BatchError: a model named is not served or cannot rank, or none can rank all entries.
+        SemblanceError: raised by the client.
+    """
+    served = client.models()
+    models = [_model(info, faq, questions) for info in _asked(served.models, names, every=every)]
+    scores = Scores(models, served.rerank.default_top)
+    for model in sorted(models, key=lambda each: not each.ranks_all):
+        everything = [set(range(len(faq.entries)))] * len(questions.texts)
+        places = everything if model.ranks_all else _found(scores, [each for each in models if each.ranks_all])
+        _ask(client, model, faq, questions, places, scores, said)
+        _time(client, model, faq, questions, scores, clock)
+    if not scores.seconds:
+        raise BatchError(
+            f"{len(faq.entries):,} entries are too many for a model that reads pairs: compare one that does not as well"
+        )
+    scores.models = sorted(models, key=lambda each: scores.rerank_seconds[each.id, "both"])
+    return scores
+
+
+def _asked(served: Sequence[ModelInfo], names: Sequence[str] | None, *, every: bool) -> list[ModelInfo]:
+    able = [model for model in served if "similarity" in model.tasks]
+    if names is None:  # an older service lists none first
+        return [model for model in able if every or model.main is not False]
+    for name in names:
+        if not any(name == model.id for model in able):
+            raise BatchError(f"model {name!r} is not served or cannot rank; {', '.join(each.id for each in able)} can")
+    return [model for model in able if model.id in names]
+
+
+def _model(info: ModelInfo, faq: Faq, questions: Questions) -> Model:
+    pairs = len(faq.entries) * len(questions.texts) * len(PARTS)
+    reads_pairs = info.family == "interaction"
+    return Model(info.id, info.fingerprint, reads_pairs, not reads_pairs or pairs <= MOST_PAIRS)
+
+
+def _texts(faq: Faq, part: Part) -> list[str]:
+    return [texts_of(entry.question, entry.answer, part)[0] for entry in faq.entries]
+
+
+def _found(scores: Scores, first: Sequence[Model]) -> list[set[int]]:
+    """For each question the entries that a second stage may get: of each first stage and match the best."""
+    ranked = [scores.of(model.id, match) for model in first for match in PARTS_OF]
+    return [
+        {place for raw in ranked for place in best_first(raw[i].tolist())[: scores.rerank_top]}
+        for i in range(len(ranked[0]) if ranked else 0)
+    ]
+
+
+def _ask(
+    client: Client,
+    model: Model,
+    faq: Faq,
+    questions: Questions,
+    places: Sequence[set[int]],
+    scores: Scores,
+    said: Callable[[str, float], object],
+) -> None:
+    raw = {part: np.full((len(questions.texts), len(faq.entries)), np.nan) for part in PARTS}
+    texts = {part: _texts(faq, part) for part in PARTS}
+    cut: dict[Part, set[int]] = {part: set() for part in PARTS}
+    for i, (question, wanted) in enumerate(zip(questions.texts, places, strict=True)):
+        said(f"asking {model.id}", i / len(questions.texts))
+        at = [(part, place) for part in PARTS for place in sorted(wanted)]
+        found = client.rank(question, [texts[part][place] for part, place in at], model=model.id)
+        for result in found.results:
+            part, place = at[result.index]
+            raw[part][i, place] = result.raw_score
+        for n in found.truncated.candidates:
+            cut[at[n][0]].add(at[n][1])
+    for part in PARTS:
+        scores.raw[model.id, part] = raw[part]
+        scores.cut[model.id, part] = len(cut[part])
+
+
+def _time(
+    client: Client, model: Model, faq: Faq, questions: Questions, scores: Scores, clock: Callable[[], float]
+) -> None:
+    """Measure what a new question costs, the texts of the FAQ being known."""
+    top = min(scores.rerank_top, len(faq.entries))
+
+    def of(texts: Sequence[str]) -> float:
+        asked = [f"{question} {time_ns()}" for question in questions.texts[:_TIMED]]  # which no cache has
+        began = clock()
+        for question in asked:
+            client.rank(question, texts, model=model.id, top_k=1)
+        return (clock() - began) / len(asked)
+
+    for match, parts in PARTS_OF.items():
+        of_top = of([text for part in parts for text in _texts(faq, part)[:top]])
+        scores.rerank_seconds[model.id, match] = of_top
+        if model.ranks_all:
+            whole = of_top * len(faq.entries) / top if model.reads_pairs else None
+            scores.seconds[model.id, match] = (
+                of([text for part in parts for text in _texts(faq, part)]) if whole is None else whole
+            )
