@@ -16,9 +16,10 @@ from semblance.extras import needs
 if TYPE_CHECKING:
     from semblance.client import AsyncClient, Client
     from semblance.columns import scorer
+    from semblance.faq.saved import FAQ
     from semblance.retries import Retries
 
-__all__ = ["AsyncClient", "Client", "Retries", "scorer"]
+__all__ = ["FAQ", "AsyncClient", "Client", "Retries", "scorer"]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,4 +28,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needs("the client", extra="cli"):
         from semblance import client, columns, retries
-    return getattr({"Retries": retries, "scorer": columns}.get(name, client), name)
+        from semblance.faq import saved
+    return getattr({"Retries": retries, "scorer": columns, "FAQ": saved}.get(name, client), name)

@@ -129,6 +129,7 @@ class Client(_Endpoint):
 
     similarity = _blocking(Questions.similarity)
     rank = _blocking(Questions.rank)
+    answer = _blocking(Questions.answer)
     entailment = _blocking(Questions.entailment)
     claims = _blocking(Questions.claims)
     classify = _blocking(Questions.classify)
@@ -217,6 +218,7 @@ class AsyncClient(_Endpoint):
 
     similarity = _async(Questions.similarity)
     rank = _async(Questions.rank)
+    answer = _async(Questions.answer)
     entailment = _async(Questions.entailment)
     claims = _async(Questions.claims)
     classify = _async(Questions.classify)

@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from semblance.errors import InvalidArgument, InvalidRequest, RequestFailed, UnexpectedAnswer, request_failed
+from semblance.faq.saved import FAQ, Reply
 from semblance.retries import retry_after
 from semblance.types import (
     Claims,
@@ -221,11 +222,13 @@ class Questions:
         model: str | None = None,
         rerank_model: str | None = None,
         rerank_top: int | None = None,
+        min_score: float | None = None,
+        min_confidence: float | None = None,
     ) -> Steps[Ranking]:
         """Order candidates by their similarity to a query.
 
         Candidates that need several requests are ordered request by request and merged by raw score. The second stage
-        then reorders the best of all of them.
+        then reorders the best of all of them. Of such a ranking there is no confidence.
 
         Args:
             query: the text to compare with.
@@ -234,17 +237,47 @@ class Questions:
             model: id of the model.
             rerank_model: id of a second model, which reorders the best candidates.
             rerank_top: number of candidates it reorders.
+            min_score: where the best one has a lower score, nothing is answered: there are no results.
+            min_confidence: likewise, where the confidence is lower; for candidates that fit one request.
+
+        Raises:
+            InvalidArgument: min_confidence, and the candidates need several requests.
         """
         given = _texts("candidates", candidates)
         fixed = {"query": _text("query", query), "model": model, "top_k": top_k}
         second = {"rerank_model": rerank_model, "rerank_top": rerank_top}
-        calls = yield from self._split("/rank", "candidates", given, fixed | second)
+        least = {"min_score": min_score, "min_confidence": min_confidence}
+        calls = yield from self._split("/rank", "candidates", given, {**fixed, **second, **least})
         if len(calls) == 1:
             (answer,) = yield calls
             if isinstance(answer, bytes):
                 return _parse(Ranking, answer)
+        if min_confidence is not None:
+            raise InvalidArgument("min_confidence: there is no confidence of candidates that need several requests")
+        merged = yield from self._in_parts(given, fixed, rerank_model, rerank_top)
+        if min_score is not None and merged.results and merged.results[0].score < min_score:
+            return replace(merged, results=[], answered=False)
+        return merged
+
+    def answer(self, query: str, faq: FAQ) -> Steps[Reply]:
+        """Answer a question from an FAQ, or say that it has no answer.
+
+        Args:
+            query: the question.
+            faq: what `semblance choose --faq` wrote (`FAQ.load`).
+        """
+        (found,) = yield [Call("/rank", _encode({"query": _text("query", query), **faq.body()}))]
+        ranking = _parse(Ranking, found)
+        entry = faq.entries[ranking.results[0].index] if ranking.results else None
+        return Reply(entry, ranking.confidence, ranking)
+
+    def _in_parts(
+        self, given: Sequence[str], fixed: Mapping[str, Any], rerank_model: str | None, rerank_top: int | None
+    ) -> Steps[Ranking]:
+        """Order candidates that need several requests."""
         if rerank_model is None and rerank_top is None:
             return (yield from self._merged(given, range(len(given)), fixed))
+        top_k = fixed["top_k"]
         served = yield from self._served_there()
         rerank_model, rerank_top = rerank_model or served.rerank.default_model, rerank_top or served.rerank.default_top
         if rerank_model is None:

@@ -254,6 +254,22 @@ class DomainInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfidenceInfo:
+    """What makes the confidence of a ranking by these models: logistic regression of what it looks like."""
+
+    model: str
+    fingerprint: str
+    rerank_model: str | None  # None: of a ranking in one stage
+    rerank_fingerprint: str | None
+    rerank_top: int | None
+    intercept: float
+    weights: dict[str, float]  # of each feature of the ranking
+    rows: int  # questions that it was fitted on
+    calibration_error: float  # on questions of an FAQ that it was not fitted on
+    fitted_by: str  # the command
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """One model."""
 
@@ -273,6 +289,7 @@ class ModelInfo:
     fingerprint: str
     figures: list[FigureInfo] = field(default_factory=list)
     domain: list[DomainInfo] | None = None  # None: an older service
+    confidence: list[ConfidenceInfo] = field(default_factory=list)
     main: bool | None = None  # one of those to choose from first; None: an older service
     open: bool | None = None  # False: it is opened at its first request; None: an older service
     languages: list[str] | None = None  # of the texts that it is for: ISO 639 codes; None: not known

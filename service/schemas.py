@@ -531,6 +531,21 @@ class DomainInfo(TypedDict):
     measured_on: Annotated[list[str], Field(description="the corpora of other kinds that say so")]
 
 
+class ConfidenceInfo(TypedDict):
+    """What makes `confidence` of a ranking: logistic regression of what the ranking looks like (docs/faq.md)."""
+
+    model: str
+    fingerprint: str
+    rerank_model: Annotated[str | None, Field(description="null: of a ranking in one stage")]
+    rerank_fingerprint: str | None
+    rerank_top: int | None
+    intercept: float
+    weights: Annotated[dict[str, float], Field(description="of each feature of the ranking")]
+    rows: Annotated[int, Field(description="questions that it was fitted on")]
+    calibration_error: Annotated[float, Field(description="on questions of an FAQ that it was not fitted on")]
+    fitted_by: str
+
+
 class ModelInfo(TypedDict):
     """One model."""
 
@@ -558,6 +573,9 @@ class ModelInfo(TypedDict):
     fingerprint: str
     figures: Annotated[NotRequired[list[FigureInfo]], Field(description="with ?full=true")]
     domain: Annotated[NotRequired[list[DomainInfo]], Field(description="for what text each task is; with ?full=true")]
+    confidence: Annotated[
+        NotRequired[list[ConfidenceInfo]], Field(description="for which rankings POST /rank knows it; with ?full=true")
+    ]
 
 
 class LimitsInfo(TypedDict):

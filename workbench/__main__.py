@@ -55,6 +55,17 @@ def publish_minilm(
 
 
 @app.command()
+def confidence(
+    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
+    seed: Annotated[int, typer.Option(help="of the draw of FAQs")] = 1,
+) -> None:
+    """Fit how probable it is that the first of a ranking is right, on FAQs of SEMBLANCE_DATA, into manifests."""
+    from workbench.confidence import fit_confidence
+
+    fit_confidence(models, seed, lambda line: console.print(line, soft_wrap=True, highlight=False))
+
+
+@app.command()
 def student(
     texts: Annotated[int, typer.Option(help="texts to learn from, the first ones of a fixed sample", min=1)] = 294_912,
     seed: Annotated[int, typer.Option(help="seed of the order of batches")] = 1,

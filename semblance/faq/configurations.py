@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contract.ranking import ONE_STAGE, TWO_STAGES, Feature, Match, of_stage, shared_words
+from contract.ranking import ONE_STAGE, TWO_STAGES, Feature, Match, of_stage, shared_words, texts_of
 from contract.scoring import best_first
 from semblance.faq.files import Faq, Questions
 from semblance.faq.fitting import Flags, Floats
@@ -60,31 +60,43 @@ def configurations(models: Sequence[Model]) -> list[Configuration]:
     ]
 
 
+def order_of(
+    question: str, texts: Sequence[str], coarse: Sequence[float], fine: Sequence[float] | None, rerank_top: int
+) -> tuple[list[int], list[float]]:
+    """One ranking as `POST /rank` makes it: the places that were ordered last, best first, and the features.
+
+    Args:
+        question: what is asked.
+        texts: n, all that each candidate says.
+        coarse: [n], raw scores of the first stage.
+        fine: [n], those of the second, of which it reads `rerank_top`; None: there is none.
+        rerank_top: how many.
+    """
+    order = best_first(list(coarse))
+    of_second: tuple[float, ...] = ()
+    if fine is not None:
+        best = sorted(order[:rerank_top])
+        raw = [fine[place] for place in best]
+        again = best_first(raw)
+        of_second = of_stage(raw, again[0])
+        order = [best[n] for n in again]
+    return order, [*of_stage(coarse, order[0]), shared_words(question, texts[order[0]]), *of_second]
+
+
 def ranked(configuration: Configuration, scores: Scores, faq: Faq, questions: Questions) -> Ranked:
     """The answers of one configuration."""
     model, match, second = configuration
-    coarse = scores.of(model.id, match)
-    fine = None if second is None else scores.of(second.id, match)
-    first: list[int] = []
-    runner_up: list[int] = []
-    features: list[list[float]] = []
-    for i, question in enumerate(questions.texts):
-        order = best_first(coarse[i].tolist())
-        of_second: tuple[float, ...] = ()
-        if fine is not None:
-            best = sorted(order[: scores.rerank_top])
-            raw = fine[i, best].tolist()
-            again = best_first(raw)
-            of_second = of_stage(raw, again[0])
-            order = [best[n] for n in again]
-        entry = faq.entries[order[0]]
-        text = entry.question if match == "question" else entry.answer
-        text = text if match in ("question", "answer") else f"{entry.question} {entry.answer}"
-        features.append([*of_stage(coarse[i], order[0]), shared_words(question, text), *of_second])
-        first.append(order[0])
-        runner_up.append(order[1])
+    coarse = scores.of(model.id, match).tolist()
+    fine = None if second is None else scores.of(second.id, match).tolist()
+    texts = [" ".join(texts_of(entry.question, entry.answer, match)) for entry in faq.entries]
+    found = [
+        order_of(question, texts, coarse[i], None if fine is None else fine[i], scores.rerank_top)
+        for i, question in enumerate(questions.texts)
+    ]
     seconds = scores.seconds[model.id, match]
     if second is not None:
         seconds += scores.rerank_seconds[second.id, match]
+    first = [order[0] for order, _ in found]
     right = np.array([place == wanted for place, wanted in zip(first, questions.right, strict=True)])
-    return Ranked(configuration, first, runner_up, right, np.array(features), seconds)
+    features = np.array([each for _, each in found])
+    return Ranked(configuration, first, [order[1] for order, _ in found], right, features, seconds)

@@ -32,6 +32,8 @@ class Decided(NamedTuple):
         wrong_given: of all, those to which a wrong answer is given.
         refused_known: of all, those that are refused although the first entry is the right one.
         each_right: [m], of each question the share of the repeats in which its decision is right.
+        each_given: [m], likewise, in which its first entry is given as the answer.
+        chances: [m], of each question the mean confidence.
         behind: how far its decisions are below the best one's.
         behind_error: standard error of that.
         fitted: the confidence, fitted on all questions.
@@ -45,6 +47,8 @@ class Decided(NamedTuple):
     wrong_given: Share
     refused_known: Share
     each_right: Floats
+    each_given: Floats
+    chances: Floats
     behind: float
     behind_error: float
     fitted: Fitted
@@ -56,6 +60,7 @@ class _Outcome(NamedTuple):
     """Of each question the share of repeats with that outcome, [m]; and its confidence, the mean of the repeats."""
 
     right: Floats
+    given: Floats
     wrong_given: Floats
     refused_known: Floats
     chances: Floats
@@ -85,6 +90,8 @@ def compare(found: Sequence[Ranked], questions: Questions, *, resamples: int, se
                 _share(outcome.wrong_given, drawn),
                 _share(outcome.refused_known, drawn),
                 outcome.right,
+                outcome.given,
+                outcome.chances,
                 float(outcomes[top].right.mean() - outcome.right.mean()),
                 float(np.std(samples[top] - sample)),
                 fitted,
@@ -103,7 +110,7 @@ def recommended(compared: Sequence[Decided]) -> Decided:
 def _out_of_sample(ranked: Ranked, unanswerable: Flags, seed: int) -> _Outcome:
     size = len(unanswerable)
     random = np.random.default_rng(seed)  # the same folds for every configuration with the same answers
-    right, given, refused, chances = (np.zeros(size) for _ in range(4))
+    right, given, wrong, refused, chances = (np.zeros(size) for _ in range(5))
     for _ in range(REPEATS):
         folds = folds_of(ranked.right, unanswerable, min(FOLDS, size), random)
         for fold in range(folds.max() + 1):
@@ -114,9 +121,10 @@ def _out_of_sample(ranked: Ranked, unanswerable: Flags, seed: int) -> _Outcome:
             answers = found >= threshold
             chances[held] += found
             right[held] += np.where(answers, ranked.right[held], unanswerable[held])
-            given[held] += answers & ~ranked.right[held]
+            given[held] += answers
+            wrong[held] += answers & ~ranked.right[held]
             refused[held] += ~answers & ranked.right[held]
-    return _Outcome(right / REPEATS, given / REPEATS, refused / REPEATS, chances / REPEATS)
+    return _Outcome(*(each / REPEATS for each in (right, given, wrong, refused, chances)))
 
 
 def _share(each: Floats, drawn: Floats, among: npt.NDArray[np.bool_] | None = None) -> Share:

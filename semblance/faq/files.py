@@ -8,20 +8,13 @@ from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND, open_source
 from semblance.batch.rows import BadRow, Row, Unreadable, text_of
 from semblance.errors import BatchError
+from semblance.faq.saved import Entry
 
 NONE = -1  # in the place of an entry: the FAQ has no answer
 FEWEST_ENTRIES = 2
 FEWEST_QUESTIONS = 10
 FEWEST_OF_A_KIND = 3  # questions with an answer, and questions without
 _CHUNK = 1000  # rows read at a time
-
-
-class Entry(NamedTuple):
-    """One entry of an FAQ."""
-
-    id: str
-    question: str
-    answer: str
 
 
 class Faq(NamedTuple):

@@ -59,6 +59,11 @@ class Scores:
     rerank_seconds: dict[tuple[str, Match], float] = field(default_factory=dict)
     cut: dict[tuple[str, Part], int] = field(default_factory=dict)
 
+    @property
+    def second_only(self) -> str:
+        """The models that were not asked about all entries."""
+        return ", ".join(model.id for model in self.models if not model.ranks_all)
+
     def of(self, model: str, match: Match) -> Floats:
         """The raw scores of a model for a match, [m, n]: of two parts the better one."""
         found = self.raw[model, PARTS_OF[match][0]]

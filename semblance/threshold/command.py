@@ -32,7 +32,16 @@ class ThresholdTask(StrEnum):
 def choose(
     service: Service,
     read_as: TextFile,
-    pairs: Annotated[Path, typer.Argument(help=f"labelled pairs: {KNOWN}")],
+    pairs: Annotated[
+        Path, typer.Argument(help=f"labelled pairs, or with --faq questions (columns question, id): {KNOWN}")
+    ],
+    faq: Annotated[
+        Path | None,
+        typer.Option(help="an FAQ (columns question, answer and id) to choose for: models, texts and a confidence"),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option(help="with --faq: where to write what was chosen, for POST /rank and the client")
+    ] = Path("faq.json"),
     model: Annotated[list[str] | None, typer.Option(help="once for each to compare [default: the main ones]")] = None,
     every: Annotated[
         bool, typer.Option("--all", help="compare every model that is served, which takes longer")
@@ -54,8 +63,28 @@ def choose(
 ) -> None:
     """Choose a model, and a threshold of its score, on some 30 labelled pairs of your own: docs/threshold.md.
 
-    Of the models within one standard error of the best the cheapest is recommended.
+    Of the models within one standard error of the best the cheapest is recommended. With --faq: how to answer from an
+    FAQ, and when to say that it has no answer, on 20 to 200 questions of your own: docs/faq.md.
     """
+    if faq is not None:
+        for name, given in (("--task", task), ("--column", column), ("--precision", precision)):
+            if given is not None and given != []:
+                raise typer.BadParameter("is not for an FAQ", param_hint=name)
+        from semblance.faq.command import choose_for_faq
+
+        choose_for_faq(
+            service,
+            read_as,
+            faq,
+            pairs,
+            output,
+            models=model or None,
+            every=every,
+            resamples=resamples,
+            seed=seed,
+            as_json=as_json,
+        )
+        return
     from semblance.threshold.choice import choose, quality, resampled
     from semblance.threshold.labelled import COLUMNS, read_pairs
     from semblance.threshold.models import OF_A_PAIR, Candidate, candidates, compare, recommended

@@ -10,6 +10,7 @@ from service.api.dialects.scoring import Scoring
 from service.api.operation import Asked, Look, Reply
 from service.models.registry import Registry
 from service.schemas import (
+    ConfidenceInfo,
     DomainInfo,
     FigureInfo,
     Liveness,
@@ -123,4 +124,5 @@ def _describe(name: str, registry: Registry, defaults: Mapping[str, str], *, ful
     if full:
         info["figures"] = [cast(FigureInfo, figure.model_dump()) for figure in manifest.figures]
         info["domain"] = [cast(DomainInfo, each.model_dump(mode="json")) for each in manifest.domain or ()]
+        info["confidence"] = [cast(ConfidenceInfo, each.model_dump(mode="json")) for each in manifest.confidence]
     return info

@@ -1,0 +1,71 @@
+"""`faq.json`: the entries of an FAQ, with what `semblance choose --faq` chose for them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from semblance.errors import InvalidArgument
+from semblance.types import Ranking
+
+
+class Entry(NamedTuple):
+    """One entry of an FAQ."""
+
+    id: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class FAQ:
+    """An FAQ that can be asked.
+
+    Attributes:
+        entries: at least one.
+        settings: other fields of a request to `POST /rank`: model, rerank_model, rerank_top, match, min_confidence,
+            confidence_fit.
+    """
+
+    entries: tuple[Entry, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `semblance choose --faq` wrote.
+
+        Raises:
+            InvalidArgument: it cannot be read, or is no such file.
+        """
+        try:
+            settings = json.loads(Path(path).read_text(encoding="utf-8"))
+            entries = tuple(Entry(each["id"], each["question"], each["answer"]) for each in settings.pop("entries"))
+        except OSError as error:
+            raise InvalidArgument(f"{path}: {error.strerror or error}") from None
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise InvalidArgument(f"{path}: is no file that semblance choose --faq writes") from None
+        return cls(entries, settings)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON: with a query, the body of a request to `POST /rank`."""
+        Path(path).write_text(json.dumps(self.body(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+    def body(self) -> dict[str, Any]:
+        """The fields of a request, but for the query."""
+        return {**self.settings, "entries": [entry._asdict() for entry in self.entries]}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an FAQ answers to a question.
+
+    Attributes:
+        entry: the one that answers it; None: the FAQ has no answer.
+        confidence: the probability that the first entry is right; None: it is not known.
+        ranking: the service's answer; without results where there is no entry.
+    """
+
+    entry: Entry | None
+    confidence: float | None
+    ranking: Ranking
