@@ -245,7 +245,7 @@ class Questions:
         """
         given = _texts("candidates", candidates)
         fixed = {"query": _text("query", query), "model": model, "top_k": top_k}
-        second = {"rerank_model": rerank_model, "rerank_top": rerank_top}
+        second: dict[str, Any] = {"rerank_model": rerank_model, "rerank_top": rerank_top}
         least = {"min_score": min_score, "min_confidence": min_confidence}
         calls = yield from self._split("/rank", "candidates", given, {**fixed, **second, **least})
         if len(calls) == 1:
@@ -277,16 +277,16 @@ class Questions:
         """Order candidates that need several requests."""
         if rerank_model is None and rerank_top is None:
             return (yield from self._merged(given, range(len(given)), fixed))
-        top_k = fixed["top_k"]
+        top_k: int | None = fixed["top_k"]
         served = yield from self._served_there()
         rerank_model, rerank_top = rerank_model or served.rerank.default_model, rerank_top or served.rerank.default_top
         if rerank_model is None:
             message = "there is no default model for the second stage; name one"
             raise InvalidRequest(422, "invalid_request", message, field="rerank_model")
         kept = None if top_k is None else max(top_k, rerank_top)
-        coarse = yield from self._merged(given, range(len(given)), fixed | {"top_k": kept})
+        coarse = yield from self._merged(given, range(len(given)), {**fixed, "top_k": kept})
         best = sorted(result.index for result in coarse.results[:rerank_top])  # as the service: of equal ones in order
-        fine = yield from self._merged(given, best, fixed | {"model": rerank_model, "top_k": None})
+        fine = yield from self._merged(given, best, {**fixed, "model": rerank_model, "top_k": None})
         results = [replace(result, stage=2) for result in fine.results]
         results += [replace(result, stage=1) for result in coarse.results[rerank_top:]]
         return Ranking(

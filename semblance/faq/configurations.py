@@ -24,6 +24,15 @@ class Configuration(NamedTuple):
         """Names of what its confidence is made of."""
         return ONE_STAGE if self.second is None else TWO_STAGES
 
+    @property
+    def published(self) -> Floats | None:
+        """The weights of the features in the published fit of these models; None: there is none."""
+        wanted = (None, None) if self.second is None else (self.second.id, self.second.fingerprint)
+        for fit in self.model.confidence:
+            if fit.fingerprint == self.model.fingerprint and (fit.rerank_model, fit.rerank_fingerprint) == wanted:
+                return np.array([fit.weights[name] for name in self.features])
+        return None
+
 
 class Ranked(NamedTuple):
     """What a configuration answers to m questions, before any threshold.

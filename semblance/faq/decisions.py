@@ -81,7 +81,7 @@ def compare(found: Sequence[Ranked], questions: Questions, *, resamples: int, se
     top = max(range(len(found)), key=lambda n: float(outcomes[n].right.mean()))
     compared = []
     for each, outcome, sample in zip(found, outcomes, samples, strict=True):
-        fitted = fit(each.features, each.right)
+        fitted = fit(each.features, each.right, each.configuration.published)
         compared.append(
             Decided(
                 each,
@@ -109,13 +109,14 @@ def recommended(compared: Sequence[Decided]) -> Decided:
 
 def _out_of_sample(ranked: Ranked, unanswerable: Flags, seed: int) -> _Outcome:
     size = len(unanswerable)
+    towards = ranked.configuration.published
     random = np.random.default_rng(seed)  # the same folds for every configuration with the same answers
     right, given, wrong, refused, chances = (np.zeros(size) for _ in range(5))
     for _ in range(REPEATS):
         folds = folds_of(ranked.right, unanswerable, min(FOLDS, size), random)
         for fold in range(folds.max() + 1):
             rest, held = folds != fold, folds == fold
-            fitted = fit(ranked.features[rest], ranked.right[rest])
+            fitted = fit(ranked.features[rest], ranked.right[rest], towards)
             threshold = best_threshold(ranked.right[rest], unanswerable[rest])
             found = fitted.probability(ranked.features[held])
             answers = found >= threshold

@@ -13,7 +13,7 @@ from contract.scoring import best_first
 from semblance.client import Client
 from semblance.errors import BatchError
 from semblance.faq.files import Faq, Questions
-from semblance.types import ModelInfo
+from semblance.types import ConfidenceInfo, ModelInfo
 
 Part = Literal["question", "answer", "both"]  # the texts of an entry that a model may read
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -37,6 +37,7 @@ class Model:
     fingerprint: str
     reads_pairs: bool  # so that each new question costs a run for each entry
     ranks_all: bool  # was asked about all entries; else only as a second stage
+    confidence: Sequence[ConfidenceInfo]  # its published fits
 
 
 @dataclass(slots=True)
@@ -129,7 +130,7 @@ def _asked(served: Sequence[ModelInfo], names: Sequence[str] | None, *, every: b
 def _model(info: ModelInfo, faq: Faq, questions: Questions) -> Model:
     pairs = len(faq.entries) * len(questions.texts) * len(PARTS)
     reads_pairs = info.family == "interaction"
-    return Model(info.id, info.fingerprint, reads_pairs, not reads_pairs or pairs <= MOST_PAIRS)
+    return Model(info.id, info.fingerprint, reads_pairs, not reads_pairs or pairs <= MOST_PAIRS, info.confidence)
 
 
 def _texts(faq: Faq, part: Part) -> list[str]:
