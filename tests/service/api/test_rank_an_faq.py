@@ -49,9 +49,7 @@ async def test_entries_are_ordered_by_their_text(lasting: Client, match: Any) ->
 
 async def test_of_either_text_the_better_one_counts(lasting: Client) -> None:
     by = {match: await ranked(lasting, entries=ENTRIES, match=match) for match in ("question", "answer", "either")}
-    raw = {
-        match: {each["index"]: each["raw_score"] for each in answer["results"]} for match, answer in by.items()
-    }
+    raw = {match: {each["index"]: each["raw_score"] for each in answer["results"]} for match, answer in by.items()}
     assert raw["either"] == {i: max(raw["question"][i], raw["answer"][i]) for i in range(len(ENTRIES))}
     twice = await ranked(lasting, entries=ENTRIES, match="either", rerank_model="pair-sick", rerank_top=2)
     assert [each["stage"] for each in twice["results"]] == [2, 2, 1]
@@ -116,7 +114,11 @@ async def test_a_published_fit_answers_until_the_model_is_another(serve: Serve, 
         ({"candidates": ["a"], "entries": ENTRIES}, "candidates", "either candidates, or entries"),
         ({"entries": []}, "entries", "at least 1"),
         ({"entries": [{"question": "a"}]}, "entries.0.answer", "Field required"),
-        ({"entries": [*ENTRIES, {"question": " ", "answer": "a"}], "match": "either"}, "entries.3.question", "no visible"),
+        (
+            {"entries": [*ENTRIES, {"question": " ", "answer": "a"}], "match": "either"},
+            "entries.3.question",
+            "no visible",
+        ),
         ({"entries": [{"question": " ", "answer": " "}]}, "entries.0", "no visible"),
         ({"entries": ENTRIES, "match": "title"}, "match", "expected"),
         ({"entries": ENTRIES, "min_score": 1.5}, "min_score", "1.0 or less"),

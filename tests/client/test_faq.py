@@ -1,0 +1,260 @@
+"""`semblance choose --faq`, and an FAQ that is asked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from typer.testing import CliRunner
+
+from semblance import FAQ, Client
+from semblance.cli import app
+from semblance.errors import BatchError, InvalidArgument
+from semblance.faq.configurations import Configuration, Ranked, configurations, ranked
+from semblance.faq.decisions import compare, recommended
+from semblance.faq.files import NONE, Entry, Questions, read_faq, read_questions
+from semblance.faq.fitting import Flags, Floats, best_threshold, calibration_error, fit, folds_of
+from semblance.faq.scores import Model, score
+from tests import fakes
+from tests.client.test_batch import write
+
+ENTRIES: list[dict[str, Any]] = [
+    {"id": "guitar", "question": "a man plays the guitar", "answer": "the man is playing"},
+    {"id": "cat", "question": "a cat sleeps on the sofa", "answer": "the cat is not in the park"},
+    {"id": "dog", "question": "a dog runs in the park", "answer": "the dog runs"},
+    {"id": "flute", "question": "the woman is playing the flute", "answer": "a woman plays"},
+]
+QUESTIONS: list[dict[str, Any]] = [
+    {"question": "the man plays a guitar", "id": "guitar"},
+    {"question": "is the cat on the sofa", "id": "cat"},
+    {"question": "the dog runs", "id": "dog"},
+    {"question": "a woman plays the flute", "id": "flute"},
+    {"question": "the cat sleeps", "id": "cat"},
+    {"question": "a dog in the park", "id": "dog"},
+    {"question": "not a man", "id": ""},
+    {"question": "the sofa", "id": ""},
+    {"question": "a woman sleeps", "id": ""},
+    {"question": "is the park a sofa", "id": ""},
+]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    fakes.cosine_model(folder / "avg-paraphrase")
+    fakes.interaction_model(folder / "pair-sick")
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    return write(tmp_path / "faq.csv", ENTRIES), write(tmp_path / "questions.csv", QUESTIONS)
+
+
+def some_rows(seed: int, rows: int = 400) -> tuple[Floats, Flags]:
+    random = np.random.default_rng(seed)
+    features = random.normal(size=(rows, 3)) * [1.0, 5.0, 0.1]
+    chance = 1 / (1 + np.exp(-(features @ [1.0, -0.4, 8.0] - 0.5)))
+    return features, random.random(rows) < chance
+
+
+def test_the_fit_is_scikit_learns() -> None:
+    features, right = some_rows(1)
+    scaled = StandardScaler().fit(features)
+    theirs = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(scaled.transform(features), right)
+    ours = fit(features, right)
+    np.testing.assert_allclose(
+        ours.probability(features), theirs.predict_proba(scaled.transform(features))[:, 1], atol=1e-5
+    )
+
+
+def test_few_rows_are_drawn_to_known_weights_and_many_are_not() -> None:
+    known = np.array([1.0, -0.4, 8.0])
+    features, right = some_rows(2, rows=20)
+    few, alone = fit(features, right, known), fit(features, right)
+    assert np.abs(few.weights - known).max() < np.abs(alone.weights - known).max()
+    features, right = some_rows(3, rows=20_000)
+    np.testing.assert_allclose(fit(features, right, -known).weights, known, rtol=0.2)
+    assert fit(features, np.zeros(len(right), dtype=bool)).probability(features).max() < 0.001
+
+
+def test_the_threshold_weighs_a_right_answer_against_a_right_refusal() -> None:
+    right, none = np.array([True] * 4 + [False] * 4), np.array([False] * 4 + [True] * 4)
+    assert best_threshold(right, none) == 0.5  # whatever is not right has no answer
+    assert best_threshold(right, np.zeros(8, dtype=bool)) == 0.0  # refusing is never right
+    assert best_threshold(right, np.array([False] * 7 + [True])) == pytest.approx(0.2)
+    assert best_threshold(np.ones(8, dtype=bool), np.zeros(8, dtype=bool)) == 0.0
+
+
+def test_each_fold_has_its_share_of_each_kind() -> None:
+    right = np.array([True] * 10 + [False] * 20)
+    none = np.array([False] * 20 + [True] * 10)
+    folds = folds_of(right, none, 5, np.random.default_rng(1))
+    for fold in range(5):
+        here = folds == fold
+        assert (right[here].sum(), none[here].sum(), here.sum()) == (2, 2, 6)
+
+
+def test_the_calibration_error_of_chances_that_are_true_is_small() -> None:
+    random = np.random.default_rng(4)
+    chances = random.random(20_000)
+    right = random.random(20_000) < chances
+    assert calibration_error(chances, right) < 0.02
+    assert calibration_error(np.full(20, 0.9), np.zeros(20, dtype=bool)) == pytest.approx(0.9)
+
+
+def made(seconds: float, features: Floats, right: Flags) -> Ranked:
+    model = Model(f"m{seconds:g}", "f", reads_pairs=False, ranks_all=True, confidence=[])
+    places = [int(not each) for each in right]
+    return Ranked(Configuration(model, "both", None), places, [2] * len(places), right, features, seconds)
+
+
+def test_the_cheapest_of_those_that_decide_as_well_is_recommended() -> None:
+    random = np.random.default_rng(5)
+    size = 60
+    none = np.arange(size) % 3 == 0
+    questions = Questions([f"q{i}" for i in range(size)], [NONE if each else 0 for each in none])
+    noise = random.normal(size=(size, 4))
+    clear = noise + 8.0 * ~none[:, None]
+    good, costly, bad = made(0.2, clear, ~none), made(0.5, clear, ~none), made(0.1, noise, np.zeros(size, dtype=bool))
+    found = compare([costly, good, bad], questions, resamples=200, seed=1)
+    assert recommended(found).ranked is good
+    best = next(each for each in found if each.ranked is good)
+    assert best.first_right.value == 1.0  # of those that have an answer
+    assert best.decisions_right.value > 0.9
+    assert best.decisions_right.low <= best.decisions_right.value <= best.decisions_right.high
+    worst = next(each for each in found if each.ranked is bad)
+    assert worst.decisions_right.value <= none.mean()
+    assert worst.refused_known.value == 0.0
+    total = worst.decisions_right.value + worst.wrong_given.value + worst.refused_known.value
+    assert total <= 1.0  # the rest was refused, and its first was wrong
+    assert compare([costly, good, bad], questions, resamples=200, seed=1)[0].decisions_right == found[0].decisions_right
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([{"id": "a", "question": "q"}], "no column 'answer'"),
+        ([*ENTRIES, ENTRIES[0]], r"line 6: id 'guitar' is that of line 2 too"),
+        ([*ENTRIES, {"id": "x", "question": " ", "answer": "a"}], "line 6: question: the text has no visible"),
+        (ENTRIES[:1], "2 entries or more"),
+    ],
+)
+def test_a_bad_faq_is_refused(tmp_path: Path, entries: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(BatchError, match=message):
+        read_faq(write(tmp_path / "faq.csv", entries))
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        ([{"question": "q"}] * 10, "no column 'id'"),
+        ([*QUESTIONS, {"question": "q", "id": "bird"}], "line 12: no entry of the FAQ has the id 'bird'"),
+        (QUESTIONS[:9], "expected 10 questions or more"),
+        ([*QUESTIONS[:6], *QUESTIONS[:4]], "3 without, which the FAQ does not answer; found 10, 0 without"),
+    ],
+)
+def test_bad_questions_are_refused(tmp_path: Path, questions: list[dict[str, Any]], message: str) -> None:
+    faq = read_faq(write(tmp_path / "faq.csv", ENTRIES))
+    with pytest.raises(BatchError, match=message):
+        read_questions(write(tmp_path / "questions.csv", questions), faq)
+
+
+def test_entries_without_ids_are_numbered(tmp_path: Path) -> None:
+    rows = [{"question": each["question"], "answer": each["answer"]} for each in ENTRIES]
+    assert [entry.id for entry in read_faq(write(tmp_path / "faq.csv", rows)).entries] == ["1", "2", "3", "4"]
+    numbered = write(tmp_path / "faq.jsonl", [{**row, "id": n} for n, row in enumerate(rows)])
+    assert [entry.id for entry in read_faq(numbered).entries] == ["0", "1", "2", "3"]
+
+
+def test_a_configuration_ranks_as_the_service_does(models: Path, files: tuple[Path, Path]) -> None:
+    """The order and the features that the command computes itself are those of `POST /rank`."""
+    faq = read_faq(files[0])
+    questions = read_questions(files[1], faq)
+    with Client.local(models) as client:
+        scores = score(client, faq, questions, None, every=True, clock=lambda: 0.0, said=lambda *_: None)
+        found = configurations(scores.models)
+        assert len(found) == 4 * 3  # two models alone, one before the other; four matches
+        for each in found:
+            answers = ranked(each, scores, faq, questions)
+            line = fit(answers.features, answers.right)
+            second: dict[str, Any] = {}
+            if each.second is not None:
+                second = {"rerank_model": each.second.id, "rerank_top": scores.rerank_top}
+            versions = {"rerank_fingerprint": each.second.fingerprint} if each.second is not None else {}
+            settings = {
+                "model": each.model.id, "match": each.match, **second,
+                "confidence_fit": {
+                    "model": each.model.id, "fingerprint": each.model.fingerprint, **second, **versions,
+                    "intercept": line.intercept, "weights": line.named(each.features),
+                    "rows": 10, "calibration_error": 0.1, "fitted_by": "a test",
+                },
+            }  # fmt: skip
+            chances = line.probability(answers.features)
+            for i, question in enumerate(questions.texts):
+                reply = client.answer(question, FAQ(tuple(faq.entries), settings))
+                assert reply.entry == faq.entries[answers.first[i]]
+                assert reply.ranking.results[1].index == answers.runner_up[i]
+                assert reply.confidence == pytest.approx(chances[i], abs=1e-4)
+
+
+def test_the_command_writes_what_the_client_and_the_service_take(
+    models: Path, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    output = tmp_path / "chosen.json"
+    asked = ["choose", "--faq", str(files[0]), str(files[1]), "--models-dir", str(models), "--output", str(output)]
+    ran = CliRunner().invoke(app, [*asked, "--all", "--resamples", "50"])
+    assert ran.exit_code == 0, ran.output
+    assert "4 entries; 10 questions, of which 6 have an answer there" in ran.output
+    assert "refusing everything: 0.40 of the decisions right" in ran.output
+    assert "not shown: other ways to rank, 2; --json has all" in ran.output
+    said = json.loads(CliRunner().invoke(app, [*asked, "--all", "--resamples", "50", "--json"]).output)
+    assert (said["entries"], said["questions"], len(said["configurations"])) == (4, 10, 12)
+    (taken,) = [each for each in said["configurations"] if each["recommended"]]
+    right = [each["decisions_right"]["value"] for each in said["configurations"]]
+    assert right == sorted(right, reverse=True)
+    assert {each["question"] for each in said["wrong"]} <= {each["question"] for each in QUESTIONS}
+    faq = FAQ.load(output)
+    assert faq.entries == tuple(Entry(**each) for each in ENTRIES)
+    assert (faq.settings["model"], faq.settings["match"]) == (taken["model"], taken["match"])
+    assert faq.settings["min_confidence"] == pytest.approx(taken["min_confidence"], abs=1e-4)
+    with Client.local(models) as client:
+        for question in QUESTIONS:
+            reply = client.answer(question["question"], faq)
+            assert reply.confidence is not None
+            assert reply.ranking.answered == (reply.confidence >= faq.settings["min_confidence"])
+            assert (reply.entry is not None) == reply.ranking.answered
+            if reply.entry is not None:
+                assert reply.ranking.results[0].id == reply.entry.id
+
+
+def test_the_command_refuses_what_does_not_fit(models: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
+    asked = ["choose", "--faq", str(files[0]), str(files[1]), "--models-dir", str(models)]
+    ran = CliRunner().invoke(app, [*asked, "--task", "similarity"])
+    assert (ran.exit_code, "--task" in ran.output) == (2, True)
+    other = tmp_path / "mine.json"
+    other.write_text('{"mine": 1}')
+    ran = CliRunner().invoke(app, [*asked, "--output", str(other)])
+    assert isinstance(ran.exception, BatchError)
+    assert "holds something else" in str(ran.exception)
+    assert other.read_text() == '{"mine": 1}'
+    ran = CliRunner().invoke(app, [*asked, "--model", "nope"])
+    assert "model 'nope' is not served or cannot rank" in str(ran.exception)
+    for path in (other, tmp_path / "absent.json"):
+        with pytest.raises(InvalidArgument):
+            FAQ.load(path)
+
+
+def test_a_confidence_needs_all_candidates_in_one_request(models: Path) -> None:
+    candidates = [each["question"] for each in ENTRIES]
+    with Client.local(models, max_items=2) as client:
+        with pytest.raises(InvalidArgument, match="min_confidence"):
+            client.rank("a man", candidates, min_confidence=0.5)
+        whole = client.rank("a man", candidates)
+        assert (whole.answered, whole.confidence, len(whole.results)) == (True, None, 4)
+        none = client.rank("a man", candidates, min_score=min(1.0, whole.results[0].score + 0.001))
+        assert (none.answered, none.results) == (False, [])
+        assert client.rank("a man", candidates, min_score=whole.results[0].score).results == whole.results
