@@ -30,7 +30,7 @@ class Decided(NamedTuple):
         first_right: of the questions that have an answer, those whose first entry is the right one.
         decisions_right: of all, those whose right answer is given, or which are rightly refused.
         wrong_given: of all, those to which a wrong answer is given.
-        refused_known: of all, those that are refused although the first entry is the right one.
+        refused_known: of all, those that are refused although they have an answer.
         each_right: [m], of each question the share of the repeats in which its decision is right.
         each_given: [m], likewise, in which its first entry is given as the answer.
         chances: [m], of each question the mean confidence.
@@ -124,7 +124,7 @@ def _out_of_sample(ranked: Ranked, unanswerable: Flags, seed: int) -> _Outcome:
             right[held] += np.where(answers, ranked.right[held], unanswerable[held])
             given[held] += answers
             wrong[held] += answers & ~ranked.right[held]
-            refused[held] += ~answers & ranked.right[held]
+            refused[held] += ~answers & ~unanswerable[held]
     return _Outcome(*(each / REPEATS for each in (right, given, wrong, refused, chances)))
 
 

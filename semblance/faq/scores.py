@@ -179,11 +179,13 @@ def _time(
     top = min(scores.rerank_top, len(faq.entries))
 
     def of(texts: Sequence[str]) -> float:
-        asked = [f"{question} {time_ns()}" for question in questions.texts[:_TIMED]]  # which no cache has
-        began = clock()
-        for question in asked:
-            client.rank(question, texts, model=model.id, top_k=1)
-        return (clock() - began) / len(asked)
+        found = []
+        for question in questions.texts[:_TIMED]:
+            new = f"{question} {time_ns()}"  # which no cache has
+            began = clock()
+            client.rank(new, texts, model=model.id, top_k=1)
+            found.append(clock() - began)
+        return min(found)  # what else the machine did made it longer
 
     for match, parts in PARTS_OF.items():
         of_top = of([text for part in parts for text in _texts(faq, part)[:top]])

@@ -68,10 +68,10 @@ def test_every_example_is_run() -> None:
     assert (len(SNIPPETS), len(COMMANDS), len(BATCHES)) == (3, 4, 5)
     python = [page for page, language, _ in BLOCKS if language == "python"]
     # Those of engines.md: test_engines.py; of integrations.md: tests/dialects/test_integrations.py; that of
-    # own-model.md: tests/workbench/test_own_model.py.
+    # own-model.md: tests/workbench/test_own_model.py; of faq.md: test_faq_page.py.
     assert python == [
         "README.md", *["docs/client.md"] * 3, *["docs/dialects.md"] * 4, *["docs/engines.md"] * 4,
-        *["docs/integrations.md"] * 7, "docs/own-model.md",
+        "docs/faq.md", *["docs/integrations.md"] * 7, "docs/own-model.md",
     ]  # fmt: skip
     ours = [
         page
@@ -84,7 +84,7 @@ def test_every_example_is_run() -> None:
         "README.md",
         "docs/claims.md",
         *["docs/client.md"] * 2,
-        *(f"docs/{page}.md" for page in ("own-model", "packages", "threshold", "tutorial", "tutorial")),
+        *(f"docs/{page}.md" for page in ("faq", "own-model", "packages", "threshold", "tutorial", "tutorial")),
     ]
 
 

@@ -1,0 +1,102 @@
+"""docs/faq.md is followed with the published models: what it prints, and what its file answers."""
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.manifest import Manifest
+from semblance import FAQ
+from tests.client.conftest import Run
+from tests.test_readme import close, decimals
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/faq.md").read_text(encoding="utf-8")
+CHOOSE, ASK = re.findall(r"^```sh\n(.*?)\n```\n\n```(?:text|json)\n(.*?)\n```", PAGE, flags=re.DOTALL | re.MULTILINE)
+SNIPPET, PRINTED = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, flags=re.DOTALL)[0]
+FITS = re.findall(r"^\| `([a-z-]+)` \| (?:`([a-z-]+)`|-) \| (\d+) \| (\.\d+) \|$", PAGE, flags=re.MULTILINE)
+_ROW = re.compile(r"^(\S+)(?: > (\S+))? +(question|answer|both|either) +(.*)$")
+_RANKS = ("avg-paraphrase", "minilm-small", "minilm", "minilm-cross")
+
+pytestmark = pytest.mark.artifacts
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the command wrote `faq.json`."""
+    return tmp_path_factory.mktemp("chosen")
+
+
+def test_the_command_prints_what_the_page_says(chosen: Path, semblance: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers of each row; not the milliseconds, nor the order of ways that are equally good."""
+    monkeypatch.chdir(chosen)
+    for name in ("docs", "models"):
+        (chosen / name).symlink_to(ROOT / name)
+    command, shown = CHOOSE
+    program, *arguments = command.split()
+    assert program == "semblance"
+    ran = semblance(*arguments, "--json")
+    assert ran.code == 0, ran.err
+    said = json.loads(ran.out)
+    found: dict[tuple[str, str | None, str], dict[str, Any]] = {
+        (each["model"], each["rerank_model"], each["match"]): each for each in said["configurations"]
+    }
+    rows = [row for line in shown.splitlines() if (row := _ROW.match(line)) and row[1] in _RANKS]
+    assert len(rows) == 10
+    for row in rows:
+        each = found[row[1], row[2], row[3]]
+        printed = [float(number) for number in re.findall(r"\d+\.\d+|\d+", row[4])]
+        shares = [each[name] for name in ("first_right", "decisions_right")]
+        values = [number for share in shares for number in (share["value"], *share["95"])]
+        values += [each[name]["value"] for name in ("wrong_given", "refused_known")]
+        assert printed[: len(values)] == pytest.approx(values, abs=0.03)
+    (taken,) = [each for each in said["configurations"] if each["recommended"]]
+    assert f"recommended: {taken['model']}, matching {taken['match']}" in shown
+    assert float(re.findall(r"confidence of ([\d.]+) on", shown)[0]) == pytest.approx(taken["min_confidence"], abs=2e-3)
+    listed = [line.strip() for line in shown.splitlines() if line.startswith("  ")]
+    assert len(listed) == len(said["wrong"])
+    for line, each in zip(listed, said["wrong"], strict=True):
+        assert line.startswith(each["question"][:50])
+        assert ("refused" in line) == (not each["answered"])
+
+
+def test_the_file_is_the_body_of_a_request(chosen: Path, published: str) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("the page asks with curl: install curl")
+    command, printed = ASK
+    script = command.replace("127.0.0.1:8000", published)
+    done = subprocess.run(["bash", "-eu"], cwd=chosen, input=script, capture_output=True, text=True, check=True)
+    assert close(json.loads(done.stdout), decimals(printed)), done.stdout
+
+
+def test_the_snippet_prints_what_it_says(chosen: Path, published: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(chosen)
+    assert FAQ.load("faq.json").entries[0].id == "card"
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(SNIPPET.replace("http://127.0.0.1:8000", published), "snippet", "exec"), {})
+    assert out.getvalue() == PRINTED
+
+
+def test_the_table_has_the_published_fits() -> None:
+    fits = [(name, fit) for name in _RANKS for fit in Manifest.load(ROOT / "models" / name).confidence]
+    assert [(name, second or None, int(rows)) for name, second, rows, _ in FITS] == [
+        (name, fit.rerank_model, fit.rows) for name, fit in fits
+    ]
+    assert [float(error) for *_, error in FITS] == pytest.approx([fit.calibration_error for _, fit in fits], abs=6e-4)
+
+
+def test_the_published_fits_are_for_the_published_models() -> None:
+    """Another version of a model: `python -m workbench confidence` fits anew."""
+    manifests = {name: Manifest.load(ROOT / "models" / name) for name in _RANKS}
+    for name, manifest in manifests.items():
+        for fit in manifest.confidence:
+            second = fit.rerank_model
+            named = None if second is None else (second, manifests[second].fingerprint)
+            assert fit.is_for((name, manifest.fingerprint), named, fit.rerank_top)
