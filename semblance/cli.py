@@ -94,12 +94,27 @@ def rank(
     model: ModelName = None,
     rerank_model: RerankModel = None,
     rerank_top: RerankTop = None,
+    min_score: Annotated[
+        float | None, typer.Option(min=0, max=1, help="where the best has a lower score, there is no answer")
+    ] = None,
+    min_confidence: Annotated[
+        float | None, typer.Option(min=0, max=1, help="likewise, where the confidence is lower: docs/faq.md")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Order candidates by their similarity to a query, best first."""
     texts = _texts(candidates, file, "candidates")
     with service.client(_RANKING) as client:
-        answer = client.rank(query, texts, top_k=top_k, model=model, rerank_model=rerank_model, rerank_top=rerank_top)
+        answer = client.rank(
+            query,
+            texts,
+            top_k=top_k,
+            model=model,
+            rerank_model=rerank_model,
+            rerank_top=rerank_top,
+            min_score=min_score,
+            min_confidence=min_confidence,
+        )
     if as_json:
         found = _plain(answer)
         for result in found["results"]:

@@ -153,4 +153,6 @@ _OPTIONS: Mapping[str, str] = {
     "top_k": "--top-k",
     "rerank_model": "--rerank-model",
     "rerank_top": "--rerank-top",
+    "min_score": "--min-score",
+    "min_confidence": "--min-confidence",
 }

@@ -56,7 +56,9 @@ def ranking(answer: Ranking, texts: Sequence[str]) -> RenderableType:
         text = _given(texts[result.index], result.index in cut, result.language)
         table.add_row(f"{place}", f"{result.score:.4f}", bar(result.score), text, f"{result.index + 1}")
     models = answer.model if answer.rerank_model is None else f"{answer.model}, then {answer.rerank_model}"
-    return Group(table, Text(models, style="dim"))
+    sure = "" if answer.confidence is None else f"; the first is right with a probability of {answer.confidence:.2f}"
+    said = Text(f"{models}{sure}", style="dim")
+    return Group(table, said) if answer.answered else Group(Text("no answer", style="bold"), said)
 
 
 def entailment(answer: Entailments) -> RenderableType:

@@ -10,9 +10,10 @@ import * as batch from "./tabs/batch.js";
 import * as claims from "./tabs/claims.js";
 import * as compare from "./tabs/compare.js";
 import * as entailment from "./tabs/entailment.js";
+import * as faq from "./tabs/faq.js";
 import * as rank from "./tabs/rank.js";
 
-const TABS = { compare, rank, entailment, claims, batch };
+const TABS = { compare, rank, faq, entailment, claims, batch };
 const NAMES = Object.keys(TABS);
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const addresses = {}; // of tabs that were left, so that one comes back as it was
@@ -76,9 +77,9 @@ function startTheme() {
   name();
 }
 
-/** Enter asks; Shift and Enter begins a line. Not in a list of candidates or claims, or a document. */
+/** Enter asks; Shift and Enter begins a line. Not in a list of candidates, entries or claims, or a document. */
 function startEnter() {
-  for (const area of document.querySelectorAll("textarea:not(#rank-candidates, #claims-document, #claims-list)")) {
+  for (const area of document.querySelectorAll("textarea:not(#rank-candidates, #faq-list, #claims-document, #claims-list)")) {
     area.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();

@@ -20,6 +20,7 @@ TABS = {
     "claims": "#claims-results table",
     "entailment": ".directions",
     "batch": "a[download]",
+    "faq": "#faq-results table",
 }
 
 

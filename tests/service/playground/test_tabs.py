@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -191,3 +192,64 @@ def test_a_file_of_another_encoding_is_asked_about(open_page: Open, encoding: st
     page.wait_for_selector("#batch-results .scroll tbody tr")
     shown = page.locator("#batch-results .scroll tbody tr:nth-child(2) td").all_inner_texts()[:2]
     assert shown == ["Where is the café?", "Über there"]
+
+
+FAQ = """When are you open?
+From nine to five, but not on Sunday.
+
+Who wrote the book?
+The book was written by Jane.
+
+Do you lend films?
+Yes, for one week."""
+
+
+def test_an_faq_is_answered_or_not_as_the_slider_says(open_page: Open, service: str) -> None:
+    page = open_page().open(f"?{urlencode({'tab': 'faq', 'list': FAQ, 'question': 'Who is the author of the book?'})}")
+    page.wait_for_selector("#faq-results table")
+    lines = [block.split("\n") for block in FAQ.split("\n\n")]
+    entries = [{"question": question, "answer": answer} for question, answer in lines]
+    body = {"query": "Who is the author of the book?", "entries": entries, "top_k": 2}
+    answer = httpx.post(f"{service}/rank", json=body).json()
+    first, second = (entries[result["index"]] for result in answer["results"])
+    rows = page.locator("#faq-results tbody tr")
+    assert [row.splitlines()[0] for row in rows.locator("th").all_inner_texts()] == [
+        first["question"], second["question"],
+    ]  # fmt: skip
+    assert f"right with a probability of {answer['confidence']:.2f}" in page.inner_text("#faq-results")
+    page.focus("#faq-least")
+    page.keyboard.press("Home")
+    assert page.inner_text("#faq-results h2") == "The answer"
+    assert page.inner_text("#faq-results .given") == first["answer"]
+    page.keyboard.press("End")
+    assert page.inner_text("#faq-results h2") == "No answer in this list"
+    assert page.locator("#faq-results .given").count() == 0
+
+
+def test_an_faq_comes_from_a_file_with_what_was_chosen(open_page: Open, service: str) -> None:
+    watched = open_page()
+    page = watched.open("?tab=faq")
+    page.wait_for_selector("#faq-results table")
+    table = 'id,question,answer\n1,When are you open?,"From nine to five,\nnot on Sunday."\n2,Do you lend films?,Yes.\n'
+    page.set_input_files("#faq-file", {"name": "faq.csv", "mimeType": "text/csv", "buffer": table.encode()})
+    page.wait_for_function("document.querySelector('#faq-list').value.startsWith('When are you open?')")
+    assert page.input_value("#faq-list") == (
+        "When are you open?\nFrom nine to five, not on Sunday.\n\nDo you lend films?\nYes."
+    )
+    chosen = {
+        "model": "avg-paraphrase", "match": "either", "min_confidence": 1.0,
+        "entries": [{"id": "a", "question": "Who?", "answer": "Jane."}, {"question": "When?", "answer": "Now."}],
+    }  # fmt: skip
+    buffer = json.dumps(chosen).encode()
+    page.set_input_files("#faq-file", {"name": "faq.json", "mimeType": "application/json", "buffer": buffer})
+    page.wait_for_function("document.querySelector('#faq-list').value.startsWith('Who?')")
+    assert page.input_value("#faq-match") == "either"
+    page.click("#faq-form .main")
+    page.wait_for_selector("#faq-results output:has-text('1.00')")
+    assert page.inner_text("#faq-results h2") == "No answer in this list"
+    page.set_input_files("#faq-file", {"name": "faq.json", "mimeType": "application/json", "buffer": b"{}"})
+    page.wait_for_selector("#panel-faq .alert")
+    assert "is no file that semblance choose --faq writes" in page.inner_text("#panel-faq .alert")
+    page.fill("#faq-list", "Only a question?\n\nAnother?\nYes.")
+    page.click("#faq-form .main")
+    page.wait_for_selector("#panel-faq .alert:has-text('has no answer below it')")

@@ -123,3 +123,16 @@ Theft must be reported to the police on the same day.
 
 /** A small file for Batch. */
 export const SAMPLE = [["id", "a", "b"], ...ANCHORS.map(([a, b], i) => [String(i + 1), a, b])];
+
+/** An FAQ, with a question that it answers and one that it does not. */
+export const FAQ = {
+  entries: [
+    { question: "How do I get a library card?", answer: "Bring an identity card and a letter that shows your address to the desk. The card is ready at once and costs nothing." },
+    { question: "How long may I keep a book?", answer: "Books are lent for four weeks, films and games for one week." },
+    { question: "What happens if I bring something back late?", answer: "Each item costs twenty cents a day from the first day after its date, ten euros at most." },
+    { question: "When is the library open?", answer: "Tuesday to Friday from ten to seven and on Saturday from ten to two. It is closed on Sunday and Monday." },
+    { question: "Can I give books back when you are closed?", answer: "Yes, there is a box for returns beside the entrance, day and night." },
+    { question: "Can our group book a room?", answer: "Two rooms for up to eight people can be booked for three hours a day, with a card and free of charge." },
+  ],
+  questions: ["Four of us want to study together.", "Are you there on Saturday afternoon?", "Is there a caf\u00e9 in the building?"],
+};
