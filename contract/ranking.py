@@ -3,6 +3,7 @@
 The service answers `confidence` with these functions, and `semblance/faq/` fits it with the same ones.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
@@ -18,6 +19,7 @@ Feature = Literal["score", "lead", "standing", "words", "second_score", "second_
 ONE_STAGE: tuple[Feature, ...] = ("score", "lead", "standing", "words")
 TWO_STAGES: tuple[Feature, ...] = (*ONE_STAGE, "second_score", "second_lead", "second_standing")
 Fingerprinted = tuple[str, str]  # id of a model, and its fingerprint
+_SPREAD = 1e-9  # below that scores are equal, but for how their mean was rounded
 _WORD = re.compile(r"\w+")
 _PLAIN = Logistic(slope=1.0)
 
@@ -53,12 +55,13 @@ def of_stage(raw: Sequence[float] | npt.NDArray[np.float64], first: int) -> tupl
         lead: how far that is above the best of the others; below 0 where another is better.
         standing: how far it is above the mean of all, in their standard deviations; 0 where all are equal.
     """
-    scores = np.asarray(raw, dtype=np.float64)
+    scores = np.array(raw, dtype=np.float64)
     score = float(scores[first])
-    others = np.delete(scores, first)
-    spread = float(scores.std())
-    standing = (score - float(scores.mean())) / spread if spread > 0 else 0.0
-    return score, score - float(others.max()), standing
+    mean = float(scores.sum()) / len(scores)
+    centred = scores - mean
+    spread = math.sqrt(float(centred @ centred) / len(scores))
+    scores[first] = -math.inf
+    return score, score - float(scores.max()), (score - mean) / spread if spread > _SPREAD else 0.0
 
 
 class ConfidenceFit(BaseModel):

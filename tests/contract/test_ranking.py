@@ -33,6 +33,7 @@ def test_a_stage_says_how_its_candidate_stands_out() -> None:
     assert standing == pytest.approx((0.8 - np.mean(raw)) / np.std(raw))
     assert of_stage(raw, 0)[1] == pytest.approx(-0.6)  # another is better: the second stage may choose so
     assert of_stage([0.3, 0.3], 0) == (0.3, 0.0, 0.0)
+    assert of_stage([0.1] * 3, 0) == (0.1, 0.0, 0.0)  # whose mean is not exactly 0.1
 
 
 def test_the_probability_is_the_logistic_function_of_a_line() -> None:

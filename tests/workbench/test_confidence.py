@@ -1,0 +1,73 @@
+"""The confidence of the main models: rankings with answers taken out, fitted across sources, written into manifests."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contract.manifest import Manifest
+from contract.ranking import of_stage, shared_words
+from tests import fakes
+from workbench.confidence import RERANK_TOP, Drawn, fitted, rows_of, write_fits
+
+PAIRS = [("who wrote the book", "jane wrote it"), ("when is it open", "at nine"), ("where is it", "in the park")]
+RAW = np.array([[0.9, 0.2, 0.1], [0.3, 0.8, 0.4], [0.5, 0.6, 0.1]])
+
+
+def test_a_question_whose_answer_is_taken_out_ranks_the_others() -> None:
+    features, right = rows_of(Drawn(PAIRS, [False, True, False]), RAW, None)
+    assert right.tolist() == [True, False, False]
+    assert features[0].tolist() == [*of_stage(RAW[0], 0), shared_words(PAIRS[0][0], PAIRS[0][1])]
+    assert features[1].tolist() == [*of_stage([0.3, 0.4], 1), shared_words(PAIRS[1][0], PAIRS[2][1])]
+
+
+def test_the_second_stage_decides_which_comes_first() -> None:
+    fine = RAW[:, ::-1].copy()
+    features, right = rows_of(Drawn(PAIRS, [False] * 3), RAW, fine)
+    assert right.tolist() == [False, True, False]
+    assert features[0].tolist() == [
+        *of_stage(RAW[0], 2), shared_words(PAIRS[0][0], PAIRS[2][1]), *of_stage(fine[0], 2),
+    ]  # fmt: skip
+
+
+def test_the_calibration_error_is_that_of_sources_left_out() -> None:
+    random = np.random.default_rng(1)
+
+    def source(shift: float) -> tuple[np.ndarray, np.ndarray]:
+        features = random.normal(size=(400, 4))
+        return features, random.random(400) < 1 / (1 + np.exp(-(2 * features[:, 0] + shift)))
+
+    alike = fitted([source(0.0) for _ in range(3)])
+    assert alike[2] == 1200
+    assert alike[3] < 0.06
+    unlike = fitted([source(shift) for shift in (-3.0, 0.0, 3.0)])
+    assert unlike[3] > 2 * alike[3]  # what holds of two of these sources is wrong about the third
+
+
+def test_fits_stand_in_the_manifests_for_these_models_alone_and_together(tmp_path: Path) -> None:
+    manifests = {
+        "avg-paraphrase": fakes.cosine_model(tmp_path / "avg-paraphrase"),
+        "pair-sick": fakes.interaction_model(tmp_path / "pair-sick"),
+    }
+    drawn = {source: [Drawn(PAIRS, [False, True, False])] for source in ("bank", "course", "covid")}
+    raw = {name: {source: [RAW] for source in drawn} for name in manifests}
+    said: list[str] = []
+    fits = write_fits(tmp_path, manifests, drawn, raw, 7, said.append)
+    assert [(fit.model, fit.rerank_model, fit.rows) for fit in fits] == [
+        ("avg-paraphrase", None, 9), ("avg-paraphrase", "pair-sick", 9), ("pair-sick", None, 9),
+    ]  # fmt: skip
+    assert len(said) == 3
+    for name, manifest in manifests.items():
+        kept = Manifest.load(tmp_path / name)
+        assert kept.confidence == tuple(fit for fit in fits if fit.model == name)
+        assert kept.model_copy(update={"confidence": ()}) == manifest
+        assert all(fit.fitted_by == "python -m workbench confidence --seed 7" for fit in kept.confidence)
+    first, second = (manifests[name] for name in ("avg-paraphrase", "pair-sick"))
+    assert fits[1].is_for((first.id, first.fingerprint), (second.id, second.fingerprint), RERANK_TOP)
+
+
+def test_all_or_none_right_can_still_be_fitted() -> None:
+    features = np.arange(12.0).reshape(3, 4)
+    intercept, weights, rows, error = fitted([(features, np.ones(3, dtype=bool))] * 3)
+    assert (rows, np.isfinite([intercept, *weights]).all()) == (9, True)
+    assert error == pytest.approx(0.0, abs=0.1)
