@@ -18,7 +18,7 @@ from semblance.faq.decisions import Decided, Share, compare, recommended
 from semblance.faq.files import NONE, Faq, Questions, read_faq, read_questions
 from semblance.faq.saved import FAQ
 from semblance.faq.scores import score
-from semblance.options import Service, TextFile
+from semblance.options import ServiceOptions, TextFile
 
 SHOWN = 10  # configurations in the table, the best ones
 _LONGEST = 70  # characters of a text in a list
@@ -26,7 +26,7 @@ _NARROWEST = 120  # columns that the table needs
 
 
 def choose_for_faq(
-    service: Service,
+    service: ServiceOptions,
     read_as: TextFile,
     faq_file: Path,
     questions_file: Path,

@@ -1,7 +1,7 @@
 """`POST /rank`: fields checked, the models found, candidates or entries ordered, and whether that is an answer."""
 
 from contract.ranking import ConfidenceFit, Match, texts_of
-from service.api.limits import Limits, counted
+from service.api.limits import RequestLimits, counted
 from service.errors import InvalidRequest, some
 from service.schemas import RankRequest, RankResponse
 from service.scoring.ranking import RERANK_TOP, Candidates, Wanted, rank
@@ -16,7 +16,7 @@ _FIELDS: dict[Match, tuple[str, ...]] = {
 }
 
 
-async def answer_rank(service: Service, limits: Limits, request: RankRequest) -> tuple[str, RankResponse]:
+async def answer_rank(service: Service, limits: RequestLimits, request: RankRequest) -> tuple[str, RankResponse]:
     """Order the candidates or entries of a request: the model that answered first, and the answer.
 
     Raises:
@@ -51,7 +51,7 @@ async def answer_rank(service: Service, limits: Limits, request: RankRequest) ->
     return first.id, answer
 
 
-def _candidates(limits: Limits, request: RankRequest) -> Candidates:
+def _candidates(limits: RequestLimits, request: RankRequest) -> Candidates:
     """The texts to order, and where in the request each stands; their number within its limit."""
     if request.candidates is not None:
         limits.check_count("candidates", len(request.candidates), "max_candidates")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from service.http import crowd
-from service.http.crowd import most_connections
+from service.http.connection_tracker import most_connections
 from tests.service.http.test_callers import serving
 from tests.service.http.test_connection import question
 from tests.service.process.test_process import NEEDED_SECONDS, address_of, running
