@@ -14,7 +14,17 @@ from semblance.batch.command import batch
 from semblance.claims.command import claims
 from semblance.corpus.command import dedupe, search
 from semblance.extras import needs
-from semblance.options import File, Json, ModelName, ModelsDir, RerankModel, RerankTop, Service, TopK, asks
+from semblance.options import (
+    File,
+    Json,
+    ModelName,
+    ModelsDir,
+    RerankModel,
+    RerankTop,
+    ServiceOptions,
+    TopK,
+    expand_option_groups,
+)
 from semblance.threshold.command import choose
 from semblance.tuning import SETTINGS, import_model, tune
 from semblance.version import version
@@ -69,9 +79,9 @@ def common(
 
 
 @app.command()
-@asks
+@expand_option_groups
 def score(
-    service: Service,
+    service: ServiceOptions,
     a: Annotated[str, typer.Argument(metavar="A", help="a sentence")],
     b: Annotated[str, typer.Argument(metavar="B", help="another")],
     model: ModelName = None,
@@ -84,9 +94,9 @@ def score(
 
 
 @app.command()
-@asks
+@expand_option_groups
 def rank(
-    service: Service,
+    service: ServiceOptions,
     query: Annotated[str, typer.Argument(help="a question, or any text")],
     candidates: Annotated[list[str] | None, typer.Argument(help="texts to order; without them see --file")] = None,
     file: File = None,
@@ -110,9 +120,9 @@ def rank(
 
 
 @app.command()
-@asks
+@expand_option_groups
 def entail(
-    service: Service,
+    service: ServiceOptions,
     premise: Annotated[str, typer.Argument(help="what is taken to be true")],
     hypothesis: Annotated[str, typer.Argument(help="what may follow from it")],
     model: ModelName = None,
@@ -125,9 +135,9 @@ def entail(
 
 
 @app.command()
-@asks
+@expand_option_groups
 def classify(
-    service: Service,
+    service: ServiceOptions,
     texts: Annotated[list[str] | None, typer.Argument(help="texts to label; without them see --file")] = None,
     file: File = None,
     label: Annotated[
@@ -148,9 +158,9 @@ def classify(
 
 
 @app.command()
-@asks
+@expand_option_groups
 def explain(
-    service: Service,
+    service: ServiceOptions,
     a: Annotated[str, typer.Argument(metavar="A", help="a sentence")],
     b: Annotated[str, typer.Argument(metavar="B", help="another")],
     model: ModelName = None,
@@ -163,9 +173,9 @@ def explain(
 
 
 @app.command()
-@asks
+@expand_option_groups
 def embed(
-    service: Service,
+    service: ServiceOptions,
     sentences: Annotated[list[str] | None, typer.Argument(help="texts to embed; without them see --file")] = None,
     file: File = None,
     model: ModelName = None,
@@ -184,8 +194,8 @@ def embed(
 
 
 @app.command()
-@asks
-def models(service: Service, as_json: Json = False) -> None:
+@expand_option_groups
+def models(service: ServiceOptions, as_json: Json = False) -> None:
     """The models, what each can do, and the limits of a request."""
     with service.client() as client:
         answer = client.models()

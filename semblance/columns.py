@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semblance.batch.rows import BadRow, Kind, Row
-from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options, ask_rows, make_task
+from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name, ask_rows, make_task
 from semblance.client import AsyncClient
 from semblance.errors import CannotStart, InvalidRequest
 from semblance.local import LoopThread, local_settings
@@ -32,7 +32,7 @@ _OPENING = Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Scorer:
+class ColumnScorer:
     """See `scorer`.
 
     Attributes:
@@ -43,7 +43,7 @@ class Scorer:
         nulls: whether a row without an answer is null; otherwise it is an error.
     """
 
-    options: Options
+    options: BatchOptions
     models_dir: str
     fingerprints: tuple[str, ...]
     kinds: Mapping[str, Kind]
@@ -103,7 +103,7 @@ def scorer(
     rerank_model: str | None = None,
     rerank_top: int | None = None,
     nulls: bool = False,
-) -> Scorer:
+) -> ColumnScorer:
     """A function of columns of texts; see the module. Reads manifests, and opens no model.
 
     Args:
@@ -120,11 +120,13 @@ def scorer(
         CannotStart: the models folder cannot be read.
         MissingExtra: the extra `service` is not installed.
     """
-    options = Options(task, DEFAULT_COLUMNS[task], model, top_k=top_k, rerank_model=rerank_model, rerank_top=rerank_top)
+    options = BatchOptions(
+        task, DEFAULT_COLUMNS[task], model, top_k=top_k, rerank_model=rerank_model, rerank_top=rerank_top
+    )
     folders = os.pathsep.join(str(folder.absolute()) for folder in local_settings(models_dir).models_dir)
     with _OPENING:
         made = make_task(options, _opened(folders, os.getpid()).models)
-    return Scorer(options, folders, made.fingerprints, dict(made.adds), nulls)
+    return ColumnScorer(options, folders, made.fingerprints, dict(made.adds), nulls)
 
 
 class _Opened:

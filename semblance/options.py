@@ -55,7 +55,7 @@ class TextFile(FileFormat):
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceOptions:
     """The options that select a service, or models that are opened in this process."""
 
     url: Annotated[
@@ -116,8 +116,8 @@ class Service:
         return AsyncClient(self.url, api_key=self.api_key, timeout=self.timeout, retries=Retries.of_batch(patience))
 
 
-def asks(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with a parameter for each field of its parameters that are dataclasses, such as `Service`."""
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with a parameter for each field of its parameters that are dataclasses, such as `ServiceOptions`."""
     whole, by_name = inspect.signature(command), inspect.Parameter.KEYWORD_ONLY
     groups: dict[str, Any] = {p.name: p.annotation for p in whole.parameters.values() if is_dataclass(p.annotation)}
     own = [p.replace(kind=by_name) for p in whole.parameters.values() if p.name not in groups]

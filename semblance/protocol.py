@@ -73,7 +73,9 @@ class Call:
 
 Answer = bytes | RequestFailed  # the latter where the service says how many items it would answer in time
 Steps = Generator[list[Call], list[Answer], T]
-Asked = Literal["similarity", "paraphrase", "relevance"] | None  # of pairs; None: the service's default, similarity
+ScoredTask = (
+    Literal["similarity", "paraphrase", "relevance"] | None
+)  # of pairs; None: the service's default, similarity
 Role = Literal["query", "passage"] | None  # of texts to embed, for models with prompts; None: neither
 
 
@@ -100,7 +102,7 @@ class Questions:
         self._served: Models | None = None
 
     def similarity(
-        self, pairs: Iterable[tuple[str, str]], *, model: str | None = None, task: Asked = None
+        self, pairs: Iterable[tuple[str, str]], *, model: str | None = None, task: ScoredTask = None
     ) -> Steps[Similarities]:
         """Score pairs of sentences; any number of them, in as many requests as needed.
 

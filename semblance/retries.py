@@ -19,7 +19,7 @@ AGAIN = frozenset({408, 429, 502, 503, 504})
 TIMEOUT = "timeout"  # the code of a request that exceeds the service's time limit
 
 
-class Plan(TypedDict):
+class RetryPlan(TypedDict):
     """Arguments of `tenacity.Retrying` and `tenacity.AsyncRetrying`."""
 
     stop: Callable[[RetryCallState], bool]
@@ -46,12 +46,12 @@ class Retries:
         """Those of a batch, which goes on asking a busy service, and divides what takes too long."""
         return cls(patience=patience, within=patience, final=frozenset({TIMEOUT}))
 
-    def plan(self) -> Plan:
+    def plan(self) -> RetryPlan:
         """The arguments for tenacity."""
         growing = wait_exponential(multiplier=self.first_wait, max=self.longest_wait)
         return {
             "stop": self.enough,
-            "wait": wait_combine(AskedOr(growing), wait_random(0, self.jitter)),
+            "wait": wait_combine(RetryAfterOr(growing), wait_random(0, self.jitter)),
             "retry": retry_if_exception(self.worth_it),
             "reraise": True,
         }
@@ -71,7 +71,7 @@ class Retries:
         return state.attempt_number > self.retries
 
 
-class AskedOr(wait_base):
+class RetryAfterOr(wait_base):
     """The wait that the service asked for, or else `own`."""
 
     def __init__(self, own: wait_base) -> None:

@@ -12,7 +12,7 @@ from fastapi_offline import FastAPIOffline
 from service.api.dialects import table_of
 from service.api.operation import Operation
 from service.api.route import Table
-from service.http.application import Application, Scoring
+from service.http.application import Application, ScoringMiddleware
 from service.http.guide import add_guide, is_guide
 from service.http.playground import SWAGGER, add_files, docs_operation, is_playground, page_operation
 from service.observe.tracing import Tracing
@@ -43,7 +43,7 @@ def create_app(settings: Settings, tracing: Tracing | None = None, *more: Operat
         if limit.shared is not None:
             service.backends.append(limit.shared)
         rate_limit = partial(Rate, limit)
-    scoring = Scoring(service, spans=tracing is not None)
+    scoring = ScoringMiddleware(service, spans=tracing is not None)
     pages = (page_operation(), docs_operation()) if settings.playground else (docs_operation(),)
     table = table_of(service, scoring.around, *pages, *more)
 

@@ -229,7 +229,7 @@ class ExplainRequest(OwnRequest):
     model: ModelName = None
 
 
-class Named(TypedDict):
+class ModelAnswer(TypedDict):
     """The model that answered."""
 
     model: str
@@ -267,7 +267,7 @@ class SimilarityResult(Scored):
     language: NotRequired[Annotated[tuple[str | None, str | None], _HINTS]]
 
 
-class SimilarityResponse(Named):
+class SimilarityResponse(ModelAnswer):
     """One result for each pair, in the order of the request."""
 
     scale: Annotated[Scale, Field(description=SCALE)]
@@ -293,7 +293,7 @@ class RankTruncated(TypedDict):
     candidates: Annotated[list[int], Field(description="positions in the request")]
 
 
-class RankResponse(Named):
+class RankResponse(ModelAnswer):
     """The candidates by their raw score, best first; of equal ones the earlier first.
 
     In two stages those that the second model ordered come first, then the others in the order of the first model.
@@ -334,7 +334,7 @@ class EntailmentResult(TypedDict):
     sentence: NotRequired[Annotated[str, Field(description="that sentence; the label is what it says of the claim")]]
 
 
-class EntailmentResponse(Named):
+class EntailmentResponse(ModelAnswer):
     """One result for each pair, or each claim, in the order of the request."""
 
     results: list[EntailmentResult]
@@ -378,7 +378,7 @@ class ClaimResult(TypedDict):
     language: NotRequired[Hint]
 
 
-class ClaimsResponse(Named):
+class ClaimsResponse(ModelAnswer):
     """One result for each claim, in the order of the request."""
 
     encoder: Annotated[str, Field(description="the model that found the passages")]
@@ -396,13 +396,13 @@ class ClassifyResult(TypedDict):
     language: NotRequired[Hint]
 
 
-class ClassifyResponse(Named):
+class ClassifyResponse(ModelAnswer):
     """One result for each text, in the order of the request."""
 
     results: list[ClassifyResult]
 
 
-class EmbedResponse(Named):
+class EmbedResponse(ModelAnswer):
     """One embedding for each sentence, in the order of the request."""
 
     dim: int
@@ -443,7 +443,7 @@ class VectorsOfTokens(Explained):
     b: list[float | None]
 
 
-class ExplainResponse(Named, Scored):
+class ExplainResponse(ModelAnswer, Scored):
     """The explanation of a score; docs/explaining.md says what each model shows."""
 
     a: TokensOfSentence

@@ -9,10 +9,10 @@ from service.compute.cache import VectorCache
 from service.compute.pool import Pool
 from service.folders import where_more_are
 from service.machine import counts, usable_memory
-from service.models.checks import Checks
+from service.models.checks import HealthChecker
 from service.models.defaults import USUAL_CLASSIFIER, Defaults, main_models, required_by, usual_reranker
 from service.models.opener import Opener
-from service.models.registry import Registry
+from service.models.registry import ModelRegistry
 from service.models.reload import Reloader
 from service.observe.exposition import Exposition
 from service.observe.telemetry import Telemetry
@@ -83,14 +83,14 @@ class Service:
         telemetry.memory_limit.set(usable_memory())
         telemetry.redis_wanted.set(self.redis is not None)
         opener = Opener(settings, self.cache, self.pool)
-        self.registry = Registry(telemetry, opener, main_models(settings), where_more_are(settings.models_dir))
+        self.registry = ModelRegistry(telemetry, opener, main_models(settings), where_more_are(settings.models_dir))
         self.reloader = Reloader(settings, self.registry, opener, telemetry, required_by(settings))
         self.reloader.read_all()
         defaults = Defaults(settings, self.registry)
         self.defaults: Mapping[str, str] = defaults
         self.reloader.keep(defaults.required())
         self.reloader.open_first(defaults.opened_first())
-        self.checks = Checks(self.registry.values)
+        self.checks = HealthChecker(self.registry.values)
         telemetry.models_refused.set_function(lambda: len(self.reloader.problems))
         telemetry.ready.set_function(lambda: self.readiness()["status"] != "unready")
         self.reload_others: Callable[[], None] = lambda: None  # set in a worker

@@ -12,7 +12,7 @@ _FIELD = re.compile(r"^    (\w+): ")
 WIDTH = 100  # characters of a line at a terminal
 
 
-class Setting(NamedTuple):
+class SettingHelp(NamedTuple):
     """One setting."""
 
     variable: str
@@ -20,9 +20,9 @@ class Setting(NamedTuple):
     description: str
 
 
-def groups() -> list[tuple[str, list[Setting]]]:
+def groups() -> list[tuple[str, list[SettingHelp]]]:
     """Each heading with its settings."""
-    found: list[tuple[str, list[Setting]]] = []
+    found: list[tuple[str, list[SettingHelp]]] = []
     for line in inspect.getsource(Settings).splitlines():
         if line.startswith("    @"):
             break
@@ -47,10 +47,10 @@ def text() -> str:
     return "\n".join(parts) + "\n"
 
 
-def _setting(name: str) -> Setting:
+def _setting(name: str) -> SettingHelp:
     field = Settings.model_fields[name]
     value = field.get_default(call_default_factory=True)
-    return Setting(f"{PREFIX}{name.upper()}", _written(value), " ".join((field.description or "").split()))
+    return SettingHelp(f"{PREFIX}{name.upper()}", _written(value), " ".join((field.description or "").split()))
 
 
 def _written(value: object) -> str:

@@ -210,7 +210,7 @@ def reproduce(
     report: Report = Path("analyses/RESULTS.md"),
 ) -> None:
     """Train and measure what is missing of a paper's table, then write it and the report; resumes when killed."""
-    from training.results.reproduce import Places, plan
+    from training.results.reproduce import ReproductionFolders, plan
     from training.results.reproduce import reproduce as carry_out
     from training.results.tables import find_table, known_tables
 
@@ -223,7 +223,7 @@ def reproduce(
         console.print(shown)
         return
     wanted = [find_table(name, tables) for name in names]
-    places = Places(runs=runs, figures=figures, tables=tables, report=report)
+    places = ReproductionFolders(runs=runs, figures=figures, tables=tables, report=report)
     chosen, numbers = tuple(filter(None, rows.split(","))), _seeds(seeds)
     if dry_run:
         for each in wanted:

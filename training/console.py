@@ -12,7 +12,7 @@ from rich.logging import RichHandler
 from rich.markup import escape
 
 from contract.errors import ContractError
-from training.errors import Told
+from training.errors import UserError
 
 console = Console()
 TeacherPath = Annotated[
@@ -58,7 +58,7 @@ def run(
         arguments: instead of those of the process.
         name: of the program, for its help.
     """
-    told: tuple[type[Exception], ...] = (Told, ContractError, FileExistsError, FileNotFoundError, *expected)
+    told: tuple[type[Exception], ...] = (UserError, ContractError, FileExistsError, FileNotFoundError, *expected)
     try:
         app(arguments, prog_name=name)
     except told as error:

@@ -1,5 +1,5 @@
 """The errors that a command line tells in one line."""
 
 
-class Told(Exception):
+class UserError(Exception):
     """Base class: the text is for the person at the command line, without a traceback."""

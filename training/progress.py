@@ -12,7 +12,7 @@ T = TypeVar("T")
 EVERY = 30.0  # seconds between two lines
 
 
-class Progress:
+class StepProgress:
     """Logs the units done and the time left, as long as the work goes on at its mean speed."""
 
     def __init__(self, what: str, total: int | None, *, done: int = 0) -> None:
@@ -46,7 +46,7 @@ class Progress:
 
 def tracked(items: Iterable[T], what: str) -> Iterator[T]:
     """Iterate over the items and log the progress."""
-    progress = Progress(what, len(items) if isinstance(items, Sized) else None)
+    progress = StepProgress(what, len(items) if isinstance(items, Sized) else None)
     for done, item in enumerate(items, 1):
         yield item
         progress.update(done)

@@ -24,14 +24,14 @@ def replacing(path: Path) -> Iterator[Path]:
     partial.replace(path)
 
 
-class Record(BaseModel):
+class CheckedRecord(BaseModel):
     """Checked fields, as a JSON file has them; unknown ones are refused."""
 
     # Instances given to a constructor are validated again, so a float field holds a float as JSON gives it back.
     model_config = ConfigDict(frozen=True, extra="forbid", revalidate_instances="always")
 
 
-class RecordFile(Record):
+class RecordFile(CheckedRecord):
     """A record that is a JSON file of its own."""
 
     @property

@@ -24,7 +24,7 @@ from training.sources.credits import TEACHER, by_source, entry
 from training.sources.figures import pairwise_figures, transfer_figures
 from training.sources.imitated import LICENCES, WITH_ANSWERS
 from workbench.imports.calibration import calibrated
-from workbench.imports.model import Labelled
+from workbench.imports.model import CalibrationPairs
 
 ID, TITLE = "minilm-small", "Three layers of all-MiniLM-L6-v2, taught its vectors: half of its cost"
 
@@ -124,7 +124,7 @@ def _publish(
             ),
             languages=("en",),
         )
-        manifest = calibrated(draft, manifest, Labelled(rated, STS_SCALE, "sts-2016"))
+        manifest = calibrated(draft, manifest, CalibrationPairs(rated, STS_SCALE, "sts-2016"))
         finish(draft, manifest, _figures(PublishedModel(draft, manifest)), GOLDEN_TEXTS, models, target)
     return target
 

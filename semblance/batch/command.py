@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from semblance.batch.job import Progress, run_batch
+from semblance.batch.job import BatchProgress, run_batch
 from semblance.batch.rows import Say, Step
-from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options
+from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name
 from semblance.options import (
     PATIENCE,
     Concurrency,
@@ -17,17 +17,17 @@ from semblance.options import (
     Patience,
     RerankModel,
     RerankTop,
-    Service,
+    ServiceOptions,
     TextFile,
     TopK,
-    asks,
+    expand_option_groups,
 )
 from semblance.progress import run_shown, tell_end
 
 
-@asks
+@expand_option_groups
 def batch(
-    service: Service,
+    service: ServiceOptions,
     read_as: TextFile,
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=".jsonl, .csv, .tsv or .parquet")],
     output: Annotated[Path, typer.Argument(help="one of these too; columns of the input come along")],
@@ -54,7 +54,7 @@ def batch(
     Interrupted or killed, the same command goes on where it stopped. A row that gets no answer is skipped, and said
     with its number and the reason in OUTPUT.errors.jsonl; then the exit code is 4.
     """
-    options = Options(
+    options = BatchOptions(
         task,
         tuple(column) if column else DEFAULT_COLUMNS[task],
         model=model,
@@ -64,8 +64,8 @@ def batch(
         rerank_top=rerank_top,
     )
 
-    async def run(step: Step, say: Say) -> Progress:
-        def watch(done: Progress) -> None:
+    async def run(step: Step, say: Say) -> BatchProgress:
+        def watch(done: BatchProgress) -> None:
             step(f"{done.rows:,} rows", done.position / max(1, done.total))
 
         async with service.of_batch(patience) as client:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from semblance.batch.delimited import Delimited, FileFormat
 from semblance.batch.outputs import write_csv, write_json_lines, write_tsv
-from semblance.batch.rows import Source, Write
-from semblance.batch.sources import JsonLines, Lines
+from semblance.batch.rows import RowSource, Write
+from semblance.batch.sources import JsonLines, TextLines
 from semblance.errors import BatchError
 
 JSON_LINES = (".jsonl", ".ndjson")
@@ -19,7 +19,7 @@ KNOWN = "expected .jsonl, .ndjson, .csv, .tsv or .parquet"
 
 def open_source(
     path: Path, needed: list[str] | None = None, *, lines: str | None = None, read_as: FileFormat = AS_FOUND
-) -> Source:
+) -> RowSource:
     """Open the input; its suffix selects the reader. Parquet reads only the columns `needed`, by default all.
 
     With `lines`, the name of a column, a .txt file is read too: each line is a row with that column.
@@ -35,7 +35,7 @@ def open_source(
         if suffix in JSON_LINES:
             return JsonLines(path, read_as.encoding)
         if suffix == LINES and lines is not None:
-            return Lines(path, lines, read_as.encoding)
+            return TextLines(path, lines, read_as.encoding)
         if suffix in DELIMITED:
             return Delimited(path, read_as, quoting=suffix != TSV)
         if suffix in PARQUET:

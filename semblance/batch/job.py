@@ -19,8 +19,8 @@ from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND, PARQUET, open_source, write_of
 from semblance.batch.journal import Journal
 from semblance.batch.outputs import write_output
-from semblance.batch.rows import Answered, BadRow, Chunk, Outcome, Say, Source
-from semblance.batch.tasks import Options, Task, ask_rows, make_task
+from semblance.batch.rows import Answered, BadRow, Chunk, Outcome, RowSource, Say
+from semblance.batch.tasks import BatchOptions, Task, ask_rows, make_task
 from semblance.client import AsyncClient
 from semblance.errors import BatchError
 
@@ -31,7 +31,7 @@ OWN_PREFIX = "semblance"  # of new columns, if the input has a column with one o
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BatchProgress:
     """The progress of a batch."""
 
     position: int  # of total, in bytes or rows of the input
@@ -40,7 +40,7 @@ class Progress:
     skipped: int
 
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[BatchProgress], None]
 
 
 def partial_of(output: Path) -> Path:
@@ -52,14 +52,14 @@ async def run_batch(
     client: AsyncClient,
     source_path: Path,
     output: Path,
-    options: Options,
+    options: BatchOptions,
     *,
     read_as: FileFormat = AS_FOUND,
     overwrite: bool = False,
     concurrency: int = 4,
     watch: Watch = lambda _: None,
     say: Say = lambda _: None,
-) -> Progress:
+) -> BatchProgress:
     """Request an answer for every row of a file and write the output; resumes after an interruption.
 
     Args:
@@ -96,10 +96,10 @@ async def run_batch(
         bad = ((row, each) for row, each in enumerate(journal.outcomes()) if isinstance(each, BadRow))
         write_output(write, output, source, adds, lambda: _answered(source, journal, options.prefix or ""), bad)
         journal.path.unlink()
-        return Progress(source.total, source.total, journal.rows, journal.skipped)
+        return BatchProgress(source.total, source.total, journal.rows, journal.skipped)
 
 
-def _answered(source: Source, journal: Journal, prefix: str) -> Iterator[Answered]:
+def _answered(source: RowSource, journal: Journal, prefix: str) -> Iterator[Answered]:
     """The rows that have answers, from the first on."""
     outcomes = journal.outcomes()
     for chunk in source.chunks(0, ROWS_WRITTEN):
@@ -112,7 +112,7 @@ def _answered(source: Source, journal: Journal, prefix: str) -> Iterator[Answere
 
 
 async def _ask_all(
-    client: AsyncClient, source: Source, task: Task, journal: Journal, concurrency: int, watch: Watch
+    client: AsyncClient, source: RowSource, task: Task, journal: Journal, concurrency: int, watch: Watch
 ) -> None:
     size = min(ROWS_AT_ONCE, task.rows_at_once) if task.rows_at_once > 1 else ROWS_OF_REQUESTS
     asking: deque[tuple[Chunk, asyncio.Task[list[Outcome]]]] = deque()
@@ -120,7 +120,7 @@ async def _ask_all(
     async def record_one() -> None:
         chunk, answers = asking.popleft()
         journal.append(await answers)
-        watch(Progress(chunk.position, source.total, journal.rows, journal.skipped))
+        watch(BatchProgress(chunk.position, source.total, journal.rows, journal.skipped))
 
     try:
         for chunk in source.chunks(journal.rows, size):
@@ -143,7 +143,7 @@ async def _answer(client: AsyncClient, task: Task, chunk: Chunk) -> list[Outcome
     return [cells.get(place) or placed.get(place) for place in range(len(chunk.rows))]
 
 
-def _prefix(source: Source, task: Task, say: Say) -> str:
+def _prefix(source: RowSource, task: Task, say: Say) -> str:
     """The prefix of the new columns: the chosen one, or one that does not clash with the input's columns.
 
     Raises:
@@ -173,7 +173,7 @@ def _prefix(source: Source, task: Task, say: Say) -> str:
     return found
 
 
-def _columns(source: Source) -> list[str] | None:
+def _columns(source: RowSource) -> list[str] | None:
     """The input's columns, from the file or its first row; None where that row cannot be read."""
     if source.columns is not None:
         return source.columns
@@ -182,7 +182,7 @@ def _columns(source: Source) -> list[str] | None:
     return list(row) if isinstance(row, dict) else None
 
 
-def _identity(source: Path, read_as: FileFormat, output: Path, options: Options, task: Task) -> dict[str, Any]:
+def _identity(source: Path, read_as: FileFormat, output: Path, options: BatchOptions, task: Task) -> dict[str, Any]:
     """What must be unchanged for a batch to resume, as JSON values."""
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

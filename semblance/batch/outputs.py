@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from semblance.batch.rows import Answered, BadRow, Kind, Row, Rows, Source, Write
+from semblance.batch.rows import Answered, BadRow, Kind, Row, Rows, RowSource, Write
 from semblance.errors import BatchError
 
 
@@ -24,7 +24,12 @@ def errors_of(output: Path) -> Path:
 
 
 def write_output(
-    write: Write, output: Path, source: Source, adds: Mapping[str, Kind], rows: Rows, bad: Iterable[tuple[int, BadRow]]
+    write: Write,
+    output: Path,
+    source: RowSource,
+    adds: Mapping[str, Kind],
+    rows: Rows,
+    bad: Iterable[tuple[int, BadRow]],
 ) -> None:
     """Replace the output, and the file of rows without an answer; after a crash either the old or the new one exists.
 
@@ -57,17 +62,17 @@ def _skipped(row: int, why: BadRow) -> dict[str, Any]:
     return {"row": row + 1, **line, "column": why.column, "code": why.code, "reason": why.reason}
 
 
-def write_json_lines(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows) -> None:
+def write_json_lines(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
     """An object a line; None for a number that JSON does not have."""
     file.writelines(map(_line, chain.from_iterable(map(merged, rows()))))
 
 
-def write_csv(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows) -> None:
+def write_csv(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
     """The input's columns, then the new ones. A list is written as JSON, None as an empty cell."""
     _write_delimited(file, source, adds, rows, delimiter=",")
 
 
-def write_tsv(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows) -> None:
+def write_tsv(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
     """The same with tabs and without quotes.
 
     Raises:
@@ -79,7 +84,7 @@ def write_tsv(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Ro
         raise BatchError("a text has a tab or a line break, which .tsv cannot hold: write .csv or .jsonl") from None
 
 
-def _write_delimited(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows, **dialect: Any) -> None:
+def _write_delimited(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows, **dialect: Any) -> None:
     found = dict.fromkeys(source.columns or chain.from_iterable(chain.from_iterable(map(merged, rows()))))
     columns = [name for name in found if name not in adds] + list(adds)
     text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from semblance.batch.rows import Answered, Chunk, Kind, Rows, Source
+from semblance.batch.rows import Answered, Chunk, Kind, Rows, RowSource
 from semblance.errors import BatchError
 from semblance.extras import needs
 
@@ -45,7 +45,7 @@ class ParquetSource:
         self._needed = needed
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
-        """See `Source`."""
+        """See `RowSource`."""
         at = 0
         with pq.ParquetFile(self._path) as file:
             for batch in file.iter_batches(batch_size=size):
@@ -61,7 +61,7 @@ class ParquetSource:
                 yield Chunk(at - table.num_rows, rows, at, table)
 
 
-def write_parquet(file: BinaryIO, source: Source, adds: Mapping[str, Kind], rows: Rows) -> None:
+def write_parquet(file: BinaryIO, source: RowSource, adds: Mapping[str, Kind], rows: Rows) -> None:
     """New columns have fixed types; others keep those of a Parquet input, or get one from their values.
 
     Raises:

@@ -84,7 +84,7 @@ class Answered:
     cells: Sequence[Row]
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """An input file.
 
     Attributes:
@@ -109,4 +109,4 @@ class Source(Protocol):
 
 
 Rows = Callable[[], Iterator[Answered]]  # all that have answers, from the first on
-Write = Callable[[BinaryIO, Source, Mapping[str, Kind], Rows], None]  # into a file, with the new columns
+Write = Callable[[BinaryIO, RowSource, Mapping[str, Kind], Rows], None]  # into a file, with the new columns

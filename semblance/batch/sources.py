@@ -39,7 +39,7 @@ class JsonLines:
                 start += len(found)
 
 
-class Lines(JsonLines):
+class TextLines(JsonLines):
     """A text a line."""
 
     def __init__(self, path: Path, column: str, encoding: str | None = None) -> None:

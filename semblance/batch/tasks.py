@@ -32,7 +32,7 @@ TRIES = 3  # of a single row that exceeds the service's time limit
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class BatchOptions:
     """The options of a batch."""
 
     task: Name
@@ -55,7 +55,7 @@ class Task(ABC):
     adds: Mapping[str, Kind]
     second: ModelInfo | None = None
 
-    def __init__(self, options: Options, models: Models) -> None:
+    def __init__(self, options: BatchOptions, models: Models) -> None:
         """Select the model for all rows.
 
         Raises:
@@ -104,13 +104,13 @@ class Task(ABC):
         return BadRow(error.code, error.message.removeprefix(f"{error.field}: "), column)
 
 
-class Score(Task):
+class ScoreTask(Task):
     """Columns a and b -> score, raw_score, rating where the model has one, truncated, unknown.
 
     For similarity, and for the tasks whose score is a probability.
     """
 
-    def __init__(self, options: Options, models: Models) -> None:
+    def __init__(self, options: BatchOptions, models: Models) -> None:
         super().__init__(options, models)
         self._rated = options.task == "similarity" and bool(self.model.rating_scale)
         rating: dict[str, Kind] = {"rating": "number"} if self._rated else {}
@@ -176,7 +176,7 @@ class Rank(Task):
 
     adds: Mapping[str, Kind] = {"ranking": "places", "scores": "numbers", "truncated": "flag"}
 
-    def __init__(self, options: Options, models: Models) -> None:
+    def __init__(self, options: BatchOptions, models: Models) -> None:
         super().__init__(options, models)
         self.rows_at_once = 1  # each row is a request of its own
         if options.rerank_model is not None or options.rerank_top is not None:
@@ -224,9 +224,9 @@ class Rank(Task):
 _TASKS: Mapping[Name, type[Task]] = {"entailment": Entailment, "rank": Rank, "embed": Embed}  # others: Score
 
 
-def make_task(options: Options, models: Models) -> Task:
+def make_task(options: BatchOptions, models: Models) -> Task:
     """The task that the options select; raises BatchError."""
-    return _TASKS.get(options.task, Score)(options, models)
+    return _TASKS.get(options.task, ScoreTask)(options, models)
 
 
 async def ask_rows(

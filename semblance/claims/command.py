@@ -12,14 +12,14 @@ from rich.console import Console
 from semblance import render
 from semblance.batch.rows import Say, Step
 from semblance.claims.check import check, names_of
-from semblance.options import PATIENCE, Json, ModelName, Patience, Service, TextFile, asks
+from semblance.options import PATIENCE, Json, ModelName, Patience, ServiceOptions, TextFile, expand_option_groups
 from semblance.progress import run_shown, tell_end
 from semblance.types import ClaimResult
 
 
-@asks
+@expand_option_groups
 def claims(
-    service: Service,
+    service: ServiceOptions,
     read_as: TextFile,
     documents: Annotated[list[Path], typer.Argument(metavar="DOCUMENT...", help=".txt, .md, .html or .pdf")],
     source: Annotated[

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from semblance.batch.rows import Say, Step
-from semblance.corpus.asking import Asking, Work
+from semblance.corpus.options import CorpusOptions, CorpusSession
 from semblance.errors import BatchError
-from semblance.options import Json, Service, TextFile, asks
+from semblance.options import Json, ServiceOptions, TextFile, expand_option_groups
 from semblance.progress import run_shown, tell_end
 
 Output = Annotated[Path, typer.Argument(help=".jsonl, .csv, .tsv or .parquet; columns of the input come along")]
@@ -19,10 +19,10 @@ Score = Annotated[float, typer.Option(min=0, max=1, help="with --rerank: the sco
 LARGE = 50  # rows of a cluster that is named
 
 
-@asks
+@expand_option_groups
 def dedupe(
-    service: Service,
-    asking: Asking,
+    service: ServiceOptions,
+    asking: CorpusOptions,
     read_as: TextFile,
     source: Annotated[Path, typer.Argument(metavar="INPUT", help=INPUT)],
     output: Output,
@@ -59,7 +59,7 @@ def dedupe(
         raise BatchError("--reviewed teaches the verdict on pairs; with --cosine there is none: leave one of them out")
     rule = None if cosine is None else Rule(cosine, score)
 
-    async def ask(work: Work) -> Any:
+    async def ask(work: CorpusSession) -> Any:
         return await run(
             work, source, output, column, read_as, rule=rule, reviewed=reviewed, only_first=only_first, guarded=guard
         )
@@ -74,10 +74,10 @@ def dedupe(
     _tell(done, output, as_json, lines, "pairs")
 
 
-@asks
+@expand_option_groups
 def search(
-    service: Service,
-    asking: Asking,
+    service: ServiceOptions,
+    asking: CorpusOptions,
     read_as: TextFile,
     corpus: Annotated[Path, typer.Argument(help=f"the file to search: {INPUT}")],
     queries: Annotated[Path, typer.Argument(help="the file of queries")],
@@ -98,7 +98,7 @@ def search(
     """
     from semblance.corpus.search import search as run
 
-    async def ask(work: Work) -> Any:
+    async def ask(work: CorpusSession) -> Any:
         columns = (column, query_column)
         return await run(work, corpus, queries, output, columns, read_as, count=top_k, least=cosine, score=score)
 
@@ -108,10 +108,10 @@ def search(
     _tell(done, output, as_json, [line], f"{top_k} nearest")
 
 
-def _done(service: Service, asking: Asking, ask: Callable[[Work], Awaitable[Any]]) -> Any:
+def _done(service: ServiceOptions, asking: CorpusOptions, ask: Callable[[CorpusSession], Awaitable[Any]]) -> Any:
     async def run(step: Step, say: Say) -> Any:
         async with service.of_batch(asking.patience) as client:
-            return await ask(Work(client, asking, step, say))
+            return await ask(CorpusSession(client, asking, step, say))
 
     return run_shown(run)
 

@@ -13,16 +13,16 @@ from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
 from semblance.batch.rows import Answered, Kind, Row
 from semblance.batch.tasks import find_model
-from semblance.corpus.asking import Work
 from semblance.corpus.duplicates import JOINED_FROM, Candidates, JudgedScores, candidates
 from semblance.corpus.groups import CosineScores, ListedScores, PairScores, group
 from semblance.corpus.guard import Guard
 from semblance.corpus.neighbours import EXACT_ROWS, Indices, Near, Neighbours
+from semblance.corpus.options import CorpusSession
+from semblance.corpus.reading import read_pairs
 from semblance.corpus.review import MOST, ReviewedPair, ReviewRow, read_review, review_path, write_review
-from semblance.corpus.second import read_pairs
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE, opened
 from semblance.corpus.wording import words_of
-from semblance.corpus.work import Corpus, forget, place, read
+from semblance.corpus.work import EmbeddedCorpus, forget, place, read
 from semblance.errors import BatchError
 
 LARGE_COSINE = 0.9  # decides where a file has too many texts to judge pairs
@@ -39,7 +39,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Deduped:
+class DedupeSummary:
     """What was found."""
 
     rows: int
@@ -56,7 +56,7 @@ class Deduped:
 
 
 async def dedupe(
-    work: Work,
+    work: CorpusSession,
     path: Path,
     output: Path,
     column: str,
@@ -66,7 +66,7 @@ async def dedupe(
     reviewed: Path | None,
     only_first: bool,
     guarded: bool,
-) -> Deduped:
+) -> DedupeSummary:
     """Write a file with each row's cluster.
 
     Args:
@@ -176,7 +176,7 @@ async def dedupe(
     if asking.keep is None:
         forget(beside)
     largest = int(sizes.argmax())
-    return Deduped(
+    return DedupeSummary(
         rows=len(of_row),
         texts=len(texts.first_row),
         clusters=int((sizes > 0).sum()),
@@ -191,7 +191,7 @@ async def dedupe(
     )
 
 
-async def _with_reader(work: Work, rule: Rule | None) -> Work:
+async def _with_reader(work: CorpusSession, rule: Rule | None) -> CorpusSession:
     """Name the model that reads the doubtful pairs where the user does not: the first main one that knows entailment.
 
     Raises:
@@ -208,7 +208,7 @@ async def _with_reader(work: Work, rule: Rule | None) -> Work:
 
 
 async def _by_rule(
-    work: Work, rule: Rule, corpus: Corpus, near: Neighbours, guard: Guard | None, beside: Path
+    work: CorpusSession, rule: Rule, corpus: EmbeddedCorpus, near: Neighbours, guard: Guard | None, beside: Path
 ) -> tuple[PairScores, float]:
     """The scores of a rule, and the one from which on two texts are near."""
     values = corpus.vectors.values
@@ -227,7 +227,7 @@ async def _by_rule(
 
 
 def _places_of(
-    answers: Sequence[ReviewedPair], judged: Candidates, corpus: Corpus, of_vector: Sequence[str]
+    answers: Sequence[ReviewedPair], judged: Candidates, corpus: EmbeddedCorpus, of_vector: Sequence[str]
 ) -> dict[int, bool]:
     """Reviewed pairs by their places among the candidates.
 
@@ -253,7 +253,7 @@ def _places_of(
     return found
 
 
-def _reasons(work: Work, judged: Candidates, asked: int, reviewed: int) -> list[str]:
+def _reasons(work: CorpusSession, judged: Candidates, asked: int, reviewed: int) -> list[str]:
     """What was chosen, and why."""
     count = len(judged.pairs.rows)
     if not count:
@@ -276,7 +276,7 @@ def _review_rows(
     probabilities: npt.NDArray[np.float64],
     first: Indices,
     places: dict[int, bool],
-    corpus: Corpus,
+    corpus: EmbeddedCorpus,
     of_vector: Sequence[str],
     reader: str | None,
 ) -> list[ReviewRow]:

@@ -10,15 +10,15 @@ from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
 from semblance.batch.rows import Answered, Kind, Row
-from semblance.corpus.asking import Work
 from semblance.corpus.neighbours import Neighbours
-from semblance.corpus.second import scores
+from semblance.corpus.options import CorpusSession
+from semblance.corpus.reading import scores
 from semblance.corpus.texts import NO_TEXT, ROWS_AT_ONCE, opened
 from semblance.corpus.work import forget, place, read
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchSummary:
     """What was found."""
 
     queries: int
@@ -32,7 +32,7 @@ class Searched:
 
 
 async def search(
-    work: Work,
+    work: CorpusSession,
     corpus_path: Path,
     queries_path: Path,
     output: Path,
@@ -42,7 +42,7 @@ async def search(
     count: int,
     least: float,
     score: float,
-) -> Searched:
+) -> SearchSummary:
     """Write, for each query, its nearest texts of the corpus: one row of the output for each.
 
     Args:
@@ -119,7 +119,7 @@ async def search(
     forget(beside_queries)
     if asking.keep is None:
         forget(beside)
-    return Searched(
+    return SearchSummary(
         len(queries.texts.of_row),
         len(corpus.texts.of_row),
         len(corpus.texts.first_row),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import open_source
-from semblance.batch.rows import BadRow, Source, Unreadable, text_of
+from semblance.batch.rows import BadRow, RowSource, Unreadable, text_of
 from semblance.errors import BatchError
 
 ROWS_AT_ONCE = 4096
@@ -17,7 +17,7 @@ NO_TEXT = -1
 TEXT = "text"  # the column of the file of distinct texts
 
 
-class Texts:
+class DistinctTexts:
     """Distinct texts in the order in which they appear, in a file of JSON Lines.
 
     Attributes:
@@ -48,7 +48,7 @@ class Input:
     """A column of a file; `option` is the name of the command's option that chooses it."""
 
     path: Path
-    source: Source
+    source: RowSource
     column: str
     option: str
 
@@ -76,13 +76,13 @@ def opened(path: Path, column: str, read_as: FileFormat, adds: Collection[str] =
     return found
 
 
-def collect(of: Input, path: Path) -> Texts:
+def collect(of: Input, path: Path) -> DistinctTexts:
     """Write the distinct texts of a column to `path`; texts that differ in outer white space only are the same.
 
     Raises:
         BatchError: no row has a text; there is no file then.
     """
-    found = Texts(path)
+    found = DistinctTexts(path)
     known: dict[str, None] = {}  # columns of the first rows
     numbers: dict[bytes, int] = {}  # by digest: the texts themselves stay on disk
     with path.open("w", encoding="utf-8", newline="\n") as file:

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from semblance.batch.job import partial_of
 from semblance.batch.outputs import errors_of
 from semblance.batch.rows import BadRow
-from semblance.batch.tasks import Options, default_of, find_model
-from semblance.corpus.asking import Work
-from semblance.corpus.texts import TEXT, Texts
+from semblance.batch.tasks import BatchOptions, default_of, find_model
+from semblance.corpus.options import CorpusSession
+from semblance.corpus.texts import TEXT, DistinctTexts
 from semblance.extras import needs
 
 with needs("searching a file", extra="search"):
@@ -26,7 +26,7 @@ ROWS_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
-class Vectors:
+class CorpusVectors:
     """Unit vectors of texts.
 
     Attributes:
@@ -42,7 +42,7 @@ class Vectors:
     bad: Mapping[int, BadRow]
 
 
-async def embed(work: Work, texts: Texts, output: Path) -> Vectors:
+async def embed(work: CorpusSession, texts: DistinctTexts, output: Path) -> CorpusVectors:
     """Embed the texts into a Parquet file, or read that file if it is of these texts and this model.
 
     Args:
@@ -61,7 +61,7 @@ async def embed(work: Work, texts: Texts, output: Path) -> Vectors:
         if not partial_of(output).exists():
             output.unlink(missing_ok=True)
         says.unlink(missing_ok=True)
-        options = Options("embed", (TEXT,), model=found.id, prefix="")
+        options = BatchOptions("embed", (TEXT,), model=found.id, prefix="")
         doing = ("embedding", len(texts.first_row), "texts")
         await work.batch(texts.path, output, options, overwrite=overwrite, doing=doing)
         says.write_text(json.dumps(identity), encoding="utf-8")
@@ -69,7 +69,7 @@ async def embed(work: Work, texts: Texts, output: Path) -> Vectors:
     lines = errors.read_text(encoding="utf-8").splitlines() if errors.exists() else []
     bad = {line["row"] - 1: BadRow(line["code"], line["reason"]) for line in map(json.loads, lines)}
     numbers = np.setdiff1d(np.arange(len(texts.first_row), dtype=np.int64), np.fromiter(bad, np.int64, len(bad)))
-    return Vectors(_unit_vectors(output, len(numbers), found.dim or 0), numbers, found.id, bad)
+    return CorpusVectors(_unit_vectors(output, len(numbers), found.dim or 0), numbers, found.id, bad)
 
 
 def remove(output: Path) -> None:

@@ -4,21 +4,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semblance.batch.formats import write_of
-from semblance.batch.rows import BadRow, Source
+from semblance.batch.rows import BadRow, RowSource
 from semblance.corpus import vectors
-from semblance.corpus.asking import Asking, Work
-from semblance.corpus.texts import Input, Texts, collect
-from semblance.corpus.vectors import Vectors
+from semblance.corpus.options import CorpusOptions, CorpusSession
+from semblance.corpus.texts import DistinctTexts, Input, collect
+from semblance.corpus.vectors import CorpusVectors
 from semblance.errors import BatchError
 
 
 @dataclass(frozen=True)
-class Corpus:
+class EmbeddedCorpus:
     """A file whose texts have vectors."""
 
-    source: Source
-    texts: Texts
-    vectors: Vectors
+    source: RowSource
+    texts: DistinctTexts
+    vectors: CorpusVectors
 
     def without(self) -> list[tuple[int, BadRow]]:
         """Rows, from 0, without a vector, and why; an empty line is none of them."""
@@ -27,7 +27,7 @@ class Corpus:
         return [(row, reason.at(lines[row] if lines else None)) for row, reason in reasons if reason is not None]
 
 
-async def read(work: Work, of: Input, beside: Path) -> Corpus:
+async def read(work: CorpusSession, of: Input, beside: Path) -> EmbeddedCorpus:
     """Embed the distinct texts of a column; working files have names that begin with `beside`.
 
     Raises:
@@ -39,10 +39,10 @@ async def read(work: Work, of: Input, beside: Path) -> Corpus:
     work.step("reading", 0.0)
     texts = collect(of, beside.with_name(f"{beside.name}.texts.jsonl"))
     found = await vectors.embed(work, texts, beside.with_name(f"{beside.name}.vectors.parquet"))
-    return Corpus(of.source, texts, found)
+    return EmbeddedCorpus(of.source, texts, found)
 
 
-def place(path: Path, output: Path, asking: Asking, *others: Path) -> Path:
+def place(path: Path, output: Path, asking: CorpusOptions, *others: Path) -> Path:
     """How names of the working files for an input begin: in the folder that keeps them, or beside the output.
 
     `others` are further inputs.

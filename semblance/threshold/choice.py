@@ -33,7 +33,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Sureness:
+class ThresholdInterval:
     """Over resampled pairs: the threshold, and its quality on the pairs that did not choose it."""
 
     resamples: int
@@ -81,7 +81,7 @@ def choose(scores: Scores, labels: Labels, precision: float | None = None) -> fl
 
 def resampled(
     scores: Scores, labels: Labels, precision: float | None = None, *, resamples: int = 1000, seed: int = 1
-) -> Sureness:
+) -> ThresholdInterval:
     """Choose on `resamples` bootstrap samples of the pairs, stratified by label; measure each choice on the rest.
 
     Efron and Tibshirani (1993), chapters 13 and 17: percentile intervals, and the pairs that a sample leaves out.
@@ -112,7 +112,7 @@ def resampled(
         low, high = np.percentile(values, [2.5, 97.5])
         return Estimate(float(np.mean(values)), float(low), float(high))
 
-    return Sureness(
+    return ThresholdInterval(
         len(found),
         estimate([each.threshold for each in found]),
         estimate([each.precision for each in found]),

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from semblance.batch.formats import KNOWN
-from semblance.options import Json, Service, TextFile, asks
+from semblance.options import Json, ServiceOptions, TextFile, expand_option_groups
 from semblance.render import bar
 
 SHOWN = np.arange(0.1, 1.0, 0.1)  # thresholds of the table, beside the recommended one
@@ -28,9 +28,9 @@ class ThresholdTask(StrEnum):
     entailment = "entailment"
 
 
-@asks
+@expand_option_groups
 def choose(
-    service: Service,
+    service: ServiceOptions,
     read_as: TextFile,
     pairs: Annotated[Path, typer.Argument(help=f"labelled pairs: {KNOWN}")],
     model: Annotated[list[str] | None, typer.Option(help="once for each to compare [default: the main ones]")] = None,

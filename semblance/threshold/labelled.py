@@ -10,7 +10,7 @@ import numpy.typing as npt
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND
 from semblance.batch.job import ROWS_AT_ONCE
-from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
+from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, make_task
 from semblance.client import AsyncClient
 from semblance.errors import BatchError
 from semblance.threshold.own_pairs import read_own
@@ -65,7 +65,7 @@ async def scores_of(
         BatchError: there is no such model, or it lacks the task.
         SemblanceError: raised by the client.
     """
-    asked = make_task(Options(task, DEFAULT_COLUMNS[task], model), await client.models())
+    asked = make_task(BatchOptions(task, DEFAULT_COLUMNS[task], model), await client.models())
     items = list(zip(pairs.a, pairs.b, strict=True))
     size = min(ROWS_AT_ONCE, asked.rows_at_once)
     rows: list[dict[str, Any]] = []

@@ -28,7 +28,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ModelComparison:
     """How well a candidate parts the pairs.
 
     Attributes:
@@ -103,7 +103,9 @@ def _never_asked(pairs: LabelledPairs) -> LabelledPairs:
     return LabelledPairs(a, b, pairs.labels[:TIMED])
 
 
-def compare(found: Sequence[Candidate], labels: Labels, *, resamples: int = 1000, seed: int = 1) -> list[Compared]:
+def compare(
+    found: Sequence[Candidate], labels: Labels, *, resamples: int = 1000, seed: int = 1
+) -> list[ModelComparison]:
     """The candidates, the highest AUC first; intervals by `resamples` bootstrap samples, stratified by label.
 
     All are measured on the same samples, so that they are compared on equal pairs (Efron and Tibshirani 1993).
@@ -120,11 +122,11 @@ def compare(found: Sequence[Candidate], labels: Labels, *, resamples: int = 1000
         low, high = np.percentile(samples, [2.5, 97.5])
         best = quality(candidate.scores, labels, choose(candidate.scores, labels))
         error = float(np.std(of_top - samples))
-        compared.append(Compared(auc, float(low), float(high), top - auc, error, best, candidate))
+        compared.append(ModelComparison(auc, float(low), float(high), top - auc, error, best, candidate))
     return sorted(compared, key=lambda each: -each.auc)
 
 
-def recommended(compared: Sequence[Compared]) -> Compared:
+def recommended(compared: Sequence[ModelComparison]) -> ModelComparison:
     """The cheapest of those within one standard error of the best (the rule of Breiman et al. 1984, chapter 3.4)."""
     return min((each for each in compared if each.behind <= each.behind_error), key=lambda each: each.candidate.seconds)
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND, open_source
-from semblance.batch.rows import BadRow, Chunk, Row, Source, Unreadable, text_of
+from semblance.batch.rows import BadRow, Chunk, Row, RowSource, Unreadable, text_of
 from semblance.errors import BatchError
 
 Kind = Literal["score", "label", "ranking", "entailment"]
@@ -32,7 +32,7 @@ class PairsError(BatchError):
     """A file of pairs that cannot be used; a message for the user."""
 
 
-class Fault(NamedTuple):
+class RowFault(NamedTuple):
     """A row that is left out."""
 
     line: int  # of a Parquet file its row; both from 1
@@ -56,12 +56,12 @@ class OwnPairs(NamedTuple):
     columns: tuple[str, str, str]
     pairs: list[OwnPair]
     lines: list[int]  # of each pair
-    faults: list[Fault]
+    faults: list[RowFault]
     scale: tuple[float, float]  # lowest and highest score there can be; 0 and 1 where there are labels
     place: str  # what `lines` counts: line or row
     notes: Sequence[str]  # what a user should know of how the file was read
 
-    def said(self, faults: Sequence[Fault]) -> str:
+    def said(self, faults: Sequence[RowFault]) -> str:
         """The first faults of each reason, and how many more there are."""
         firsts = sorted({fault.reason: fault for fault in reversed(faults)}.values())[:_SHOWN]
         shown = "; ".join(f"{self.place} {fault.line}: {fault.reason}" for fault in firsts)
@@ -98,11 +98,11 @@ def read_own(
     names = _columns(path, source, columns)
     place = "row" if path.suffix.lower() == ".parquet" else "line"
     texts: list[tuple[int, str, str, Any]] = []
-    faults: list[Fault] = []
+    faults: list[RowFault] = []
     for number, row in _rows(source):
         read = _texts(row, names)
         if isinstance(read, str):
-            faults.append(Fault(number, read))
+            faults.append(RowFault(number, read))
         else:
             texts.append((number, *read))
     found = kind or _kind(names, [value for *_, value in texts], scale)
@@ -111,7 +111,7 @@ def read_own(
     for number, a, b, value in texts:
         taken = _taken(found, names[2], _with_point(value) if source.decimal_comma else value, scale)
         if isinstance(taken, str):
-            faults.append(Fault(number, taken))
+            faults.append(RowFault(number, taken))
             continue
         target, label = taken
         pairs.append(OwnPair(a, b, target, label, group=a if found == "ranking" else ""))
@@ -120,7 +120,7 @@ def read_own(
     return OwnPairs(found, names, pairs, lines, faults, scale or _range(path, found, pairs), place, source.notes)
 
 
-def _columns(path: Path, source: Source, wanted: Sequence[str] | None) -> tuple[str, str, str]:
+def _columns(path: Path, source: RowSource, wanted: Sequence[str] | None) -> tuple[str, str, str]:
     present = source.columns
     if present is None and wanted is None:  # JSON Lines: as its first object has them
         present = next((list(row) for _, row in _rows(source) if isinstance(row, dict)), [])
@@ -145,7 +145,7 @@ def _columns(path: Path, source: Source, wanted: Sequence[str] | None) -> tuple[
     return (*texts[0], values[0])
 
 
-def _rows(source: Source) -> Iterator[tuple[int, Row | Unreadable]]:
+def _rows(source: RowSource) -> Iterator[tuple[int, Row | Unreadable]]:
     for chunk in source.chunks(0, _CHUNK):
         for place, row in zip(_places(chunk), chunk.rows, strict=True):
             if row is not None:

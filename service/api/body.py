@@ -56,24 +56,24 @@ _MARKS = (
 )
 
 
-class Most(NamedTuple):
+class BodyLimits(NamedTuple):
     """What a body may have."""
 
     values: int
     keys: int
 
 
-def most_of(settings: Settings, *, strict: bool) -> Most:
+def most_of(settings: Settings, *, strict: bool) -> BodyLimits:
     """The values and keys that a body may have: somewhat more than any list within its limit needs.
 
     A `strict` request refuses unknown keys; pydantic collects an error for each, so there are to be few.
     """
     items = max(settings.max_candidates, 2 * settings.max_pairs, settings.max_sentences)
     values = _MOST_FIELDS_OF_ITEMS * items + _MOST_OTHER_VALUES
-    return Most(values, 2 * settings.max_pairs + _OTHER_KEYS if strict else values)
+    return BodyLimits(values, 2 * settings.max_pairs + _OTHER_KEYS if strict else values)
 
 
-def counts(body: bytes, most: Most) -> Most:
+def counts(body: bytes, most: BodyLimits) -> BodyLimits:
     """The values and keys of JSON: exact where those with the characters inside of texts would be more than `most`."""
     found = _separators(body)
     if found.values <= most.values and found.keys <= most.keys:
@@ -85,11 +85,11 @@ def counts(body: bytes, most: Most) -> Most:
     return _separators(characters[~inside].tobytes())
 
 
-def _separators(body: bytes) -> Most:
-    return Most(body.count(b",") + body.count(b"[") + body.count(b"{"), body.count(b":"))
+def _separators(body: bytes) -> BodyLimits:
+    return BodyLimits(body.count(b",") + body.count(b"[") + body.count(b"{"), body.count(b":"))
 
 
-def check(body: bytes, most: Most) -> None:
+def check(body: bytes, most: BodyLimits) -> None:
     """Refuse JSON that would become too many objects.
 
     Raises:
@@ -103,14 +103,14 @@ def check(body: bytes, most: Most) -> None:
             raise TooLarge(f"the body has more than {limit} {what}", limit=limit)
 
 
-class Reader:
+class BodyParser:
     """Parses the bodies of one type of request."""
 
     def __init__(self, request: Any) -> None:
         self._adapter = TypeAdapter[Any](request)
         self._parse = self._adapter.validator.validate_json
 
-    def __call__(self, body: bytes, most: Most) -> Any:
+    def __call__(self, body: bytes, most: BodyLimits) -> Any:
         """The request in a body, which may have `most` values and keys.
 
         Raises:

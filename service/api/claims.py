@@ -1,6 +1,6 @@
 """`POST /claims`: documents and claims are checked against their limits and the time that is left, then verified."""
 
-from service.api.limits import Limits, counted
+from service.api.limits import RequestLimits, counted
 from service.errors import EmptyText, InvalidRequest, TooSlow, UnsupportedTask
 from service.schemas import ClaimsRequest, ClaimsResponse
 from service.scoring.scorer import Scorer
@@ -10,7 +10,9 @@ from service.service import Service
 CONTRADICTION = "contradiction"  # the label that a model must have
 
 
-async def answer_verification(service: Service, limits: Limits, request: ClaimsRequest) -> tuple[str, ClaimsResponse]:
+async def answer_verification(
+    service: Service, limits: RequestLimits, request: ClaimsRequest
+) -> tuple[str, ClaimsResponse]:
     """Hold each claim against all documents: the model that answered, and the answer.
 
     Raises:

@@ -5,14 +5,14 @@ from typing import cast
 
 from starlette.types import Scope
 
-from service.api.family import Family
+from service.api.family import Dialect
 from service.observe.telemetry import NO_MODEL
 from service.observe.timings import Timings
 
 EXCHANGE = "semblance.exchange"  # in the scope
 
 
-class Exchange:
+class RequestState:
     """One request and its answer."""
 
     __slots__ = (
@@ -27,7 +27,7 @@ class Exchange:
         self.received = received
         self.caller: str | None = None  # name of the API key
         self.route: str | None = None  # path of the route that answers, once it is found
-        self.family: Family | None = None  # whose errors the caller understands, once it is known
+        self.family: Dialect | None = None  # whose errors the caller understands, once it is known
         self.model = NO_MODEL  # that answers
         self.timings: Timings | None = None  # of a request that scores
         self.arrived = False  # whether the whole body was read
@@ -36,6 +36,6 @@ class Exchange:
         self.headers: list[tuple[bytes, bytes]] = []  # of every answer
 
 
-def exchange_of(scope: Scope) -> Exchange:
+def exchange_of(scope: Scope) -> RequestState:
     """The exchange of a request."""
-    return cast(Exchange, scope[EXCHANGE])
+    return cast(RequestState, scope[EXCHANGE])

@@ -18,7 +18,7 @@ class ErrorAnswer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Family:
+class Dialect:
     """One family's errors.
 
     Attributes:

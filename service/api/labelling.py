@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from service.api.limits import Limits, counted
+from service.api.limits import RequestLimits, counted
 from service.errors import EmptyText, InvalidRequest, quote
 from service.schemas import ClassifyRequest, ClassifyResponse, EntailmentRequest, EntailmentResponse
 from service.scoring.claims import support
@@ -26,7 +26,9 @@ class Fields:
 _OURS = Fields()
 
 
-async def answer_classify(service: Service, limits: Limits, request: ClassifyRequest) -> tuple[str, ClassifyResponse]:
+async def answer_classify(
+    service: Service, limits: RequestLimits, request: ClassifyRequest
+) -> tuple[str, ClassifyResponse]:
     """Label texts with the labels of the request, or else with a model's own: the model that answered, and the answer.
 
     Raises:
@@ -52,7 +54,7 @@ async def answer_classify(service: Service, limits: Limits, request: ClassifyReq
 
 async def own_labels(
     service: Service,
-    limits: Limits,
+    limits: RequestLimits,
     text: str | Sequence[str],
     model: str | None,
     *,
@@ -78,7 +80,7 @@ async def own_labels(
 
 
 async def with_labels(
-    limits: Limits,
+    limits: RequestLimits,
     scorer: Scorer,
     text: str | Sequence[str],
     labels: Sequence[str],
@@ -120,7 +122,7 @@ async def with_labels(
         )
 
 
-async def answer_claims(limits: Limits, scorer: Scorer, request: EntailmentRequest) -> EntailmentResponse:
+async def answer_claims(limits: RequestLimits, scorer: Scorer, request: EntailmentRequest) -> EntailmentResponse:
     """Hold each hypothesis against every sentence of the premise.
 
     Raises:

@@ -20,7 +20,7 @@ def counted(field: str, count: int) -> Iterator[None]:
         raise error.of(field, count) from None
 
 
-class Limits:
+class RequestLimits:
     """The limits of one service."""
 
     def __init__(self, settings: Settings) -> None:

@@ -9,9 +9,9 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import QueryParams
 from starlette.types import Scope
 
-from service.api.body import Most, Reader
+from service.api.body import BodyLimits, BodyParser
 from service.api.exchange import exchange_of
-from service.api.family import Family, Responses
+from service.api.family import Dialect, Responses
 from service.errors import InvalidRequest
 from service.observe.telemetry import NO_MODEL
 
@@ -19,7 +19,7 @@ JSON = b"application/json"
 Kind = type | tuple[type, ...]
 
 
-class Asked(NamedTuple):
+class RequestView(NamedTuple):
     """One request, as its operation sees it."""
 
     scope: Scope
@@ -31,7 +31,7 @@ class Asked(NamedTuple):
         return exchange_of(self.scope).received.get(b"accept", b"").decode("latin-1")
 
 
-class Reply(NamedTuple):
+class OperationResponse(NamedTuple):
     """An answer with more to say than 200 and JSON."""
 
     content: Any  # bytes are sent as they are, all else as JSON
@@ -53,7 +53,7 @@ class Operation:
         self,
         path: str,
         call: Callable[..., Awaitable[Any]],
-        family: Family,
+        family: Dialect,
         summary: str,
         *,
         key: str = "",
@@ -116,14 +116,14 @@ class Operation:
         return {**self.family.responses, **self._responses}
 
     @cached_property
-    def _reader(self) -> Reader:
-        return Reader(self.request)
+    def _reader(self) -> BodyParser:
+        return BodyParser(self.request)
 
     def is_meant_by(self, content: object) -> bool:
         """Whether a parsed body is of this operation."""
         return all(_has(content, key, kind) for key, kind in self._fields)
 
-    def read(self, asked: Asked, most: Most) -> Any:
+    def read(self, asked: RequestView, most: BodyLimits) -> Any:
         """The request in a body, which may have `most` values and keys; also called in a thread.
 
         Raises:
@@ -131,20 +131,20 @@ class Operation:
         """
         return self._reader(asked.body, most)
 
-    async def answer(self, asked: Asked, request: Any) -> Reply:
+    async def answer(self, asked: RequestView, request: Any) -> OperationResponse:
         """Answer what `read` returned.
 
         Raises:
             RequestError: of any kind.
         """
         model, found = await self.call(request)
-        return Reply(found, model=model)
+        return OperationResponse(found, model=model)
 
 
-class Look(Operation):
+class ReadOperation(Operation):
     """A request without a body, which asks no model; the call's parameters are those of the path and the query.
 
-    One that is called `asked` gets the whole request. The call returns the answer, or a `Reply`.
+    One that is called `asked` gets the whole request. The call returns the answer, or a `OperationResponse`.
     """
 
     scores = False
@@ -153,7 +153,7 @@ class Look(Operation):
         self,
         path: str,
         call: Callable[..., Awaitable[Any]],
-        family: Family,
+        family: Dialect,
         summary: str,
         *,
         method: Literal["GET", "POST"] = "GET",
@@ -170,7 +170,7 @@ class Look(Operation):
             family: who reads its errors.
             summary: for the documentation.
             method: of the request.
-            answer: type of the answer, where the call returns a `Reply`; None: no JSON.
+            answer: type of the answer, where the call returns a `OperationResponse`; None: no JSON.
             open: whether anybody may ask, without a key and as often as they like.
             described: whether it is in the documentation.
             responses: answers besides 200 and errors.
@@ -183,7 +183,7 @@ class Look(Operation):
         self._typed = {name: TypeAdapter[Any](each.annotation) for name, each in self.parameters.items()}
 
     def _answer_of(self, hint: Any) -> Any:
-        return self._given if hint is Reply else hint
+        return self._given if hint is OperationResponse else hint
 
     def _request_of(self, hints: Mapping[str, Any]) -> Any:
         return None
@@ -205,7 +205,7 @@ class Look(Operation):
         family = {status: says for status, says in self.family.responses.items() if status not in never}
         return {**family, **self._responses}
 
-    def read(self, asked: Asked, most: Most) -> dict[str, Any]:
+    def read(self, asked: RequestView, most: BodyLimits) -> dict[str, Any]:
         """The values of the call's parameters.
 
         Raises:
@@ -222,10 +222,10 @@ class Look(Operation):
                     raise InvalidRequest(f"{name}: {error.errors()[0]['msg']}", field=name) from None
         return found
 
-    async def answer(self, asked: Asked, request: Any) -> Reply:
+    async def answer(self, asked: RequestView, request: Any) -> OperationResponse:
         """Answer by what `read` found."""
         found = await self.call(**request)
-        return found if isinstance(found, Reply) else Reply(found)
+        return found if isinstance(found, OperationResponse) else OperationResponse(found)
 
 
 def _has(content: object, path: str, kind: Kind) -> bool:

@@ -19,18 +19,18 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.body import SMALL_BYTES, counts, most_of, without_mark
-from service.api.exchange import Exchange, exchange_of
-from service.api.family import Family
-from service.api.operation import Asked, Operation
+from service.api.exchange import RequestState, exchange_of
+from service.api.family import Dialect
+from service.api.operation import Operation, RequestView
 from service.service import Service
 
 _BEGINNING_BYTES = 8_192  # by which a body with too many values is given to its family
 _LONGEST_PATH = 200  # characters of a path that is nowhere, for which a near one is looked for
 _CLOSE = 0.8  # of difflib's ratio
-Around = Callable[[ASGIApp, Operation], ASGIApp]  # what a request of an operation passes besides
+MiddlewareFactory = Callable[[ASGIApp, Operation], ASGIApp]  # what a request of an operation passes besides
 
 
-class Answering:
+class RouteEndpoint:
     """Answers the requests of one path and method: an ASGI application, with the signature that FastAPI describes."""
 
     def __init__(self, operations: Sequence[Operation], service: Service, examples: Mapping[str, str]) -> None:
@@ -53,7 +53,7 @@ class Answering:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; the middleware has read its body."""
         exchange = exchange_of(scope)
-        asked = Asked(scope, (await receive())["body"] if self.usual.scores else b"")
+        asked = RequestView(scope, (await receive())["body"] if self.usual.scores else b"")
         try:
             if len(asked.body) <= SMALL_BYTES:
                 operation, request = self._understood(asked, exchange)
@@ -71,7 +71,7 @@ class Answering:
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _understood(self, asked: Asked, exchange: Exchange) -> tuple[Operation, Any]:
+    def _understood(self, asked: RequestView, exchange: RequestState) -> tuple[Operation, Any]:
         operation = self._meant(asked.body)
         exchange.family = operation.family
         return operation, operation.read(asked, self._most[operation.family.strict])
@@ -94,7 +94,7 @@ class Route(APIRoute):
     """One path and method."""
 
     def __init__(
-        self, operations: Sequence[Operation], service: Service, examples: Mapping[str, str], around: Around
+        self, operations: Sequence[Operation], service: Service, examples: Mapping[str, str], around: MiddlewareFactory
     ) -> None:
         """Make it.
 
@@ -105,7 +105,7 @@ class Route(APIRoute):
             around: adds the middleware that only this route's requests pass.
         """
         first = operations[0]
-        answering = Answering(operations, service, examples)
+        answering = RouteEndpoint(operations, service, examples)
         self.answers = _answers(operations)
         super().__init__(
             first.path,
@@ -153,9 +153,9 @@ class Table:
         service: Service,
         *,
         examples: Mapping[str, str],
-        prefixes: Mapping[str, Family],
-        otherwise: Family,
-        around: Around,
+        prefixes: Mapping[str, Dialect],
+        otherwise: Dialect,
+        around: MiddlewareFactory,
     ) -> None:
         """Make the routes.
 
@@ -205,7 +205,7 @@ class Table:
             return found
         return next((routes for routes in self._by_path.values() if routes[0].path_regex.match(path)), [])
 
-    def family(self, path: str) -> Family:
+    def family(self, path: str) -> Dialect:
         """Whose errors a caller of this path understands; of a route's family, the one that is asked most."""
         if found := self.find(path):
             return next((route for route in found if route.operations[0].scores), found[0]).family

@@ -33,7 +33,7 @@ _ARRAY_BYTES = 144  # of a numpy array beside its numbers
 _FLOAT_BYTES = 24
 
 
-class Space(NamedTuple):
+class VectorSpace(NamedTuple):
     """The model and graph that vectors belong to."""
 
     fingerprint: str  # of the model
@@ -41,7 +41,7 @@ class Space(NamedTuple):
     graph: str = ""  # of a pair: an interaction model may have several graphs
 
 
-class Tiers(NamedTuple):
+class CacheTiers(NamedTuple):
     """The cache tiers that a model uses."""
 
     memory: bool
@@ -56,10 +56,10 @@ class Tiers(NamedTuple):
 class RemoteCache(Protocol):
     """A second tier, shared between processes. It never raises: a failure is a miss."""
 
-    async def get_many(self, space: Space, keys: Sequence[K]) -> dict[K, Vector]:
+    async def get_many(self, space: VectorSpace, keys: Sequence[K]) -> dict[K, Vector]:
         """The vectors that it has."""
 
-    def put_many(self, space: Space, vectors: Mapping[K, Vector]) -> None:
+    def put_many(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
         """Write these in the background."""
 
 
@@ -77,18 +77,18 @@ class VectorCache:
     def __len__(self) -> int:
         return len(self._lru)
 
-    def tiers(self, policy: CachePolicy, alone: float, more: float) -> Tiers:
+    def tiers(self, policy: CachePolicy, alone: float, more: float) -> CacheTiers:
         """The tiers by a policy, for a graph that needs `alone` seconds for one key, and `more` for one more key."""
         wanted = policy in ("memory", "redis") or (policy == "auto" and more >= FINDING_SECONDS)
         memory = self.memory.most > 0 and wanted
         pays = policy == "redis" or (policy == "auto" and alone >= REMOTE_PAYS_SECONDS)
-        return Tiers(memory, self.remote is not None and pays)
+        return CacheTiers(memory, self.remote is not None and pays)
 
     def of_scores(self) -> "ScoreCache":
         """A cache for one model's scores, within the same budget."""
         return ScoreCache(self.memory, self._telemetry)
 
-    def find(self, space: Space, wanted: Collection[K]) -> dict[K, Vector]:
+    def find(self, space: VectorSpace, wanted: Collection[K]) -> dict[K, Vector]:
         """The vectors that are in memory; `wanted` has each key once."""
         kept = self._lru.get_many([(space, key) for key in wanted])
         found = {key: vector for key, vector in zip(wanted, kept, strict=True) if vector is not None}
@@ -98,7 +98,7 @@ class VectorCache:
             self._misses.inc(len(wanted) - len(found))
         return found
 
-    async def fetch(self, space: Space, wanted: Sequence[K], tiers: Tiers) -> dict[K, Vector]:
+    async def fetch(self, space: VectorSpace, wanted: Sequence[K], tiers: CacheTiers) -> dict[K, Vector]:
         """The vectors that the remote tier has; they are added to those in memory."""
         if self.remote is None or not tiers.redis or len(wanted) > REMOTE_MOST:
             return {}
@@ -107,18 +107,18 @@ class VectorCache:
             self._keep(space, found)
         return found
 
-    def keep(self, space: Space, vectors: Mapping[K, Vector], tiers: Tiers) -> None:
+    def keep(self, space: VectorSpace, vectors: Mapping[K, Vector], tiers: CacheTiers) -> None:
         """Keep new vectors, which must be finite and own their memory; very many only in memory."""
         if tiers.memory:
             self._keep(space, vectors)
         if self.remote is not None and tiers.redis and len(vectors) <= REMOTE_MOST:
             self.remote.put_many(space, vectors)
 
-    def _keep(self, space: Space, vectors: Mapping[K, Vector]) -> None:
+    def _keep(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
         self._lru.keep(((space, key), vector) for key, vector in vectors.items())
 
 
-class Score(NamedTuple):
+class ScoreEntry(NamedTuple):
     """The score of one pair, as it is answered."""
 
     raw: float
@@ -134,7 +134,7 @@ class ScoreCache:
         self._lru = memory.lru(_score_bytes)
         self._hits, self._misses = telemetry.cache_counters("scores")
 
-    def find(self, pairs: Sequence[Pair]) -> list[Score | None]:
+    def find(self, pairs: Sequence[Pair]) -> list[ScoreEntry | None]:
         """The score of each pair, or None."""
         found = self._lru.get_many(pairs)
         misses = found.count(None)
@@ -142,7 +142,7 @@ class ScoreCache:
         self._misses.inc(misses)
         return found
 
-    def keep(self, scores: Iterable[tuple[Pair, Score]]) -> None:
+    def keep(self, scores: Iterable[tuple[Pair, ScoreEntry]]) -> None:
         """Keep these scores."""
         self._lru.keep(scores)
 
@@ -154,14 +154,16 @@ def _pair_bytes(pair: Pair) -> int:
     return _EACH_PAIR_BYTES + ID_BYTES * (len(pair[0]) + len(pair[1]))
 
 
-def _vector_bytes(key: tuple[Space, Key], vector: Vector) -> int:
+def _vector_bytes(key: tuple[VectorSpace, Key], vector: Vector) -> int:
     ids = key[1]
     of_ids = _pair_bytes(ids) if isinstance(ids[0], tuple) else tuple_bytes(len(ids))
     return ENTRY_BYTES + tuple_bytes(len(key)) + of_ids + _ARRAY_BYTES + vector.nbytes
 
 
-_EACH_SCORE_BYTES = ENTRY_BYTES + _EACH_PAIR_BYTES + tuple_bytes(len(Score._fields)) + len(Score._fields) * _FLOAT_BYTES
+_EACH_SCORE_BYTES = (
+    ENTRY_BYTES + _EACH_PAIR_BYTES + tuple_bytes(len(ScoreEntry._fields)) + len(ScoreEntry._fields) * _FLOAT_BYTES
+)
 
 
-def _score_bytes(pair: Pair, _: Score) -> int:
+def _score_bytes(pair: Pair, _: ScoreEntry) -> int:
     return _EACH_SCORE_BYTES + ID_BYTES * (len(pair[0]) + len(pair[1]))

@@ -13,7 +13,7 @@ from contract.manifest import Manifest
 from contract.padding import pad
 from contract.scoring import Array, Run, encode
 from service.compute.cache import Ids, Pair
-from service.compute.padding import Budget, Shape
+from service.compute.padding import BatchBudget, Shape
 from service.errors import InferenceFailed
 from service.observe.telemetry import ModelTelemetry
 
@@ -61,7 +61,7 @@ class Graph:
 class TextGraph(Graph, ABC, Generic[K]):
     """A graph that reads token ids; a key is those of one sentence, or of one pair."""
 
-    budget: ClassVar[Budget]  # of one run
+    budget: ClassVar[BatchBudget]  # of one run
 
     @abstractmethod
     def rows(self, keys: Sequence[K]) -> Rows:
@@ -85,7 +85,7 @@ class SentenceGraph(TextGraph[Ids]):
 
     # 64 sentences of 16 tokens. An averaging model takes .13 us a padded token in batches of this size, .24 in batches
     # of 4096 and .33 in those of 8192; models that compute more take the same in all of them.
-    budget = Budget(1024, 1024)
+    budget = BatchBudget(1024, 1024)
 
     def rows(self, keys: Sequence[Ids]) -> Rows:
         """See `TextGraph.rows`."""
@@ -105,7 +105,7 @@ class PairGraph(TextGraph[Pair]):
 
     # Eight pairs of 32 tokens each. A graph of pairs computes many numbers for each pair of tokens, and may pad further
     # within itself: 64 pairs took pwim-sick 355 ms in batches of 32, 295 in batches of 8, and 316 in batches of 4.
-    budget = Budget(8 * 32 * 32, 8)
+    budget = BatchBudget(8 * 32 * 32, 8)
 
     def rows(self, keys: Sequence[Pair]) -> Rows:
         """See `TextGraph.rows`."""

@@ -6,7 +6,7 @@ from math import inf
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
-from service.compute.line import Admission
+from service.compute.concurrency import AdmittedWork
 from service.observe.timings import INFERENCE
 
 P = TypeVar("P")  # a piece of work
@@ -20,7 +20,7 @@ class Job(Generic[P, K, R]):
 
     __slots__ = ("_left", "_phase", "_results", "_seen", "admission", "future", "pieces")
 
-    def __init__(self, pieces: Sequence[P], admission: Admission, phase: int = INFERENCE) -> None:
+    def __init__(self, pieces: Sequence[P], admission: AdmittedWork, phase: int = INFERENCE) -> None:
         """Queue at least one piece of an admitted request, whose timings get their time in the phase `phase`."""
         self.future: asyncio.Future[dict[K, R]] = asyncio.get_running_loop().create_future()
         self.pieces = list(pieces)[::-1]  # not begun; the next one last

@@ -33,7 +33,7 @@ class MemoryBudget:
     def __init__(self, most: int) -> None:
         """Start without caches; `most` is in bytes, 0 keeps nothing."""
         self.most = most
-        self.seen = Seen()
+        self.seen = Doorkeeper()
         self._caches: list[ref[LruCache[Any, Any]]] = []
 
     @property
@@ -57,7 +57,7 @@ class MemoryBudget:
         return [cache for each in self._caches if (cache := each()) is not None]
 
 
-class Seen:
+class Doorkeeper:
     """An approximate set of the keys seen so far; at most one new key in ten is taken for a known one.
 
     A value that costs less to compute than to add and evict is added when its key comes a second time (the doorkeeper

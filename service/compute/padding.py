@@ -18,7 +18,7 @@ class Padding(NamedTuple):
         return Padding(tuple(map(max, self.longest, other.longest)), self.items + other.items)
 
 
-class Budget(NamedTuple):
+class BatchBudget(NamedTuple):
     """The largest batch of one run; keeps its memory at some megabytes, and what it touches in the CPU's cache."""
 
     size: int  # padded: longest x count for sentences, longest of a x longest of b x count for pairs

@@ -4,9 +4,9 @@ Handing work to a thread costs about 0.1 ms, more than most requests take; but w
 loop delays every other request. Work expected to take more than `INLINE_SECONDS` goes to a thread. Each scorer measures
 its expected times when it is opened.
 
-Work waits in queues, each a `Source`. When a thread is free, it gets a batch of the source whose request has its turn
-(`service/compute/line.py`). One thread more takes work of less than `SHORT_SECONDS` while all others are busy: a pair
-of long texts may take each of them long.
+Work waits in queues, each a `BatchQueue`. When a thread is free, it gets a batch of the queue whose turn it is
+(`service/compute/concurrency.py`). One thread more takes work of less than `SHORT_SECONDS` while all others are busy: a
+pair of long texts may take each of them long.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from math import inf
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from service.compute.concurrency import SHORT_SECONDS, AdmittedWork, ConcurrencyLimit
 from service.compute.jobs import Job, first_turn, waiting
-from service.compute.line import SHORT_SECONDS, Admission, Line
 from service.compute.pace import Pace
 from service.errors import Overloaded, TooSlow
 from service.observe.timings import INFERENCE, NO_REQUEST, TIMINGS, Timings
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     done: Callable[[float, float], None]  # called in the event loop with the times of begin and end
 
 
-class Source(Protocol):
+class BatchQueue(Protocol):
     """A queue of work."""
 
     def turn(self, most: float) -> float:
@@ -81,13 +81,13 @@ class Pool:
         self._max_waiting = max_waiting
         self._dropped = dropped
         self._clock = clock
-        self._sources: list[Source] = []
+        self._sources: list[BatchQueue] = []
         self._running = 0
         self._beside = False  # whether the thread for short work is busy
         self._called = False
-        self._admitted: dict[object, Admission] = {}  # by the timings of the request; of other work by a new object
+        self._admitted: dict[object, AdmittedWork] = {}  # by the timings of the request; of other work by a new object
         self._pace = Pace(clock)
-        self._line = Line(self._pace, threads, max_queue_seconds=max_queue_seconds, max_seconds=max_seconds)
+        self._line = ConcurrencyLimit(self._pace, threads, max_queue_seconds=max_queue_seconds, max_seconds=max_seconds)
         self._freed: list[float] = []  # since when threads have been free although work waits
         self._pieces = _Pieces()
 
@@ -116,7 +116,7 @@ class Pool:
         return self._refusal(self._line.admission(timings, seconds, seconds, now := self._clock()), now)
 
     @contextmanager
-    def admitted(self, seconds: float, in_all: float = 0.0, *, longest: float = 0.0) -> Iterator[Admission]:
+    def admitted(self, seconds: float, in_all: float = 0.0, *, longest: float = 0.0) -> Iterator[AdmittedWork]:
         """Admit a request at the first stage of its work; it stays admitted through all later stages.
 
         Args:
@@ -162,7 +162,7 @@ class Pool:
     def _release(self, key: object) -> None:
         self._line.leave(self._admitted.pop(key), last=not self._admitted)
 
-    def _refusal(self, admission: Admission, now: float) -> Overloaded | None:
+    def _refusal(self, admission: AdmittedWork, now: float) -> Overloaded | None:
         if self.busy >= self._limit:
             return Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
         return self._line.refusal(admission, self._admitted.values(), now)
@@ -176,7 +176,7 @@ class Pool:
                 self._dropped()
             raise
 
-    def offer(self, source: Source) -> None:
+    def offer(self, source: BatchQueue) -> None:
         """Register a source that has more work.
 
         It is asked for a batch in the next iteration of the event loop, after all requests of this one have added work.

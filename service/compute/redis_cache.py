@@ -22,7 +22,7 @@ import numpy as np
 from redis.exceptions import ResponseError
 
 from service.compute.breaker import Breaker
-from service.compute.cache import K, Key, Space, Vector
+from service.compute.cache import K, Key, Vector, VectorSpace
 from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
 
@@ -117,7 +117,7 @@ class RedisCache:
             raise ResponseError("no Redis")
         return wrote if isinstance(wrote, Exception) else True
 
-    async def get_many(self, space: Space, keys: Sequence[K]) -> dict[K, Vector]:
+    async def get_many(self, space: VectorSpace, keys: Sequence[K]) -> dict[K, Vector]:
         """The vectors that Redis has; none if it does not answer."""
         names = [name_of(space, key) for key in keys]
         values = await self._attempt(lambda: self._client.redis.mget(names), self._link)
@@ -139,7 +139,7 @@ class RedisCache:
         self._misses.inc(len(keys) - len(found))
         return found
 
-    def put_many(self, space: Space, vectors: Mapping[K, Vector]) -> None:
+    def put_many(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
         """Write vectors in the background."""
         if not vectors or not self.up or not self._taker.allows:
             return
@@ -156,7 +156,7 @@ class RedisCache:
             await asyncio.wait(self._writes, timeout=self._timeout)
         await self._client.aclose()
 
-    async def _write(self, space: Space, vectors: Mapping[K, Vector]) -> None:
+    async def _write(self, space: VectorSpace, vectors: Mapping[K, Vector]) -> None:
         pipeline = self._client.redis.pipeline(transaction=False)
         for key, vector in vectors.items():
             name = name_of(space, key)
@@ -222,7 +222,7 @@ class RedisCache:
         return mac.digest()
 
 
-def name_of(space: Space, key: Key) -> bytes:
+def name_of(space: VectorSpace, key: Key) -> bytes:
     """The Redis key for a sentence or a pair."""
     digest = hashlib.blake2b(space.graph.encode() + b"\0", digest_size=16)
     for ids in (key,) if isinstance(key[0], int) else key:

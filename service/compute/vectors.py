@@ -10,10 +10,10 @@ from typing import Generic
 import numpy as np
 
 from service.compute.batcher import Batcher
-from service.compute.cache import FINDING_SECONDS, K, Space, Tiers, Vector, VectorCache
-from service.compute.flights import Flights
+from service.compute.cache import FINDING_SECONDS, CacheTiers, K, Vector, VectorCache, VectorSpace
 from service.compute.graph import Rows, TextGraph
 from service.compute.pool import Pool
+from service.compute.single_flight import SingleFlight
 from service.observe.timings import CACHE, TIMINGS
 from service.settings import CachePolicy
 
@@ -21,13 +21,13 @@ from service.settings import CachePolicy
 class Vectors(Generic[K]):
     """A graph's outputs for sentences or pairs, each computed once."""
 
-    def __init__(self, graph: TextGraph[K], pool: Pool, cache: VectorCache, space: Space) -> None:
+    def __init__(self, graph: TextGraph[K], pool: Pool, cache: VectorCache, space: VectorSpace) -> None:
         self.batcher = Batcher(pool, graph)
-        self.tiers = Tiers(memory=False, redis=False)
+        self.tiers = CacheTiers(memory=False, redis=False)
         self.by_position = False  # whether computing a vector costs less than looking for it
         self._cache = cache
         self._space = space
-        self._flights: Flights[K, Vector] = Flights()
+        self._flights: SingleFlight[K, Vector] = SingleFlight()
 
     def measure(self, keys: Sequence[K], policy: CachePolicy, max_tokens: int) -> None:
         """Measure the graph's cost, and choose the cache tiers by it; `max_tokens` is of a sentence."""

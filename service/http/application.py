@@ -8,12 +8,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.operation import Operation
 from service.api.route import Table
-from service.http.closing import Closing
+from service.http.early_response import EarlyResponseCloser
 from service.http.guard import Callers, Keys, OneOfEach
-from service.http.held import Held
-from service.http.limits import Admission, Arrival, Deadline, Hasty, held_of
-from service.http.pages import Pages
-from service.http.record import Errors, Record, RequestId
+from service.http.limits import AdmissionMiddleware, BodyReader, Deadline, Hasty, held_of
+from service.http.memory_limit import MemoryLimiter
+from service.http.pages import SecurityHeaders
+from service.http.record import AccessLogMiddleware, Errors, RequestId
 from service.observe.tracing import Tracing
 from service.service import Service
 
@@ -21,13 +21,15 @@ from service.service import Service
 _EXPOSED = ("X-Request-Id", "X-Text-Language", "Server-Timing", "Retry-After", "retry-after-ms")
 
 
-class Scoring:
+class ScoringMiddleware:
     """The middleware of single routes: of those that ask a model."""
 
     def __init__(self, service: Service, *, spans: bool) -> None:
         """Prepare; with `spans` timings keep when each phase began."""
         self.pending: Callable[[], int] = lambda: 0
-        self.held = Held(max(service.settings.max_held_bytes, held_of(service.settings.max_body_bytes)))  # at least one
+        self.held = MemoryLimiter(
+            max(service.settings.max_held_bytes, held_of(service.settings.max_body_bytes))
+        )  # at least one
         self._settings = service.settings
         self._refusal = service.pool.refusal
         self._hasty = Hasty(service.settings.max_in_flight)
@@ -38,10 +40,10 @@ class Scoring:
         if not operation.scores:
             return app
         settings = self._settings
-        app = Arrival(app, settings.max_body_bytes, operation.media)
+        app = BodyReader(app, settings.max_body_bytes, operation.media)
         app = Deadline(app, settings.request_timeout)
         busy, most = lambda: self.pending(), settings.max_in_flight
-        return Admission(app, busy, most, self._refusal, self._hasty, spans=self._spans)
+        return AdmissionMiddleware(app, busy, most, self._refusal, self._hasty, spans=self._spans)
 
 
 class Application:
@@ -53,7 +55,7 @@ class Application:
         service: Service,
         *,
         table: Table,
-        scoring: Scoring,
+        scoring: ScoringMiddleware,
         is_page: Callable[[str], bool],
         pages: Sequence[str],
         rate_limit: Callable[[ASGIApp, Callable[[Scope], bool]], ASGIApp] | None,
@@ -88,7 +90,7 @@ class Application:
             stack = rate_limit(stack, is_open)
         if settings.api_keys:
             stack = Callers(stack, settings.api_keys)
-        stack = Pages(stack)
+        stack = SecurityHeaders(stack)
         stack = OneOfEach(stack)
         stack = Errors(stack, table)
         if settings.cors_origins:  # outside the keys: a preflight request has none
@@ -99,9 +101,9 @@ class Application:
                 allow_headers=("*",),
                 expose_headers=_EXPOSED,
             )
-        stack = Record(stack, service.telemetry, table, pages, tracing, access_log=settings.access_log)
+        stack = AccessLogMiddleware(stack, service.telemetry, table, pages, tracing, access_log=settings.access_log)
         stack = RequestId(stack)
-        self._stack = Closing(stack)
+        self._stack = EarlyResponseCloser(stack)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or begin and end with the server."""

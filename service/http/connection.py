@@ -19,8 +19,8 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import HeadTimeout, HeadTooLarge, NotHttp, Overloaded, RequestError
-from service.http.crowd import Crowd, client_of
-from service.http.held import Held
+from service.http.connection_tracker import ConnectionTracker, client_of
+from service.http.memory_limit import MemoryLimiter
 from service.http.time_limit import ClientLeft
 from service.observe.logs import ThrottledWarning
 
@@ -49,8 +49,8 @@ class Connection(HttpToolsProtocol):
         *arguments: Any,
         seconds: float,
         send_seconds: float,
-        crowd: Crowd["Connection"],
-        held: Held,
+        crowd: ConnectionTracker["Connection"],
+        held: MemoryLimiter,
         made: Callable[[], None],
         **others: Any,
     ) -> None:

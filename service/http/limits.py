@@ -51,7 +51,7 @@ class Hasty:
         raise refusal
 
 
-class Admission:
+class AdmissionMiddleware:
     """Refuses a request beyond the limit, or with too much work; begins its timings.
 
     Those whose body has not arrived take nobody's place. What a body means in work is not known before it is read; but
@@ -139,7 +139,7 @@ class Deadline:
             raise BodyTimeout(f"no whole body within {self._seconds:g} seconds") from None
 
 
-class Arrival:
+class BodyReader:
     """Reads the whole body, within its limits; what is behind it receives one message."""
 
     def __init__(self, app: ASGIApp, most: int, media: Sequence[bytes]) -> None:

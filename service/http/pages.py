@@ -36,7 +36,7 @@ def page_headers(html: bytes) -> list[tuple[bytes, bytes]]:
     ]
 
 
-class Pages:
+class SecurityHeaders:
     """Adds them; those of an HTML page depend on its body, and pages come in one piece."""
 
     def __init__(self, app: ASGIApp) -> None:

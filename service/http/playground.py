@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from service.api.dialects.own import OPERATIONS
 from service.api.family import Responses
-from service.api.operation import Look, Reply
+from service.api.operation import OperationResponse, ReadOperation
 from service.http.pages import policy
 
 PAGE, DOCS = "/", "/docs"
@@ -31,12 +31,12 @@ class _Files(StaticFiles):
         return response
 
 
-def page_operation() -> Look:
+def page_operation() -> ReadOperation:
     """The page at `/`; raises like `docs_operation`."""
     return _page(PAGE, "page.html", "A page for people", inline_styles=False)
 
 
-def docs_operation() -> Look:
+def docs_operation() -> ReadOperation:
     """The page at `/docs`: the routes, by Swagger.
 
     Raises:
@@ -45,16 +45,16 @@ def docs_operation() -> Look:
     return _page(DOCS, "docs.html", "The routes, for people", inline_styles=True)
 
 
-def _page(path: str, name: str, summary: str, *, inline_styles: bool) -> Look:
+def _page(path: str, name: str, summary: str, *, inline_styles: bool) -> ReadOperation:
     html = (_FOLDER / name).read_bytes()
     only_own = policy(html, inline_styles=inline_styles).encode()
     headers = ((b"cache-control", b"no-cache"), (b"content-security-policy", only_own))
 
-    async def page() -> Reply:
-        return Reply(html, media=b"text/html; charset=utf-8", headers=headers)
+    async def page() -> OperationResponse:
+        return OperationResponse(html, media=b"text/html; charset=utf-8", headers=headers)
 
     described: Responses = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
-    return Look(path, page, OPERATIONS, summary, open=True, responses=described)
+    return ReadOperation(path, page, OPERATIONS, summary, open=True, responses=described)
 
 
 def add_files(app: FastAPI) -> None:

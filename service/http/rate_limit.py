@@ -19,7 +19,7 @@ from service.api.exchange import exchange_of
 from service.compute.breaker import Breaker
 from service.compute.redis_client import RedisClient
 from service.errors import RateLimited
-from service.http.crowd import client_of
+from service.http.connection_tracker import client_of
 from service.observe.telemetry import RedisFailure, Telemetry
 from service.settings import RATE, Settings
 
@@ -75,7 +75,7 @@ class Rate:
         await self._app(scope, receive, send)
 
 
-class Given(ConnectionFactory):
+class StoreWithClient(ConnectionFactory):
     """Gives a store of the library the client in its options, where it would make its own."""
 
     def connect(self, url: str | None = None) -> Any:
@@ -97,7 +97,7 @@ class SharedCounts:
     ) -> None:
         """Prepare the client; arguments as for `RateLimit` and `RedisCache`."""
         self._client = RedisClient(url, timeout_seconds=timeout_seconds)
-        factory = f"{__name__}.{Given.__name__}"
+        factory = f"{__name__}.{StoreWithClient.__name__}"
         store = RedisStore(options={"CONNECTION_FACTORY_CLASS": factory, "GIVEN": lambda: self._client.redis})
         self._callers = _counting(rate, store, _PREFIX)
         self._telemetry = telemetry

@@ -12,7 +12,7 @@ from time import perf_counter
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.exchange import EXCHANGE, Exchange, exchange_of
+from service.api.exchange import EXCHANGE, RequestState, exchange_of
 from service.api.route import Table
 from service.errors import HttpError, InternalError, RequestError, ShuttingDown, quote
 from service.http.connection import CONNECTION, Connection
@@ -29,7 +29,7 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
 
 
 class RequestId:
-    """Gives each request an id, the caller's own or a new one, and begins its `Exchange`."""
+    """Gives each request an id, the caller's own or a new one, and begins its `RequestState`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -44,7 +44,7 @@ class RequestId:
         given = received.get(b"x-request-id", b"")
         identity = given.decode() if _SANE_ID(given) else f"{self._prefix}{next(self._numbers):08x}"
         REQUEST_ID.set(identity)
-        exchange = scope[EXCHANGE] = Exchange(identity, began, received)
+        exchange = scope[EXCHANGE] = RequestState(identity, began, received)
         exchange.headers.append((b"x-request-id", identity.encode()))
 
         async def answered(message: Message) -> None:
@@ -62,7 +62,7 @@ class RequestId:
         await self._app(scope, receive, answered)
 
 
-class Record:
+class AccessLogMiddleware:
     """Counts each answer, and writes its line in the access log and its trace."""
 
     def __init__(
@@ -100,7 +100,7 @@ class Record:
                 exchange.status = CLIENT_LEFT
             self._write(scope, exchange, perf_counter())
 
-    def _write(self, scope: Scope, exchange: Exchange, ended: float) -> None:
+    def _write(self, scope: Scope, exchange: RequestState, ended: float) -> None:
         route = exchange.route or self._route_of(scope["path"])
         method = scope["method"] if scope["method"] in _METHODS else "other"  # clients may send any
         trace_id = None

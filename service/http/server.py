@@ -28,7 +28,7 @@ import uvicorn
 
 from service.http.address import address_of
 from service.http.connection import CLOSE, Connection
-from service.http.crowd import Crowd, client_of, most_connections
+from service.http.connection_tracker import ConnectionTracker, client_of, most_connections
 from service.observe.logs import fields
 from service.observe.loop_lag import LoopLag
 from service.settings import Settings
@@ -51,7 +51,7 @@ class Server(uvicorn.Server):
     """One process's server."""
 
     def __init__(self, app: "Application", settings: Settings) -> None:
-        self._crowd = Crowd[Connection]()
+        self._crowd = ConnectionTracker[Connection]()
         super().__init__(
             uvicorn.Config(
                 app,

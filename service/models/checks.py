@@ -16,7 +16,7 @@ JOIN_SECONDS = 10.0  # that closing waits for the check that runs: a graph that 
 STALE_SECONDS = 15.0  # without the end of a round: a graph hangs, or the process gets no CPU time
 
 
-class Checks:
+class HealthChecker:
     """Checks every open model every few seconds."""
 
     def __init__(self, models: Callable[[], Iterable[Model]]) -> None:

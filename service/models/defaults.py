@@ -4,7 +4,7 @@ import logging
 from collections.abc import Container, Iterator, Sequence
 
 from service.errors import InvalidRequest, some
-from service.models.registry import Registry, Required
+from service.models.registry import ModelRegistry, RequiredModel
 from service.parsing import ALL, NONE
 from service.scoring.scorer import Capability
 from service.settings import PREFIX, Settings
@@ -44,7 +44,7 @@ class NoDefault(InvalidRequest):
 class Defaults(dict[str, str]):
     """Route -> model, for the routes that have one; asking for another raises `NoDefault`."""
 
-    def __init__(self, settings: Settings, registry: Registry) -> None:
+    def __init__(self, settings: Settings, registry: ModelRegistry) -> None:
         """Choose, and log the routes without a model."""
         self._registry, self._settings = registry, settings
         for route, (setting, capability) in ROUTES.items():
@@ -59,11 +59,11 @@ class Defaults(dict[str, str]):
     def __missing__(self, route: str) -> str:
         raise NoDefault(route, self._able(route))
 
-    def required(self) -> Iterator[Required]:
+    def required(self) -> Iterator[RequiredModel]:
         """The models of routes, which must stay."""
         for route, name in self.items():
             setting, capability = ROUTES[route]
-            yield Required(PREFIX + setting.upper(), name, capability)
+            yield RequiredModel(PREFIX + setting.upper(), name, capability)
 
     def opened_first(self) -> list[str]:
         """Names of the models that are open before the service is ready: another route's if the settings name it."""
@@ -76,7 +76,7 @@ class Defaults(dict[str, str]):
         return self._registry.able(ROUTES[route][1])
 
 
-def required_by(settings: Settings) -> Iterator[Required]:
+def required_by(settings: Settings) -> Iterator[RequiredModel]:
     """The models that settings name: those of routes first."""
     of_routes: tuple[tuple[str, Capability], ...] = (
         ("default_similarity", "similarity"),
@@ -86,12 +86,12 @@ def required_by(settings: Settings) -> Iterator[Required]:
     )
     for setting, capability in of_routes:
         if (name := getattr(settings, setting)) is not None:
-            yield Required(PREFIX + setting.upper(), name, capability)
+            yield RequiredModel(PREFIX + setting.upper(), name, capability)
     for name in settings.models:
-        yield Required("SEMBLANCE_MODELS", name)
+        yield RequiredModel("SEMBLANCE_MODELS", name)
     for name in settings.preload:
         if name not in (ALL, NONE):
-            yield Required("SEMBLANCE_PRELOAD", name)
+            yield RequiredModel("SEMBLANCE_PRELOAD", name)
 
 
 def main_models(settings: Settings) -> list[str]:

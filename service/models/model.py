@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from contract.golden import GoldenPair, GoldenPairs, tolerance_on
 from contract.manifest import Manifest
-from service.compute.cache import Tiers
+from service.compute.cache import CacheTiers
 from service.errors import InferenceFailed, ModelError
-from service.models.repository import FileStamps, Release
+from service.models.repository import FileStamps, ModelFolder
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
 from service.scoring.families import FAMILIES
@@ -29,7 +29,7 @@ class Failure(NamedTuple):
 class Model:
     """One release whose files are as its manifest says; open, or opened at its first request."""
 
-    def __init__(self, release: Release, manifest: Manifest, stamps: FileStamps) -> None:
+    def __init__(self, release: ModelFolder, manifest: Manifest, stamps: FileStamps) -> None:
         """Take a model that is not open; `stamps` are those of its files when they were verified."""
         self.release = release
         self.manifest = manifest
@@ -77,7 +77,7 @@ class Opened:
         self.scorer = scorer
         self.telemetry = telemetry
         self.provider = provider
-        self.tiers = Tiers(memory=False, redis=False)  # set by `prove`
+        self.tiers = CacheTiers(memory=False, redis=False)  # set by `prove`
         self.problem: str | None = None  # what was wrong at the last check
         self._name = name
         self._golden = golden.pairs

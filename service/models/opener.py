@@ -28,12 +28,12 @@ from service.compute.session import CPU, CUDA, Session, cuda_options, open_sessi
 from service.errors import ModelError, ServiceError
 from service.machine import counts, trim_allocator
 from service.models.model import Model, Opened
-from service.models.repository import Release, confine, file_stamps
+from service.models.repository import ModelFolder, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
 from service.scoring.families import FAMILIES
-from service.scoring.languages import Hints
-from service.scoring.scorer import Parts
+from service.scoring.languages import LanguageHints
+from service.scoring.scorer import ScorerParts
 from service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Opener:
         self._turn = asyncio.Lock()
         self._given_up: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
 
-    def read(self, release: Release, known: dict[Path, FileEntry] | None = None) -> Model:
+    def read(self, release: ModelFolder, known: dict[Path, FileEntry] | None = None) -> Model:
         """Read a model's manifest and hold its files against it; opens no graph.
 
         Args:
@@ -126,8 +126,8 @@ class Opener:
         provider = "cuda" if has_cuda else "cpu"
         telemetry = ModelTelemetry(manifest.graphs)
         graphs = graphs_of(manifest, sessions, telemetry)
-        hints = Hints.of(manifest.languages) if self._settings.language_hints else None
-        parts = Parts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache, hints)
+        hints = LanguageHints.of(manifest.languages) if self._settings.language_hints else None
+        parts = ScorerParts(manifest, tokenizer, graphs, telemetry, self._pool, self._cache, hints)
         scorer = FAMILIES[manifest.family](parts)
         opened = Opened(release.id, scorer, telemetry, golden, provider)
         opened.prove(self._settings.cache)

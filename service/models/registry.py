@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 10.0  # after an opening that failed, the same answer for so long: each attempt takes a second of CPU
 
 
-class Required(NamedTuple):
+class RequiredModel(NamedTuple):
     """A setting that names a model, and what that model must be able to do."""
 
     setting: str
@@ -27,7 +27,7 @@ class Required(NamedTuple):
     capability: Capability | None = None
 
 
-class Registry(Mapping[str, Model]):
+class ModelRegistry(Mapping[str, Model]):
     """Models by id, those that are listed first before the others."""
 
     def __init__(self, telemetry: Telemetry, opener: Opener, main: Sequence[str] = (), more: str = "") -> None:
@@ -161,7 +161,7 @@ class Registry(Mapping[str, Model]):
                 model.opening.cancel()
 
 
-def unmet(required: Iterable[Required], names: Mapping[str, Model]) -> Iterator[tuple[Required, str]]:
+def unmet(required: Iterable[RequiredModel], names: Mapping[str, Model]) -> Iterator[tuple[RequiredModel, str]]:
     """The settings whose model is missing, or lacks the capability, each with a message."""
     for each in required:
         setting, name, capability = each

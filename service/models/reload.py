@@ -1,7 +1,7 @@
 """Reads the models folder at the start, and again while the service runs: new and changed models are swapped in.
 
 Files are read and held against their manifests; models that are in use, or always open, are also opened and proven,
-others at their first request (`Registry.open`). That is done in a thread; the event loop only swaps models, so no
+others at their first request (`ModelRegistry.open`). That is done in a thread; the event loop only swaps models, so no
 request waits or fails, and requests under way keep their scorers. A model that cannot be opened or proven is refused,
 and the one served before stays.
 """
@@ -21,8 +21,8 @@ from service.machine import trim_allocator
 from service.models.defaults import USUAL
 from service.models.model import Model
 from service.models.opener import Opener, public
-from service.models.registry import Registry, Required, unmet
-from service.models.repository import Contents, FileStamps, Problem, Release, file_stamps, look
+from service.models.registry import ModelRegistry, RequiredModel, unmet
+from service.models.repository import FileStamps, FolderProblem, ModelFolder, RepositoryContents, file_stamps, look
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
 from service.parsing import ALL, NONE
@@ -56,10 +56,10 @@ class Reloader:
     def __init__(
         self,
         settings: Settings,
-        registry: Registry,
+        registry: ModelRegistry,
         opener: Opener,
         telemetry: Telemetry,
-        required: Iterable[Required],
+        required: Iterable[RequiredModel],
     ) -> None:
         """Prepare; `required` are models that settings name, which a reload does not remove."""
         self._settings = settings
@@ -123,7 +123,7 @@ class Reloader:
         self._first = {model.release.id for model in found}
         self._serve(dict(self._registry))
 
-    def keep(self, required: Iterable[Required]) -> None:
+    def keep(self, required: Iterable[RequiredModel]) -> None:
         """Further models that no reload removes."""
         self._required += required
 
@@ -223,7 +223,7 @@ class Reloader:
         self._note(refusals, patient)
         return self._report(outcomes, started)
 
-    def _look(self, served: Iterable[str]) -> Contents:
+    def _look(self, served: Iterable[str]) -> RepositoryContents:
         """In the thread: list the folder; once more if a served model is missing."""
         contents = look(self._settings.models_dir, self._settings.models)
         if any(name not in contents.releases for name in served):
@@ -231,12 +231,12 @@ class Reloader:
             contents = look(self._settings.models_dir, self._settings.models)
         return contents
 
-    def _by_id(self, contents: Contents) -> dict[str, Problem]:
+    def _by_id(self, contents: RepositoryContents) -> dict[str, FolderProblem]:
         """Problems of folders, by the id of the model that was opened from each, or else by the folder's name."""
         owners = {model.release.folder.name: name for name, model in self._registry.items()}
         return {owners.get(folder, folder): problem for folder, problem in contents.problems.items()}
 
-    def _forbidden(self, name: str, old: Model | None, release: Release | None) -> Refusal | None:
+    def _forbidden(self, name: str, old: Model | None, release: ModelFolder | None) -> Refusal | None:
         """What a setting forbids: a new model by the name of an alias, and that a model goes which it names."""
         aliases = self._settings.model_aliases
         if old is None and name in aliases:
@@ -252,7 +252,7 @@ class Reloader:
         others = {**self._registry, name: new}
         return next((Refusal(reason) for each, reason in unmet(self._required, others) if each.name == name), None)
 
-    def _refused_folder(self, name: str, problem: Problem, patient: bool) -> Refusal:
+    def _refused_folder(self, name: str, problem: FolderProblem, patient: bool) -> Refusal:
         """In the thread: the refusal of a folder that has no model."""
         now = file_stamps(problem.folder, None)
         known = self._refusals.get(name)
@@ -260,7 +260,7 @@ class Reloader:
         return Refusal(self._opener.told(problem.reason), now, not (patient and problem.incomplete and changing))
 
     def _attempt(
-        self, release: Release | None, old: Model | None, patient: bool
+        self, release: ModelFolder | None, old: Model | None, patient: bool
     ) -> tuple[Model | None, Refusal | None]:
         """In the thread: the model to serve, and why it is not the new one. A new or changed one is read, and opened
         too if the old one is in use.

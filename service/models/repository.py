@@ -13,7 +13,7 @@ from service.errors import ModelError
 FileStamps = Mapping[Path, tuple[int, ...] | None]
 
 
-class Release(NamedTuple):
+class ModelFolder(NamedTuple):
     """One folder with a manifest."""
 
     id: str
@@ -25,7 +25,7 @@ class Release(NamedTuple):
         return self.folder.parent
 
 
-class Problem(NamedTuple):
+class FolderProblem(NamedTuple):
     """Why a folder cannot be served."""
 
     folder: Path
@@ -34,14 +34,14 @@ class Problem(NamedTuple):
 
 
 @dataclass
-class Contents:
+class RepositoryContents:
     """The content of the models folders."""
 
-    releases: dict[str, Release] = field(default_factory=dict)  # by id
-    problems: dict[str, Problem] = field(default_factory=dict)  # by the name of the folder
+    releases: dict[str, ModelFolder] = field(default_factory=dict)  # by id
+    problems: dict[str, FolderProblem] = field(default_factory=dict)  # by the name of the folder
 
 
-def look(roots: Iterable[Path], only: Collection[str] = ()) -> Contents:
+def look(roots: Iterable[Path], only: Collection[str] = ()) -> RepositoryContents:
     """List the models folders, without hidden folders and those of shared files.
 
     Args:
@@ -51,7 +51,7 @@ def look(roots: Iterable[Path], only: Collection[str] = ()) -> Contents:
     Raises:
         ModelError: a folder is missing or cannot be read.
     """
-    contents = Contents()
+    contents = RepositoryContents()
     for root in roots:
         try:
             for folder in sorted(path for path in root.iterdir() if path.is_dir()):
@@ -65,24 +65,24 @@ def look(roots: Iterable[Path], only: Collection[str] = ()) -> Contents:
     return contents
 
 
-def _add(contents: Contents, root: Path, folder: Path) -> None:
+def _add(contents: RepositoryContents, root: Path, folder: Path) -> None:
     try:
         folder.name.encode()
     except UnicodeEncodeError:  # no JSON or metric could hold it
         shown = os.fsencode(folder.name).decode(errors="replace")
-        contents.problems[shown] = Problem(folder, f"{shown}: the folder's name is not UTF-8")
+        contents.problems[shown] = FolderProblem(folder, f"{shown}: the folder's name is not UTF-8")
         return
     try:
         confine(root, folder)
         confine(root, folder / MANIFEST_NAME)
         found = Manifest.load(folder).id
     except (ModelError, ContractError) as error:
-        contents.problems[folder.name] = Problem(folder, str(error), incomplete=isinstance(error, ManifestError))
+        contents.problems[folder.name] = FolderProblem(folder, str(error), incomplete=isinstance(error, ManifestError))
         return
     if found in contents.releases:
-        contents.problems[folder.name] = Problem(folder, f"{folder}: a second model with the id {found!r}")
+        contents.problems[folder.name] = FolderProblem(folder, f"{folder}: a second model with the id {found!r}")
         return
-    contents.releases[found] = Release(found, folder)
+    contents.releases[found] = ModelFolder(found, folder)
 
 
 def confine(root: Path, path: Path) -> None:

@@ -18,7 +18,7 @@ _OPENMETRICS = "application/openmetrics-text"
 _FORMATS = {True: choose_encoder(f"{_OPENMETRICS}; version=1.0.0"), False: choose_encoder("")}
 
 
-class Collected(Collector):
+class FamilyCollector(Collector):
     """A collector of given families."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
@@ -59,7 +59,7 @@ class Exposition:
     async def _render(self, openmetrics: bool) -> None:
         encode, content_type = _FORMATS[openmetrics]
         at = self._clock()
-        content = await asyncio.to_thread(encode, Collected(self._scrape()))
+        content = await asyncio.to_thread(encode, FamilyCollector(self._scrape()))
         self._pages[openmetrics] = at, (content, content_type)
 
 

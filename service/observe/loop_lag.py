@@ -2,7 +2,7 @@
 
 import asyncio
 
-from service.observe.tallies import Histogram
+from service.observe.fast_metrics import Histogram
 
 LOOK_SECONDS = 0.02  # work that takes longer is always noticed, shorter work sometimes
 

@@ -13,7 +13,14 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from service.observe import logs
-from service.observe.tallies import CounterFamily, CounterSeries, Histogram, HistogramFamily, LockedHistogram, Registry
+from service.observe.fast_metrics import (
+    CounterFamily,
+    CounterSeries,
+    Histogram,
+    HistogramFamily,
+    LockedHistogram,
+    MetricRegistry,
+)
 from service.observe.timings import PHASES, Timings
 
 RedisFailure = Literal["error", "timeout", "garbage", "dropped"]
@@ -47,9 +54,9 @@ class Telemetry:
     """All metrics of one service, in a registry of their own."""
 
     def __init__(self) -> None:
-        self.registry = registry = Registry()
-        # The families for a scrape; with several workers those of `service/observe/snapshots.py`. Called in the event
-        # loop's thread, iterated in another.
+        self.registry = registry = MetricRegistry()
+        # The families for a scrape; with several workers those of `service/observe/multiprocess_metrics.py`. Called in
+        # the event loop's thread, iterated in another.
         self.scrape: Callable[[], Iterable[Metric]] = registry.collect_in_parts
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)

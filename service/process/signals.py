@@ -19,7 +19,7 @@ class Terminal:
         return self._was_there and not _is_there()
 
 
-class Hangup:
+class HangupHandler:
     """The SIGHUP handler of a process without a supervisor."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ from time import monotonic
 
 from service.http.address import address_of
 from service.observe.logs import fields
-from service.observe.snapshots import Ended
+from service.observe.multiprocess_metrics import EndedWorkers
 from service.observe.telemetry import Ending
 from service.process.exits import EXIT_KILLED, EXIT_MODELS
 from service.process.messages import DRAIN, HURRY, LEAVES, RELOAD, Assignment
@@ -111,7 +111,7 @@ class Supervisor:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with shared as folder, noted(_SIGNALS, self._signals) as woken:
             self._folder = Path(folder)
-            self._ended = Ended(self._folder)
+            self._ended = EndedWorkers(self._folder)
             host, port = self._settings.host, self._listening.getsockname()[1]
             address = address_of(host, port)
             log.info(

@@ -21,11 +21,11 @@ from service.http.server import Server
 from service.machine import bound_arenas, usable_cpus
 from service.models import checks
 from service.observe import logs
-from service.observe.snapshots import Snapshots
+from service.observe.multiprocess_metrics import WorkerSnapshots
 from service.observe.tracing import open_tracing
 from service.process.exits import EXIT_MODELS, EXIT_SETTINGS
 from service.process.messages import DRAIN, HURRY, LEAVES, RELOAD, SERVES, Assignment
-from service.process.signals import Hangup
+from service.process.signals import HangupHandler
 from service.settings import Settings
 from service.version import version
 
@@ -36,7 +36,7 @@ _THREAD_SECONDS = 2.0  # for batches whose callers have left
 
 def serve_alone(settings: Settings) -> int:
     """Serve in this process until SIGTERM or SIGINT; the exit code."""
-    hangup = Hangup()
+    hangup = HangupHandler()
 
     def server_of(app: Application) -> Server:
         hangup.then(app.service.reloader.soon)
@@ -119,7 +119,7 @@ class WorkerServer(Server):
     def __init__(self, app: Application, assignment: Assignment) -> None:
         super().__init__(app, assignment.settings)
         telemetry = app.service.telemetry
-        self._snapshots = Snapshots(assignment.folder, assignment.number, telemetry.registry)
+        self._snapshots = WorkerSnapshots(assignment.folder, assignment.number, telemetry.registry)
         telemetry.scrape = self._snapshots.collect
         app.service.exposition.kept_seconds = 0.0
         self._folder = assignment.folder

@@ -13,10 +13,10 @@ import numpy as np
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
 from contract.scoring import Similarities, raw_scores, read_similarity
 from contract.tokenizer import Encoded
-from service.compute.cache import Pair, Space
+from service.compute.cache import Pair, VectorSpace
 from service.compute.graph import PairGraph, Rows, SentenceGraph
 from service.compute.vectors import Vectors
-from service.scoring.scorer import Features, Parts, Scorer, as_pairs, sides_of
+from service.scoring.scorer import Features, Scorer, ScorerParts, as_pairs, sides_of
 
 _RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
 
@@ -24,17 +24,20 @@ _RANGE_TOLERANCE = 1e-4  # for rounding: how far a matrix may exceed its range
 class InteractionScorer(Scorer):
     """One graph for each task, one that explains, and one whose embeddings' cosine is blended into tasks."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ScorerParts) -> None:
         super().__init__(parts)
         manifest = parts.manifest
         self.outputs = {
             name: Vectors(
-                cast(PairGraph, parts.graphs[name]), parts.pool, parts.cache, Space(manifest.fingerprint, width, name)
+                cast(PairGraph, parts.graphs[name]),
+                parts.pool,
+                parts.cache,
+                VectorSpace(manifest.fingerprint, width, name),
             )
             for name, width in manifest.outputs().items()
         }
         if (encoder := manifest.bi_encoder) is not None:
-            graph, space = parts.graphs[encoder.graph], Space(manifest.fingerprint, encoder.dim, encoder.graph)
+            graph, space = parts.graphs[encoder.graph], VectorSpace(manifest.fingerprint, encoder.dim, encoder.graph)
             self.embeddings = Vectors(cast(SentenceGraph, graph), parts.pool, parts.cache, space)
 
     async def matrices(self, a: Encoded, b: Encoded) -> Rows:

@@ -123,7 +123,7 @@ def _has_names(text: str) -> bool:
     return any(word[:1].isupper() for word in text.split()[1:])
 
 
-class Hints:
+class LanguageHints:
     """Which texts seem to be in another language than a model's own."""
 
     def __init__(self, own: Iterable[str]) -> None:
@@ -131,7 +131,7 @@ class Hints:
         self._own = frozenset(own)
 
     @classmethod
-    def of(cls, languages: Sequence[str] | None) -> "Hints | None":
+    def of(cls, languages: Sequence[str] | None) -> "LanguageHints | None":
         """Those for a model of these languages; None where they are not known, or one cannot be told from others."""
         return cls(languages) if languages is not None and set(languages) <= set(KNOWN) else None
 

@@ -19,7 +19,7 @@ from contract.scoring import Embeddings, Similarities, entailment
 from contract.subwords import AnyTokenizer, fit_together, has_text
 from contract.tokenizer import Encoded
 from service.compute.batcher import best_time
-from service.compute.cache import Ids, Pair, Score, ScoreCache, Tiers, VectorCache
+from service.compute.cache import CacheTiers, Ids, Pair, ScoreCache, ScoreEntry, VectorCache
 from service.compute.graph import Graph, Rows
 from service.compute.lru import ENTRY_BYTES, ID_BYTES, tuple_bytes
 from service.compute.pool import Pool
@@ -27,7 +27,7 @@ from service.compute.vectors import Vectors
 from service.errors import EmptyText
 from service.observe.telemetry import ModelTelemetry
 from service.observe.timings import TIMINGS, TOKENISE
-from service.scoring.languages import Hints
+from service.scoring.languages import LanguageHints
 from service.scoring.reading import turns_of, weight_of
 from service.settings import CachePolicy
 
@@ -67,7 +67,7 @@ class _Cost:
         self.tokens += _NEWS * (tokens / chars - self.tokens)
 
 
-class Parts(NamedTuple):
+class ScorerParts(NamedTuple):
     """What a scorer is made of."""
 
     manifest: Manifest
@@ -76,7 +76,7 @@ class Parts(NamedTuple):
     telemetry: ModelTelemetry
     pool: Pool
     cache: VectorCache  # keeps the token ids of short texts too
-    hints: Hints | None = None  # on texts in another language than the model's; None: there are none
+    hints: LanguageHints | None = None  # on texts in another language than the model's; None: there are none
 
 
 class Scorer(ABC):
@@ -85,7 +85,7 @@ class Scorer(ABC):
     beside: ClassVar[tuple[Capability, ...]] = ()  # what all models of the family can do, beside their tasks
     embeddings: Vectors[Ids] | None = None  # of sentences, where the model makes some
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ScorerParts) -> None:
         """Join a model's parts."""
         manifest, tokenizer, cache = parts.manifest, parts.tokenizer, parts.cache
         self.manifest = manifest
@@ -241,11 +241,11 @@ class Scorer(ABC):
             # By position: a pair that a request repeats is compared twice, which costs less than finding it.
             new = [pairs[i] for i in places]
             answer = await self._computed(name, new)
-            fresh = list(map(Score, answer.raw, answer.rating or repeat(None), answer.score))
+            fresh = list(map(ScoreEntry, answer.raw, answer.rating or repeat(None), answer.score))
             for i, score in zip(places, fresh, strict=True):
                 scores[i] = score
             cache.keep(zip(new, fresh, strict=True))
-        raw, ratings, calibrated = zip(*cast(list[Score], scores), strict=True)
+        raw, ratings, calibrated = zip(*cast(list[ScoreEntry], scores), strict=True)
         rated = None if ratings[0] is None else list(ratings)  # all have one, or none
         return Scores(list(raw), rated, list(calibrated))
 
@@ -355,7 +355,7 @@ class Scorer(ABC):
     def false_claim(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> str | None:
         """A claim of the manifest, beyond answers, that n pairs disprove; None if there is none."""
 
-    def measure(self, a: Sequence[str], b: Sequence[str], policy: CachePolicy) -> Tiers:
+    def measure(self, a: Sequence[str], b: Sequence[str], policy: CachePolicy) -> CacheTiers:
         """Measure expected times on n >= 1 pairs, and choose the cache tiers; warms the graphs up."""
         if policy == "off" or not self._memory.most:
             self._scores = {}
@@ -375,7 +375,7 @@ class Scorer(ABC):
         self.seconds_per_new_pair = seconds / len(pairs)
         self._cost.reading = best_time(lambda: self.tokenise(texts)) / chars
         self._cost.scoring = seconds / sum(len(x) + len(y) for x, y in pairs)
-        return Tiers(any(each.memory for each in tiers), any(each.redis for each in tiers))
+        return CacheTiers(any(each.memory for each in tiers), any(each.redis for each in tiers))
 
     def _comparisons(self, pairs: Sequence[Pair]) -> Iterator[Callable[[], object]]:
         """The work of `MEASURED_PAIRS` pairs after their graphs of texts: of one pair, repeated."""

@@ -10,10 +10,10 @@ import numpy as np
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
 from contract.scoring import Embeddings, Similarities, classification, classify, compare, similarity
 from contract.tokenizer import Encoded
-from service.compute.cache import Ids, Pair, Space
+from service.compute.cache import Ids, Pair, VectorSpace
 from service.compute.graph import Rows, SentenceGraph
 from service.compute.vectors import Vectors
-from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Parts, Scorer, as_pairs, sides_of
+from service.scoring.scorer import MEASURED_PAIRS, Capability, Features, Scorer, ScorerParts, as_pairs, sides_of
 
 _ADDITIVE_TOLERANCE = 1e-5  # relative to the largest component; rounding in float32 is far smaller
 
@@ -24,12 +24,12 @@ class SiameseScorer(Scorer):
     beside: ClassVar[tuple[Capability, ...]] = ("embedding",)
     embeddings: Vectors[Ids]
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ScorerParts) -> None:
         super().__init__(parts)
         manifest, of_tokens = parts.manifest, parts.manifest.token_embeddings
         self._encoder = cast(SentenceGraph, parts.graphs[manifest.encoder or ""])
         self._of_tokens = None if of_tokens is None else cast(SentenceGraph, parts.graphs[of_tokens])
-        space = Space(manifest.fingerprint, manifest.dim or 0)
+        space = VectorSpace(manifest.fingerprint, manifest.dim or 0)
         self.embeddings = Vectors(self._encoder, parts.pool, parts.cache, space)
 
     async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:

@@ -22,7 +22,7 @@ from semblance import AsyncClient, Client
 from semblance.batch import job
 from semblance.batch.job import run_batch
 from semblance.batch.journal import Journal
-from semblance.batch.tasks import DEFAULT_COLUMNS, Options
+from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions
 from semblance.errors import BatchError, NoAnswer, ServiceFailed
 from semblance.types import Similarities
 from tests.client.conftest import Ran, Run
@@ -312,7 +312,7 @@ def test_a_row_that_the_service_stumbles_over_is_found(url: str, tmp_path: Path,
 # interruptions
 
 
-OPTIONS = Options("similarity", DEFAULT_COLUMNS["similarity"])
+OPTIONS = BatchOptions("similarity", DEFAULT_COLUMNS["similarity"])
 # Kills itself, as `kill -9` would, after some chunks.
 CHILD = """
 import asyncio, os, signal, sys

@@ -12,12 +12,12 @@ import tenacity
 
 from semblance import AsyncClient, Retries
 from semblance.batch.job import run_batch
-from semblance.batch.tasks import DEFAULT_COLUMNS, Options
+from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions
 from semblance.errors import Overloaded
 from tests.client.test_batch import read, rows, write
 from tests.client.test_retries import refusal
 
-OPTIONS = Options("similarity", DEFAULT_COLUMNS["similarity"])
+OPTIONS = BatchOptions("similarity", DEFAULT_COLUMNS["similarity"])
 
 
 class Clock:

@@ -15,7 +15,7 @@ import pytest
 
 from contract.manifest import Limits
 from semblance import AsyncClient, columns, scorer
-from semblance.batch.tasks import DEFAULT_COLUMNS, Name, Options, make_task
+from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, Name, make_task
 from semblance.errors import BatchError, CannotStart, InvalidRequest
 from tests import fakes
 from tests.client.alike import assert_alike
@@ -40,7 +40,7 @@ def test_columns_and_answers_are_those_of_a_batch(models: Path, task: Name, opti
 
     async def ask() -> list[dict[str, Any]]:
         async with AsyncClient.local(models) as client:
-            made = make_task(Options(task, names, **options), await client.models())
+            made = make_task(BatchOptions(task, names, **options), await client.models())
             return await made.ask(client, list(zip(*(given[name] for name in names), strict=True)))
 
     expected = asyncio.run(ask())

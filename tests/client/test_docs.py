@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
+from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, make_task
 from semblance.client import Client
 from semblance.types import Models
 from tests.client.alike import assert_alike
@@ -160,7 +160,7 @@ def test_a_batch_reads_what_it_says(
 def test_the_table_of_tasks_names_every_column(task: str, served: Models) -> None:
     (reads, adds) = re.findall(rf"^\| `{task}` \| (.*?) \| (.*?) \|$", PAGE, flags=re.MULTILINE)[0]
     model = "minilm-cross" if task in ("paraphrase", "relevance") else None  # the defaults have neither
-    made = make_task(Options(task, DEFAULT_COLUMNS[task], model), served)
+    made = make_task(BatchOptions(task, DEFAULT_COLUMNS[task], model), served)
     assert re.findall(r"`(\w+)`", reads) == list(made.columns)
     assert re.findall(r"`(\w+)`", adds) == list(made.adds)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from semblance.errors import BatchError
-from semblance.threshold.own_pairs import Fault, PairsError, read_own
+from semblance.threshold.own_pairs import PairsError, RowFault, read_own
 
 
 def jsonl(path: Path, *rows: object) -> Path:
@@ -24,7 +24,7 @@ def test_scores_of_any_scale(tmp_path: Path) -> None:
     ]
     assert read_own(path, scale=(0, 5)).scale == (0, 5)
     inside = read_own(path, scale=(0, 2))
-    assert inside.faults == [Fault(2, "score: '4.5' is no number from 0 to 2")]
+    assert inside.faults == [RowFault(2, "score: '4.5' is no number from 0 to 2")]
     assert inside.lines == [3]
 
 
@@ -34,12 +34,12 @@ def test_labels_of_three_kinds(tmp_path: Path) -> None:
     )
     assert (yes.kind, [(p.target, p.label) for p in yes.pairs]) == ("label", [(1.0, "1"), (0.0, "0")])
     other = read_own(jsonl(tmp_path / "other.jsonl", {"a": "x", "b": "y", "label": 2}), kind="label")
-    assert other.faults == [Fault(1, "label: expected 0 or 1, found 2")]
+    assert other.faults == [RowFault(1, "label: expected 0 or 1, found 2")]
     path = tmp_path / "nli.tsv"
     path.write_text("a\tb\tlabel\nx\ty\tENTAILMENT\nx\tz\tneutral\nx\tw\tmaybe\n")
     nli = read_own(path)
     assert (nli.kind, [p.label for p in nli.pairs]) == ("entailment", ["entailment", "neutral"])
-    assert nli.faults == [Fault(4, "label: expected entailment, neutral, contradiction, found 'maybe'")]
+    assert nli.faults == [RowFault(4, "label: expected entailment, neutral, contradiction, found 'maybe'")]
     ranked = read_own(jsonl(tmp_path / "qa.jsonl", {"question": "q", "answer": "x", "label": 1}))
     assert (ranked.kind, ranked.pairs[0].group) == ("ranking", "q")
 
@@ -51,9 +51,9 @@ def test_a_fault_has_the_line_on_which_its_row_begins(tmp_path: Path) -> None:
     read = read_own(path)
     assert read.lines == [2, 8]
     assert read.faults == [
-        Fault(5, "b: the text has no visible character"),
-        Fault(6, "2 fields, the header has 3"),
-        Fault(7, "score: 'much' is no number"),
+        RowFault(5, "b: the text has no visible character"),
+        RowFault(6, "2 fields, the header has 3"),
+        RowFault(7, "score: 'much' is no number"),
     ]
 
 

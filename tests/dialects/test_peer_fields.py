@@ -12,7 +12,7 @@ import pytest
 from contract.manifest import Prompts
 from scripts.peer_fields import served
 from service.api.dialects.fields import Changes
-from service.api.dialects.peer_fields import Cell, fields_of
+from service.api.dialects.peer_fields import FieldSupport, fields_of
 from service.api.route import Route
 from tests import fakes
 from tests.service.conftest import Client, Serve
@@ -67,7 +67,7 @@ async def client(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Asyn
         yield found
 
 
-async def ask(client: Client, cell: Cell, body: object) -> tuple[int, object]:
+async def ask(client: Client, cell: FieldSupport, body: object) -> tuple[int, object]:
     path = cell.path.replace("{model}", "avg-paraphrase")
     response = await client.post(path, json=body, headers={"x-request-id": "same"})
     if response.headers["content-type"] != "application/json":
@@ -78,13 +78,13 @@ async def ask(client: Client, cell: Cell, body: object) -> tuple[int, object]:
     return response.status_code, found
 
 
-def body_of(cell: Cell) -> dict[str, Any]:
+def body_of(cell: FieldSupport) -> dict[str, Any]:
     """The body of a cell's request without its field."""
     outputs = {"outputs": [{"name": "score"}]} if cell.field.startswith("outputs.0") else {}
     return copy.deepcopy(BODIES[cell.request] | outputs)
 
 
-def with_field(cell: Cell, value: object) -> dict[str, Any]:
+def with_field(cell: FieldSupport, value: object) -> dict[str, Any]:
     """The same with this value."""
     body = body_of(cell)
     *above, last = cell.field.split(".")
@@ -95,12 +95,12 @@ def with_field(cell: Cell, value: object) -> dict[str, Any]:
     return body
 
 
-def name_of(cell: Cell) -> str:
+def name_of(cell: FieldSupport) -> str:
     return f"{cell.path} {cell.request} {cell.field}"
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=name_of)
-async def test_a_value_changes_the_answer_or_is_refused_by_name(client: Client, cell: Cell) -> None:
+async def test_a_value_changes_the_answer_or_is_refused_by_name(client: Client, cell: FieldSupport) -> None:
     status, usual = await ask(client, cell, body_of(cell))
     assert status == 200
     assert cell.honoured or cell.refused

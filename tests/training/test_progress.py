@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from training import progress
-from training.progress import Progress, tracked
+from training.progress import StepProgress, tracked
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def clock(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> 
 def test_a_line_comes_at_the_start_and_every_half_minute_with_the_time_left(
     clock: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
-    shown = Progress("run", 1000, done=400)
+    shown = StepProgress("run", 1000, done=400)
     for done in range(401, 461):
         clock[0] += 1.0
         shown.update(done)

@@ -79,7 +79,7 @@ class PWIMFeatures(nn.Module):
             assert convolution.bias is not None
             nn.init.zeros_(convolution.bias)
 
-    def of_pair(self, a: "Side", b: "Side") -> Tensor:
+    def of_pair(self, a: "SentenceBatch", b: "SentenceBatch") -> Tensor:
         """Both sentences -> features [B, C], C the last of the maps."""
         cube_BCST, real_BST = self._cube(a, b)
         focus_BST = self._focus(cube_BCST, real_BST)
@@ -100,13 +100,13 @@ class PWIMFeatures(nn.Module):
         focus_BST = self._focus(cube_BCST, real_BST)
         return torch.stack([cube_BCST[:, COSINE].clamp(-1.0, 1.0), focus_BST], dim=1) * real_BST[:, None].float()
 
-    def side(self, input_ids_BT: Tensor, lengths_B: Tensor) -> "Side":
+    def side(self, input_ids_BT: Tensor, lengths_B: Tensor) -> "SentenceBatch":
         """One sentence of each pair: forward states, backward states and their sum of every word."""
         forward_BTH, backward_BTH = self._states(input_ids_BT, lengths_B)
         states_BRTH = torch.stack([forward_BTH, backward_BTH, forward_BTH + backward_BTH], dim=1)
-        return Side(input_ids_BT, lengths_B, states_BRTH)
+        return SentenceBatch(input_ids_BT, lengths_B, states_BRTH)
 
-    def _cube(self, a: "Side", b: "Side") -> tuple[Tensor, Tensor]:
+    def _cube(self, a: "SentenceBatch", b: "SentenceBatch") -> tuple[Tensor, Tensor]:
         """The channels [B, C, S, T], anything on the padding, and where the cells are real, bool [B, S, T].
 
         Algorithm 1: for [both directions joined, forward, backward, their sum] the triple (cosine, negated L2, dot),
@@ -223,7 +223,7 @@ class PWIMTasks(PWIMFeatures):
         return {name: head(shared_BH) for name, head in self.heads.items()}
 
 
-class Side(NamedTuple):
+class SentenceBatch(NamedTuple):
     """One sentence of each pair of a batch."""
 
     ids_BT: Tensor

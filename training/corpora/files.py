@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from training.corpora import catalogue
-from training.errors import Told
+from training.errors import UserError
 from training.pairs import Pair
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-class CorpusError(Told):
+class CorpusError(UserError):
     """A corpus file is missing, malformed, or not the published one. The message is one line for a person."""
 
 
@@ -35,7 +35,7 @@ def data_dir() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FileRow:
     """One record of a tab-separated file: cells by column name, with file and line for error messages."""
 
     file: str
@@ -118,14 +118,14 @@ def read_lines(corpus: str, relative: str) -> list[tuple[int, str]]:
     return lines
 
 
-def read_rows(corpus: str, relative: str, header: Sequence[str]) -> list[Row]:
+def read_rows(corpus: str, relative: str, header: Sequence[str]) -> list[FileRow]:
     """All records of a tab-separated file with the given header line.
 
     Raises `CorpusError` for another header, another number of columns in any line, and a number of rows other than the
     one in `catalogue.PUBLISHED`.
     """
     columns = {name: index for index, name in enumerate(header)}
-    rows: list[Row] = []
+    rows: list[FileRow] = []
     empty = True
     for number, line in numbered_lines(locate(corpus, relative), relative):
         cells = line.split("\t")
@@ -139,7 +139,7 @@ def read_rows(corpus: str, relative: str, header: Sequence[str]) -> list[Row]:
                 f"{relative}, line {number}: expected {len(header)} tab-separated columns, "
                 f"got {len(cells)}: {line[:80]!r}"
             )
-        rows.append(Row(relative, number, columns, cells))
+        rows.append(FileRow(relative, number, columns, cells))
     if empty:
         raise CorpusError(f"{relative}, line 1: expected the header {' | '.join(header)}, got an empty file")
     _check_rows(relative, len(rows))

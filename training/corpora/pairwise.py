@@ -24,7 +24,7 @@ HELD_OUT = {"msrvid": 75, "sts2014": 750, "msrp": 407, "twitter-labelled": 1000}
 
 
 @dataclass(frozen=True)
-class Parts:
+class CorpusParts:
     """The parts of a corpus; several test parts where the papers report several."""
 
     train: tuple[Pair, ...]
@@ -32,7 +32,7 @@ class Parts:
     test: dict[str, tuple[Pair, ...]]
 
 
-def read(corpus: Corpus) -> Parts:
+def read(corpus: Corpus) -> CorpusParts:
     """The parts of a corpus.
 
     Raises:
@@ -44,7 +44,7 @@ def read(corpus: Corpus) -> Parts:
 
 
 @functools.lru_cache(maxsize=8)
-def _read(folder: object, corpus: Corpus) -> Parts:
+def _read(folder: object, corpus: Corpus) -> CorpusParts:
     match corpus:
         case "sick":
             return _parts(sick.read("train"), sick.read("dev"), {"test": sick.read("test")})
@@ -64,7 +64,7 @@ def _read(folder: object, corpus: Corpus) -> Parts:
         case "answers":  # both
             wiki, trec = _named("wikiqa", read("wikiqa")), _named("trecqa", read("trecqa"))
             of_trec = {f"trecqa-{part}": pairs for part, pairs in trec.test.items()}
-            return Parts(wiki.train + trec.train, wiki.dev + trec.dev, {"wikiqa": wiki.test["test"], **of_trec})
+            return CorpusParts(wiki.train + trec.train, wiki.dev + trec.dev, {"wikiqa": wiki.test["test"], **of_trec})
         case "msrp":
             train, dev = _drawn(_labelled(msrp.read("train")), HELD_OUT[corpus])
             return _parts(train, dev, {"test": _labelled(msrp.read("test"))})
@@ -75,19 +75,19 @@ def _read(folder: object, corpus: Corpus) -> Parts:
 
 def _parts(
     train: Iterable[Pair], dev: Sequence[Pair], test: dict[str, Sequence[Pair]] | dict[str, list[Pair]]
-) -> Parts:
+) -> CorpusParts:
     unseen = [*dev, *(pair for pairs in test.values() for pair in pairs)]
     kept = tuple(without_pairs(train, unseen))
-    return Parts(kept, tuple(dev), {name: tuple(pairs) for name, pairs in test.items()})
+    return CorpusParts(kept, tuple(dev), {name: tuple(pairs) for name, pairs in test.items()})
 
 
-def _named(corpus: str, parts: Parts) -> Parts:
+def _named(corpus: str, parts: CorpusParts) -> CorpusParts:
     """The same parts, each question's group prefixed with the corpus."""
 
     def named(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
         return tuple(replace(pair, group=f"{corpus}:{pair.group}") for pair in pairs)
 
-    return Parts(named(parts.train), named(parts.dev), {name: named(pairs) for name, pairs in parts.test.items()})
+    return CorpusParts(named(parts.train), named(parts.dev), {name: named(pairs) for name, pairs in parts.test.items()})
 
 
 def _drawn(pairs: Sequence[Pair], held_out: int) -> tuple[list[Pair], list[Pair]]:

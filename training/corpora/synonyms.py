@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from contract.text import split_words
-from training.errors import Told
+from training.errors import UserError
 from training.pairs import Pair
 
 FILES = tuple(f"{kind}.{part}" for part in ("adj", "adv", "noun", "verb") for kind in ("index", "data"))
@@ -28,7 +28,7 @@ _LEXICOGRAPHER_FILES = 45  # of WordNet 3.0; nltk asks for them, the Debian pack
 Thesaurus = Callable[[str], Sequence[str]]  # a word -> its synonyms, the best first
 
 
-class WordNetMissing(Told):
+class WordNetMissing(UserError):
     """A WordNet file is not in the expected folder."""
 
 
@@ -78,7 +78,7 @@ def _reader(folder: Path) -> Any:
     import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
-    class Reader(WordNetCorpusReader):
+    class EnglishWordNet(WordNetCorpusReader):
         """English synonyms only, without the files that nltk adds to WordNet's own."""
 
         def open(self, file: str) -> io.StringIO:
@@ -94,7 +94,7 @@ def _reader(folder: Path) -> Any:
         nltk.data.path.append(str(folder))  # nltk opens files only in these folders
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about missing other languages
-        return Reader(str(folder), None)
+        return EnglishWordNet(str(folder), None)
 
 
 def augment(pairs: Sequence[Pair], size: int, seed: int, thesaurus: Thesaurus) -> list[Pair]:

@@ -10,7 +10,7 @@ from training.corpora.files import CorpusMissing
 from training.corpora.readers import sst, sts
 from training.publishing.runtime import PublishedModel
 from training.sources.figures import (
-    Scorer,
+    PairScorer,
     pairwise_figures,
     phrase_figures,
     sentiment_figures,
@@ -58,7 +58,7 @@ def evaluate_model(folder: Path, only: Sequence[str] = ()) -> Evaluation:
     return found
 
 
-def evaluation_sets(model: Scorer) -> Iterator[tuple[str, Callable[[], list[Figure]]]]:
+def evaluation_sets(model: PairScorer) -> Iterator[tuple[str, Callable[[], list[Figure]]]]:
     """Every set that fits the model's tasks: its name and a function that measures it.
 
     Relatedness: STS 2012 to 2016 and PIT-2015 by the raw score; SICK by the rating where the model rates 1..5. Phrases:

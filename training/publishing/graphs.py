@@ -8,12 +8,12 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, helper, numpy_helper
 
 from contract.graph import CONTRACT_VERSION
-from training.errors import Told
+from training.errors import UserError
 
 SHARED_BYTES = 65_536  # weights smaller than this stay in each graph
 
 
-class ParityError(Told):
+class ParityError(UserError):
     """A graph that differs from what it was made of; it is not published."""
 
 

@@ -120,7 +120,7 @@ def check_head(
     return _check_values(path, kind, head, example)
 
 
-class Agreement(NamedTuple):
+class ParityResult(NamedTuple):
     """Difference of a graph from its module."""
 
     difference: float  # largest absolute difference, without near ties
@@ -130,7 +130,7 @@ class Agreement(NamedTuple):
 
 def check_pair(
     path: Path, model: nn.Module, vocabulary: int, limit: int, tensors: Mapping[str, Array] | None = None
-) -> Agreement:
+) -> ParityResult:
     """Compare a PAIR graph with its model on pairs of different lengths of random, equal, rearranged and repeated
     words.
 
@@ -156,7 +156,7 @@ def check_explanation(
     vocabulary: int,
     limit: int,
     tensors: Mapping[str, Array] | None = None,
-) -> Agreement:
+) -> ParityResult:
     """Compare an EXPLANATION graph with its network, as `check_pair`; matrices must be within their declared ranges."""
     pairs = _pairs(vocabulary, limit)
     agreement = _check_pairs(path, "explanation", Matrices(network), pairs, tensors)
@@ -221,7 +221,7 @@ def _check_pairs(
     module: nn.Module,
     batches: list[tuple[str, dict[str, Array]]],
     tensors: Mapping[str, Array] | None,
-) -> Agreement:
+) -> ParityResult:
     run = _open(path, kind, tensors)
     module = module.cpu().eval()
     worst, near_ties, pairs = 0.0, 0, 0
@@ -251,7 +251,7 @@ def _check_pairs(
             compare(f"{what}, a pair alone and in a batch", run(one), together[own], one)
     if near_ties > NEAR_TIES * pairs:
         raise ParityError(f"{path.name}: rounding decides {near_ties} of {pairs} pairs")
-    return Agreement(float(worst), near_ties, pairs)
+    return ParityResult(float(worst), near_ties, pairs)
 
 
 def _one(feeds: Mapping[str, Array], row: int) -> dict[str, Array]:

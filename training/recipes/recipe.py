@@ -16,7 +16,7 @@ from training.objectives.supervised import SupervisedConfig
 from training.objectives.tasks import TasksConfig
 from training.objectives.teacher_cosine import TeacherCosineConfig
 from training.objectives.transfer import MarginConfig
-from training.sources.source import Source
+from training.sources.source import DataSource
 from training.sources.tables import PretrainedEncoder, PublishedTable, ServedTable, TableRecipe
 from training.words.storage import Storage
 
@@ -73,7 +73,7 @@ class Recipe:
     reaches: str  # what it should reach, on what machine, in what time
     table: TableRecipe | PublishedTable | ServedTable | PretrainedEncoder
     architecture: ArchitectureConfig | InteractionConfig | HeadsConfig
-    data: Source[Any, Any]
+    data: DataSource[Any, Any]
     objective: (
         TeacherCosineConfig
         | MarginConfig

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Places:
+class ReproductionFolders:
     """Folders that a reproduction reads and writes."""
 
     runs: Path = Path("runs")
@@ -33,7 +33,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Job:
+class ReproductionJob:
     """One seed of one recipe; `storage` is None for a run that is only the start of another."""
 
     recipe: Recipe
@@ -54,14 +54,16 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SeedOutcome:
     """How many jobs there were, and what failed: the job's name and why."""
 
     jobs: int
     failures: list[tuple[str, str]]
 
 
-def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Sequence[int] = ()) -> list[Job]:
+def plan(
+    table: PaperTable, places: ReproductionFolders, rows: Sequence[str] = (), seeds: Sequence[int] = ()
+) -> list[ReproductionJob]:
     """The missing jobs of a table in order of execution: a run comes after the run it starts from.
 
     A run is measured again when it is newer than its figures. Figures without a run in `places.runs` (trained on
@@ -73,7 +75,7 @@ def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Seq
     if unknown := sorted(set(rows) - {recipe for row in table.rows for recipe in row.recipes}):
         known = ", ".join(recipe for row in table.rows for recipe in row.recipes)
         raise KeyError(f"table {table.table} has no row {', '.join(unknown)}; it has {known}")
-    jobs: dict[tuple[str, int], Job] = {}
+    jobs: dict[tuple[str, int], ReproductionJob] = {}
     for row, name in ((each, recipe) for each in table.rows for recipe in each.recipes):
         if rows and name not in rows and row.recipe not in rows:
             continue
@@ -87,9 +89,11 @@ def plan(table: PaperTable, places: Places, rows: Sequence[str] = (), seeds: Seq
                 continue
             for start, its_seed in _starts(recipe, seed):
                 if not is_trained(start, places.runs, its_seed):
-                    jobs.setdefault((start.name, its_seed), Job(start, its_seed, None, train=True, measure=False))
+                    jobs.setdefault(
+                        (start.name, its_seed), ReproductionJob(start, its_seed, None, train=True, measure=False)
+                    )
             trained = is_trained(recipe, places.runs, seed)
-            jobs[name, seed] = Job(recipe, seed, row.storage, train=not trained, measure=True)
+            jobs[name, seed] = ReproductionJob(recipe, seed, row.storage, train=not trained, measure=True)
     return list(jobs.values())
 
 
@@ -100,7 +104,7 @@ def is_trained(recipe: Recipe, runs: Path, seed: int) -> bool:
     return finished and not changed_settings(folder, recipe, seed)
 
 
-def _is_measured(recipe: Recipe, places: Places, seed: int, storage: Storage) -> bool:
+def _is_measured(recipe: Recipe, places: ReproductionFolders, seed: int, storage: Storage) -> bool:
     figures = figure_path(places.figures, recipe.name, seed, storage)
     folder = run_folder(places.runs, recipe, seed)
     if not (folder / "recipe.json").is_file():
@@ -125,8 +129,12 @@ def _starts(recipe: Recipe, seed: int) -> list[tuple[Recipe, int]]:
 
 
 def reproduce(
-    table: PaperTable, places: Places, teacher: Path | None, rows: Sequence[str] = (), seeds: Sequence[int] = ()
-) -> Outcome:
+    table: PaperTable,
+    places: ReproductionFolders,
+    teacher: Path | None,
+    rows: Sequence[str] = (),
+    seeds: Sequence[int] = (),
+) -> SeedOutcome:
     """Do all missing jobs of a table; the table's file is written after every job, the report at the end.
 
     A job that fails does not stop the others: failures are returned.
@@ -146,10 +154,10 @@ def reproduce(
         collect(table, places.runs, places.figures).save(places.tables)
         logger.info("%s: %d of %d", job.name, number, len(jobs))
     write_report(places.figures, places.report, places.tables)
-    return Outcome(len(jobs), failures)
+    return SeedOutcome(len(jobs), failures)
 
 
-def _carry_out(job: Job, places: Places, teacher: Path | None) -> None:
+def _carry_out(job: ReproductionJob, places: ReproductionFolders, teacher: Path | None) -> None:
     if job.train:
         result = run(job.recipe, places.runs, teacher, job.seed)
         logger.info("%s: development %.4f, %.0f s", job.name, result.best["selection"], result.seconds)

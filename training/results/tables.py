@@ -15,14 +15,14 @@ from pydantic import Field, model_validator
 from contract.manifest import Figure
 from training.names import by_name
 from training.publishing.figures import FigureFile, value_of
-from training.records import Record, RecordFile
+from training.records import CheckedRecord, RecordFile
 from training.runs.loop import read_result
 from training.words.storage import Storage
 
 FOLDER = Path("analyses/tables")
 
 
-class Column(Record):
+class Column(CheckedRecord):
     """One figure of every row; corpus, split and metric as in the files of figures."""
 
     name: str
@@ -39,14 +39,14 @@ class Column(Record):
         return None if value is None else value * self.scale
 
 
-class PaperFigure(Record):
+class PaperFigure(CheckedRecord):
     """A figure printed in the paper, in the unit of the column; `note` says how it differs from ours, if it does."""
 
     value: float
     note: str = ""
 
 
-class Order(Record):
+class Order(CheckedRecord):
     """A claim of a paper that one row is better than another; checked on the means of our seeds."""
 
     better: str
@@ -56,7 +56,7 @@ class Order(Record):
     worse_column: str = ""  # where two columns are compared, of the same row or not
 
 
-class Training(Record):
+class Training(CheckedRecord):
     """Result of a run, from its `result.json`."""
 
     dev: float  # the selection score of the epoch kept
@@ -65,7 +65,7 @@ class Training(Record):
     seconds: float
 
 
-class MeasuredRun(Record):
+class MeasuredRun(CheckedRecord):
     """One run behind a row's figures, and the command that measured it."""
 
     recipe: str
@@ -74,7 +74,7 @@ class MeasuredRun(Record):
     training: Training | None  # None: the run is on another machine
 
 
-class Measurement(Record):
+class Measurement(CheckedRecord):
     """One seed of a row; figures by name of column, in its unit."""
 
     seed: int
@@ -82,7 +82,7 @@ class Measurement(Record):
     runs: tuple[MeasuredRun, ...]
 
 
-class Row(Record):
+class ResultRow(CheckedRecord):
     """One recipe (or one for each task): the paper's figures, and ours per seed with mean and standard deviation."""
 
     recipe: str
@@ -115,7 +115,7 @@ class PaperTable(RecordFile):
     note: str = ""
     command: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
     orders: tuple[Order, ...] = ()
 
     @property
@@ -123,7 +123,7 @@ class PaperTable(RecordFile):
         """The table's name."""
         return self.table
 
-    def row(self, recipe: str) -> Row:
+    def row(self, recipe: str) -> ResultRow:
         """The row of a recipe."""
         return next(row for row in self.rows if row.recipe == recipe)
 
@@ -197,7 +197,7 @@ def figure_path(figures: Path, recipe: str, seed: int, storage: str) -> Path:
     return figures / f"{recipe}-seed{seed}-{storage}.json"
 
 
-def _filled(row: Row, table: PaperTable, seeds: tuple[Measurement, ...]) -> Row:
+def _filled(row: ResultRow, table: PaperTable, seeds: tuple[Measurement, ...]) -> ResultRow:
     values = {c.name: [each.figures[c.name] for each in seeds if c.name in each.figures] for c in table.columns}
     return row.model_copy(
         update={

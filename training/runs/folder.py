@@ -3,17 +3,17 @@
 import json
 from pathlib import Path
 
-from training.errors import Told
+from training.errors import UserError
 from training.recipes.recipe import Recipe, differences
 
 WEIGHTS_NAME = "model.pt"  # the finished weights, after the map of unseen rows
 
 
-class RecipeChangedError(Told):
+class RecipeChangedError(UserError):
     """The run in this folder was begun with settings that differ from the recipe."""
 
 
-class RunMissing(Told):
+class RunMissing(UserError):
     """A run that is needed, as a start or to be published, was not trained yet."""
 
 

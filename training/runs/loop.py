@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from training.objectives.objective import Objective
-from training.progress import Progress
+from training.progress import StepProgress
 from training.recipes.recipe import WARM_UP, OptimiserConfig, Schedule
 from training.records import replacing
 from training.runs.optimisers import build_optimisers, clip_gradients
@@ -89,7 +89,7 @@ def train(
         saver.save(state)
 
     done = state.epoch * objective.steps() + state.step
-    progress = Progress(f"{run.parent.name} {run.name}, batches", all_steps, done=done)
+    progress = StepProgress(f"{run.parent.name} {run.name}, batches", all_steps, done=done)
     while not state.finished and state.epoch < schedule.epochs:
         model.train()
         for batch in islice(objective.batches(state.epoch), state.step, None):

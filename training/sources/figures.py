@@ -16,7 +16,7 @@ from training.objectives.metrics import binary, calibration_error, graded, label
 from training.pairs import Pair
 
 
-class Scorer(Protocol):
+class PairScorer(Protocol):
     """A model that scores pairs as the service does, such as `training.publishing.runtime.PublishedModel`."""
 
     @property
@@ -33,7 +33,7 @@ class Scorer(Protocol):
         """Label probabilities of n texts."""
 
 
-def transfer_figures(model: Scorer) -> list[Figure]:
+def transfer_figures(model: PairScorer) -> list[Figure]:
     """Pearson and Spearman of the raw score (the cosine, as in the papers) on every transfer set, and the means."""
     figures: list[Figure] = []
     by_year: dict[str, list[float]] = {}
@@ -50,12 +50,12 @@ def transfer_figures(model: Scorer) -> list[Figure]:
     return figures
 
 
-def transfer_set_figures(model: Scorer, name: str) -> list[Figure]:
+def transfer_set_figures(model: PairScorer, name: str) -> list[Figure]:
     """Pearson and Spearman of the raw score on one set of `training.corpora.transfer`."""
     return _graded(model, *_names(name), transfer.read(name))[0]
 
 
-def _graded(model: Scorer, corpus: str, split: str, pairs: Sequence[Pair]) -> tuple[list[Figure], float]:
+def _graded(model: PairScorer, corpus: str, split: str, pairs: Sequence[Pair]) -> tuple[list[Figure], float]:
     """Pearson and Spearman of the raw score, and Pearson r before rounding."""
     measured = graded(_raw_scores(model, pairs), _ratings(pairs))
     metrics = ("pearson", "spearman")
@@ -63,7 +63,7 @@ def _graded(model: Scorer, corpus: str, split: str, pairs: Sequence[Pair]) -> tu
     return figures, measured["pearson"]
 
 
-def sick_figures(model: Scorer) -> list[Figure]:
+def sick_figures(model: PairScorer) -> list[Figure]:
     """The SemEval-2014 measures on SICK test: r, rho and MSE of the rating; accuracy and macro-F1 of the label.
 
     Of a calibrated model also r, rho and MSE without the calibration.
@@ -91,7 +91,7 @@ def sick_figures(model: Scorer) -> list[Figure]:
     return figures
 
 
-def sentiment_figures(model: Scorer) -> list[Figure]:
+def sentiment_figures(model: PairScorer) -> list[Figure]:
     """Accuracy and macro-F1 of the label on SST test, and the calibration error of its probability."""
     rows = sst.read("test")
     answers = model.classification([text for text, _ in rows])
@@ -105,7 +105,7 @@ def sentiment_figures(model: Scorer) -> list[Figure]:
     ]
 
 
-def split_figures(model: Scorer, pairs: Sequence[Pair]) -> list[Figure]:
+def split_figures(model: PairScorer, pairs: Sequence[Pair]) -> list[Figure]:
     """Pearson, Spearman and MSE on the test part of the STS split: over all its pairs at once, as in the paper.
 
     Also the mean of Pearson r over the sets of that part.
@@ -121,17 +121,17 @@ def split_figures(model: Scorer, pairs: Sequence[Pair]) -> list[Figure]:
     return [*figures, _similarity(corpus, "mean of sets", "pearson", float(np.mean(sets)), len(sets))]
 
 
-def phrase_figures(model: Scorer) -> list[Figure]:
+def phrase_figures(model: PairScorer) -> list[Figure]:
     """Spearman rho of the raw score on PPDB's rated phrase pairs (Wieting et al. 2016, Table 3), and Pearson r."""
     return _graded(model, "PPDB phrases", "rated", paraphrase.rated_phrases())[0]
 
 
-def rated_figures(model: Scorer, corpus: str, pairs: Sequence[Pair]) -> list[Figure]:
+def rated_figures(model: PairScorer, corpus: str, pairs: Sequence[Pair]) -> list[Figure]:
     """Pearson and Spearman of the raw score on the development part of a rated corpus."""
     return _graded(model, corpus, "development", pairs)[0]
 
 
-def entailment_figures(model: Scorer, corpus: str, pairs: Sequence[Pair]) -> list[Figure]:
+def entailment_figures(model: PairScorer, corpus: str, pairs: Sequence[Pair]) -> list[Figure]:
     """Accuracy and macro-F1 of the most likely label on a development part, and the expected calibration error.
 
     Where the pairs have two classes, entailment or not, neutral and contradiction are one.
@@ -151,7 +151,7 @@ def entailment_figures(model: Scorer, corpus: str, pairs: Sequence[Pair]) -> lis
     ]
 
 
-def pairwise_figures(model: Scorer, corpus: Corpus, task: ScoreTask = "similarity") -> list[Figure]:
+def pairwise_figures(model: PairScorer, corpus: Corpus, task: ScoreTask = "similarity") -> list[Figure]:
     """The metrics of an interaction model's task on the test parts of its corpus, as in the papers.
 
     Ratings: Pearson r and Spearman rho; of SICK also MSE; of STS 2014 r of each set and, as the competition had it,
@@ -192,11 +192,11 @@ _ANSWERS = {
 }
 
 
-def _raw_scores(model: Scorer, pairs: Sequence[Pair], task: ScoreTask = "similarity") -> np.ndarray:
+def _raw_scores(model: PairScorer, pairs: Sequence[Pair], task: ScoreTask = "similarity") -> np.ndarray:
     return model.similarity([p.a for p in pairs], [p.b for p in pairs], task).raw_score
 
 
-def _scores(model: Scorer, pairs: Sequence[Pair], task: ScoreTask) -> np.ndarray:
+def _scores(model: PairScorer, pairs: Sequence[Pair], task: ScoreTask) -> np.ndarray:
     return model.similarity([p.a for p in pairs], [p.b for p in pairs], task).score
 
 

@@ -12,8 +12,8 @@ from training.corpora.pairwise import Corpus
 from training.corpora.readers import sst
 from training.pairs import Pair
 from training.sources.credits import entry
-from training.sources.figures import Scorer, pairwise_figures, sentiment_figures
-from training.sources.source import RecipeError, Source, needed
+from training.sources.figures import PairScorer, pairwise_figures, sentiment_figures
+from training.sources.source import DataSource, RecipeError, needed
 from training.teacher.answers import teacher_answers
 from training.teacher.encoder import Teacher
 
@@ -24,7 +24,7 @@ _SAID: dict[Corpus, str] = {
 }  # others: ratings
 
 
-class OfCorpus(Source[Sequence[Pair], Sequence[Pair]]):
+class OfCorpus(DataSource[Sequence[Pair], Sequence[Pair]]):
     """Data whose development and test parts are those of one corpus."""
 
     @property
@@ -36,7 +36,7 @@ class OfCorpus(Source[Sequence[Pair], Sequence[Pair]]):
         """Its development part."""
         return pairwise.read(self.measured_on).dev
 
-    def test_figures(self, model: Scorer) -> list[Figure]:
+    def test_figures(self, model: PairScorer) -> list[Figure]:
         """Its test parts."""
         self.check_test()
         return pairwise_figures(model, self.measured_on)
@@ -101,7 +101,7 @@ class TeacherAnswers(OfCorpus):
 
 
 @dataclass(frozen=True)
-class SSTSentences(Source[list[tuple[str, int]], list[tuple[str, int]]]):
+class SSTSentences(DataSource[list[tuple[str, int]], list[tuple[str, int]]]):
     """SST train, binary: sentences, no phrases (`training.corpora.readers.sst`)."""
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> list[tuple[str, int]]:
@@ -112,7 +112,7 @@ class SSTSentences(Source[list[tuple[str, int]], list[tuple[str, int]]]):
         """SST dev."""
         return sst.read("dev")
 
-    def test_figures(self, model: Scorer) -> list[Figure]:
+    def test_figures(self, model: PairScorer) -> list[Figure]:
         """SST test."""
         return sentiment_figures(model)
 

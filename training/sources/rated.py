@@ -13,8 +13,8 @@ from training.corpora.readers import malstm, sick, sts
 from training.corpora.synonyms import augment, open_wordnet, wordnet_folder
 from training.pairs import Pair
 from training.sources.credits import by_source, entry, wordnet
-from training.sources.figures import Scorer, sick_figures, split_figures
-from training.sources.source import Source, needed
+from training.sources.figures import PairScorer, sick_figures, split_figures
+from training.sources.source import DataSource, needed
 from training.teacher.encoder import Teacher
 from training.teacher.pairs import PairsConfig, teacher_pairs
 from training.teacher.tuning import load_heads, tuned
@@ -38,14 +38,14 @@ def held_out() -> list[Pair]:
     return [pair for split in ("dev", "test") for pair in sick.read(split)]
 
 
-class SickRated(Source[Sequence[Pair], Sequence[Pair]]):
+class SickRated(DataSource[Sequence[Pair], Sequence[Pair]]):
     """Pairs rated 1..5, none of them a pair of SICK's trial or test part; chosen on trial, measured on test."""
 
     def dev(self) -> Sequence[Pair]:
         """SICK trial."""
         return sick.read("dev")
 
-    def test_figures(self, model: Scorer) -> list[Figure]:
+    def test_figures(self, model: PairScorer) -> list[Figure]:
         """SICK test."""
         return sick_figures(model)
 
@@ -131,7 +131,7 @@ class TeacherPairs(PairsConfig, SickRated):
 
 
 @dataclass(frozen=True)
-class STSSplitPairs(Source[Sequence[Pair], Sequence[Pair]]):
+class STSSplitPairs(DataSource[Sequence[Pair], Sequence[Pair]]):
     """The train part of STS 2012-2015 (`training.corpora.sts_split`)."""
 
     seed: int = 0  # of the split
@@ -146,7 +146,7 @@ class STSSplitPairs(Source[Sequence[Pair], Sequence[Pair]]):
         """A tenth of each set."""
         return sts_split.read(self.seed).dev
 
-    def test_figures(self, model: Scorer) -> list[Figure]:
+    def test_figures(self, model: PairScorer) -> list[Figure]:
         """Half of each set."""
         return split_figures(model, sts_split.read(self.seed).test)
 

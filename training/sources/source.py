@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from contract.manifest import Figure, TrainingData
-from training.errors import Told
-from training.sources.figures import Scorer
+from training.errors import UserError
+from training.sources.figures import PairScorer
 
 Train = TypeVar("Train")
 Dev = TypeVar("Dev")
 
 
-class RecipeError(Told, ValueError):
+class RecipeError(UserError, ValueError):
     """A recipe lacks what is requested: a test part, a teacher, a task or a storage format."""
 
 
-class Source(ABC, Generic[Train, Dev]):
+class DataSource(ABC, Generic[Train, Dev]):
     """One kind of training data. Subclasses are frozen dataclasses: their fields are recorded in `recipe.json`."""
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Source(ABC, Generic[Train, Dev]):
         """The development part, on which the epoch is chosen."""
 
     @abstractmethod
-    def test_figures(self, model: Scorer) -> list[Figure]:
+    def test_figures(self, model: PairScorer) -> list[Figure]:
         """Measure an exported model on the test part.
 
         Raises:

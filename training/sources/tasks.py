@@ -14,14 +14,14 @@ from training.corpora.tasks import COSINES, DEVELOPMENT, HARD, INTENTS, MADE_OF,
 from training.pairs import Pair
 from training.sources.credits import TEACHER, entry
 from training.sources.figures import (
-    Scorer,
+    PairScorer,
     entailment_figures,
     pairwise_figures,
     rated_figures,
     sick_figures,
     transfer_figures,
 )
-from training.sources.source import Source, needed
+from training.sources.source import DataSource, needed
 from training.teacher.encoder import Teacher, encode_cached
 from training.teacher.pairs import partners
 
@@ -29,7 +29,7 @@ ByCorpus = Mapping[str, Sequence[Pair]]
 
 
 @dataclass(frozen=True)
-class TaskPairs(Source[ByCorpus, ByCorpus]):
+class TaskPairs(DataSource[ByCorpus, ByCorpus]):
     """The pairs of some corpora (`training.corpora.tasks`)."""
 
     corpora: tuple[str, ...]
@@ -72,7 +72,7 @@ class TaskPairs(Source[ByCorpus, ByCorpus]):
         taught = {task for name in self.corpora for task in TEACHES[name]}
         return {name: tasks.development(name) for name, (task, _) in DEVELOPMENT.items() if task in taught}
 
-    def test_figures(self, model: Scorer) -> list[Figure]:
+    def test_figures(self, model: PairScorer) -> list[Figure]:
         """The transfer sets, SICK, MSRP, WikiQA, TrecQA; development parts of STS-B, SNLI, MultiNLI and SciTail."""
         return [
             *transfer_figures(model),

@@ -20,21 +20,21 @@ from training.corpora.readers import sts
 from training.corpora.synonyms import wordnet_folder
 from training.pairs import Pair
 from training.sources.credits import by_source, entry, wordnet
-from training.sources.figures import Scorer, transfer_figures
-from training.sources.source import Source, Train, needed
+from training.sources.figures import PairScorer, transfer_figures
+from training.sources.source import DataSource, Train, needed
 from training.teacher.encoder import Teacher, encode_cached
 
 EncodedTexts = tuple[list[str], npt.NDArray[np.float16]]  # n texts and their teacher's encodings [n, E]
 
 
-class TransferSource(Source[Train, dict[str, list[Pair]]]):
+class TransferSource(DataSource[Train, dict[str, list[Pair]]]):
     """Base of transfer data: its development and test sets."""
 
     def dev(self) -> dict[str, list[Pair]]:
         """STS 2016, set by set."""
         return sts.read_year("2016-test")
 
-    def test_figures(self, model: Scorer) -> list[Figure]:
+    def test_figures(self, model: PairScorer) -> list[Figure]:
         """The transfer sets of the papers."""
         return transfer_figures(model)
 

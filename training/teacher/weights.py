@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from training.errors import Told
+from training.errors import UserError
 
 
-class WeightsError(Told):
+class WeightsError(UserError):
     """The packages of an encoder could not be had, or do not hold it."""
 
 

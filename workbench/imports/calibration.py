@@ -13,7 +13,7 @@ from training.pairs import Pair
 from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
 from training.publishing.runtime import PublishedModel
 from workbench.imports.files import ImportRefused
-from workbench.imports.model import LABELS, Labelled
+from workbench.imports.model import LABELS, CalibrationPairs
 
 SAMPLE = Path(__file__).with_name("rated.csv")  # written and rated by us, 0 to 5 as in STS, in English
 FEWEST = 20  # pairs; with fewer a curve follows single answers
@@ -21,7 +21,7 @@ FEWEST = 20  # pairs; with fewer a curve follows single answers
 
 def read_labelled(
     path: Path, label: str | None, scale: tuple[float, float] | None = None, read_as: FileFormat = AS_FOUND
-) -> Labelled:
+) -> CalibrationPairs:
     """Read a file (CSV, TSV, JSON Lines or Parquet) with the columns a, b and score, or a, b and label.
 
     Args:
@@ -44,17 +44,19 @@ def read_labelled(
         raise ImportRefused(f"{path}: {read.said(read.faults)}")
     if len(read.pairs) < FEWEST:
         raise ImportRefused(f"{path}: {len(read.pairs)} pairs, at least {FEWEST} are needed")
-    return Labelled([Pair(*pair) for pair in read.pairs], read.scale, path.name)
+    return CalibrationPairs([Pair(*pair) for pair in read.pairs], read.scale, path.name)
 
 
-def sample() -> Labelled:
+def sample() -> CalibrationPairs:
     """The rated pairs that come with this package: for a cosine, which is no score by itself."""
     read = read_labelled(SAMPLE, None, (0.0, 5.0))
     pairs = [Pair(pair.a, pair.b, target=(pair.target or 0.0) / 5.0) for pair in read.pairs]
-    return Labelled(pairs, None, "rated pairs that come with semblance", "Apache-2.0", "workbench/imports/rated.csv")
+    return CalibrationPairs(
+        pairs, None, "rated pairs that come with semblance", "Apache-2.0", "workbench/imports/rated.csv"
+    )
 
 
-def calibrated(folder: Path, manifest: Manifest, labelled: Labelled) -> Manifest:
+def calibrated(folder: Path, manifest: Manifest, labelled: CalibrationPairs) -> Manifest:
     """A manifest with what is fitted on the pairs through the model's graphs: the map of a similarity to their scale,
     or, where they have the labels 1 and 0, that of a relevance to a probability.
 
@@ -83,7 +85,7 @@ def calibrated(folder: Path, manifest: Manifest, labelled: Labelled) -> Manifest
     return manifest.model_copy(update={"similarity": similarity.model_copy(update=update)})
 
 
-def temperature_of(folder: Path, manifest: Manifest, labelled: Labelled) -> float:
+def temperature_of(folder: Path, manifest: Manifest, labelled: CalibrationPairs) -> float:
     """What the logits of entailment are to be divided by; raises as `calibrated`."""
     assert manifest.entailment is not None
     own = manifest.entailment.labels
@@ -95,7 +97,7 @@ def temperature_of(folder: Path, manifest: Manifest, labelled: Labelled) -> floa
     return fit_temperature(logarithms, np.array([own.index(name) for name in names]))
 
 
-def _labels(labelled: Labelled, known: Sequence[str]) -> list[str]:
+def _labels(labelled: CalibrationPairs, known: Sequence[str]) -> list[str]:
     found = [str(pair.label).lower() for pair in labelled.pairs]
     if unknown := set(found) - set(known):
         raise ImportRefused(f"{labelled.name}: label {min(unknown)!r}; expected {', '.join(known)}")

@@ -10,7 +10,7 @@ from rich.console import Console
 from semblance.batch.delimited import FileFormat
 from semblance.options import Delimiter, Encoding
 from workbench.imports.graph import Pooling
-from workbench.imports.model import Head, Options, Storage
+from workbench.imports.model import Head, ImportOptions, Storage
 
 
 def import_model(
@@ -68,7 +68,7 @@ def import_model(
         model_id,
         models,
         storage=storage,
-        options=Options(
+        options=ImportOptions(
             graph, max_tokens, head, named, None if pairs_head is None else pairs_head == "yes", pooling, prompts
         ),
         labelled=(lambda model: read_labelled(pairs, model.label, scale, read_as)) if pairs is not None else None,

@@ -21,7 +21,7 @@ from workbench.imports.files import (
     read_object,
     read_tensors,
 )
-from workbench.imports.graph import POOLINGS, Dense, Ending, Pooling, Template
+from workbench.imports.graph import POOLINGS, Dense, Pooling, PoolingStage, Template
 from workbench.imports.ids import check_config
 from workbench.imports.model import LABELS
 
@@ -54,7 +54,7 @@ _MODULES = "taken are Transformer, Pooling and, after them, Dense and Normalize"
 
 
 @dataclass(frozen=True)
-class Tokens:
+class DescribedTokenizer:
     """How a folder's model reads text."""
 
     tokenizer: tokenizers.Tokenizer  # with its special tokens
@@ -85,7 +85,7 @@ class Tokens:
         Subwords(self.tokenizer.to_str()).save(path)
 
 
-def read_tokens(folder: Path) -> Tokens:
+def read_tokens(folder: Path) -> DescribedTokenizer:
     """The tokenizer of a folder as transformers reads it, where that is installed; else its `tokenizer.json`.
 
     Raises:
@@ -114,10 +114,10 @@ def read_tokens(folder: Path) -> Tokens:
     named = named.get("content") if isinstance(named, dict) else named
     pad = tokenizer.token_to_id(named) if isinstance(named, str) else None
     found = config.get("pad_token_id", pad) if config.get("pad_token_id") is not None else pad
-    return Tokens(tokenizer, found if isinstance(found, int) else 0)
+    return DescribedTokenizer(tokenizer, found if isinstance(found, int) else 0)
 
 
-def read_ending(folder: Path, pooling: Pooling | None) -> Ending:
+def read_ending(folder: Path, pooling: Pooling | None) -> PoolingStage:
     """Pooling, dense layers and normalisation, as `modules.json` names them; `pooling` where there is no such file.
 
     Raises:
@@ -131,12 +131,12 @@ def read_ending(folder: Path, pooling: Pooling | None) -> Ending:
                 f"{folder}: there is no modules.json that says how the states of tokens are pooled: give --pooling, "
                 f"one of {', '.join(POOLINGS)}"
             )
-        return Ending(pooling)
+        return PoolingStage(pooling)
     middle = names[2:-1] if names[-1:] == ["Normalize"] else names[2:]
     if names[:2] != ["Transformer", "Pooling"] or set(middle) - {"Dense"}:
         raise ImportRefused(f"{folder / 'modules.json'}: modules {', '.join(names)}; {_MODULES}")
     dense = tuple(_dense(where) for name, where in modules if name == "Dense")
-    return Ending(pooling or _pooling(modules[1][1]), dense, names[-1] == "Normalize")
+    return PoolingStage(pooling or _pooling(modules[1][1]), dense, names[-1] == "Normalize")
 
 
 def read_prompts(folder: Path, given: Mapping[str, str | None]) -> Prompts | None:

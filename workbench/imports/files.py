@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from training.errors import Told
+from training.errors import UserError
 
 TOKENIZER, WEIGHTS = "tokenizer.json", "model.safetensors"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -15,7 +15,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _LICENCE = re.compile(r"^license:\s*(\S+)\s*$", re.MULTILINE)
 
 
-class ImportRefused(Told, ValueError):
+class ImportRefused(UserError, ValueError):
     """A folder, or a part of it, that cannot be taken; says which file and field."""
 
 

@@ -23,11 +23,11 @@ from workbench.imports.files import ImportRefused, languages_of, licence_of, obj
 from workbench.imports.model import (
     COSINE,
     NO_OPTIONS,
-    Facts,
+    CalibrationPairs,
     Floats,
     ImportedModel,
-    Labelled,
-    Options,
+    ImportFacts,
+    ImportOptions,
     Storage,
     check_id,
 )
@@ -73,7 +73,7 @@ class Imported:
     notes: tuple[str, ...]
 
 
-def read_model(folder: Path, drafts: Path, options: Options) -> ImportedModel:
+def read_model(folder: Path, drafts: Path, options: ImportOptions) -> ImportedModel:
     """Find out what a folder holds, and read it: a table of rows, or a transformer (`read_transformer`).
 
     Raises:
@@ -94,8 +94,8 @@ def import_model(
     models: Path,
     *,
     storage: Storage = "float32",
-    options: Options = NO_OPTIONS,
-    labelled: Callable[[ImportedModel], Labelled] | None = None,
+    options: ImportOptions = NO_OPTIONS,
+    labelled: Callable[[ImportedModel], CalibrationPairs] | None = None,
     command: str | None = None,
 ) -> Imported:
     """Publish a model that was trained elsewhere.
@@ -229,7 +229,7 @@ def _differences(ours: Floats, theirs: Floats) -> Floats:
     return np.asarray((np.abs(ours - theirs) / np.maximum(1.0, np.abs(theirs))).max(axis=1))
 
 
-def _calibration(labelled: Labelled | None) -> str:
+def _calibration(labelled: CalibrationPairs | None) -> str:
     return "none: scores are uncalibrated" if labelled is None else f"on {labelled.name}, {len(labelled.pairs)} pairs"
 
 
@@ -243,11 +243,11 @@ def _with_version(package: str) -> str:
 def _assemble(
     folder: Path,
     fields: dict[str, Any],
-    facts: Facts,
+    facts: ImportFacts,
     source: Path,
     command: str | None,
     storage: Storage,
-    labelled: Labelled | None,
+    labelled: CalibrationPairs | None,
 ) -> Manifest:
     """The manifest of what was written into a folder; `finish` adds what it still lacks."""
     name = source.resolve().name

@@ -46,7 +46,7 @@ class Dense(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ending:
+class PoolingStage:
     """From the states of the tokens to the embedding."""
 
     pooling: Pooling | None  # None: the graph gives the embedding
@@ -76,7 +76,7 @@ class Ending:
         return np.asarray(found / max(float(np.linalg.norm(found)), 1e-12) if self.normalise else found, np.float32)
 
 
-AS_IT_IS = Ending(None)
+AS_IT_IS = PoolingStage(None)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class _Sequence(NamedTuple):
 
 
 def encoder_graph(
-    model: ModelProto, template: Template, ending: Ending, output: str, dim: int, model_id: str
+    model: ModelProto, template: Template, ending: PoolingStage, output: str, dim: int, model_id: str
 ) -> ModelProto:
     """An ENCODER graph around one that gives states or embeddings as `output`."""
     b = _begin(model, (output, *ENCODER.inputs, *ENCODER.outputs))

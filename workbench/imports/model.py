@@ -23,7 +23,7 @@ NO_PROMPTS = Prompts()
 
 
 @dataclass(frozen=True)
-class Options:
+class ImportOptions:
     """What a folder does not say of its model, or what is wanted otherwise."""
 
     graph: str | None = None  # the file of the graph, within the folder; None: where such folders have it
@@ -35,11 +35,11 @@ class Options:
     prompts: Mapping[str, str | None] = field(default_factory=dict)  # by role, instead of the folder's
 
 
-NO_OPTIONS = Options()
+NO_OPTIONS = ImportOptions()
 
 
 @dataclass(frozen=True)
-class Labelled:
+class CalibrationPairs:
     """Pairs to calibrate on."""
 
     pairs: Sequence[Pair]
@@ -63,7 +63,7 @@ def check_id(model_id: str, refused: type[ValueError]) -> None:
         raise refused(text) from error
 
 
-class Facts(NamedTuple):
+class ImportFacts(NamedTuple):
     """What the manifest and the card say of an imported model."""
 
     architecture: str
@@ -84,7 +84,7 @@ class ImportedModel(Protocol):
         """The column of labels it is calibrated on; None: scores."""
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ImportFacts:
         """What is said of it."""
 
     def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:

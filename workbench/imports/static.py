@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from contract.manifest import MOST_TOKENS, Limits
 from contract.subwords import Subwords
-from workbench.imports.described import Tokens, read_tokens
+from workbench.imports.described import DescribedTokenizer, read_tokens
 from workbench.imports.files import (
     TOKENIZER,
     WEIGHTS,
@@ -21,7 +21,7 @@ from workbench.imports.files import (
     read_tensors,
 )
 from workbench.imports.graph import mean_graph
-from workbench.imports.model import COSINE, Facts, Floats, Storage
+from workbench.imports.model import COSINE, Floats, ImportFacts, Storage
 from workbench.imports.transformer import ENCODER, save_graph
 
 MODEL2VEC_TOKENS = 512  # its own default
@@ -34,7 +34,7 @@ class Static:
 
     folder: Path
     rows: Rows  # [V, D]
-    tokens: Tokens
+    tokens: DescribedTokenizer
     max_tokens: int
     normalise: bool
     left_out: int | None  # the id that model2vec does not read, that of unknown words
@@ -44,12 +44,12 @@ class Static:
     label = None
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ImportFacts:
         """What is said of it."""
         length = ", brought to length 1" if self.normalise else ""
         what = f"a table of {len(self.rows):,} tokens from {self.library}; a text is their mean{length}"
         settings = {"normalise": self.normalise, "left_out": self.left_out, "tokens": len(self.rows)}
-        return Facts("static_mean", what, settings, self.notes)
+        return ImportFacts("static_mean", what, settings, self.notes)
 
     def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
         """Embeddings of a, then of b, by the library."""
@@ -141,7 +141,7 @@ def _rows(table: npt.NDArray[Any] | None, name: str, path: Path) -> Rows:
     return np.ascontiguousarray(table, dtype=np.float32)
 
 
-def _tokens_of(folder: Path, rows: int, weights: Path) -> Tokens:
+def _tokens_of(folder: Path, rows: int, weights: Path) -> DescribedTokenizer:
     tokens = read_tokens(folder)
     if (ids := len(Subwords(tokens.tokenizer.to_str()))) != rows:
         raise ImportRefused(f"{weights}: {rows} rows, {TOKENIZER} has {ids} ids")

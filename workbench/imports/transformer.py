@@ -25,7 +25,7 @@ from contract.manifest import (
 )
 from contract.subwords import Subwords
 from workbench.imports.described import (
-    Tokens,
+    DescribedTokenizer,
     labels_of,
     most_tokens,
     pair_of,
@@ -43,7 +43,7 @@ from workbench.imports.graph import (
     POSITIONS,
     SEGMENTS,
     Answers,
-    Ending,
+    PoolingStage,
     classes_graph,
     encoder_graph,
     opset_of,
@@ -51,7 +51,7 @@ from workbench.imports.graph import (
 )
 from workbench.imports.ids import check_ids
 from workbench.imports.int8 import quantise
-from workbench.imports.model import COSINE, LABELS, NO_PROMPTS, Facts, Floats, Options, Storage
+from workbench.imports.model import COSINE, LABELS, NO_PROMPTS, Floats, ImportFacts, ImportOptions, Storage
 
 Task = Literal["embedding", "similarity", "relevance", "entailment", "labels"]
 ENCODER, PAIR, CLASSES = "encoder.onnx", "pair.onnx", "classes.onnx"
@@ -62,7 +62,7 @@ _LONGEST_RUN = 512  # tokens of the run that tries a graph
 
 
 @dataclass(frozen=True)
-class Source:
+class PlainGraph:
     """A plain graph: ids, a mask and perhaps segments and positions -> states, embeddings or logits."""
 
     folder: Path
@@ -72,7 +72,7 @@ class Source:
     output: str
     rank: int
     width: int  # of its last axis
-    tokens: Tokens
+    tokens: DescribedTokenizer
 
     def load(self) -> ModelProto:
         """The graph, with operators of a version that ours go with.
@@ -105,10 +105,10 @@ class Source:
 class Transformer:
     """A transformer that embeds a text, reads two together, or labels one."""
 
-    source: Source
+    source: PlainGraph
     task: Task
     max_tokens: int  # of a text, or of both texts of a pair together
-    ending: Ending = AS_IT_IS  # from states to an embedding
+    ending: PoolingStage = AS_IT_IS  # from states to an embedding
     prompts: Prompts | None = None
     order: tuple[int, ...] = (0,)  # of entailment: the place in the folder's outputs of each of our labels
     # Of entailment, in the order of the graph's outputs; of a classifier, whose logits take the place of an embedding.
@@ -137,21 +137,21 @@ class Transformer:
         return len(self.ending.dense[-1].weight) if self.ending.dense else self.source.width
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> ImportFacts:
         """What is said of it."""
         graph = self.source.path.name if not self.source.exported else "exported by torch"
         kind = f"a {refuse_code(self.source.folder).get('model_type', 'transformer')}"
         if self.task == "labels":
             what = f"{kind} classifier of single texts"
-            return Facts("transformer_classifier", what, {"labels": list(self.labels)}, ())
+            return ImportFacts("transformer_classifier", what, {"labels": list(self.labels)}, ())
         if self.task != "embedding":
             what = f"{kind} cross-encoder, for {self.task}"
-            return Facts("transformer_pair", what, {"head": self.task, "graph": graph}, ())
+            return ImportFacts("transformer_pair", what, {"head": self.task, "graph": graph}, ())
         ending = self.ending
         how = f"{ending.pooling} pooling" if ending.pooling else "pooled by its own graph"
         length = ", brought to length 1" if ending.normalise else ""
         settings = {"pooling": ending.pooling, "dense": len(ending.dense), "normalise": ending.normalise}
-        return Facts("transformer_encoder", f"{kind} encoder, {how}{length}", {**settings, "graph": graph}, ())
+        return ImportFacts("transformer_encoder", f"{kind} encoder, {how}{length}", {**settings, "graph": graph}, ())
 
     def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
         """See `ImportedModel.theirs`."""
@@ -232,7 +232,7 @@ class Transformer:
         return fields | {"contract_version": version, **more}
 
 
-def read_transformer(folder: Path, drafts: Path, options: Options) -> Transformer:
+def read_transformer(folder: Path, drafts: Path, options: ImportOptions) -> Transformer:
     """Read a folder of transformers or sentence-transformers, or one with a graph in ONNX.
 
     Args:
@@ -266,7 +266,7 @@ def _same_ids(read: Transformer) -> Transformer:
     return read
 
 
-def _with_head(source: Source, options: Options, limit: int) -> Transformer:
+def _with_head(source: PlainGraph, options: ImportOptions, limit: int) -> Transformer:
     """What a graph of logits answers.
 
     Raises:
@@ -299,7 +299,7 @@ def _with_head(source: Source, options: Options, limit: int) -> Transformer:
     return Transformer(source, "labels", limit, labels=named)
 
 
-def _source(folder: Path, drafts: Path, graph: str | None, tokens: Tokens, together: bool) -> Source:
+def _source(folder: Path, drafts: Path, graph: str | None, tokens: DescribedTokenizer, together: bool) -> PlainGraph:
     names = (graph,) if graph is not None else GRAPHS
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is None and graph is not None:
@@ -330,10 +330,10 @@ def _source(folder: Path, drafts: Path, graph: str | None, tokens: Tokens, toget
     name, rank = output
     feeds = _feeds(np.full((1, 8), tokens.pad + 1), np.zeros((1, 8), dtype=np.int64), tuple(inputs))
     width = session.run([name], feeds)[0].shape[-1]
-    return Source(folder, path, exported, tuple(inputs), name, rank, int(width), tokens)
+    return PlainGraph(folder, path, exported, tuple(inputs), name, rank, int(width), tokens)
 
 
-def _try(source: Source, tokens: int) -> None:
+def _try(source: PlainGraph, tokens: int) -> None:
     """Run a graph with as many tokens as it is said to read, or many.
 
     Raises:

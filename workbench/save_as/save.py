@@ -17,7 +17,7 @@ from contract.manifest import Manifest
 from contract.scoring import Embeddings
 from contract.tensors import load_tensors
 from contract.tokenizer import Tokenizer
-from training.errors import Told
+from training.errors import UserError
 from training.publishing.graphs import rename_values
 from training.publishing.runtime import PublishedModel
 from training.publishing.texts import texts
@@ -33,11 +33,11 @@ _USE = {
 }
 
 
-class SaveRefused(Told, ValueError):
+class SaveRefused(UserError, ValueError):
     """A model that has no such form; says why, and which form it has."""
 
 
-class Saved(NamedTuple):
+class SaveReport(NamedTuple):
     """How near the other library's answers are to ours."""
 
     library: str  # with its version
@@ -55,7 +55,7 @@ class Saved(NamedTuple):
         )
 
 
-def save_as(form: Form, source: Path, folder: Path) -> Saved:
+def save_as(form: Form, source: Path, folder: Path) -> SaveReport:
     """Write a model in the form of another library; returns how near that is.
 
     Args:
@@ -182,7 +182,7 @@ def _reader(folder: Path, most: int) -> Callable[[list[str]], Any]:
     return lambda found: np.concatenate([run(found[i : i + _BATCH]) for i in range(0, len(found), _BATCH)])
 
 
-def _compared(form: Form, model: PublishedModel, read: Callable[[list[str]], Any]) -> Saved:
+def _compared(form: Form, model: PublishedModel, read: Callable[[list[str]], Any]) -> SaveReport:
     """Hold what the unmodified library reads in the folder against what we do."""
     found = texts(model.tokenizer, TEXTS, min(model.manifest.limits.max_tokens, _LONGEST))
     ours, theirs = model.embed(found).astype(np.float64), np.asarray(read(found), dtype=np.float64)
@@ -194,10 +194,10 @@ def _compared(form: Form, model: PublishedModel, read: Callable[[list[str]], Any
     cosines = (ours * theirs).sum(axis=1)[lengths > 0] / lengths[lengths > 0]
     library = f"{_LIBRARY[form]} {version(_LIBRARY[form])}"
     off = np.abs(ours - theirs)[whole]
-    return Saved(library, len(found), int(whole.sum()), float(off.max(initial=0.0)), float(cosines.min()))
+    return SaveReport(library, len(found), int(whole.sum()), float(off.max(initial=0.0)), float(cosines.min()))
 
 
-def _write_readme(form: Form, manifest: Manifest, folder: Path, done: Saved) -> None:
+def _write_readme(form: Form, manifest: Manifest, folder: Path, done: SaveReport) -> None:
     heads = [task for task in manifest.tasks if task != "similarity" or manifest.score_task("similarity").graph]
     lines = [
         f"# {manifest.id} for {form}",

@@ -42,10 +42,10 @@ def tune_model(
     ] = False,
 ) -> None:
     """Tune a published model on labelled pairs of your own (docs/tune.md); a killed run resumes with the same end."""
-    from workbench.tuning.tune import TRAPS, Wish, tune
+    from workbench.tuning.tune import TRAPS, TuningOptions, tune
 
     done = tune(
-        Wish(
+        TuningOptions(
             start=start,
             model_id=model_id,
             models=models,

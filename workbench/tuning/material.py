@@ -6,13 +6,13 @@ from pathlib import Path
 
 from contract.manifest import describe_file
 from contract.subwords import AnyTokenizer
-from semblance.threshold.own_pairs import Fault, Kind, OwnPairs, PairsError
+from semblance.threshold.own_pairs import Kind, OwnPairs, PairsError, RowFault
 from training.pairs import Pair
 from workbench.tuning.split import Split, split
 
 
 @dataclass(frozen=True)
-class Material:
+class TuningData:
     """Labelled pairs and their parts."""
 
     name: str  # of the file
@@ -22,7 +22,7 @@ class Material:
     parts: Split
     scale: tuple[float, float]
     rows: int  # that the file has
-    faults: Sequence[Fault]  # rows that are left out
+    faults: Sequence[RowFault]  # rows that are left out
     place: str  # what their numbers count: line or row
 
     def part(self, name: str) -> list[Pair]:
@@ -30,7 +30,7 @@ class Material:
         return [self.pairs[i] for i in getattr(self.parts, name)]
 
 
-def from_pairs(path: Path, read: OwnPairs, tokenizer: AnyTokenizer, seed: int) -> Material:
+def from_pairs(path: Path, read: OwnPairs, tokenizer: AnyTokenizer, seed: int) -> TuningData:
     """The pairs of a file, without those that the model cannot read.
 
     Raises:
@@ -41,7 +41,7 @@ def from_pairs(path: Path, read: OwnPairs, tokenizer: AnyTokenizer, seed: int) -
     for line, pair in zip(read.lines, read.pairs, strict=True):
         empty = [side for side in (pair.a, pair.b) if not tokenizer.encode(side, 1).ids]
         if empty:
-            faults.append(Fault(line, f"the model has no token for {empty[0][:40]!r}"))
+            faults.append(RowFault(line, f"the model has no token for {empty[0][:40]!r}"))
         else:
             pairs.append(Pair(*pair))
     faults.sort()
@@ -49,6 +49,6 @@ def from_pairs(path: Path, read: OwnPairs, tokenizer: AnyTokenizer, seed: int) -
     if len(faults) > len(pairs):
         raise PairsError(f"{path}: of {rows:,} rows {len(faults):,} do not fit: {read.said(faults)}")
     parts = split(pairs, read.kind, seed)
-    return Material(
+    return TuningData(
         path.name, describe_file(path).sha256, read.kind, pairs, parts, read.scale, rows, faults, read.place
     )

@@ -22,18 +22,18 @@ _LENGTH_PAIRS = 500  # on which the length of embeddings is measured
 
 
 @dataclass(frozen=True)
-class Plan:
+class TuningPlan:
     """Settings of a run."""
 
     optimiser: OptimiserConfig
     schedule: Schedule
 
 
-AVERAGING = Plan(OptimiserConfig("adam", 1e-3, 1e-3), Schedule(10, 64, patience=3, decay="linear"))
-TRANSFORMER = Plan(OptimiserConfig("adamw", 2e-5, None, clip=1.0), Schedule(3, 32, decay="linear"))
+AVERAGING = TuningPlan(OptimiserConfig("adam", 1e-3, 1e-3), Schedule(10, 64, patience=3, decay="linear"))
+TRANSFORMER = TuningPlan(OptimiserConfig("adamw", 2e-5, None, clip=1.0), Schedule(3, 32, decay="linear"))
 
 
-def plan_for(start: Start, pairs: int, epochs: int | None, rate: float | None) -> Plan:
+def plan_for(start: Start, pairs: int, epochs: int | None, rate: float | None) -> TuningPlan:
     """The settings of a kind of model for that many pairs, or with other epochs or another learning rate if given.
 
     Averages learn in their first thousand steps what they can: more epochs of many pairs fit words to single pairs.
@@ -47,7 +47,7 @@ def plan_for(start: Start, pairs: int, epochs: int | None, rate: float | None) -
     if rate is not None:
         words = None if optimiser.embedding_learning_rate is None else rate
         optimiser = replace(optimiser, learning_rate=rate, embedding_learning_rate=words)
-    return Plan(optimiser, schedule)
+    return TuningPlan(optimiser, schedule)
 
 
 def module_for(start: Start, kind: Kind, pairs: Sequence[Pair], seed: int) -> SiamesePair:

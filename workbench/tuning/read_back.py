@@ -18,7 +18,7 @@ from contract.subwords import AnyTokenizer, load_tokenizer
 from training.architectures import WordAveragingConfig, build_encoder
 from training.architectures.parts.layers import WordEmbedding
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
-from training.errors import Told
+from training.errors import UserError
 from training.recipes.recipe import without_gone
 from training.words.served import graph_arrays, rows_of
 from training.words.storage import Storage
@@ -27,7 +27,7 @@ _TRANSFORMERS = ("minilm", SentenceBERTConfig.name)
 _IMPORTED = ("transformer_encoder", "transformer_pair", "transformer_classifier", "static_mean")
 
 
-class TuneRefused(Told, ValueError):
+class TuneRefused(UserError, ValueError):
     """A model, a file or a wish that tuning does not take; a message for the user."""
 
 

@@ -28,10 +28,10 @@ from training.runs.folder import RecipeChangedError
 from training.runs.loop import Result, train
 from workbench.imports.calibration import sample
 from workbench.imports.model import check_id
-from workbench.tuning.material import Material, from_pairs
+from workbench.tuning.material import TuningData, from_pairs
 from workbench.tuning.measure import MAIN, figures
 from workbench.tuning.objective import TuneObjective
-from workbench.tuning.plan import TRAINED_TOKENS, Plan, module_for, plan_for
+from workbench.tuning.plan import TRAINED_TOKENS, TuningPlan, module_for, plan_for
 from workbench.tuning.read_back import Start, TuneRefused, look_for, read_start
 from workbench.tuning.write import write_tuned
 
@@ -51,7 +51,7 @@ _CLOSE = 10 * TOLERANCE  # of a golden raw score: sums in another order
 
 
 @dataclass(frozen=True)
-class Wish:
+class TuningOptions:
     """What was asked for."""
 
     start: str  # id of a published model, or ID/VERSION
@@ -69,11 +69,11 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TuningResult:
     """What was done. The figures of the held-out part are by name: the tuned model's, and its start's if it has any."""
 
     folder: Path
-    material: Material
+    material: TuningData
     refused: Path | None  # the file of rows that were left out
     cut: int  # pairs of which a text was cut
     result: Result
@@ -83,7 +83,7 @@ class Tuned:
     caught: int | None  # of TRAPS, how many it gives .5 of its scale and more; None: it does not score pairs
 
 
-def tune(wish: Wish) -> Tuned:
+def tune(wish: TuningOptions) -> TuningResult:
     """Read, split, train or go on, calibrate, measure, publish.
 
     Raises:
@@ -150,10 +150,10 @@ def tune(wish: Wish) -> Tuned:
         finish(draft, manifest, measured, GOLDEN_TEXTS, wish.models, target)
     limit = start.manifest.limits.max_tokens
     cut = sum(start.tokenizer.encode(text, limit).truncated for p in material.pairs for text in (p.a, p.b))
-    return Tuned(target, material, refused, cut, result, main, after, before, caught)
+    return TuningResult(target, material, refused, cut, result, main, after, before, caught)
 
 
-def _target(wish: Wish) -> Path:
+def _target(wish: TuningOptions) -> Path:
     """Where the model goes, which may replace one of the same id only if that was tuned too."""
     check_id(wish.model_id, TuneRefused)
     target = wish.models / wish.model_id
@@ -162,7 +162,7 @@ def _target(wish: Wish) -> Path:
     return target
 
 
-def _settings(wish: Wish, start: Start, material: Material, plan: Plan) -> dict[str, JsonValue]:
+def _settings(wish: TuningOptions, start: Start, material: TuningData, plan: TuningPlan) -> dict[str, JsonValue]:
     found = {
         "from": start.manifest.id,
         "fingerprint": start.manifest.fingerprint,
@@ -191,7 +191,7 @@ def _record(folder: Path, settings: Mapping[str, JsonValue]) -> None:
     path.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
-def _write_refused(folder: Path, material: Material) -> Path | None:
+def _write_refused(folder: Path, material: TuningData) -> Path | None:
     path = folder / REFUSED
     if not material.faults:
         path.unlink(missing_ok=True)
@@ -201,7 +201,7 @@ def _write_refused(folder: Path, material: Material) -> Path | None:
     return path
 
 
-def _said(material: Material, refused: Path | None) -> str:
+def _said(material: TuningData, refused: Path | None) -> str:
     sizes = [
         f"{len(rows):,} to {what}" for rows, what in zip(material.parts, ("train", "choose", "measure"), strict=True)
     ]
@@ -268,7 +268,7 @@ def _with_comparison(
     return manifest.model_copy(update={"provenance": manifest.provenance.model_copy(update={"recipe": recipe})})
 
 
-def _as_figures(manifest: Manifest, material: Material, after: Mapping[str, float]) -> list[Figure]:
+def _as_figures(manifest: Manifest, material: TuningData, after: Mapping[str, float]) -> list[Figure]:
     task = "entailment" if manifest.similarity is None else "similarity"
     rows = len(material.parts.held_out)
     return [
@@ -277,7 +277,7 @@ def _as_figures(manifest: Manifest, material: Material, after: Mapping[str, floa
     ]
 
 
-def _training_data(start: Start, material: Material) -> tuple[TrainingData, ...]:
+def _training_data(start: Start, material: TuningData) -> tuple[TrainingData, ...]:
     task = "entailment" if material.kind == "entailment" else "similarity"
     own = TrainingData(
         name=material.name,
@@ -290,7 +290,7 @@ def _training_data(start: Start, material: Material) -> tuple[TrainingData, ...]
     return tuple(dict.fromkeys([*start.manifest.training_data, own, *calibrating]))
 
 
-def _provenance(wish: Wish, start: Start, material: Material, plan: Plan) -> Provenance:
+def _provenance(wish: TuningOptions, start: Start, material: TuningData, plan: TuningPlan) -> Provenance:
     recipe = start.manifest.provenance.recipe
     counts: dict[str, JsonValue] = {
         "rows": material.rows,
@@ -307,7 +307,7 @@ def _provenance(wish: Wish, start: Start, material: Material, plan: Plan) -> Pro
     )
 
 
-def _command(wish: Wish) -> str:
+def _command(wish: TuningOptions) -> str:
     words = ["python", "-m", "workbench", "tune", wish.pairs.name]
     words += ["--from", wish.start, "--id", wish.model_id, "--seed", str(wish.seed)]
     for column in wish.columns or ():

@@ -4,9 +4,9 @@ Each module is one family, with its requests, answers and errors. They share `sc
 """
 
 from service.api.dialects import cohere, hugging_face, infinity, jina, open_inference, openai, operations, own, tei
-from service.api.dialects.scoring import Scoring
+from service.api.dialects.scoring import DialectContext
 from service.api.operation import Operation
-from service.api.route import Around, Table
+from service.api.route import MiddlewareFactory, Table
 from service.service import Service
 
 # On a shared path the first operation answers bodies that match none.
@@ -15,13 +15,13 @@ FAMILIES = (own, operations, jina, infinity, cohere, openai, hugging_face, tei, 
 _PREFIXES = {"/v1": openai.OPENAI, "/v2": open_inference.OPEN_INFERENCE, "/info": tei.TEI}
 
 
-def table_of(service: Service, around: Around, *more: Operation) -> Table:
+def table_of(service: Service, around: MiddlewareFactory, *more: Operation) -> Table:
     """The routes of all families, and of `more`.
 
     Raises:
         ModelError: an alias in the settings is a model's own name, or names no model.
     """
-    scoring = Scoring(service)
+    scoring = DialectContext(service)
     found = [operation for family in FAMILIES for operation in family.operations(scoring)]
     return Table(
         (*found, *more), service, examples=scoring.named, prefixes=_PREFIXES, otherwise=own.OPERATIONS, around=around

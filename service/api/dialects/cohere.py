@@ -19,9 +19,9 @@ from service.api.dialects.embedding import (
 from service.api.dialects.fields import ForeignRequest, ModelName
 from service.api.dialects.jina import JINA, JinaError
 from service.api.dialects.reranking import ApiVersion, RerankRequest, RerankResponse, rerank
-from service.api.dialects.scoring import Scoring, Texts
-from service.api.family import Family, full_message
-from service.api.operation import Look, Operation, Reply
+from service.api.dialects.scoring import DialectContext, RequestTexts
+from service.api.family import Dialect, full_message
+from service.api.operation import Operation, OperationResponse, ReadOperation
 from service.errors import HttpError, RequestError
 from service.schemas import Text
 
@@ -64,11 +64,11 @@ def _both(error: RequestError, status: int, request_id: str) -> Mapping[str, obj
     return {**_body(error, status, request_id), **JINA.body(error, status, request_id)}
 
 
-COHERE = Family("Cohere", _body, CohereError, JINA.statuses)
-COHERE_OR_JINA = Family("Cohere v1, Jina, vLLM", _both, CohereOrJinaError, JINA.statuses)
+COHERE = Dialect("Cohere", _body, CohereError, JINA.statuses)
+COHERE_OR_JINA = Dialect("Cohere v1, Jina, vLLM", _both, CohereOrJinaError, JINA.statuses)
 
 
-def operations(scoring: Scoring) -> list[Operation]:
+def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of this family."""
 
     async def rerank_v1(request: RerankRequest) -> tuple[str, RerankResponse]:
@@ -84,14 +84,14 @@ def operations(scoring: Scoring) -> list[Operation]:
         return await embed_v2(scoring, request)
 
     async def tokenize(request: CohereTokenizeRequest) -> tuple[str, CohereTokens]:
-        scorer, (read,) = await scoring.tokenise(request.model, Texts.of("text", request.text))
+        scorer, (read,) = await scoring.tokenise(request.model, RequestTexts.of("text", request.text))
         meta: dict[str, ApiVersion] = {"api_version": {"version": "1"}}
         return scorer.id, {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}
 
-    async def classify() -> Reply:
+    async def classify() -> OperationResponse:
         raise HttpError(501, "nothing is learnt from examples here; POST /classify takes a text with labels")
 
-    async def detokenize() -> Reply:
+    async def detokenize() -> OperationResponse:
         raise HttpError(501, "tokens here are lower-case words and pieces of words, of which no text can be made again")
 
     return [
@@ -100,6 +100,6 @@ def operations(scoring: Scoring) -> list[Operation]:
         Operation("/v1/embed", embed_texts_v1, COHERE, "Embed texts"),
         Operation("/v2/embed", embed_texts_v2, COHERE, "Embed texts"),
         Operation("/v1/tokenize", tokenize, COHERE, "Cut a text into tokens"),
-        Look("/v1/classify", classify, COHERE, "Not offered (501)", method="POST", described=False),
-        Look("/v1/detokenize", detokenize, COHERE, "Not offered (501)", method="POST", described=False),
+        ReadOperation("/v1/classify", classify, COHERE, "Not offered (501)", method="POST", described=False),
+        ReadOperation("/v1/detokenize", detokenize, COHERE, "Not offered (501)", method="POST", described=False),
     ]

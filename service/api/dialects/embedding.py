@@ -8,20 +8,20 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import Role
-from service.api.dialects.fields import Changes, ForeignRequest, ModelName, Only
-from service.api.dialects.reranking import ApiVersion, Tokens
-from service.api.dialects.scoring import Cutting, Embedded, Scoring, Texts, rows_of
+from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName
+from service.api.dialects.reranking import ApiVersion, TokenUsage
+from service.api.dialects.scoring import DialectContext, Embedded, RequestTexts, Truncation, rows_of
 from service.errors import InvalidRequest
 from service.observe.logs import REQUEST_ID
 from service.schemas import Text, TextList
 
 EmbeddingType = Annotated[
     Literal["float", "int8", "base64"],
-    Only("float", "int8", "base64", refuses=("uint8",), says="embeddings are sent as float, int8 or base64"),
+    AllowedValues("float", "int8", "base64", refuses=("uint8",), says="embeddings are sent as float, int8 or base64"),
 ]
 _ROLES: dict[str, Role] = {"search_query": "query", "search_document": "passage"}
 _Types = Annotated[list[EmbeddingType], Field(min_length=1, max_length=3, fail_fast=True)]
-_INPUT_TYPE = Only(
+_INPUT_TYPE = AllowedValues(
     None,
     *_ROLES,
     "classification",
@@ -31,7 +31,9 @@ _INPUT_TYPE = Only(
     says=f"input_type is {', '.join(_ROLES)} (with the model's prompt for it), classification or clustering; "
     "images are not supported, send texts",
 )
-_NO_IMAGES = Only(None, [], refuses=(["data:image/png;base64,AA=="],), says="images are not supported, send texts")
+_NO_IMAGES = AllowedValues(
+    None, [], refuses=(["data:image/png;base64,AA=="],), says="images are not supported, send texts"
+)
 
 
 class CohereEmbedV1Request(ForeignRequest):
@@ -55,7 +57,7 @@ class CohereEmbedV1Request(ForeignRequest):
     max_tokens: Annotated[int | None, Changes(3)] = Field(None, ge=1, description="cut texts to this many tokens")
     images: Annotated[list[str] | None, _NO_IMAGES] = None
 
-    def read(self) -> Texts:
+    def read(self) -> RequestTexts:
         """The texts, and how they may be cut.
 
         Raises:
@@ -63,10 +65,10 @@ class CohereEmbedV1Request(ForeignRequest):
         """
         if self.texts is None:
             raise InvalidRequest("expected at least one text", field="texts")
-        return Texts.of("texts", self.texts, self._cutting())
+        return RequestTexts.of("texts", self.texts, self._cutting())
 
-    def _cutting(self) -> Cutting:
-        return Cutting(self.truncate != "NONE", keep_end=self.truncate == "START", tokens=self.max_tokens)
+    def _cutting(self) -> Truncation:
+        return Truncation(self.truncate != "NONE", keep_end=self.truncate == "START", tokens=self.max_tokens)
 
 
 class ContentPart(ForeignRequest):
@@ -87,7 +89,7 @@ class CohereEmbedV2Request(CohereEmbedV1Request):
 
     inputs: list[EmbedInput] | None = Field(None, min_length=1, fail_fast=True)
 
-    def read(self) -> Texts:
+    def read(self) -> RequestTexts:
         """The texts of `texts`, or else of `inputs`; raises as in version 1, or if an input has several parts."""
         if self.inputs is None:
             return super().read()
@@ -96,7 +98,9 @@ class CohereEmbedV2Request(CohereEmbedV1Request):
         for i, each in enumerate(self.inputs):
             if len(each.content) != 1:
                 raise InvalidRequest("expected one part, a text", field=f"inputs.{i}.content")
-        return Texts([each.content[0].text for each in self.inputs], "inputs.{}.content.0.text".format, self._cutting())
+        return RequestTexts(
+            [each.content[0].text for each in self.inputs], "inputs.{}.content.0.text".format, self._cutting()
+        )
 
 
 class ByType(TypedDict):
@@ -120,7 +124,7 @@ class EmbedMeta(TypedDict):
 
     api_version: ApiVersion
     billed_units: BilledTokens
-    tokens: Tokens
+    tokens: TokenUsage
     warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
 
 
@@ -145,12 +149,12 @@ class EmbedByTypeResponse(TypedDict):
 
 
 async def embed_v1(
-    scoring: Scoring, request: CohereEmbedV1Request
+    scoring: DialectContext, request: CohereEmbedV1Request
 ) -> tuple[str, EmbedFloatsResponse | EmbedByTypeResponse]:
     """Embed texts: the model that answered, and the answer.
 
     Raises:
-        RequestError: no texts, or too many; a type that is not offered; and what `Scoring.embed` raises.
+        RequestError: no texts, or too many; a type that is not offered; and what `DialectContext.embed` raises.
     """
     texts = request.read()
     found = await _embed(scoring, request, texts)
@@ -165,20 +169,20 @@ async def embed_v1(
     }
 
 
-async def embed_v2(scoring: Scoring, request: CohereEmbedV2Request) -> tuple[str, EmbedByTypeResponse]:
+async def embed_v2(scoring: DialectContext, request: CohereEmbedV2Request) -> tuple[str, EmbedByTypeResponse]:
     """Embed texts; returns and raises as `embed_v1`, and gives numbers where no type is asked for."""
     texts = request.read()
     found = await _embed(scoring, request, texts)
     return found.model, _by_type(found, texts, request.embedding_types or ["float"], "2")
 
 
-async def _embed(scoring: Scoring, request: CohereEmbedV1Request, texts: Texts) -> Embedded:
+async def _embed(scoring: DialectContext, request: CohereEmbedV1Request, texts: RequestTexts) -> Embedded:
     scoring.limits.check_count(texts.field, len(texts.texts), "max_sentences")
     role = _ROLES.get(request.input_type or "", "text")
     return await scoring.embed(request.model, texts, unit=True, dimensions=request.output_dimension, role=role)
 
 
-def _by_type(found: Embedded, texts: Texts, types: list[EmbeddingType], version: str) -> EmbedByTypeResponse:
+def _by_type(found: Embedded, texts: RequestTexts, types: list[EmbeddingType], version: str) -> EmbedByTypeResponse:
     embeddings: ByType = {}
     if "float" in types:
         embeddings["float"] = rows_of(found.embeddings)

@@ -36,7 +36,7 @@ class Changes:
         self.values, self.refuses, self.note = values, refuses, note
 
 
-class Only(Changes):
+class AllowedValues(Changes):
     """A field of another service of which some values are taken; whatever else is refused by its name."""
 
     def __init__(self, *taken: Any, refuses: tuple[Any, ...], says: str, changes: tuple[Any, ...] = ()) -> None:
@@ -70,11 +70,12 @@ TruncateTokens = Annotated[int | None, Changes(3), Field(ge=-1, description="vLL
 TruncationSide = Annotated[Literal["left", "right"] | None, Changes("left", note="left only where nothing is cut")]
 Activation = Annotated[bool | None, Changes(False)]
 NoPadding = Annotated[
-    str | None, Only(None, "do_not_pad", refuses=("max_length",), says="texts are not padded to the model's limit")
+    str | None,
+    AllowedValues(None, "do_not_pad", refuses=("max_length",), says="texts are not padded to the model's limit"),
 ]
 NoProcessor = Annotated[
     dict[str, Any] | None,
-    Only(None, {}, refuses=({"size": 1},), says="texts are read by the model's tokenizer alone"),
+    AllowedValues(None, {}, refuses=({"size": 1},), says="texts are read by the model's tokenizer alone"),
 ]
 
 

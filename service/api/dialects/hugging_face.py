@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.dialects.fields import Changes, ForeignRequest, ModelName, OneTextOrPair, Only
-from service.api.dialects.scoring import Scoring, Texts
+from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneTextOrPair
+from service.api.dialects.scoring import DialectContext, RequestTexts
 from service.api.dialects.tei import TEI, TeiPrediction, predictions_of
 from service.api.labelling import Fields
 from service.api.operation import Operation
@@ -24,7 +24,8 @@ class TextClassificationParameters(ForeignRequest):
 
     top_k: Annotated[int | None, Changes(1)] = Field(None, ge=1)
     function_to_apply: Annotated[
-        str | None, Only(None, "softmax", refuses=("sigmoid", "none"), says="scores are probabilities that sum to 1")
+        str | None,
+        AllowedValues(None, "softmax", refuses=("sigmoid", "none"), says="scores are probabilities that sum to 1"),
     ] = None
 
 
@@ -74,7 +75,7 @@ class ZeroShotLabels(TypedDict):
     scores: list[float]
 
 
-def operations(scoring: Scoring) -> list[Operation]:
+def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of this family; on shared paths they are asked before TEI's."""
 
     async def classify(request: TextClassificationRequest) -> tuple[str, list[list[TeiPrediction]]]:
@@ -83,7 +84,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             (probabilities,) = found.probabilities
         else:
             premise, hypothesis = request.inputs
-            texts = (Texts.of("inputs.0", premise), Texts.of("inputs.1", hypothesis))
+            texts = (RequestTexts.of("inputs.0", premise), RequestTexts.of("inputs.1", hypothesis))
             model, (probabilities,), _ = await scoring.entail(request.model, *texts)
         return model, [predictions_of(probabilities)[: request.parameters.top_k]]
 

@@ -14,13 +14,13 @@ from pydantic import ConfigDict, Field, JsonValue, PlainValidator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from service.api.body import Most
-from service.api.dialects.fields import Changes, ForeignRequest, Only
-from service.api.dialects.scoring import Comparison, Scoring, Texts
+from service.api.body import BodyLimits
+from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest
+from service.api.dialects.scoring import Comparison, DialectContext, RequestTexts
 from service.api.exchange import exchange_of
-from service.api.family import Family
+from service.api.family import Dialect
 from service.api.limits import Limit
-from service.api.operation import Asked, Operation, Reply
+from service.api.operation import Operation, OperationResponse, RequestView
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
 from service.errors import InvalidRequest, amount, quote
 from service.models.model import Model
@@ -60,7 +60,7 @@ def _flat(value: object) -> list[str]:
 
 
 NoSharedMemory = Annotated[
-    str | None, Only(None, refuses=("region",), says="memory is not shared: send values in the body")
+    str | None, AllowedValues(None, refuses=("region",), says="memory is not shared: send values in the body")
 ]
 
 
@@ -77,7 +77,9 @@ class OutputParameters(ForeignRequest):
     binary_data: Annotated[bool | None, Changes(True)] = Field(
         None, description="after the JSON; without it, as binary_data_output says"
     )
-    classification: Annotated[int | None, Only(None, 0, refuses=(3,), says="the best classes are not offered")] = None
+    classification: Annotated[
+        int | None, AllowedValues(None, 0, refuses=(3,), says="the best classes are not offered")
+    ] = None
     shared_memory_region: NoSharedMemory = None
 
 
@@ -183,7 +185,7 @@ def outputs_of(model: Model) -> list[Tensor]:
     return found
 
 
-class Given(NamedTuple):
+class ParsedRequest(NamedTuple):
     """A request, as it was read."""
 
     model: str
@@ -197,14 +199,14 @@ class Infer(Operation):
 
     media = (TENSORS,)
 
-    def __init__(self, path: str, scoring: Scoring, family: Family, summary: str) -> None:
+    def __init__(self, path: str, scoring: DialectContext, family: Dialect, summary: str) -> None:
         """Describe it."""
         self._scoring = scoring
         tensors = {"content": {TENSORS.decode(): {"schema": {"type": "string", "format": "binary"}}}}
         super().__init__(path, self._infer, family, summary, responses={200: tensors})
         self.name = "infer"
 
-    def read(self, asked: Asked, most: Most) -> Given:
+    def read(self, asked: RequestView, most: BodyLimits) -> ParsedRequest:
         """The request in a body: JSON, and the values of tensors after it.
 
         Raises:
@@ -213,7 +215,7 @@ class Infer(Operation):
         head, rest = split(asked.body, exchange_of(asked.scope).received.get(JSON_LENGTH))
         request: InferRequest = self._reader(head, most)
         form = _form(request)
-        return Given(asked.scope["path_params"]["model"], request, form, self._texts(form, request, rest))
+        return ParsedRequest(asked.scope["path_params"]["model"], request, form, self._texts(form, request, rest))
 
     def _request_of(self, hints: Mapping[str, Any]) -> Any:
         return InferRequest
@@ -221,16 +223,16 @@ class Infer(Operation):
     def _answer_of(self, hint: Any) -> Any:
         return InferResponse
 
-    async def answer(self, asked: Asked, request: Given) -> Reply:
+    async def answer(self, asked: RequestView, request: ParsedRequest) -> OperationResponse:
         """Ask the model; JSON, and the values of binary tensors after it."""
         model, answer, values = await self.call(request)
         payload = orjson.dumps(answer)
         if not values:
-            return Reply(payload, model=model)
+            return OperationResponse(payload, model=model)
         length = (JSON_LENGTH, b"%d" % len(payload))
-        return Reply(b"".join([payload, *values]), media=TENSORS, model=model, headers=(length,))
+        return OperationResponse(b"".join([payload, *values]), media=TENSORS, model=model, headers=(length,))
 
-    async def _infer(self, given: Given) -> tuple[str, InferResponse, list[bytes]]:
+    async def _infer(self, given: ParsedRequest) -> tuple[str, InferResponse, list[bytes]]:
         request = given.request
         scorer, warnings, outputs = await self._ask(given.form, given.model, given.texts)
         if request.outputs:
@@ -285,7 +287,7 @@ class Infer(Operation):
 
     async def _ask(self, form: Form, name: str, texts: dict[str, list[str]]) -> tuple[str, list[str], dict[str, Array]]:
         """Who answered, what was cut, and every output."""
-        given = [Texts.of(each, texts[each]) for each in form.inputs]
+        given = [RequestTexts.of(each, texts[each]) for each in form.inputs]
         if form is EMBEDDING:
             found = await self._scoring.embed(name, given[0], unit=False, dimensions=None)
             return found.model, found.warnings, {"embedding": found.embeddings}

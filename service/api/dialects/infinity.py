@@ -13,7 +13,7 @@ from service.api.dialects.fields import Changes, ForeignRequest, ModelName, OneO
 from service.api.dialects.jina import JINA
 from service.api.dialects.openai import OPENAI, EmbeddingsRequest, EmbeddingsResponse, embeddings_of
 from service.api.dialects.reranking import RerankRequest, rerank
-from service.api.dialects.scoring import Scoring, Texts
+from service.api.dialects.scoring import DialectContext, RequestTexts
 from service.api.dialects.tei import TeiPrediction, predictions_of
 from service.api.operation import Operation
 from service.observe.logs import REQUEST_ID
@@ -59,7 +59,7 @@ class InfinityLabels(TypedDict):
     usage: Usage
 
 
-def operations(scoring: Scoring) -> list[Operation]:
+def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of this family."""
 
     async def rerank_infinity(request: RerankRequest) -> tuple[str, InfinityResponse]:
@@ -83,7 +83,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         return await embeddings_of(scoring, request)
 
     async def infinity_classify(request: InfinityClassifyRequest) -> tuple[str, InfinityLabels]:
-        texts = Texts.of("input", request.input)
+        texts = RequestTexts.of("input", request.input)
         found = await scoring.label(request.model, "input", request.input)
         _, read = await scoring.tokenise(found.model, texts)
         return found.model, {

@@ -24,8 +24,8 @@ from service.api.dialects.fields import (
 )
 from service.api.dialects.openai import OPENAI, EmbeddingsRequest, OpenAIError, embeddings_of
 from service.api.dialects.reranking import RerankRequest, RerankResponse, rerank
-from service.api.dialects.scoring import Cutting, Scoring, Texts
-from service.api.family import Family, full_message
+from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation
+from service.api.family import Dialect, full_message
 from service.api.operation import Operation
 from service.errors import InvalidRequest, RequestError, amount
 from service.observe.logs import REQUEST_ID
@@ -42,7 +42,7 @@ def _body(error: RequestError, status: int, request_id: str) -> Mapping[str, obj
     return {**OPENAI.body(error, status, request_id), "message": full_message(error), "detail": full_message(error)}
 
 
-JINA = Family("Jina / vLLM", _body, JinaError, OPENAI.statuses)
+JINA = Dialect("Jina / vLLM", _body, JinaError, OPENAI.statuses)
 
 
 class ScoreRequest(ForeignRequest):
@@ -103,15 +103,15 @@ class PoolingResponse(TypedDict):
     usage: Usage
 
 
-def operations(scoring: Scoring) -> list[Operation]:
+def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of this family."""
 
     async def rerank_documents(request: RerankRequest) -> tuple[str, RerankResponse]:
         return await rerank(scoring, request, "1")
 
     async def score(request: ScoreRequest) -> tuple[str, ScoreResponse]:
-        cutting = Cutting.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
-        a, b = Texts.of("text_1", request.text_1, cutting), Texts.of("text_2", request.text_2, cutting)
+        cutting = Truncation.to(request.truncate_prompt_tokens, keep_end=request.truncation_side == "left")
+        a, b = RequestTexts.of("text_1", request.text_1, cutting), RequestTexts.of("text_2", request.text_2, cutting)
         scoring.limits.check_count("text_2", len(b.texts), "max_pairs")
         if len(a.texts) not in (1, len(b.texts)):
             raise InvalidRequest(

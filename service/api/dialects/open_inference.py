@@ -7,9 +7,9 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from service.api.dialects.infer import Infer, Tensor, inputs_of, outputs_of
-from service.api.dialects.scoring import Scoring
-from service.api.family import Family, full_message
-from service.api.operation import Look, Operation, Reply
+from service.api.dialects.scoring import DialectContext
+from service.api.family import Dialect, full_message
+from service.api.operation import Operation, OperationResponse, ReadOperation
 from service.errors import InvalidRequest, RequestError, TooLarge, UnsupportedField
 from service.version import version as our_version
 
@@ -24,7 +24,7 @@ def _body(error: RequestError, _: int, __: str) -> Mapping[str, object]:
     return {"error": full_message(error)}
 
 
-OPEN_INFERENCE = Family(
+OPEN_INFERENCE = Dialect(
     "Open Inference Protocol",
     _body,
     OpenInferenceError,
@@ -71,7 +71,7 @@ class ModelMetadata(TypedDict):
     outputs: Annotated[list[Tensor], Field(description="each is of some of these requests")]
 
 
-def operations(scoring: Scoring) -> list[Operation]:
+def operations(scoring: DialectContext) -> list[Operation]:
     """The requests of this family."""
 
     async def server_metadata() -> ServerMetadata:
@@ -80,9 +80,9 @@ def operations(scoring: Scoring) -> list[Operation]:
     async def server_live() -> ServerLive:
         return {"live": True}
 
-    async def server_ready() -> Reply:
+    async def server_ready() -> OperationResponse:
         is_ready = scoring.service.readiness()["status"] != "unready"
-        return Reply({"ready": is_ready}, 200 if is_ready else 503)
+        return OperationResponse({"ready": is_ready}, 200 if is_ready else 503)
 
     async def model_metadata(model: str) -> ModelMetadata:
         found = scoring.find(model)
@@ -93,13 +93,13 @@ def operations(scoring: Scoring) -> list[Operation]:
             "outputs": outputs_of(found),
         }
 
-    async def model_ready(model: str) -> Reply:
+    async def model_ready(model: str) -> OperationResponse:
         found = scoring.find(model)
         is_ready = found.problem is None
-        return Reply({"name": found.manifest.id, "ready": is_ready}, 200 if is_ready else 503)
+        return OperationResponse({"name": found.manifest.id, "ready": is_ready}, 200 if is_ready else 503)
 
-    def look(path: str, call: Callable[..., Awaitable[Any]], summary: str, **more: Any) -> Look:
-        return Look(path, call, OPEN_INFERENCE, summary, **more)
+    def look(path: str, call: Callable[..., Awaitable[Any]], summary: str, **more: Any) -> ReadOperation:
+        return ReadOperation(path, call, OPEN_INFERENCE, summary, **more)
 
     model = "/v2/models/{model}"
     server: dict[str, Any] = {"answer": ServerReady, "responses": {503: {"model": ServerReady}}, "open": True}

@@ -14,21 +14,21 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from contract.manifest import Role
 from service.api.dialects.fields import (
     Activation,
+    AllowedValues,
     Changes,
     ForeignRequest,
     ModelName,
     NoPadding,
     NoProcessor,
     OneOrMany,
-    Only,
     TruncateTokens,
     TruncationSide,
     Usage,
     usage,
 )
-from service.api.dialects.scoring import Cutting, Scoring, Texts, rows_of
-from service.api.family import Family, full_message
-from service.api.operation import Look, Operation
+from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation, rows_of
+from service.api.family import Dialect, full_message
+from service.api.operation import Operation, ReadOperation
 from service.errors import (
     InvalidRequest,
     Overloaded,
@@ -71,10 +71,10 @@ def _body(error: RequestError, status: int, _: str) -> Mapping[str, object]:
     return {"error": {"message": full_message(error), "type": kind, "param": error.field, "code": code}}
 
 
-OPENAI = Family("OpenAI", _body, OpenAIError, {InvalidRequest: 400, TooLarge: 400, UnsupportedField: 422})
+OPENAI = Dialect("OpenAI", _body, OpenAIError, {InvalidRequest: 400, TooLarge: 400, UnsupportedField: 422})
 
 
-_AS = Only(
+_AS = AllowedValues(
     None,
     "float",
     "base64",
@@ -83,7 +83,7 @@ _AS = Only(
     says="embeddings are sent as float or base64",
 )
 # Jina's tasks, and vLLM's of an embedding; those without a prompt of ours are embedded as texts of no side.
-_TASK = Only(
+_TASK = AllowedValues(
     None,
     *_ROLES,
     "text-matching",
@@ -120,23 +120,25 @@ class EmbeddingsRequest(ForeignRequest):
     normalize: Activation = Field(None, description="the same, as vLLM called it before")
     use_activation: Activation = Field(None, description="the same, as vLLM calls it")
     late_chunking: Annotated[
-        bool | None, Only(None, False, refuses=(True,), says="each text is embedded by itself")
+        bool | None, AllowedValues(None, False, refuses=(True,), says="each text is embedded by itself")
     ] = None
-    return_multivector: Annotated[bool | None, Only(None, False, refuses=(True,), says="a text has one embedding")] = (
-        None
-    )
+    return_multivector: Annotated[
+        bool | None, AllowedValues(None, False, refuses=(True,), says="a text has one embedding")
+    ] = None
     embed_dtype: Annotated[
-        str | None, Only(None, "float32", refuses=("float16",), says="numbers are sent as float32")
+        str | None, AllowedValues(None, "float32", refuses=("float16",), says="numbers are sent as float32")
     ] = None
     endianness: Annotated[
-        str | None, Only(None, "native", "little", refuses=("big",), says="base64 holds little-endian numbers")
+        str | None, AllowedValues(None, "native", "little", refuses=("big",), says="base64 holds little-endian numbers")
     ] = None
     add_special_tokens: Annotated[
-        bool | None, Only(None, True, refuses=(False,), says="the model's graph adds its special tokens")
+        bool | None, AllowedValues(None, True, refuses=(False,), says="the model's graph adds its special tokens")
     ] = None
     padding: NoPadding = None
     mm_processor_kwargs: NoProcessor = None
-    modality: Annotated[str | None, Only(None, "text", refuses=("image",), says="only texts are embedded")] = None
+    modality: Annotated[str | None, AllowedValues(None, "text", refuses=("image",), says="only texts are embedded")] = (
+        None
+    )
 
 
 class EmbeddingItem(TypedDict):
@@ -174,7 +176,7 @@ class ModelList(TypedDict):
     data: list[ModelItem]
 
 
-def operations(scoring: Scoring) -> list[Operation]:
+def operations(scoring: DialectContext) -> list[Operation]:
     """The requests of this family."""
 
     async def embeddings(request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
@@ -201,25 +203,25 @@ def operations(scoring: Scoring) -> list[Operation]:
 
     return [
         Operation("/v1/embeddings", embeddings, OPENAI, "Embed texts"),
-        Look("/v1/models", list_models, OPENAI, "Every name that `model` may have"),
-        Look("/v1/models/{model}", retrieve_model, OPENAI, "One model"),
+        ReadOperation("/v1/models", list_models, OPENAI, "Every name that `model` may have"),
+        ReadOperation("/v1/models/{model}", retrieve_model, OPENAI, "One model"),
     ]
 
 
-async def embeddings_of(scoring: Scoring, request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
+async def embeddings_of(scoring: DialectContext, request: EmbeddingsRequest) -> tuple[str, EmbeddingsResponse]:
     """Embed texts: the model that answered, and the answer.
 
     Raises:
-        RequestError: too many texts, and what `Scoring.embed` raises.
+        RequestError: too many texts, and what `DialectContext.embed` raises.
     """
     if isinstance(request.input, list):
         scoring.limits.check_count("input", len(request.input), "max_sentences")
-    cutting = Cutting.to(
+    cutting = Truncation.to(
         request.truncate_prompt_tokens,
         keep_end=request.truncation_side == "left",
         allowed=request.truncate is not False,
     )
-    texts, role = Texts.of("input", request.input, cutting), _ROLES.get(request.task or "", "text")
+    texts, role = RequestTexts.of("input", request.input, cutting), _ROLES.get(request.task or "", "text")
     unit = False not in (request.normalized, request.normalize, request.use_activation)
     found = await scoring.embed(request.model, texts, unit=unit, dimensions=request.dimensions, role=role)
     rows: Sequence[list[float] | str] = (

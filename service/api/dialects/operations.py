@@ -6,9 +6,9 @@ from typing import Annotated, cast
 from pydantic import BeforeValidator
 
 from service.api.dialects.own import OPERATIONS
-from service.api.dialects.scoring import Scoring
-from service.api.operation import Asked, Look, Reply
-from service.models.registry import Registry
+from service.api.dialects.scoring import DialectContext
+from service.api.operation import OperationResponse, ReadOperation, RequestView
+from service.models.registry import ModelRegistry
 from service.schemas import (
     DomainInfo,
     FigureInfo,
@@ -24,7 +24,7 @@ from service.scoring.ranking import RERANK_TOP
 Flag = Annotated[bool, BeforeValidator(lambda value: value == "" or value)]  # `?full` is `?full=true`
 
 
-def operations(scoring: Scoring) -> list[Look]:
+def operations(scoring: DialectContext) -> list[ReadOperation]:
     """The requests of this kind."""
     service = scoring.service
     settings, registry = service.settings, service.registry
@@ -49,21 +49,21 @@ def operations(scoring: Scoring) -> list[Look]:
             },
         }
 
-    async def reload() -> Reply:
+    async def reload() -> OperationResponse:
         report = await service.reloader.reload()
         service.reload_others()
-        return Reply(report, 409 if report["status"] == "failed" else 200)
+        return OperationResponse(report, 409 if report["status"] == "failed" else 200)
 
     async def live() -> Liveness:
         return {"status": "alive"}
 
-    async def ready() -> Reply:
+    async def ready() -> OperationResponse:
         readiness = service.readiness()
-        return Reply(readiness, 503 if readiness["status"] == "unready" else 200)
+        return OperationResponse(readiness, 503 if readiness["status"] == "unready" else 200)
 
-    async def metrics(asked: Asked) -> Reply:
+    async def metrics(asked: RequestView) -> OperationResponse:
         content, content_type = await service.exposition.page(asked.accept)
-        return Reply(content, media=content_type.encode())
+        return OperationResponse(content, media=content_type.encode())
 
     refused = {"model": ReloadReport, "description": "A model was refused; the one served before stays"}
     formats = {
@@ -71,8 +71,8 @@ def operations(scoring: Scoring) -> list[Look]:
         "description": "OpenMetrics if the Accept header asks for that, or else the older text format",
     }
     return [
-        Look("/models", models, OPERATIONS, "What is served here"),
-        Look(
+        ReadOperation("/models", models, OPERATIONS, "What is served here"),
+        ReadOperation(
             "/models/reload",
             reload,
             OPERATIONS,
@@ -81,9 +81,9 @@ def operations(scoring: Scoring) -> list[Look]:
             answer=ReloadReport,
             responses={409: refused},
         ),
-        Look("/health/live", live, OPERATIONS, "Does the process answer?", open=True),
+        ReadOperation("/health/live", live, OPERATIONS, "Does the process answer?", open=True),
         *(
-            Look(
+            ReadOperation(
                 path,
                 ready,
                 OPERATIONS,
@@ -94,11 +94,11 @@ def operations(scoring: Scoring) -> list[Look]:
             )
             for path in ("/health/ready", "/health")  # the second as TEI, vLLM and infinity have it
         ),
-        Look("/metrics", metrics, OPERATIONS, "Prometheus metrics", responses={200: formats}),
+        ReadOperation("/metrics", metrics, OPERATIONS, "Prometheus metrics", responses={200: formats}),
     ]
 
 
-def _describe(name: str, registry: Registry, defaults: Mapping[str, str], *, full: bool) -> ModelInfo:
+def _describe(name: str, registry: ModelRegistry, defaults: Mapping[str, str], *, full: bool) -> ModelInfo:
     model = registry[name]
     manifest, opened = model.manifest, model.opened
     info: ModelInfo = {

@@ -8,8 +8,8 @@ from contract.measures import to_digits
 from contract.scoring import most_likely
 from contract.tokenizer import Encoded
 from service.api.claims import answer_verification
-from service.api.dialects.scoring import Scoring, rows_of
-from service.api.family import Family
+from service.api.dialects.scoring import DialectContext, rows_of
+from service.api.family import Dialect
 from service.api.labelling import answer_claims, answer_classify
 from service.api.limits import counted
 from service.api.operation import Operation
@@ -60,14 +60,14 @@ def _body(error: RequestError, _: int, request_id: str) -> Mapping[str, object]:
     return error.content(request_id)
 
 
-OURS = Family("scoring", _body, ErrorResponse, {}, _ERRORS, strict=True)
+OURS = Dialect("scoring", _body, ErrorResponse, {}, _ERRORS, strict=True)
 # Of requests without a body, and of what is nowhere.
-OPERATIONS = Family(
+OPERATIONS = Dialect(
     "operations", _body, ErrorResponse, {}, {status: _ERRORS[status] for status in (401, 422, 429, 500)}, strict=True
 )
 
 
-def operations(scoring: Scoring) -> list[Operation]:
+def operations(scoring: DialectContext) -> list[Operation]:
     """The POST requests of our own format."""
     service, limits = scoring.service, scoring.limits
     settings, registry, defaults = service.settings, service.registry, service.defaults

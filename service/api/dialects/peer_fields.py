@@ -1,7 +1,7 @@
 """Fields of other services' requests that change their answers, and what becomes of each of them here.
 
-They are declared where they are read, in the requests of the families, by `Changes` and `Only` (`fields.py`); this
-module collects them. `docs/dialects.md` has its table from here (`scripts/peer_fields.py`), and
+They are declared where they are read, in the requests of the dialects, by `Changes` and `AllowedValues` (`fields.py`);
+this module collects them. `docs/dialects.md` has its table from here (`scripts/peer_fields.py`), and
 `tests/dialects/test_peer_fields.py` sends every cell to its route.
 """
 
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, get_args
 from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
 
-from service.api.dialects.fields import Changes, Only
+from service.api.dialects.fields import AllowedValues, Changes
 from service.api.operation import Operation
 
 
-class Cell(NamedTuple):
+class FieldSupport(NamedTuple):
     """One field on one route."""
 
     path: str  # of the route
@@ -28,16 +28,16 @@ class Cell(NamedTuple):
     note: str  # what is not done, or why
 
 
-def cells(operations: Iterable[Operation]) -> list[Cell]:
+def cells(operations: Iterable[Operation]) -> list[FieldSupport]:
     """The cells of these operations, in their order; strict requests, which refuse what they do not know, have none."""
     return [
-        Cell(
+        FieldSupport(
             operation.path,
             operation.key,
             operation.request.__name__,
             field,
             mark.values,
-            mark.same if isinstance(mark, Only) else (info.default,),
+            mark.same if isinstance(mark, AllowedValues) else (info.default,),
             mark.refuses,
             mark.note,
         )

@@ -13,20 +13,20 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from service.api.dialects.fields import (
     Activation,
+    AllowedValues,
     Changes,
     Document,
     ForeignRequest,
     ModelName,
     NoPadding,
     NoProcessor,
-    Only,
     TruncateTokens,
     TruncationSide,
     Usage,
     usage,
 )
-from service.api.dialects.scoring import Cutting, Scoring, Texts
-from service.api.limits import Limits
+from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation
+from service.api.limits import RequestLimits
 from service.errors import InvalidRequest, quote
 from service.observe.logs import REQUEST_ID
 from service.schemas import Text
@@ -83,15 +83,18 @@ class RerankRequest(ForeignRequest):
     raw_scores: Annotated[bool | None, Changes(True)] = Field(None, description="the same, as infinity calls it")
     relevant_spans: Annotated[
         dict[str, Any] | None,
-        Only(None, {}, {"mode": "disabled"}, refuses=({"mode": "enabled"},), says="a document gets a score, not spans"),
+        AllowedValues(
+            None, {}, {"mode": "disabled"}, refuses=({"mode": "enabled"},), says="a document gets a score, not spans"
+        ),
     ] = None
     return_embeddings: Annotated[
-        bool | None, Only(None, False, refuses=(True,), says="embeddings are not returned: POST /v1/embeddings")
+        bool | None,
+        AllowedValues(None, False, refuses=(True,), says="embeddings are not returned: POST /v1/embeddings"),
     ] = None
     padding: NoPadding = None
     mm_processor_kwargs: NoProcessor = None
 
-    def text_of(self, i: int, limits: Limits) -> str:
+    def text_of(self, i: int, limits: RequestLimits) -> str:
         """The text of the i-th document.
 
         Raises:
@@ -118,10 +121,10 @@ class RerankRequest(ForeignRequest):
         """Whether scores are to be the model's own."""
         return False in (self.use_activation, self.activation, self.softmax) or self.raw_scores is True
 
-    def cutting(self, tokens: int | None, chunks: int | None = None) -> Cutting:
+    def cutting(self, tokens: int | None, chunks: int | None = None) -> Truncation:
         """How to cut texts of one kind, whose own limit is `tokens`, and of which so many chunks are wanted."""
         left = self.truncation_side == "left"
-        return Cutting.to(tokens, self.truncate_prompt_tokens, keep_end=left, chunks=chunks)
+        return Truncation.to(tokens, self.truncate_prompt_tokens, keep_end=left, chunks=chunks)
 
 
 class RerankResult(TypedDict):
@@ -144,7 +147,7 @@ class BilledUnits(TypedDict):
     search_units: int
 
 
-class Tokens(TypedDict):
+class TokenUsage(TypedDict):
     """Tokens read, as Cohere calls them."""
 
     input_tokens: int
@@ -156,7 +159,7 @@ class Meta(TypedDict):
 
     api_version: ApiVersion
     billed_units: BilledUnits
-    tokens: Tokens
+    tokens: TokenUsage
     warnings: NotRequired[Annotated[list[str], Field(description="one for each text that was cut")]]
 
 
@@ -172,19 +175,19 @@ class RerankResponse(TypedDict):
     meta: Meta
 
 
-async def rerank(scoring: Scoring, request: RerankRequest, api_version: str) -> tuple[str, RerankResponse]:
+async def rerank(scoring: DialectContext, request: RerankRequest, api_version: str) -> tuple[str, RerankResponse]:
     """Order documents: the model that answered, and the answer.
 
     Raises:
-        RequestError: a document without text, one too many, and what `Scoring.compare` raises.
+        RequestError: a document without text, one too many, and what `DialectContext.compare` raises.
     """
     scoring.limits.check_count("documents", len(request.documents), "max_candidates")
     texts = [request.text_of(i, scoring.limits) for i in range(len(request.documents))]
     found = await scoring.compare(
         "/rank",
         request.model,
-        Texts.of("query", request.query, request.cutting(request.max_tokens_per_query)),
-        Texts.of("documents", texts, request.cutting(request.max_tokens_per_doc, request.max_chunks_per_doc)),
+        RequestTexts.of("query", request.query, request.cutting(request.max_tokens_per_query)),
+        RequestTexts.of("documents", texts, request.cutting(request.max_tokens_per_doc, request.max_chunks_per_doc)),
         raw=request.raw,
     )
     best = found.order[: request.top_n or None]

@@ -15,7 +15,7 @@ from contract.manifest import Manifest, Role
 from contract.scoring import Embeddings, best_first
 from contract.tokenizer import Encoded
 from service.api.labelling import Fields, own_labels, with_labels
-from service.api.limits import Limits, counted
+from service.api.limits import RequestLimits, counted
 from service.errors import InvalidRequest, ModelError, RequestError, TooLarge, UnsupportedField, amount
 from service.models.model import Model
 from service.names import COMMON_NAMES
@@ -26,7 +26,7 @@ Route = Literal["/similarity", "/rank", "/entailment", "/embed"]  # our route wh
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class Truncation:
     """What to do with a text that is longer than the model's limit.
 
     Attributes:
@@ -58,19 +58,19 @@ class Cutting:
         return None
 
 
-_AS_THE_MODEL = Cutting()
+_AS_THE_MODEL = Truncation()
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class RequestTexts:
     """Texts of a request, their fields (by position), and how they may be cut."""
 
     texts: Sequence[str]
     where: Callable[[int], str]
-    cutting: Cutting
+    cutting: Truncation
 
     @classmethod
-    def of(cls, field: str, value: str | Sequence[str], cutting: Cutting = _AS_THE_MODEL) -> Self:
+    def of(cls, field: str, value: str | Sequence[str], cutting: Truncation = _AS_THE_MODEL) -> Self:
         """The text or texts of one field."""
         if isinstance(value, str):
             return cls([value], lambda _: field, cutting)
@@ -125,7 +125,7 @@ class Embedded(NamedTuple):
     warnings: list[str]
 
 
-class Labelled(NamedTuple):
+class LabelledTexts(NamedTuple):
     """Labelled texts."""
 
     model: str
@@ -133,7 +133,7 @@ class Labelled(NamedTuple):
     truncated: list[bool]  # whether each text was cut at the model's limit
 
 
-class Scoring:
+class DialectContext:
     """The models of a service, for the families."""
 
     def __init__(self, service: Service) -> None:
@@ -143,7 +143,7 @@ class Scoring:
             ModelError: an alias is a model's own name, or names no model.
         """
         self.service = service
-        self.limits = Limits(service.settings)
+        self.limits = RequestLimits(service.settings)
         self.aliases = service.settings.model_aliases
         self._common = service.settings.common_names
         for alias, name in self.aliases.items():
@@ -172,7 +172,9 @@ class Scoring:
         """
         return self.service.registry.find(self.resolve(name, "/embed"), "similarity")
 
-    async def compare(self, route: Route, model: str | None, a: Texts, b: Texts, *, raw: bool = False) -> Comparison:
+    async def compare(
+        self, route: Route, model: str | None, a: RequestTexts, b: RequestTexts, *, raw: bool = False
+    ) -> Comparison:
         """Score pairs.
 
         Args:
@@ -206,7 +208,7 @@ class Scoring:
         )
 
     async def entail(
-        self, model: str | None, premises: Texts, hypotheses: Texts
+        self, model: str | None, premises: RequestTexts, hypotheses: RequestTexts
     ) -> tuple[str, list[dict[str, float]], list[str]]:
         """Label pairs: the name of the model, the probabilities of each pair, and a warning for each text that was cut.
 
@@ -219,7 +221,7 @@ class Scoring:
             answers = await scorer.entailment(*reading.groups)
         return scorer.id, answers, reading.warnings
 
-    async def label(self, model: str | None, field: str, text: str | Sequence[str]) -> Labelled:
+    async def label(self, model: str | None, field: str, text: str | Sequence[str]) -> LabelledTexts:
         """Label a text, or several, with a model's own labels.
 
         Raises:
@@ -229,7 +231,7 @@ class Scoring:
         scorer, answer = await own_labels(self.service, self.limits, text, name, field=field)
         found = answer["results"]
         probabilities, truncated = [each["probabilities"] for each in found], [each["truncated"] for each in found]
-        return Labelled(scorer.id, probabilities, truncated)
+        return LabelledTexts(scorer.id, probabilities, truncated)
 
     async def label_with(
         self,
@@ -251,7 +253,7 @@ class Scoring:
         return scorer.id, answer["results"][0]["probabilities"]
 
     async def embed(
-        self, model: str | None, texts: Texts, *, unit: bool, dimensions: int | None, role: Role = "text"
+        self, model: str | None, texts: RequestTexts, *, unit: bool, dimensions: int | None, role: Role = "text"
     ) -> Embedded:
         """Embed texts.
 
@@ -279,7 +281,7 @@ class Scoring:
             embeddings = np.asarray(embeddings / lengths, np.float32)
         return Embedded(scorer.id, embeddings, reading.tokens, reading.warnings)
 
-    async def tokenise(self, model: str | None, texts: Texts) -> tuple[Scorer, list[Encoded]]:
+    async def tokenise(self, model: str | None, texts: RequestTexts) -> tuple[Scorer, list[Encoded]]:
         """The model that a client names, whatever it can do, and its token ids of each text; raises as `compare`."""
         registry = self.service.registry
         found = registry.find(self.resolve(model, "/similarity"), "similarity")
@@ -288,7 +290,7 @@ class Scoring:
         reading = await self._read(scorer, texts)
         return scorer, reading.groups[0]
 
-    async def _read(self, scorer: Scorer, *groups: Texts, roles: Sequence[Role] = ("text", "text")) -> Reading:
+    async def _read(self, scorer: Scorer, *groups: RequestTexts, roles: Sequence[Role] = ("text", "text")) -> Reading:
         for group in groups:
             self.limits.check_texts(group.texts, group.where)
         places = [(group, i) for group in groups for i in range(len(group.texts))]

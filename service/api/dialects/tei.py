@@ -14,10 +14,10 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from contract.manifest import Manifest, Role
 from contract.measures import to_digits
-from service.api.dialects.fields import Changes, ForeignRequest, ModelName, OneOrMany, Only, TextsOrPairs
-from service.api.dialects.scoring import Cutting, Scoring, Texts, rows_of
-from service.api.family import Family, full_message
-from service.api.operation import Look, Operation
+from service.api.dialects.fields import AllowedValues, Changes, ForeignRequest, ModelName, OneOrMany, TextsOrPairs
+from service.api.dialects.scoring import DialectContext, RequestTexts, Truncation, rows_of
+from service.api.family import Dialect, full_message
+from service.api.operation import Operation, ReadOperation
 from service.compute.graph import SentenceGraph
 from service.errors import (
     EmptyText,
@@ -58,7 +58,7 @@ def _body(error: RequestError, status: int, _: str) -> Mapping[str, object]:
 
 
 ONE_OUTPUT = "LABEL_0"  # as transformers call the output of a model with one
-TEI = Family("TEI / Hugging Face", _body, TeiError, {EmptyText: 400, InferenceFailed: 424, TooLarge: 422})
+TEI = Dialect("TEI / Hugging Face", _body, TeiError, {EmptyText: 400, InferenceFailed: 424, TooLarge: 422})
 
 
 class _TeiRequest(ForeignRequest):
@@ -69,9 +69,9 @@ class _TeiRequest(ForeignRequest):
     ] = "right"
 
     @property
-    def cutting(self) -> Cutting:
+    def cutting(self) -> Truncation:
         """What to do with long texts."""
-        return Cutting(allowed=self.truncate is not False, keep_end=self.truncation_direction.lower() == "left")
+        return Truncation(allowed=self.truncate is not False, keep_end=self.truncation_direction.lower() == "left")
 
 
 class TeiRerankRequest(_TeiRequest):
@@ -125,7 +125,7 @@ class TeiEmbedRequest(_TeiRequest):
     )
     prompt_name: Annotated[str | None, Changes("query")] = None
     encoding_format: Annotated[
-        str | None, Only(None, "float", refuses=("base64",), says="embeddings are sent as numbers here")
+        str | None, AllowedValues(None, "float", refuses=("base64",), says="embeddings are sent as numbers here")
     ] = None
 
 
@@ -136,9 +136,12 @@ class TeiTokenizeRequest(ForeignRequest):
 
     inputs: OneOrMany
     add_special_tokens: Annotated[
-        bool | None, Only(None, False, refuses=(True,), says="special tokens are added by the model's graph, later")
+        bool | None,
+        AllowedValues(None, False, refuses=(True,), says="special tokens are added by the model's graph, later"),
     ] = None
-    prompt_name: Annotated[str | None, Only(None, refuses=("query",), says="texts are read without a prompt")] = None
+    prompt_name: Annotated[
+        str | None, AllowedValues(None, refuses=("query",), says="texts are read without a prompt")
+    ] = None
     model: ModelName = None
 
 
@@ -163,7 +166,7 @@ class TeiSimilarityParameters(_TeiRequest):
     """How to compare."""
 
     prompt_name: Annotated[
-        str | None, Only(None, refuses=("query",), says="both texts of a similarity have one prompt")
+        str | None, AllowedValues(None, refuses=("query",), says="both texts of a similarity have one prompt")
     ] = None
 
 
@@ -204,7 +207,7 @@ class TeiInfo(TypedDict):
     version: str
 
 
-def operations(scoring: Scoring) -> list[Operation]:
+def operations(scoring: DialectContext) -> list[Operation]:
     """The requests of this family."""
 
     def known(name: str | None) -> str | None:
@@ -227,8 +230,8 @@ def operations(scoring: Scoring) -> list[Operation]:
         found = await scoring.compare(
             "/rank",
             known(request.model),
-            Texts.of("query", request.query, request.cutting),
-            Texts.of("texts", request.texts, request.cutting),
+            RequestTexts.of("query", request.query, request.cutting),
+            RequestTexts.of("texts", request.texts, request.cutting),
             raw=request.raw_scores,
         )
         ranks: list[TeiRank] = [{"index": i, "score": found.scores[i]} for i in found.order]
@@ -241,9 +244,9 @@ def operations(scoring: Scoring) -> list[Operation]:
         rows, one = request.inputs
         scoring.limits.check_count("inputs", len(rows), "max_pairs")
 
-        def side(which: int) -> Texts:
+        def side(which: int) -> RequestTexts:
             place = f"inputs.{which}" if one else f"inputs.{{}}.{which}"
-            return Texts([row[which] for row in rows], place.format, request.cutting)
+            return RequestTexts([row[which] for row in rows], place.format, request.cutting)
 
         if len(rows[0]) == 1:
             found = await scoring.label(known(request.model), "inputs", [text for (text,) in rows])
@@ -267,7 +270,7 @@ def operations(scoring: Scoring) -> list[Operation]:
         return model, predictions[0] if one else predictions
 
     async def tokenize(request: TeiTokenizeRequest) -> tuple[str, list[list[TeiToken]]]:
-        scorer, read = await scoring.tokenise(known(request.model), Texts.of("inputs", request.inputs))
+        scorer, read = await scoring.tokenise(known(request.model), RequestTexts.of("inputs", request.inputs))
         tokens: list[list[TeiToken]] = [
             [
                 {"id": i, "text": text, "special": False, "start": None, "stop": None}
@@ -283,7 +286,7 @@ def operations(scoring: Scoring) -> list[Operation]:
             scoring.limits.check_count("inputs", len(request.inputs), "max_sentences")
         found = await scoring.embed(
             known(request.model),
-            Texts.of("inputs", request.inputs, request.cutting),
+            RequestTexts.of("inputs", request.inputs, request.cutting),
             unit=request.normalize,
             dimensions=request.dimensions,
             role=role,
@@ -296,8 +299,8 @@ def operations(scoring: Scoring) -> list[Operation]:
         found = await scoring.compare(
             "/similarity",
             known(request.model or request.parameters.model),
-            Texts.of("inputs.source_sentence", inputs.source_sentence, cutting),
-            Texts.of("inputs.sentences", inputs.sentences, cutting),
+            RequestTexts.of("inputs.source_sentence", inputs.source_sentence, cutting),
+            RequestTexts.of("inputs.sentences", inputs.sentences, cutting),
         )
         return found.model, found.scores
 
@@ -317,11 +320,11 @@ def operations(scoring: Scoring) -> list[Operation]:
         Operation("/", tei_embed, TEI, embedded, key="inputs", kind=(str, list)),
         Operation("/", tei_similarity, TEI, similar, key="inputs", kind=dict),
         Operation("/", tei_rerank, TEI, "Order texts", key="texts"),
-        Look("/info", info, TEI, "The default model, or the one named"),
+        ReadOperation("/info", info, TEI, "The default model, or the one named"),
     ]
 
 
-def one_output(scoring: Scoring, name: str | None) -> bool:
+def one_output(scoring: DialectContext, name: str | None) -> bool:
     """Whether a request names a model that reads pairs and has nothing but a relevance: a reranker of one output."""
     if name is None:
         return False
@@ -342,7 +345,7 @@ def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> lis
     ]
 
 
-def _info(model: Model, scoring: Scoring, release: str) -> TeiInfo:
+def _info(model: Model, scoring: DialectContext, release: str) -> TeiInfo:
     manifest, settings, counts = model.manifest, scoring.service.settings, scoring.service.counts
     return {
         "model_id": manifest.id,

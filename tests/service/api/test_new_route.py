@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from service.api.dialects.own import OURS
 from service.api.dialects.tei import TEI
-from service.api.operation import Look, Operation
+from service.api.operation import Operation, ReadOperation
 from service.app import create_app
 from service.schemas import OwnRequest
 from service.settings import Settings
@@ -65,8 +65,8 @@ async def client(models: Path) -> AsyncIterator[Client]:
     operations = (
         Operation("/echo", echo, OURS, "Say a text again"),
         Operation("/echo", other, TEI, "Say a number again", key="number"),
-        Look("/told/{name}", told, TEI, "Greet"),
-        Look("/open", told_nobody, OURS, "Greet anybody", open=True),
+        ReadOperation("/told/{name}", told, TEI, "Greet"),
+        ReadOperation("/open", told_nobody, OURS, "Greet anybody", open=True),
     )
     settings = Settings(models_dir=models, preload="all", api_keys=let_in(KEY), max_body_bytes=200)
     app = create_app(settings, None, *operations)

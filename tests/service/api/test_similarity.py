@@ -1,7 +1,7 @@
 import pytest
 
 from contract.manifest import Manifest
-from service.compute.padding import Budget
+from service.compute.padding import BatchBudget
 from tests import fakes
 from tests.service.conftest import Client, Serve, expect
 
@@ -72,8 +72,8 @@ async def test_a_large_request_goes_to_the_workers_and_comes_back_in_order(serve
     async with serve() as client:
         expect(client.app.service.registry[model].scorer, 0.0)
         small = (await client.post("/similarity", json=body)).json()["results"]
-    monkeypatch.setattr("service.compute.graph.SentenceGraph.budget", Budget(16, 16))
-    monkeypatch.setattr("service.compute.graph.PairGraph.budget", Budget(16, 3))
+    monkeypatch.setattr("service.compute.graph.SentenceGraph.budget", BatchBudget(16, 16))
+    monkeypatch.setattr("service.compute.graph.PairGraph.budget", BatchBudget(16, 3))
     async with serve() as client:
         expect(client.app.service.registry[model].scorer, 0.01)
         large = (await client.post("/similarity", json=body)).json()["results"]

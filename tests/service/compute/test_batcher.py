@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from service.compute.batcher import BATCH_SECONDS, Batcher, Cost
-from service.compute.padding import Budget, Padding, padded
+from service.compute.padding import BatchBudget, Padding, padded
 from service.compute.pool import INLINE_SECONDS, Pool
 from tests.service.conftest import NEEDED_SECONDS
 
@@ -19,7 +19,7 @@ LARGE = Cost(1.0, 0.0)  # any batch goes to a thread, and company is free
 class Graph:
     """Doubles numbers; remembers what came together, and where it ran. A key is as long as it is large."""
 
-    budget = Budget(1000, 100)
+    budget = BatchBudget(1000, 100)
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -141,7 +141,7 @@ async def test_what_a_run_costs_is_measured(pool, cost: Cost, axes: int, max_tok
     longest = 0
 
     class Timed:
-        budget = Budget(10_000, 100)
+        budget = BatchBudget(10_000, 100)
 
         def shape(self, key):
             return key

@@ -8,17 +8,17 @@ from benchmarks.faults.load import difference
 from service.compute.cache import (
     FINDING_SECONDS,
     REMOTE_PAYS_SECONDS,
-    Tiers,
+    CacheTiers,
     VectorCache,
 )
-from service.compute.flights import Flights
+from service.compute.single_flight import SingleFlight
 from service.observe.telemetry import Telemetry
 from tests.service.conftest import Serve
 
 pytestmark = pytest.mark.anyio
 MUCH = 10_000_000
 REMOTE: Any = object()  # nobody asks it here
-MEMORY, BOTH = Tiers(True, False), Tiers(True, True)
+MEMORY, BOTH = CacheTiers(True, False), CacheTiers(True, True)
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def finding(monkeypatch: pytest.MonkeyPatch) -> None:
         ("auto", MEMORY, BOTH),
         ("memory", MEMORY, MEMORY),
         ("redis", BOTH, BOTH),
-        ("off", Tiers(False, False), Tiers(False, False)),
+        ("off", CacheTiers(False, False), CacheTiers(False, False)),
     ],
 )
-def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: Tiers, dear: Tiers) -> None:
+def test_auto_asks_redis_where_the_model_costs_more(policy, cheap: CacheTiers, dear: CacheTiers) -> None:
     cache = VectorCache(MUCH, Telemetry(), REMOTE)
     assert cache.tiers(policy, REMOTE_PAYS_SECONDS * 0.9, FINDING_SECONDS) == cheap
     assert cache.tiers(policy, REMOTE_PAYS_SECONDS, FINDING_SECONDS) == dear
@@ -64,7 +64,7 @@ async def test_of_a_request_only_the_new_pairs_are_misses_and_scored(serve: Serv
 
 async def test_who_asks_right_after_the_only_one_who_waited_has_left_is_answered() -> None:
     """In the same turn of the event loop: the computation that nobody waits for is not yet done away with."""
-    flights: Flights[str, int] = Flights()
+    flights: SingleFlight[str, int] = SingleFlight()
 
     async def hangs(keys: Sequence[str]) -> dict[str, int]:
         return await asyncio.Future()

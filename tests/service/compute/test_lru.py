@@ -9,7 +9,7 @@ import pytest
 
 from contract import text as text_of_contract
 from contract.tokenizer import Tokenizer
-from service.compute.cache import Score, ScoreCache, Space, Tiers, VectorCache
+from service.compute.cache import CacheTiers, ScoreCache, ScoreEntry, VectorCache, VectorSpace
 from service.compute.lru import LruCache, MemoryBudget
 from service.observe.telemetry import Telemetry
 from service.scoring.scorer import _encoded_bytes
@@ -26,14 +26,14 @@ def test_what_is_counted_is_what_is_taken(words: int) -> None:
     rng = random.Random(words)
     vectors = VectorCache(10**9, Telemetry())
     texts, scores = vectors.memory.lru(_encoded_bytes), ScoreCache(vectors.memory, Telemetry())
-    space = Space("f" * 64, 256)
+    space = VectorSpace("f" * 64, 256)
     tracemalloc.start()
     for _ in range(400):
         text = "".join(rng.choice(RARE) for _ in range(words))
         sentence = tokenizer.encode(text, 512)
         texts.keep([(text, sentence)])
-        vectors.keep(space, {sentence.ids: np.zeros((1, 256), np.float32)}, Tiers(True, False))
-        scores.keep([((sentence.ids, (1,)), Score(rng.random(), rng.random(), rng.random()))])
+        vectors.keep(space, {sentence.ids: np.zeros((1, 256), np.float32)}, CacheTiers(True, False))
+        scores.keep([((sentence.ids, (1,)), ScoreEntry(rng.random(), rng.random(), rng.random()))])
     # What the tokenizer remembers of characters is bounded by itself, and no cache of the service.
     others = tracemalloc.Filter(inclusive=False, filename_pattern=text_of_contract.__file__)
     taken = sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([others]).traces)

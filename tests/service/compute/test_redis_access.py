@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import redis
 
-from service.compute.cache import Space
+from service.compute.cache import VectorSpace
 from service.compute.redis_cache import RedisCache
 from service.errors import RateLimited
 from service.http.rate_limit import RateLimit, SharedCounts
@@ -18,7 +18,7 @@ from tests.service.conftest import NEEDED_SECONDS, RedisServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
 VECTORS = {(number,): np.full((1, 4), number, np.float32) for number in range(60)}
-SPACE = Space("f" * 64, 4)
+SPACE = VectorSpace("f" * 64, 4)
 # What docs/caching.md says that the service's user may do.
 MAY = ("+get", "+mget", "+set", "+del", "+evalsha", "+script|load", "+time")
 USER = ("on", ">hush", "resetkeys", "~semblance:*", *MAY)

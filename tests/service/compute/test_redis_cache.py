@@ -14,7 +14,7 @@ import redis
 from contract.manifest import Manifest
 from service.compute import breaker, redis_cache
 from service.compute.breaker import Breaker
-from service.compute.cache import Space
+from service.compute.cache import VectorSpace
 from service.compute.redis_cache import RedisCache, name_of
 from service.compute.redis_client import RedisClient
 from service.observe.telemetry import Telemetry
@@ -24,7 +24,7 @@ from tests.service.conftest import NEEDED_SECONDS, Client, RedisServer, Serve, f
 pytestmark = pytest.mark.anyio
 BODY = {"pairs": [{"a": "a man plays", "b": "the dog runs"}, {"a": "a man plays", "b": "xylophone"}]}
 DISTINCT = 3
-SPACE = Space("f" * 64, 4)
+SPACE = VectorSpace("f" * 64, 4)
 SECRET = "hush hush hush hush"
 
 
@@ -186,7 +186,7 @@ async def test_embeddings_are_shared_between_processes(serve: Serve, models, red
         fingerprint = Manifest.load(models / "avg-paraphrase").fingerprint
         tokenizer = fakes.tokenizer()
         texts = {text for pair in BODY["pairs"] for text in pair.values()}
-        space = Space(fingerprint, fakes.DIM)
+        space = VectorSpace(fingerprint, fakes.DIM)
         assert keys == sorted(name_of(space, tokenizer.encode(text, fakes.MAX_TOKENS).ids) for text in texts)
         assert {redis.strlen(key) for key in keys} == {1 + 4 * fakes.DIM + 4}
         assert all(0 < redis.ttl(key) <= 100 for key in keys)

@@ -11,7 +11,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from service.http import rate_limit
-from service.http.crowd import client_of
+from service.http.connection_tracker import client_of
 from service.http.guard import Callers, digest_of, hash_key
 from service.http.rate_limit import RateLimit
 from service.observe.telemetry import Telemetry

@@ -3,7 +3,7 @@
 import pytest
 
 from service.models import checks
-from service.models.checks import Checks
+from service.models.checks import HealthChecker
 from tests.service.conftest import Client
 from tests.service.process.test_process import until
 
@@ -18,7 +18,7 @@ def test_a_round_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> 
             raise KeyError("a model that a reload has just taken away")
         return []
 
-    checking = Checks(models)
+    checking = HealthChecker(models)
     checking.start()
     try:
         until(lambda: len(rounds) > 2, "further rounds")

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from scripts.guide.pages_of_service import metric_rows
-from service.observe.tallies import HistogramFamily
+from service.observe.fast_metrics import HistogramFamily
 from service.observe.timings import PHASES
 from tests.dialects.test_family import REQUESTS, slow
 from tests.service.api.test_bad_input import GOOD

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from service.scoring.common_words import ENGLISH, OFTEN_IN_ENGLISH, OTHERS
-from service.scoring.languages import KNOWN, Hints, language_of
+from service.scoring.languages import KNOWN, LanguageHints, language_of
 
 SENTENCES = Path(__file__).parent / "language"
 OTHER = [line.split("\t") for line in (SENTENCES / "other.tsv").read_text(encoding="utf-8").splitlines()]
 HELD_OUT = [line.split("\t") for line in (SENTENCES / "held_out.tsv").read_text(encoding="utf-8").splitlines()]
 ENGLISH_TEXTS = (SENTENCES / "english.txt").read_text(encoding="utf-8").splitlines()
-IN_ENGLISH = Hints(["en"])
+IN_ENGLISH = LanguageHints(["en"])
 
 
 def hinted(texts: list[str]) -> list[str]:
@@ -95,14 +95,14 @@ def test_a_prompt_before_a_text_is_not_read() -> None:
 
 
 def test_a_models_own_languages_are_not_flagged() -> None:
-    assert list(Hints(["en", "de"]).on(["Wo ist meine Karte?", "Où est ma carte ?"])) == [(1, "fr?")]
-    assert list(Hints(["de"]).on(["Wo ist meine Karte?", "I want to know where my card is."])) == [(1, "en?")]
+    assert list(LanguageHints(["en", "de"]).on(["Wo ist meine Karte?", "Où est ma carte ?"])) == [(1, "fr?")]
+    assert list(LanguageHints(["de"]).on(["Wo ist meine Karte?", "I want to know where my card is."])) == [(1, "en?")]
 
 
 def test_there_are_no_hints_where_languages_are_not_known_or_cannot_be_told() -> None:
-    assert Hints.of(None) is None
-    assert Hints.of(["en", "sv"]) is None
-    assert Hints.of(list(KNOWN)) is not None
+    assert LanguageHints.of(None) is None
+    assert LanguageHints.of(["en", "sv"]) is None
+    assert LanguageHints.of(list(KNOWN)) is not None
 
 
 def test_the_lists_are_words_as_they_are_looked_up() -> None:

@@ -14,7 +14,7 @@ from contract.manifest import SHARED_NAME, Manifest
 from contract.measures import expected_rating
 from tests import toys
 from training.architectures import MGIMConfig
-from training.corpora.pairwise import Parts
+from training.corpora.pairwise import CorpusParts
 from training.objectives.pairwise import RATINGS_OF_SICK, YES_OR_NO, PairwiseConfig
 from training.publishing import publish
 from training.publishing.families import interaction
@@ -50,8 +50,8 @@ CHOSEN = replace(
 )
 LABELLED = tuple(replace(p, target=float(p.target > 3), label=str(int(p.target > 3))) for p in toys.RATED if p.target)
 PARTS = {
-    "sick": Parts(toys.RATED, toys.RATED, {"test": toys.RATED}),
-    "msrp": Parts(LABELLED, LABELLED, {"test": LABELLED}),
+    "sick": CorpusParts(toys.RATED, toys.RATED, {"test": toys.RATED}),
+    "msrp": CorpusParts(LABELLED, LABELLED, {"test": LABELLED}),
 }
 
 Publish = Callable[[Recipe], Path]
@@ -187,7 +187,7 @@ def test_what_cannot_be_measured_is_refused_before_it_is_exported(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     untested = replace(CHOSEN, data=CorpusPairs("twitter-labelled"))
-    monkeypatch.setattr("training.corpora.pairwise.read", lambda corpus: Parts(LABELLED, LABELLED, {}))
+    monkeypatch.setattr("training.corpora.pairwise.read", lambda corpus: CorpusParts(LABELLED, LABELLED, {}))
     monkeypatch.setattr(publish, "_assemble", lambda *_: pytest.fail("exported"))
     with pytest.raises(RecipeError, match="twitter-labelled has no test part"):
         publish.evaluate_run(untested, runs, 1, tmp_path / "figures")

@@ -18,8 +18,8 @@ from training.objectives.transfer import MarginConfig
 from training.pairs import Pair
 from training.recipes import RECIPES
 from training.recipes.recipe import OptimiserConfig, Recipe, Schedule
-from training.results.reproduce import Outcome, Places, plan, reproduce
-from training.results.tables import Column, Order, PaperFigure, PaperTable, Row
+from training.results.reproduce import ReproductionFolders, SeedOutcome, plan, reproduce
+from training.results.tables import Column, Order, PaperFigure, PaperTable, ResultRow
 from training.sources.credits import TEACHER
 from training.sources.transfer import ParaphrasePairs
 
@@ -44,19 +44,19 @@ TABLE = PaperTable(
         Column(name="SICK", corpus="SICK", split="test", metric="pearson"),
     ),
     rows=(
-        Row(recipe="toy-projection", label="projection", paper={"mean": PaperFigure(value=66.0)}, wanted=(1, 2)),
-        Row(recipe="toy-avg", label="AVG", paper={"mean": PaperFigure(value=65.7)}),
+        ResultRow(recipe="toy-projection", label="projection", paper={"mean": PaperFigure(value=66.0)}, wanted=(1, 2)),
+        ResultRow(recipe="toy-avg", label="AVG", paper={"mean": PaperFigure(value=65.7)}),
     ),
     orders=(Order(better="toy-projection", worse="toy-avg", column="mean"),),
 )
 
 
-def of_rows(*rows: Row, name: str = "toy-table") -> PaperTable:
+def of_rows(*rows: ResultRow, name: str = "toy-table") -> PaperTable:
     return TABLE.model_copy(update={"table": name, "rows": rows, "orders": ()})
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReproductionFolders:
     """Toy recipes, a toy word table, and corpora of a few pairs."""
     runs = tmp_path / "runs"
     toys.table().save(runs / "tables" / "toy")
@@ -67,7 +67,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     monkeypatch.setattr("training.corpora.readers.sts.read_year", lambda year: {"toy": rated})
     monkeypatch.setattr("training.corpora.transfer.read", lambda name: rated)
     monkeypatch.setattr("training.publishing.publish.training_data_for", lambda recipe: (TEACHER,))
-    found = Places(runs, *(tmp_path / name for name in ("figures", "tables", "RESULTS.md")))
+    found = ReproductionFolders(runs, *(tmp_path / name for name in ("figures", "tables", "RESULTS.md")))
     TABLE.save(found.tables)
     return found
 
@@ -76,7 +76,7 @@ def names(jobs: Sequence) -> list[tuple[str, list[str]]]:
     return [(job.name, job.steps) for job in jobs]
 
 
-def test_what_a_run_starts_from_comes_first_and_is_trained_once(places: Places) -> None:
+def test_what_a_run_starts_from_comes_first_and_is_trained_once(places: ReproductionFolders) -> None:
     both = ["train", "measure (float32)"]
     assert names(plan(TABLE, places)) == [
         ("toy-avg seed 1", both),
@@ -89,15 +89,15 @@ def test_what_a_run_starts_from_comes_first_and_is_trained_once(places: Places) 
         plan(TABLE, places, rows=["toy-lstm"])
 
 
-def test_a_row_whose_recipe_has_gone_is_left_as_it_is(places: Places) -> None:
-    table = of_rows(Row(recipe="toy-gone", label="gone", retired="abc1234"), TABLE.rows[1])
+def test_a_row_whose_recipe_has_gone_is_left_as_it_is(places: ReproductionFolders) -> None:
+    table = of_rows(ResultRow(recipe="toy-gone", label="gone", retired="abc1234"), TABLE.rows[1])
     assert [job.name for job in plan(table, places)] == ["toy-avg seed 1"]
     with pytest.raises(KeyError, match="the recipe toy-gone is no longer here: commit abc1234 has it"):
         plan(table, places, rows=["toy-gone"])
 
 
-def test_a_table_is_carried_out_once(places: Places) -> None:
-    assert reproduce(TABLE, places, teacher=None) == Outcome(4, [])
+def test_a_table_is_carried_out_once(places: ReproductionFolders) -> None:
+    assert reproduce(TABLE, places, teacher=None) == SeedOutcome(4, [])
     written = PaperTable.load(places.tables / "toy-table.json")
     assert written.command == "python -m training reproduce toy-table"
     row = written.row("toy-projection")
@@ -118,7 +118,9 @@ def test_a_table_is_carried_out_once(places: Places) -> None:
     assert plan(TABLE, places) == []
 
 
-def test_a_run_newer_than_its_figures_is_measured_again_and_an_unfinished_one_trained(places: Places) -> None:
+def test_a_run_newer_than_its_figures_is_measured_again_and_an_unfinished_one_trained(
+    places: ReproductionFolders,
+) -> None:
     reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
     figures = places.figures / "toy-avg-seed1-float32.json"
     os.utime(figures, (0, 0))
@@ -128,7 +130,7 @@ def test_a_run_newer_than_its_figures_is_measured_again_and_an_unfinished_one_tr
 
 
 def test_a_recipe_that_changed_is_told_and_the_old_run_is_left_alone(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    places: ReproductionFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
     monkeypatch.setitem(RECIPES, "toy-avg", replace(AVG, row_scale=2.0))
@@ -136,8 +138,8 @@ def test_a_recipe_that_changed_is_told_and_the_old_run_is_left_alone(
     assert "was begun with another row_scale: move it away to start afresh" in failure[1]
 
 
-def test_a_failing_row_does_not_stop_the_others(places: Places) -> None:
-    rows = (Row(recipe="toy-exploding", label="endless margin"), Row(recipe="toy-avg", label="AVG"))
+def test_a_failing_row_does_not_stop_the_others(places: ReproductionFolders) -> None:
+    rows = (ResultRow(recipe="toy-exploding", label="endless margin"), ResultRow(recipe="toy-avg", label="AVG"))
     of_rows(*rows).save(places.tables)
     of_rows(rows[1], name="toy-second").save(places.tables)
     arguments = ["reproduce", "toy-table", "toy-second", "--runs", places.runs, "--figures", places.figures]
@@ -152,7 +154,7 @@ def test_a_failing_row_does_not_stop_the_others(places: Places) -> None:
     assert [len(written.row(name).seeds) for name in ("toy-exploding", "toy-avg")] == [0, 1]
 
 
-def test_what_is_known_of_runs_that_are_gone_stays_in_the_table(places: Places) -> None:
+def test_what_is_known_of_runs_that_are_gone_stays_in_the_table(places: ReproductionFolders) -> None:
     reproduce(TABLE, places, teacher=None, rows=["toy-avg"])
     table = PaperTable.load(places.tables / "toy-table.json")
     before = table.row("toy-avg")
@@ -166,7 +168,7 @@ def test_what_is_known_of_runs_that_are_gone_stays_in_the_table(places: Places) 
 
 
 def test_figures_of_another_recipe_are_measured_again_where_they_tell_of_it(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    places: ReproductionFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reproduce(TABLE, places, None, rows=["toy-avg"])
     shutil.rmtree(places.runs / "toy-avg")

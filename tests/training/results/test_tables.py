@@ -6,11 +6,11 @@ import pytest
 
 from training.recipes import RECIPES
 from training.results.report.reproduced import judged
-from training.results.tables import PaperTable, Row, find_table, known_tables, read_tables
+from training.results.tables import PaperTable, ResultRow, find_table, known_tables, read_tables
 
 FOLDER = Path(__file__).parents[3] / "analyses/tables"
 TABLES = read_tables(FOLDER)
-A, B = Row(recipe="a", label="A"), Row(recipe="b", label="B")
+A, B = ResultRow(recipe="a", label="A"), ResultRow(recipe="b", label="B")
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)

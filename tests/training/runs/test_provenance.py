@@ -7,7 +7,7 @@ import pytest
 
 from contract.manifest import TrainingData
 from training.corpora import catalogue, pairwise
-from training.corpora.pairwise import Corpus, Parts
+from training.corpora.pairwise import Corpus, CorpusParts
 from training.pairs import Pair
 from training.recipes import RECIPES, find
 from training.recipes.recipe import Recipe
@@ -23,11 +23,13 @@ def pairs(count: int, group: str) -> tuple[Pair, ...]:
 
 
 PARTS = {
-    "sts2014": Parts(pairs(3, "2012-train/MSRpar") + pairs(4, "2012-test/SMT") + pairs(5, "2013-test/FNWN"), (), {}),
-    "answers": Parts(pairs(6, "wikiqa:q1") + pairs(7, "trecqa:q1"), (), {}),
-    "wikiqa": Parts(pairs(6, "q1"), (), {}),
-    "trecqa": Parts(pairs(7, "q1"), (), {}),
-    "msrp": Parts(pairs(8, "1-2"), (), {}),
+    "sts2014": CorpusParts(
+        pairs(3, "2012-train/MSRpar") + pairs(4, "2012-test/SMT") + pairs(5, "2013-test/FNWN"), (), {}
+    ),
+    "answers": CorpusParts(pairs(6, "wikiqa:q1") + pairs(7, "trecqa:q1"), (), {}),
+    "wikiqa": CorpusParts(pairs(6, "q1"), (), {}),
+    "trecqa": CorpusParts(pairs(7, "q1"), (), {}),
+    "msrp": CorpusParts(pairs(8, "1-2"), (), {}),
 }
 
 

@@ -8,10 +8,10 @@ import pytest
 from contract.manifest import Figure, SimilarityTask
 from contract.scoring import Similarities, read_similarity
 from training.corpora import pairwise
-from training.corpora.pairwise import Corpus, Parts
+from training.corpora.pairwise import Corpus, CorpusParts
 from training.objectives.metrics import graded, ranked
 from training.pairs import Pair
-from training.sources.figures import Scorer, entailment_figures, pairwise_figures
+from training.sources.figures import PairScorer, entailment_figures, pairwise_figures
 
 
 class Scored:
@@ -44,9 +44,9 @@ def answers(seed: int) -> tuple[Pair, ...]:
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, corpus: Corpus, test: dict[str, tuple[Pair, ...]]) -> list[Figure]:
-    monkeypatch.setattr(pairwise, "read", {corpus: Parts((), (), test)}.__getitem__)
+    monkeypatch.setattr(pairwise, "read", {corpus: CorpusParts((), (), test)}.__getitem__)
     high = 5.0 if corpus in ("msrvid", "sts2014") else 1.0
-    return pairwise_figures(cast(Scorer, Scored(0.0, high)), corpus)
+    return pairwise_figures(cast(PairScorer, Scored(0.0, high)), corpus)
 
 
 def found(figures: list[Figure]) -> dict[tuple[str, str, str], float]:
@@ -103,17 +103,17 @@ def test_a_paraphrase_is_what_is_more_probable_than_not(monkeypatch: pytest.Monk
 
 def test_a_task_of_the_model_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        pairwise, "read", {"msrp": Parts((), (), {"test": (Pair("a", "0.9", label="1"),) * 2})}.__getitem__
+        pairwise, "read", {"msrp": CorpusParts((), (), {"test": (Pair("a", "0.9", label="1"),) * 2})}.__getitem__
     )
     model = Scored(0.0, 1.0)
-    figures = pairwise_figures(cast(Scorer, model), "msrp", "paraphrase")
+    figures = pairwise_figures(cast(PairScorer, model), "msrp", "paraphrase")
     assert model.asked == "paraphrase"
     assert {(figure.task, figure.value) for figure in figures} == {("paraphrase", 1.0)}
 
 
 def test_labels_and_how_far_their_probabilities_are_off() -> None:
     pairs = [Pair("a", "0.8", label="entailment"), Pair("a", "0.8", label="neutral"), Pair("a", "0.1", label="neutral")]
-    figures = found(entailment_figures(cast(Scorer, Scored(0.0, 1.0)), "SNLI", pairs))
+    figures = found(entailment_figures(cast(PairScorer, Scored(0.0, 1.0)), "SNLI", pairs))
     assert figures["SNLI", "development", "accuracy"] == pytest.approx(2 / 3)
     # .8 and .8, of which half is right; .6, which is right
     assert figures["SNLI", "development", "ece"] == pytest.approx((2 * 0.3 + 0.4) / 3)
@@ -121,6 +121,6 @@ def test_labels_and_how_far_their_probabilities_are_off() -> None:
 
 def test_of_two_classes_neutral_and_contradiction_are_one() -> None:
     pairs = [Pair("a", "0.45", label="not_entailment"), Pair("a", "0.55", label="entailment")]
-    figures = found(entailment_figures(cast(Scorer, Scored(0.0, 1.0)), "SciTail", pairs))
+    figures = found(entailment_figures(cast(PairScorer, Scored(0.0, 1.0)), "SciTail", pairs))
     assert figures["SciTail", "development", "accuracy"] == 1
     assert figures["SciTail", "development", "ece"] == pytest.approx(0.45)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from training.corpora import pairwise
-from training.corpora.pairwise import Parts
+from training.corpora.pairwise import CorpusParts
 from training.pairs import Pair
 from training.teacher.answers import teacher_answers
 
@@ -33,7 +33,7 @@ PARTS = {
 
 @pytest.fixture(autouse=True)
 def corpora(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise, "read", lambda corpus: Parts(tuple(PARTS[corpus]), (), {}))
+    monkeypatch.setattr(pairwise, "read", lambda corpus: CorpusParts(tuple(PARTS[corpus]), (), {}))
 
 
 def test_the_target_is_the_teachers_cosine_and_never_below_zero(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from service.app import create_app
 from service.settings import Settings
 from tests.workbench import foreign
 from workbench.imports.folder import import_model
-from workbench.imports.model import Options
+from workbench.imports.model import ImportOptions
 
 pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
 
@@ -106,7 +106,7 @@ def test_an_entailment_model_answers_as_transformers_in_its_own_order_of_labels(
 def test_a_classifier_labels_as_transformers(tmp_path: Path) -> None:
     names = ["negative", "neutral", "positive"]  # as many as of entailment
     folder = foreign.transformer(tmp_path / "mine", "distilbert", names)
-    import_model(folder, "taken", tmp_path / "models", options=Options(pairs_head=False))
+    import_model(folder, "taken", tmp_path / "models", options=ImportOptions(pairs_head=False))
     expected = softmax(logits(folder, list(A + B)), axis=1)
     with served(tmp_path / "models") as client:
         found = client.post("/classify", json={"text": list(A + B)}).json()["results"]

@@ -14,7 +14,7 @@ from training.publishing.runtime import PublishedModel
 from workbench.imports.described import pair_of
 from workbench.imports.files import ImportRefused
 from workbench.imports.folder import import_model
-from workbench.imports.model import Options
+from workbench.imports.model import ImportOptions
 
 A = ("the cat sat on the sofa", "A man plays the guitar.", "Dog")
 B = ("a cat sleeps", "the woman plays the flute", "the big dog runs in the park")
@@ -117,10 +117,13 @@ class TestServed:
         ):
             import_model(folder, "mine", tmp_path / "models")
         with pytest.raises(ImportRefused, match=r"of a model that reads two texts expected .* relevant, irrelevant"):
-            import_model(folder, "mine", tmp_path / "models", options=Options(pairs_head=True))
-        one = import_model(folder, "mine", tmp_path / "models", options=Options(pairs_head=False))
+            import_model(folder, "mine", tmp_path / "models", options=ImportOptions(pairs_head=True))
+        one = import_model(folder, "mine", tmp_path / "models", options=ImportOptions(pairs_head=False))
         assert PublishedModel(one.folder).manifest.classification is not None
         two = import_model(
-            folder, "yours", tmp_path / "models", options=Options(labels=["relevant", "irrelevant"], pairs_head=True)
+            folder,
+            "yours",
+            tmp_path / "models",
+            options=ImportOptions(labels=["relevant", "irrelevant"], pairs_head=True),
         )
         assert PublishedModel(two.folder).manifest.relevance is not None

@@ -21,7 +21,7 @@ from workbench.imports.calibration import read_labelled
 from workbench.imports.files import ImportRefused
 from workbench.imports.folder import import_model
 from workbench.imports.graph import POOLINGS
-from workbench.imports.model import LABELS, Options, Storage
+from workbench.imports.model import LABELS, ImportOptions, Storage
 from workbench.imports.transformer import Transformer
 
 pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
@@ -180,7 +180,7 @@ def test_one_output_is_a_relevance_or_if_asked_a_similarity(ranker: Path, tmp_pa
     probability = model.similarity(A, B, "relevance").score
 
     model = PublishedModel(
-        import_model(ranker, "similar", tmp_path / "models", options=Options(head="similarity")).folder
+        import_model(ranker, "similar", tmp_path / "models", options=ImportOptions(head="similarity")).folder
     )
     assert model.manifest.tasks == ("similarity",)
     assert model.similarity(A, B).score == pytest.approx(probability, abs=1e-6)
@@ -194,7 +194,10 @@ def test_labels_of_entailment_that_the_folder_does_not_name(nli: Path, tmp_path:
 
     mine = PublishedModel(
         import_model(
-            unnamed, "mine", tmp_path / "models", options=Options(labels=["neutral", "contradiction", "entailment"])
+            unnamed,
+            "mine",
+            tmp_path / "models",
+            options=ImportOptions(labels=["neutral", "contradiction", "entailment"]),
         ).folder
     )
     theirs = PublishedModel(import_model(nli, "theirs", tmp_path / "models").folder)
@@ -343,9 +346,9 @@ def test_other_refusals(bert: Path, nli: Path, tmp_path: Path) -> None:
     with pytest.raises(ImportRefused, match=r"--id Mine"):
         import_model(bert, "Mine", tmp_path)
     with pytest.raises(ImportRefused, match="--max-tokens 39: the model reads at most 38"):
-        import_model(bert, "x", tmp_path, options=Options(max_tokens=39))
+        import_model(bert, "x", tmp_path, options=ImportOptions(max_tokens=39))
     with pytest.raises(ImportRefused, match=r"--graph onnx/other.onnx: .*no such file"):
-        import_model(bert, "x", tmp_path, options=Options(graph="onnx/other.onnx"))
+        import_model(bert, "x", tmp_path, options=ImportOptions(graph="onnx/other.onnx"))
 
 
 def test_what_differs_from_its_library_is_not_published(
@@ -365,7 +368,7 @@ def test_a_folder_without_modules_and_the_pooling_given(copy: Path, tmp_path: Pa
     (copy / "modules.json").unlink()
 
     found = PublishedModel(
-        import_model(copy, "x", tmp_path / "models", options=Options(pooling="mean", max_tokens=38)).folder
+        import_model(copy, "x", tmp_path / "models", options=ImportOptions(pooling="mean", max_tokens=38)).folder
     ).embed([*A, *B])
     unit = found / np.linalg.norm(found, axis=1, keepdims=True)
     assert unit == pytest.approx(expected, abs=1e-4)  # which the library brings to length 1

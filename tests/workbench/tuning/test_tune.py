@@ -19,13 +19,13 @@ from training.runs.folder import RecipeChangedError
 from workbench.__main__ import app
 from workbench.tuning import plan
 from workbench.tuning.objective import TuneObjective
-from workbench.tuning.plan import Plan
+from workbench.tuning.plan import TuningPlan
 from workbench.tuning.read_back import TuneRefused
 from workbench.tuning.split import split
-from workbench.tuning.tune import Tuned, Wish, tune
+from workbench.tuning.tune import TuningOptions, TuningResult, tune
 
-QUICK = Plan(OptimiserConfig("adam", 0.05, 0.2), Schedule(6, 16, decay="linear"))
-TRANSFORMER = Plan(OptimiserConfig("adamw", 2e-3, None, clip=1.0), Schedule(4, 16, decay="linear"))
+QUICK = TuningPlan(OptimiserConfig("adam", 0.05, 0.2), Schedule(6, 16, decay="linear"))
+TRANSFORMER = TuningPlan(OptimiserConfig("adamw", 2e-3, None, clip=1.0), Schedule(4, 16, decay="linear"))
 
 
 @pytest.fixture(autouse=True)
@@ -36,12 +36,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def tuned(tmp_path: Path) -> Callable[..., Tuned]:
+def tuned(tmp_path: Path) -> Callable[..., TuningResult]:
     """Tune the model `toy` of the folder of models."""
 
-    def run(pairs: Path, **more: Any) -> Tuned:
+    def run(pairs: Path, **more: Any) -> TuningResult:
         wish = {"start": "toy", "model_id": "mine", "models": tmp_path / "models", "runs": tmp_path / "runs"}
-        return tune(Wish(**(wish | {"pairs": pairs} | more)))
+        return tune(TuningOptions(**(wish | {"pairs": pairs} | more)))
 
     return run
 
@@ -50,7 +50,7 @@ def average(tmp_path: Path) -> Path:
     return starts.average_model(tmp_path / "models", "toy")
 
 
-def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
     average(tmp_path)
     given = starts.rows("label", 300)
     path = starts.write(tmp_path / "pairs.jsonl", [*given, {"a": "x", "b": 3, "label": 1}, {"a": "the cat"}])
@@ -82,7 +82,7 @@ def test_labelled_pairs_make_a_better_model_with_a_card(tmp_path: Path, tuned: C
 
 
 def test_a_killed_run_ends_with_the_same_files(
-    tmp_path: Path, tuned: Callable[..., Tuned], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tuned: Callable[..., TuningResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     average(tmp_path)
     path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 250))
@@ -112,7 +112,9 @@ def test_a_killed_run_ends_with_the_same_files(
         tuned(path, **other, epochs=3)
 
 
-def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(
+    tmp_path: Path, tuned: Callable[..., TuningResult]
+) -> None:
     average(tmp_path)
     given = starts.rows("label", 300)
     path = starts.write(tmp_path / "pairs.jsonl", given)
@@ -127,7 +129,7 @@ def test_a_model_that_is_worse_on_held_out_pairs_is_not_published(tmp_path: Path
     assert (done.folder / "manifest.json").is_file()
 
 
-def test_answers_are_ranked_within_their_question(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+def test_answers_are_ranked_within_their_question(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
     average(tmp_path)
     done = tuned(starts.write(tmp_path / "pairs.jsonl", starts.rows("ranking", 800)))
     assert done.main == "map"
@@ -135,7 +137,7 @@ def test_answers_are_ranked_within_their_question(tmp_path: Path, tuned: Callabl
     assert set(done.after) == set(done.before) == {"map", "mrr"}
 
 
-def test_a_new_head_learns_entailment(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+def test_a_new_head_learns_entailment(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
     average(tmp_path)
     path = starts.write(tmp_path / "pairs.jsonl", starts.rows("entailment", 300))
     done = tuned(path)
@@ -145,7 +147,7 @@ def test_a_new_head_learns_entailment(tmp_path: Path, tuned: Callable[..., Tuned
     assert (manifest.similarity, manifest.tasks) == (None, ("entailment",))
 
 
-def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
     starts.transformer_model(tmp_path / "models", "toy")
     done = tuned(starts.write(tmp_path / "pairs.jsonl", starts.rows("score", 300)))
     assert done.after["spearman"] > done.before["spearman"]
@@ -153,7 +155,7 @@ def test_a_transformer_learns_from_ratings(tmp_path: Path, tuned: Callable[..., 
     assert not held[0] & held[1] | held[0] & held[2] | held[1] & held[2]
 
 
-def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: Callable[..., Tuned]) -> None:
+def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path, tuned: Callable[..., TuningResult]) -> None:
     average(tmp_path)
     path = starts.write(tmp_path / "pairs.jsonl", starts.rows("label", 300))
     with pytest.raises(FileExistsError, match="was not made by tuning: give another --id"):

@@ -6,7 +6,7 @@ from statistics import stdev
 
 from training.recipes import RECIPES
 from training.results.report.markdown import number, table
-from training.results.tables import Column, PaperTable, Row
+from training.results.tables import Column, PaperTable, ResultRow
 
 WIDE = 10  # columns; a table with more is transposed
 
@@ -47,13 +47,13 @@ def _tall(measured: PaperTable) -> str:
     return table(head, rows)
 
 
-def _ours(row: Row, column: Column) -> str:
+def _ours(row: ResultRow, column: Column) -> str:
     value, spread = row.mean.get(column.name), row.std.get(column.name)
     shown = number(value, column.digits)
     return shown if spread is None else f"{shown} ± {spread:.{column.digits}f}"
 
 
-def _paper(row: Row, column: Column) -> str:
+def _paper(row: ResultRow, column: Column) -> str:
     printed = row.paper.get(column.name)
     if printed is None:
         return ""
@@ -61,7 +61,7 @@ def _paper(row: Row, column: Column) -> str:
 
 
 @dataclass(frozen=True)
-class Judged:
+class OrderVerdict:
     """An order, the paper's gap and ours, and what follows from ours."""
 
     claim: str
@@ -76,7 +76,7 @@ HOLDS, FAILS, WITHIN = "holds", "**does not hold**", "within the seeds' spread"
 ONE_SEED, UNEQUAL, NOT_MEASURED = "one seed", "unequal epochs", "not measured"
 
 
-def judged(measured: PaperTable) -> list[Judged]:
+def judged(measured: PaperTable) -> list[OrderVerdict]:
     """Every order of a table with its verdict.
 
     An order is judged where each side has at least two seeds and both were trained for as many epochs; then the gap of
@@ -104,7 +104,7 @@ def judged(measured: PaperTable) -> list[Judged]:
             verdict = WITHIN
         else:
             verdict = HOLDS if ours > 0 else FAILS
-        found.append(Judged(" over ".join(names), column, paper, ours, spread, verdict))
+        found.append(OrderVerdict(" over ".join(names), column, paper, ours, spread, verdict))
     return found
 
 
@@ -127,7 +127,7 @@ def _gap(column: Column, better: float | None, worse: float | None) -> float | N
     return worse - better if column.lower_is_better else better - worse
 
 
-def _unequal(better: Row, worse: Row) -> str:
+def _unequal(better: ResultRow, worse: ResultRow) -> str:
     """The epochs of two rows, where they differ.
 
     Not where one is untrained, which is then what is compared, nor where both stopped by the same patience.
@@ -141,13 +141,13 @@ def _unequal(better: Row, worse: Row) -> str:
     return " against ".join("/".join(map(str, each)) for each in lengths)
 
 
-def _spread(better: tuple[Row, str], worse: tuple[Row, str]) -> float | None:
+def _spread(better: tuple[ResultRow, str], worse: tuple[ResultRow, str]) -> float | None:
     """The standard deviation of the difference of two seeds; None where a row has one seed."""
     stds = [row.std.get(name) for row, name in (better, worse)]
     return None if stds[0] is None or stds[1] is None else float((stds[0] ** 2 + stds[1] ** 2) ** 0.5)
 
 
-def _paired_spread(row: Row, one: str, other: str) -> float | None:
+def _paired_spread(row: ResultRow, one: str, other: str) -> float | None:
     """The standard deviation, over seeds, of the difference of two columns of one row; None where it has one seed."""
     both = [seed.figures for seed in row.seeds if {one, other} <= set(seed.figures)]
     return stdev(seed[one] - seed[other] for seed in both) if len(both) > 1 else None

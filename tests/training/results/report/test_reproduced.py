@@ -4,18 +4,27 @@ from datetime import date
 from statistics import mean, stdev
 
 from training.results.report.reproduced import all_orders, judged, orders, reproduced
-from training.results.tables import Column, MeasuredRun, Measurement, Order, PaperFigure, PaperTable, Row, Training
+from training.results.tables import (
+    Column,
+    MeasuredRun,
+    Measurement,
+    Order,
+    PaperFigure,
+    PaperTable,
+    ResultRow,
+    Training,
+)
 
 
 def column(name: str, *, lower: bool = False) -> Column:
     return Column(name=name, corpus="SICK", split="test", metric=name, scale=1, digits=2, lower_is_better=lower)
 
 
-def row(recipe: str, seeds: list[dict[str, float]], paper: float | None, epochs: int) -> Row:
+def row(recipe: str, seeds: list[dict[str, float]], paper: float | None, epochs: int) -> ResultRow:
     training = Training(dev=0.7, best_epoch=min(1, epochs), epochs=epochs, seconds=61.4)
     run = MeasuredRun(recipe=recipe, command="measure it", measured=date(2026, 1, 2), training=training)
     values = {name: [figures[name] for figures in seeds] for figures in seeds[:1] for name in figures}
-    return Row(
+    return ResultRow(
         recipe=recipe,
         label=recipe.upper(),
         note="",

@@ -25,7 +25,7 @@ class _Flight(Generic[K, R]):
         self.task = asyncio.get_running_loop().create_task(search)
 
 
-class Flights(Generic[K, R]):
+class SingleFlight(Generic[K, R]):
     """Running computations, by key."""
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ class Holder(Protocol):
         """End its request, so that nothing of it is held; the client is told the error where that is possible."""
 
 
-class Held:
+class MemoryLimiter:
     """All bytes that are held.
 
     Beyond the limit, holders of the address with the most bytes are given up, so that one caller cannot take the room

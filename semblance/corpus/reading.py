@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from semblance.batch.outputs import errors_of
-from semblance.corpus.asking import SCORE, Work
 from semblance.corpus.neighbours import Near
-from semblance.corpus.work import Corpus
+from semblance.corpus.options import SCORE, CorpusSession
+from semblance.corpus.work import EmbeddedCorpus
 
 
 async def scores(
-    work: Work, pairs: Iterable[tuple[str, str]], beside: Path, *, entailment: bool = False
+    work: CorpusSession, pairs: Iterable[tuple[str, str]], beside: Path, *, entailment: bool = False
 ) -> npt.NDArray[np.float64]:
     """The second model's score of each pair, NaN for one that it cannot read; interrupted, it goes on where it stopped.
 
@@ -54,7 +54,7 @@ async def scores(
 
 
 async def read_pairs(
-    work: Work, pairs: Near, corpus: Corpus, beside: Path, *, entailment: bool = False
+    work: CorpusSession, pairs: Near, corpus: EmbeddedCorpus, beside: Path, *, entailment: bool = False
 ) -> npt.NDArray[np.float64]:
     """The second model's scores of pairs of a corpus' vectors, [n]; or the larger P(entailment) of both directions."""
     numbers = corpus.vectors.texts

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from service.compute.line import PATIENCE, SHORT_SECONDS, SURE
+from service.compute.concurrency import PATIENCE, SHORT_SECONDS, SURE
 from service.compute.pace import Pace
 from service.compute.pool import Pool
 from service.errors import Overloaded, TooSlow

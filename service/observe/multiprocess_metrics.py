@@ -4,8 +4,8 @@ Each worker writes a snapshot of its metrics into a common folder: every second,
 end. A scrape adds the other workers' snapshots to its own metrics, so figures are at most a second old. When a worker
 ends, the supervisor adds its counters to those of earlier ones and removes its file, so counters never fall.
 
-prometheus_client's multiprocess mode is not used: it is slower (`service/observe/tallies.py` has figures), has no info
-metrics and no process collector, and cannot remove the series of a model.
+prometheus_client's multiprocess mode is not used: it is slower (`service/observe/fast_metrics.py` has figures), has no
+info metrics and no process collector, and cannot remove the series of a model.
 """
 
 import json
@@ -18,8 +18,8 @@ from typing import Any
 from prometheus_client.core import Metric
 from prometheus_client.samples import Sample
 
+from service.observe.fast_metrics import MetricRegistry, Packed, unpacked
 from service.observe.logs import fields
-from service.observe.tallies import Packed, Registry, unpacked
 from service.observe.telemetry import WORKER_RESTARTS, Ending
 
 log = logging.getLogger(__name__)
@@ -43,10 +43,10 @@ _LEAST = frozenset(
 _MOST = frozenset({"python_info", "semblance_models_refused", "semblance_redis_wanted"})
 
 
-class Snapshots:
+class WorkerSnapshots:
     """The snapshots of one worker."""
 
-    def __init__(self, folder: Path, number: int, registry: Registry) -> None:
+    def __init__(self, folder: Path, number: int, registry: MetricRegistry) -> None:
         """Prepare; the workers share `folder`, and `number` is never used again."""
         self._folder = folder
         self._own = f"{number}.json"
@@ -100,7 +100,7 @@ class Snapshots:
         yield gone
 
 
-class Ended:
+class EndedWorkers:
     """The counters of workers that ended, and the number of replacements; kept by the supervisor."""
 
     REMEMBERED = 100  # names of ended workers; more than end during one read

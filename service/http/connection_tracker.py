@@ -16,17 +16,17 @@ _EACH_BYTES = 16_384  # of memory, that an idle connection takes
 _MADE_ROOM = "connections that wait for no answer are closed: there are as many as this process may have"
 
 
-class Leaving(Protocol):
+class TrackedConnection(Protocol):
     """A connection."""
 
     def leave(self) -> None:
         """Close it, while it waits for no answer."""
 
 
-C = TypeVar("C", bound=Leaving)
+C = TypeVar("C", bound=TrackedConnection)
 
 
-class Crowd(Generic[C]):
+class ConnectionTracker(Generic[C]):
     """The connections of one process. One is idle until a whole request has arrived, and after its answer."""
 
     def __init__(self) -> None:

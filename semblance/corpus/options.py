@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from semblance.batch.job import Progress, run_batch
+from semblance.batch.job import BatchProgress, run_batch
 from semblance.batch.rows import Say, Step
-from semblance.batch.tasks import DEFAULT_COLUMNS, Options, make_task
+from semblance.batch.tasks import DEFAULT_COLUMNS, BatchOptions, make_task
 from semblance.client import AsyncClient
 from semblance.options import PATIENCE, Concurrency, ModelName, Overwrite, Patience
 
@@ -16,7 +16,7 @@ SCORE = "semblance_score"
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class CorpusOptions:
     """The options of both commands."""
 
     rerank: Annotated[
@@ -43,18 +43,18 @@ class Asking:
     concurrency: Concurrency = 4
     patience: Patience = PATIENCE
 
-    def of_pairs(self) -> Options:
+    def of_pairs(self) -> BatchOptions:
         """Of the batch that asks the second model."""
         prefix = SCORE.removesuffix("score")
-        return Options(self.task, DEFAULT_COLUMNS[self.task], model=self.rerank, prefix=prefix)
+        return BatchOptions(self.task, DEFAULT_COLUMNS[self.task], model=self.rerank, prefix=prefix)
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CorpusSession:
     """What both commands work with: who is asked, the options, and whom to tell of progress and what is to be known."""
 
     client: AsyncClient
-    asking: Asking
+    asking: CorpusOptions
     step: Step
     say: Say
 
@@ -64,7 +64,7 @@ class Work:
             make_task(self.asking.of_pairs(), await self.client.models())
 
     async def batch(
-        self, source: Path, output: Path, options: Options, *, overwrite: bool, doing: tuple[str, int, str]
+        self, source: Path, output: Path, options: BatchOptions, *, overwrite: bool, doing: tuple[str, int, str]
     ) -> None:
         """Run a batch, as the options have it; `doing` is what, of how many, of which things.
 
@@ -73,7 +73,7 @@ class Work:
         """
         verb, count, things = doing
 
-        def watch(done: Progress) -> None:
+        def watch(done: BatchProgress) -> None:
             self.step(f"{verb} {done.rows:,} of {count:,} {things}", done.position / max(1, done.total))
 
         concurrency = self.asking.concurrency

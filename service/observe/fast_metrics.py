@@ -186,7 +186,7 @@ def _add(
     family.add_metric(values, list(buckets), total)  # type: ignore[arg-type]  # it takes None for no exemplar
 
 
-class Registry(CollectorRegistry):
+class MetricRegistry(CollectorRegistry):
     """prometheus_client's registry, with the families of this module listed apart from other collectors."""
 
     def __init__(self) -> None:

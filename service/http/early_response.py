@@ -5,7 +5,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.http.connection import CLOSE, CONNECTION, Connection
 
 
-class Closing:
+class EarlyResponseCloser:
     """Says `Connection: close` where more of a body may come than is worth reading, and closes when that is read.
 
     What still arrives is neither parsed nor taken for a request.

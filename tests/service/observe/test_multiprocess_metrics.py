@@ -5,8 +5,8 @@ from pathlib import Path
 from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 
-from service.observe.exposition import Collected
-from service.observe.snapshots import Snapshots
+from service.observe.exposition import FamilyCollector
+from service.observe.multiprocess_metrics import WorkerSnapshots
 from service.observe.telemetry import NO_MODEL, ModelTelemetry, Telemetry
 
 
@@ -20,8 +20,8 @@ def test_all_the_service_measures_can_be_joined_and_put_into_words(tmp_path: Pat
         model.ran("encoder.onnx", 4, 0.01)
         telemetry.answered("/similarity", NO_MODEL, 200, 0.01, None)
         telemetry.redis_failed("timeout")
-        Snapshots(tmp_path, i, telemetry.registry).write()
-    together = Collected(list(Snapshots(tmp_path, 0, services[0].registry).collect()))
+        WorkerSnapshots(tmp_path, i, telemetry.registry).write()
+    together = FamilyCollector(list(WorkerSnapshots(tmp_path, 0, services[0].registry).collect()))
     name = "semblance_requests_total"
     for text in (generate_latest(together).decode(), openmetrics(together).decode()):
         assert f'{name}{{route="/similarity",status="200"}} 2.0' in text
@@ -44,7 +44,7 @@ def test_what_a_worker_lacks_counts_for_all(tmp_path: Path) -> None:
         telemetry.redis_wanted.set(1)
         telemetry.memory_limit.set(100)
         telemetry.queue_limit.set(2)
-        workers.append(Snapshots(tmp_path, number, telemetry.registry))
+        workers.append(WorkerSnapshots(tmp_path, number, telemetry.registry))
     for worker in workers:
         worker.write()
     found = {sample.name: sample.value for family in workers[0].collect() for sample in family.samples}

@@ -22,7 +22,7 @@ _NOTHING = 1e-6  # seconds
 SHORT_SECONDS = 0.02  # expected: work that is let in whatever large work waits, and has a thread more
 
 
-class Admission:
+class AdmittedWork:
     """A request that is let in, with the expected seconds of its work; times are those of the pool's clock."""
 
     __slots__ = ("_declared", "_done", "_expected", "ends", "hopeless", "promised", "timings", "turn")
@@ -60,7 +60,7 @@ class Admission:
         self._done += seconds
 
 
-class Line:
+class ConcurrencyLimit:
     """Decides who is let in, by the work of those who are."""
 
     def __init__(self, pace: Pace, threads: int, *, max_queue_seconds: float, max_seconds: float) -> None:
@@ -80,7 +80,7 @@ class Line:
         self._share = 0.0
         self._turns: list[float] = []
 
-    def enter(self, admission: Admission) -> None:
+    def enter(self, admission: AdmittedWork) -> None:
         """Let a request in."""
         insort(self._turns, admission.turn)
 
@@ -94,8 +94,8 @@ class Line:
             seconds -= needed
             self._share = self._turns.pop(0)
 
-    def declare(self, admission: Admission, seconds: float, whole: float, *, guessed: bool) -> None:
-        """Another stage of a request begins, which may give it another turn; see `Admission.declare`."""
+    def declare(self, admission: AdmittedWork, seconds: float, whole: float, *, guessed: bool) -> None:
+        """Another stage of a request begins, which may give it another turn; see `AdmittedWork.declare`."""
         before = admission.left
         admission.declare(seconds, whole, guessed=guessed)
         self._forget(admission.turn)
@@ -103,7 +103,7 @@ class Line:
         if admission.turn > self._share:
             insort(self._turns, admission.turn)
 
-    def leave(self, admission: Admission, *, last: bool) -> None:
+    def leave(self, admission: AdmittedWork, *, last: bool) -> None:
         """A request has ended; `last`: nobody else is there."""
         if last:
             self._share, self._turns = 0.0, []
@@ -137,14 +137,14 @@ class Line:
         if _SURELY * guessed > possible:
             raise TooSlow(guessed, possible)
 
-    def admission(self, timings: Timings, declared: float, announced: float, now: float) -> Admission:
+    def admission(self, timings: Timings, declared: float, announced: float, now: float) -> AdmittedWork:
         """The place that a request of so many expected seconds has, if it is let in at the time `now`."""
         left, alone = self._time_left(timings), announced * self._pace.recent / self._threads
         promised = now + max(PATIENCE * alone, self._max_queue_seconds) + alone
         turn = self._share + announced
-        return Admission(timings, declared, announced, turn=turn, promised=promised, ends=now + left)
+        return AdmittedWork(timings, declared, announced, turn=turn, promised=promised, ends=now + left)
 
-    def refusal(self, new: Admission, others: Iterable[Admission], now: float) -> Overloaded | None:
+    def refusal(self, new: AdmittedWork, others: Iterable[AdmittedWork], now: float) -> Overloaded | None:
         """Why a request is not let in beside others; None if it is."""
         pace, cautious = self._pace.recent / self._threads, self._pace.cautious / self._threads
         ahead, behind = 0.0, []
@@ -170,19 +170,19 @@ class Line:
                 return self._late(new, message, late, done - new.left)
         return None
 
-    def _late(self, new: Admission, message: str, late: float, others: float) -> Overloaded:
+    def _late(self, new: AdmittedWork, message: str, late: float, others: float) -> Overloaded:
         """The refusal of a request by which somebody would be late; it may come again when the others' work is done."""
         pace = self._pace.cautious / self._threads
         return Overloaded(message, seconds=min(late, others * pace), share=1.0 - late / (new.left * pace))
 
-    def hopeless(self, admission: Admission) -> TooSlow | None:
+    def hopeless(self, admission: AdmittedWork) -> TooSlow | None:
         """Why a request that was let in cannot end in time any more, even alone: the machine became slower. Or None."""
         timings = admission.timings
         if timings.ended or admission.left * self._pace.recent / self._threads <= self._time_left(timings):
             return None
         return TooSlow(timings.expected, SURE * self._max_seconds * self._threads / self._pace.cautious)
 
-    def seconds_of(self, admitted: Iterable[Admission]) -> float:
+    def seconds_of(self, admitted: Iterable[AdmittedWork]) -> float:
         """Seconds until all of this work is done, at the recent pace."""
         return sum(each.left for each in admitted) * self._pace.recent / self._threads
 
