@@ -6,8 +6,8 @@
 Titles of products, tickets and names of companies, written for this: of rows that say the same one is written as
 another person would write it, and most rows have near-misses: another size, order number, direction, duty, town. The
 rows of each kind are a file of their own, those of `mixed` are one. `development.csv` has the rows that the weights,
-the table of attributes and the threshold were made by; `kept_back.csv` was written by another hand, with other families of
-near-misses, and is measured once for each published figure.
+the table of attributes and the threshold were made by; `kept_back.csv` was written by another hand, with other
+families of near-misses, and is measured once for each published figure.
 """
 
 import argparse

@@ -4,9 +4,9 @@ Handing work to a thread costs about 0.1 ms, more than most requests take; but w
 loop delays every other request. Work expected to take more than `INLINE_SECONDS` goes to a thread. Each scorer measures
 its expected times when it is opened.
 
-Work waits in queues, each a `BatchQueue`. When a thread is free, it gets a batch of the source whose request has its turn
-(`service/compute/concurrency.py`). One thread more takes work of less than `SHORT_SECONDS` while all others are busy: a pair
-of long texts may take each of them long.
+Work waits in queues, each a `BatchQueue`. When a thread is free, it gets a batch of the queue whose turn it is
+(`service/compute/concurrency.py`). One thread more takes work of less than `SHORT_SECONDS` while all others are busy: a
+pair of long texts may take each of them long.
 """
 
 import asyncio

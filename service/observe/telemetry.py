@@ -55,8 +55,8 @@ class Telemetry:
 
     def __init__(self) -> None:
         self.registry = registry = MetricRegistry()
-        # The families for a scrape; with several workers those of `service/observe/multiprocess_metrics.py`. Called in the event
-        # loop's thread, iterated in another.
+        # The families for a scrape; with several workers those of `service/observe/multiprocess_metrics.py`. Called in
+        # the event loop's thread, iterated in another.
         self.scrape: Callable[[], Iterable[Metric]] = registry.collect_in_parts
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from semblance import Client
-from semblance.corpus import asking, groups, neighbours, vectors
+from semblance.corpus import groups, neighbours, options, vectors
 from semblance.corpus.groups import CosineScores, ListedScores, connected, group
 from semblance.corpus.neighbours import Near, Neighbours
 from semblance.errors import NoAnswer
@@ -166,14 +166,14 @@ def test_a_second_model_decides_which_near_texts_are_joined(
     url: str, semblance: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked_about: list[tuple[str, str]] = []
-    run_batch = asking.run_batch
+    run_batch = options.run_batch
 
     async def noted(client: Any, source: Path, *rest: Any, **options: Any) -> Any:
         if source.name.endswith(".pairs.jsonl"):
             asked_about.extend((row["a"], row["b"]) for row in read(source))
         return await run_batch(client, source, *rest, **options)
 
-    monkeypatch.setattr(asking, "run_batch", noted)
+    monkeypatch.setattr(options, "run_batch", noted)
     texts = list(dict.fromkeys(sentences(40)))
     source, output = tmp_path / "in.txt", tmp_path / "out.csv"
     source.write_text("\n\n".join(texts) + "\n")  # with empty lines
@@ -327,13 +327,13 @@ def test_kept_embeddings_are_used_again(
         "--overwrite",
     )
     asked: list[str] = []
-    run_batch = asking.run_batch
+    run_batch = options.run_batch
 
     async def counted(client: Any, source: Path, *rest: Any, **options: Any) -> Any:
         asked.append(source.name)
         return await run_batch(client, source, *rest, **options)
 
-    monkeypatch.setattr(asking, "run_batch", counted)
+    monkeypatch.setattr(options, "run_batch", counted)
     assert semblance(*command[:-1]).code == 0
     assert asked == ["out.csv.queries.texts.jsonl", "corpus.csv.texts.jsonl"]
     kept = read(tmp_path / "out.csv")

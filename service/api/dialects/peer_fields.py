@@ -1,7 +1,7 @@
 """Fields of other services' requests that change their answers, and what becomes of each of them here.
 
-They are declared where they are read, in the requests of the families, by `Changes` and `AllowedValues` (`fields.py`); this
-module collects them. `docs/dialects.md` has its table from here (`scripts/peer_fields.py`), and
+They are declared where they are read, in the requests of the dialects, by `Changes` and `AllowedValues` (`fields.py`);
+this module collects them. `docs/dialects.md` has its table from here (`scripts/peer_fields.py`), and
 `tests/dialects/test_peer_fields.py` sends every cell to its route.
 """
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.http import crowd
+from service.http import connection_tracker
 from service.http.connection_tracker import most_connections
 from tests.service.http.test_callers import serving
 from tests.service.http.test_connection import question
@@ -43,7 +43,7 @@ async def test_one_address_with_idle_connections_leaves_room_for_others(
                 out.write(question())
                 assert (await incoming.readline()).startswith(b"HTTP/1.1 200")
                 out.close()
-    warned = [record.fields for record in caplog.records if record.name == crowd.__name__]  # type: ignore[attr-defined]
+    warned = [record.fields for record in caplog.records if record.name == connection_tracker.__name__]  # type: ignore[attr-defined]
     assert warned[0]["address"] == "127.0.0.2"
 
 
