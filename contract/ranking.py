@@ -18,6 +18,7 @@ Match = Literal["question", "answer", "both", "either"]
 Feature = Literal["score", "lead", "standing", "words", "second_score", "second_lead", "second_standing"]
 ONE_STAGE: tuple[Feature, ...] = ("score", "lead", "standing", "words")
 TWO_STAGES: tuple[Feature, ...] = (*ONE_STAGE, "second_score", "second_lead", "second_standing")
+MOST_ENTRIES = 1000  # of an FAQ in a request
 Fingerprinted = tuple[str, str]  # id of a model, and its fingerprint
 _SPREAD = 1e-9  # below that scores are equal, but for how their mean was rounded
 _WORD = re.compile(r"\w+")

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from contract.manifest import EntailmentLabel, Role, ScoreTask
-from contract.ranking import ConfidenceFit, Match
+from contract.ranking import MOST_ENTRIES, ConfidenceFit, Match
 
 ModelName = Annotated[
     str | None,
@@ -134,7 +134,7 @@ class RankRequest(OwnRequest):
 
     query: Text
     candidates: TextList | None = None
-    entries: Annotated[list[Entry], Field(min_length=1, fail_fast=True)] | None = Field(
+    entries: Annotated[list[Entry], Field(min_length=1, max_length=MOST_ENTRIES, fail_fast=True)] | None = Field(
         None, description="of an FAQ, in the place of candidates"
     )
     match: Match = Field(

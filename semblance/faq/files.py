@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from contract.ranking import MOST_ENTRIES
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import AS_FOUND, open_source
 from semblance.batch.rows import BadRow, Row, Unreadable, text_of
@@ -37,7 +38,7 @@ def read_faq(path: Path, read_as: FileFormat = AS_FOUND) -> Faq:
 
     Raises:
         BatchError: the file cannot be read, a column is missing, a row has a fault or an id comes twice, or there are
-            fewer than two entries.
+            fewer than two entries or more than a request may have.
     """
     rows, notes = _rows(path, ("question", "answer"), read_as)
     entries: list[Entry] = []
@@ -50,6 +51,8 @@ def read_faq(path: Path, read_as: FileFormat = AS_FOUND) -> Faq:
         entries.append(Entry(name, _text(path, place, row, "question"), _text(path, place, row, "answer")))
     if len(entries) < FEWEST_ENTRIES:
         raise BatchError(f"{path}: an FAQ has {FEWEST_ENTRIES} entries or more, found {len(entries)}")
+    if len(entries) > MOST_ENTRIES:
+        raise BatchError(f"{path}: {len(entries):,} entries; a request may have {MOST_ENTRIES:,}")
     return Faq(entries, notes)
 
 

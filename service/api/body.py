@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from contract.ranking import MOST_ENTRIES
 from service.errors import InvalidRequest, NotJson, RequestError, TooLarge, UnsupportedField, quote
 from service.settings import Settings
 
@@ -71,7 +72,10 @@ def most_of(settings: Settings, *, strict: bool) -> BodyLimits:
     """
     items = max(settings.max_candidates, 2 * settings.max_pairs, settings.max_sentences)
     values = _MOST_FIELDS_OF_ITEMS * items + _MOST_OTHER_VALUES
-    keys = max(_KEYS_OF_A_PAIR * settings.max_pairs, _KEYS_OF_AN_ENTRY * settings.max_candidates) + _OTHER_KEYS
+    keys = (
+        max(_KEYS_OF_A_PAIR * settings.max_pairs, _KEYS_OF_AN_ENTRY * min(MOST_ENTRIES, settings.max_candidates))
+        + _OTHER_KEYS
+    )
     return BodyLimits(values, keys if strict else values)
 
 

@@ -141,6 +141,7 @@ def test_the_cheapest_of_those_that_decide_as_well_is_recommended() -> None:
         ([*ENTRIES, ENTRIES[0]], r"line 6: id 'guitar' is that of line 2 too"),
         ([*ENTRIES, {"id": "x", "question": " ", "answer": "a"}], "line 6: question: the text has no visible"),
         (ENTRIES[:1], "2 entries or more"),
+        ([{"question": "q", "answer": "a"}] * 1001, "1,001 entries; a request may have 1,000"),
     ],
 )
 def test_a_bad_faq_is_refused(tmp_path: Path, entries: list[dict[str, Any]], message: str) -> None:

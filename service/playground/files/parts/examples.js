@@ -134,5 +134,5 @@ export const FAQ = {
     { question: "Can I give books back when you are closed?", answer: "Yes, there is a box for returns beside the entrance, day and night." },
     { question: "Can our group book a room?", answer: "Two rooms for up to eight people can be booked for three hours a day, with a card and free of charge." },
   ],
-  questions: ["Four of us want to study together.", "Are you there on Saturday afternoon?", "Is there a caf\u00e9 in the building?"],
+  questions: ["What does it cost if I am three days late?", "Can four of us book a room to study?", "Where can I park my car?"],
 };
