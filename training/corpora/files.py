@@ -124,10 +124,20 @@ def read_rows(corpus: str, relative: str, header: Sequence[str]) -> list[FileRow
     Raises `CorpusError` for another header, another number of columns in any line, and a number of rows other than the
     one in `catalogue.PUBLISHED`.
     """
+    rows = read_table(locate(corpus, relative), relative, header)
+    _check_rows(relative, len(rows))
+    return rows
+
+
+def read_table(path: Path, relative: str, header: Sequence[str]) -> list[FileRow]:
+    """All records of a tab-separated file with the given header line; errors name it `relative`.
+
+    Raises `CorpusError` for another header, and another number of columns in any line.
+    """
     columns = {name: index for index, name in enumerate(header)}
     rows: list[FileRow] = []
     empty = True
-    for number, line in numbered_lines(locate(corpus, relative), relative):
+    for number, line in numbered_lines(path, relative):
         cells = line.split("\t")
         if number == 1:
             empty = False
@@ -142,7 +152,6 @@ def read_rows(corpus: str, relative: str, header: Sequence[str]) -> list[FileRow
         rows.append(FileRow(relative, number, columns, cells))
     if empty:
         raise CorpusError(f"{relative}, line 1: expected the header {' | '.join(header)}, got an empty file")
-    _check_rows(relative, len(rows))
     return rows
 
 
