@@ -103,16 +103,17 @@ def score(
     """
     served = client.models()
     models = [_model(info, faq, questions) for info in _asked(served.models, names, every=every)]
+    if not any(model.ranks_all for model in models):
+        raise BatchError(
+            f"{len(faq.entries):,} entries and {len(questions.texts):,} questions are too many pairs for "
+            f"{', '.join(model.id for model in models)}: name a model as well that reads each text alone"
+        )
     scores = Scores(models, served.rerank.default_top)
     for model in sorted(models, key=lambda each: not each.ranks_all):
         everything = [set(range(len(faq.entries)))] * len(questions.texts)
         places = everything if model.ranks_all else _found(scores, [each for each in models if each.ranks_all])
         _ask(client, model, faq, questions, places, scores, said)
         _time(client, model, faq, questions, scores, clock)
-    if not scores.seconds:
-        raise BatchError(
-            f"{len(faq.entries):,} entries are too many for a model that reads pairs: compare one that does not as well"
-        )
     scores.models = sorted(models, key=lambda each: scores.rerank_seconds[each.id, "both"])
     return scores
 

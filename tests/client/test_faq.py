@@ -18,7 +18,7 @@ from semblance.faq.decisions import compare, recommended
 from semblance.faq.files import NONE, Questions, read_faq, read_questions
 from semblance.faq.fitting import Flags, Floats, best_threshold, calibration_error, fit, folds_of
 from semblance.faq.saved import Entry
-from semblance.faq.scores import Model, score
+from semblance.faq.scores import Model, Scores, score
 from tests import fakes
 from tests.client.test_batch import write
 
@@ -247,6 +247,33 @@ def test_the_command_refuses_what_does_not_fit(models: Path, files: tuple[Path, 
     for path in (other, tmp_path / "absent.json"):
         with pytest.raises(InvalidArgument):
             FAQ.load(path)
+
+
+def test_a_model_that_reads_pairs_orders_the_best_of_a_long_list_again(
+    models: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked about those alone, and scores them as where it is asked about all."""
+    faq = read_faq(files[0])
+    questions = read_questions(files[1], faq)
+
+    def scored(client: Client, *names: str) -> Scores:
+        return score(client, faq, questions, names, every=False, clock=lambda: 0.0, said=lambda *_: None)
+
+    with Client.local(models) as client:
+        whole = scored(client, "avg-paraphrase", "pair-sick")
+        monkeypatch.setattr("semblance.faq.scores.MOST_PAIRS", 50)
+        found = scored(client, "avg-paraphrase", "pair-sick")
+        assert (whole.second_only, found.second_only) == ("", "pair-sick")
+        ways = configurations(found.models)
+        assert {(each.model.id, each.second.id if each.second else None) for each in ways} == {
+            ("avg-paraphrase", None), ("avg-paraphrase", "pair-sick"),
+        }  # fmt: skip
+        for each in ways:
+            one, other = (ranked(each, scores, faq, questions) for scores in (whole, found))
+            assert one.first == other.first
+            np.testing.assert_allclose(one.features, other.features, atol=1e-5)
+        with pytest.raises(BatchError, match="too many pairs for pair-sick"):
+            scored(client, "pair-sick")
 
 
 def test_a_confidence_needs_all_candidates_in_one_request(models: Path) -> None:
