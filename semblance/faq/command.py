@@ -147,10 +147,15 @@ def _table(compared: Sequence[Decided], taken: Decided, *, cpu: bool) -> Table:
             *_with_range(each.decisions_right),
             f"{each.wrong_given.value:.2f}",
             f"{each.refused_known.value:.2f}",
-            f"{1000 * each.ranked.seconds:.3g}",
+            _milliseconds(each.ranked.seconds),
             style="bold" if each is taken else "",
         )
     return table
+
+
+def _milliseconds(seconds: float) -> str:
+    found = 1000 * seconds
+    return f"{found:,.0f}" if found >= 100 else f"{found:.3g}"
 
 
 def _with_range(share: Share) -> tuple[str, str]:
