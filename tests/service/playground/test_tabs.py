@@ -10,7 +10,9 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from tests.service.playground.conftest import Open
+from tests.service.playground.conftest import PATIENCE_MS, Open
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install .[dev]")
 
 pytestmark = pytest.mark.artifacts
 
@@ -232,17 +234,16 @@ def test_an_faq_comes_from_a_file_with_what_was_chosen(open_page: Open, service:
     page.wait_for_selector("#faq-results table")
     table = 'id,question,answer\n1,When are you open?,"From nine to five,\nnot on Sunday."\n2,Do you lend films?,Yes.\n'
     page.set_input_files("#faq-file", {"name": "faq.csv", "mimeType": "text/csv", "buffer": table.encode()})
-    page.wait_for_function("document.querySelector('#faq-list').value.startsWith('When are you open?')")
-    assert page.input_value("#faq-list") == (
-        "When are you open?\nFrom nine to five, not on Sunday.\n\nDo you lend films?\nYes."
-    )
+    read = "When are you open?\nFrom nine to five, not on Sunday.\n\nDo you lend films?\nYes."
+    sync_api.expect(page.locator("#faq-list")).to_have_value(read, timeout=PATIENCE_MS)
     chosen = {
         "model": "avg-paraphrase", "match": "either", "min_confidence": 1.0,
         "entries": [{"id": "a", "question": "Who?", "answer": "Jane."}, {"question": "When?", "answer": "Now."}],
     }  # fmt: skip
     buffer = json.dumps(chosen).encode()
     page.set_input_files("#faq-file", {"name": "faq.json", "mimeType": "application/json", "buffer": buffer})
-    page.wait_for_function("document.querySelector('#faq-list').value.startsWith('Who?')")
+    read = "Who?\nJane.\n\nWhen?\nNow."
+    sync_api.expect(page.locator("#faq-list")).to_have_value(read, timeout=PATIENCE_MS)
     assert page.input_value("#faq-match") == "either"
     page.click("#faq-form .main")
     page.wait_for_selector("#faq-results output:has-text('1.00')")
