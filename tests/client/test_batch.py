@@ -319,7 +319,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from semblance import AsyncClient
 from semblance.batch import job
-from semblance.batch.tasks import Options
+from semblance.batch.tasks import BatchOptions
 source, output, url, kill = sys.argv[1:]
 job.ROWS_AT_ONCE = 16
 seen = 0
@@ -330,7 +330,7 @@ def watch(done):
         os.kill(os.getpid(), signal.SIGKILL)
 async def run():
     async with AsyncClient(url) as client:
-        options = Options("similarity", ("a", "b"))
+        options = BatchOptions("similarity", ("a", "b"))
         await job.run_batch(client, Path(source), Path(output), options, watch=watch)
 asyncio.run(run())
 """

@@ -70,7 +70,8 @@ def test_every_answer_says_what_the_service_says(url: str) -> None:
                 names = ("premise", "hypothesis") if path == "entailment" else "ab"
                 body = body | {"pairs": [dict(zip(names, pair, strict=True)) for pair in PAIRS]}
             found = TypeAdapter(type(answer)).dump_python(answer, mode="json", exclude_none=True)
-            assert_alike(found, httpx.post(f"{url}/{path}", json=body).json())
+            said = httpx.post(f"{url}/{path}", json=body).json()
+            assert_alike(found, {name: value for name, value in said.items() if value is not None})
         embeddings = client.embed(CANDIDATES)
         said = httpx.post(f"{url}/embed", json={"sentences": CANDIDATES}).json()
         assert embeddings.embeddings.dtype == np.float32

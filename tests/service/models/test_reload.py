@@ -485,8 +485,8 @@ def test_sighup_reloads(root: Path) -> None:
 
 def test_a_hangup_during_start_up_is_remembered() -> None:
     code = (
-        "import signal; from service.process.signals import Hangup; "
-        "hangup = Hangup(); signal.raise_signal(signal.SIGHUP); "
+        "import signal; from service.process.signals import HangupHandler; "
+        "hangup = HangupHandler(); signal.raise_signal(signal.SIGHUP); "
         "print('alive'); hangup.then(lambda: print('reload')); signal.raise_signal(signal.SIGHUP)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -527,8 +527,8 @@ if (pid := os.fork()) == 0:
     os.setsid()
     fcntl.ioctl(child_end, termios.TIOCSCTTY, 0)
     os.close(terminal)
-    from service.process.signals import Hangup
-    Hangup().then(lambda: os.write(says, b"L"))
+    from service.process.signals import HangupHandler
+    HangupHandler().then(lambda: os.write(says, b"L"))
     os.write(says, b"R")
     time.sleep(60)
     os._exit(1)
