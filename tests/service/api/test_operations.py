@@ -24,7 +24,7 @@ async def test_models_says_what_is_served(serve: Serve, models) -> None:
         answer = (await client.get("/models", params={"full": "true"})).json()
         short = (await client.get("/models")).json()
     assert [set(full) - set(few) for full, few in zip(answer["models"], short["models"], strict=True)] == [
-        {"figures", "domain"}
+        {"confidence", "figures", "domain"}
     ] * 3
     described = {model["id"]: model for model in answer["models"]}
     assert list(described) == ["avg-paraphrase", "avg-sick", "pair-sick"]
