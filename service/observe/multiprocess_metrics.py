@@ -81,7 +81,7 @@ class WorkerSnapshots:
             add(others, families)
         for family in own:
             _, more = others.get(family.name, ("", {}))
-            yield _joined(family, more) if more else family
+            yield _joined(family, more)
 
     def _read_others(self) -> Iterator[Families]:
         """The other workers' snapshots, then the ended workers'. One that ends in between counts once."""
@@ -130,7 +130,8 @@ class EndedWorkers:
 def read_families(families: Iterable[Metric]) -> Families:
     """The types and samples of families."""
     return {
-        family.name: (family.type, {_key(sample): sample.value for sample in family.samples}) for family in families
+        family.name: (family.type, {_key(sample): _summable(sample.value) for sample in family.samples})
+        for family in families
     }
 
 
@@ -192,6 +193,18 @@ def _sum(a: float, b: float) -> float:
     return a + b
 
 
+_PARTS = 2.0**20  # in a unit
+
+
+def _summable(value: float) -> float:
+    """The nearest multiple of 2^-20: sums of such numbers are exact in any order.
+
+    Workers are added in another order after one has ended. A sum of seconds then fell by its last bit, and Prometheus
+    takes a counter that falls for one that began again.
+    """
+    return round(value * _PARTS) / _PARTS if abs(value) < _PARTS**2 else value
+
+
 def _key(sample: Sample) -> Key:
     return sample.name, tuple(sample.labels.items())
 
@@ -201,9 +214,9 @@ def _joined(family: Metric, more: dict[Key, float]) -> Metric:
     joined = Metric(family.name, family.documentation, family.type, family.unit)
     left = dict(more)
     for sample in family.samples:
-        value = left.pop(_key(sample), None)
-        if value is not None:
-            sample = sample._replace(value=_rule(family.name, family.type, sample.name)(sample.value, value))
-        joined.samples.append(sample)
+        value, others = _summable(sample.value), left.pop(_key(sample), None)
+        if others is not None:
+            value = _rule(family.name, family.type, sample.name)(value, others)
+        joined.samples.append(sample._replace(value=value))
     joined.samples += [Sample(name, dict(labels), value) for (name, labels), value in left.items()]
     return joined

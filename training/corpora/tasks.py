@@ -21,7 +21,7 @@ from training.corpora.leakage import (
     without_kept_aside,
     without_pairs,
 )
-from training.corpora.readers import faq, intents, labelled_pairs, nli, paraphrase, sick, stsb
+from training.corpora.readers import faq, intents, labelled_pairs, nli, paraphrase, sick, stsb, written
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.corpora.request_edits import request_edits
 from training.corpora.role_edits import role_edits
@@ -37,10 +37,21 @@ COSINES = "cosines"
 # each right answer of a corpus with four wrong ones (`training.corpora.hard`);
 HARD = {
     f"{name}-hard": name
-    for name in ("wikiqa", "trecqa-half", "selqa", "qnli-dev", "nq-sentences", "medquad", "stackexchange")
+    for name in (
+        *("wikiqa", "trecqa-half", "selqa", "qnli-dev", "nq-sentences", "medquad", "stackexchange"),
+        "written-answers",
+    )
 }
 # and requests with others of the same and of a near intent.
 INTENTS = {f"intents-{name}": name for name in intents.FILES}
+
+# Texts of this project's own.
+WRITTEN: Mapping[str, Callable[[written.Part], list[Pair]]] = {
+    "written-edits": written.edits,
+    "written-entailment": written.entailment,
+    "written-claims": written.claims,
+    "written-answers": written.answers,
+}
 
 # The tasks that the pairs of a corpus teach. Similarity is a value from 0 to 1; `related` is what tweets, questions and
 # definitions call the same, which is less than a paraphrase.
@@ -49,6 +60,7 @@ TEACHES: dict[str, tuple[Task, ...]] = {
         (
             *("snli-train", "mnli-train", "mnli-not", "litl", "san-wiki", "wanli", "fever-nli", "fever-dev"),
             *("fool-me-twice", "entailment-bank", "qnli-not", "cad-nli", "breaking-nli", "cannot"),
+            *("written-entailment", "written-claims"),
         ),
         ("entailment",),
     ),
@@ -57,7 +69,7 @@ TEACHES: dict[str, tuple[Task, ...]] = {
     **dict.fromkeys(
         (
             *("paws-wiki", "paraphrase-ni", "argument-keypoint", "role-edits", "swapped-captions", "negations"),
-            *("surface-edits", "request-edits"),
+            *("surface-edits", "request-edits", "written-edits"),
         ),
         ("paraphrase",),
     ),
@@ -154,6 +166,8 @@ def _read(folder: Path, name: str) -> Sequence[Pair]:
                 Pair(p.a, p.b, 1.0, "entailment") if p.label == "1" else Pair(p.a, p.b, CONTRAST, NOT_ENTAILMENT)
                 for p in _read(folder, "surface-edits")
             )
+    if name in WRITTEN:
+        return tuple(without_evaluation_sentences(WRITTEN[name]("train")))
     pairs = list(without_evaluation_sentences(labelled_pairs.read(name)))
     if name in _NEAR_KEPT_ASIDE:
         pairs = without_kept_aside(pairs)
@@ -230,6 +244,12 @@ DEVELOPMENT: Mapping[str, tuple[Task, Callable[[], Sequence[Pair]]]] = {
     "msrp": ("paraphrase", lambda: _labelled(pairwise.read("msrp").dev)),
     "paws": ("paraphrase", _paws_held_out),
     "wikiqa": ("relevance", lambda: _labelled(pairwise.read("wikiqa").dev)),
+    # Of what teaches on the same corpus alone.
+    **{
+        name: (TEACHES[name][0], functools.partial(part, "dev"))
+        for name, part in WRITTEN.items()
+        if name != "written-answers"
+    },
 }
 
 

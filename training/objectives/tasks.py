@@ -121,7 +121,7 @@ class TasksObjective(Objective):
             max_tokens: of a sentence; longer ones are cut.
             batch_size: pairs.
             seed: of the order.
-            low_precision: products of matrices in bfloat16 in training; evaluation is in float32.
+            low_precision: products of matrices in bfloat16.
             ratings: of a larger model, by corpus: each pair then teaches all heads that model has too.
         """
         self.model: PairWithHeads = model
@@ -209,7 +209,7 @@ class TasksObjective(Objective):
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
         """The weighted sum of the tasks' mean losses over the batch's pairs."""
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.low_precision):
+        with self._precision():
             outputs = self.model(*self.training.batch(batch))
         weight = torch.from_numpy(self.weight[batch]).float()
         parts: dict[str, Tensor] = {}
@@ -230,13 +230,18 @@ class TasksObjective(Objective):
                 parts[f"{task}_rated"] = self.config.ratings_weight * each.sum() / len(batch)
         return torch.stack(list(parts.values())).sum(), {name: float(value.detach()) for name, value in parts.items()}
 
+    def _precision(self) -> torch.autocast:
+        return torch.autocast("cpu", torch.bfloat16, enabled=self.low_precision)
+
     def evaluate(self) -> dict[str, float]:
         """Figures of every development set, and their mean as `selection`."""
         figures: dict[str, float] = {}
         chosen: list[float] = []
         for name, (tokens, pairs) in self.development.items():
             task = DEVELOPMENT[name][0]
-            measured = measure(task, predict(self.model, tokens)[task], pairs)
+            with self._precision():
+                outputs = predict(self.model, tokens)
+            measured = measure(task, outputs[task], pairs)
             figures |= {f"{name}_{metric}": value for metric, value in measured.items()}
             chosen.append(
                 measured[{"entailment": "accuracy", "similarity": "spearman", "relevance": "map"}.get(task, "accuracy")]

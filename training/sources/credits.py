@@ -23,6 +23,11 @@ def entry(name: str, use: str, rows: int) -> TrainingData:
     return TrainingData(name=name, use=use, rows=rows, licence=corpus.licence, source=corpus.source)
 
 
+def own_texts(use: str, rows: int) -> TrainingData:
+    """Texts that were written for this project."""
+    return TrainingData(name="written", use=use, rows=rows, licence="Apache-2.0", source="training/corpora/written")
+
+
 def by_source(rows: Counter[str], use: str) -> Iterable[TrainingData]:
     """Entries of a mixture's sources; a source may be several corpora of the catalogue."""
     for source, count in rows.items():

@@ -10,9 +10,9 @@ from contract.manifest import Figure, TrainingData
 from training.corpora import mixtures, tasks
 from training.corpora.hard import Encode, Vectors, hard_groups, near_intents
 from training.corpora.readers import labelled_pairs, nli, stsb
-from training.corpora.tasks import COSINES, DEVELOPMENT, HARD, INTENTS, MADE_OF, TEACHES
+from training.corpora.tasks import COSINES, DEVELOPMENT, HARD, INTENTS, MADE_OF, TEACHES, WRITTEN
 from training.pairs import Pair
-from training.sources.credits import TEACHER, entry
+from training.sources.credits import TEACHER, entry, own_texts
 from training.sources.figures import (
     PairScorer,
     entailment_figures,
@@ -68,9 +68,13 @@ class TaskPairs(DataSource[ByCorpus, ByCorpus]):
         return [Pair(texts[i], texts[j], float(c)) for (i, j), c in zip(pairs.tolist(), cosines, strict=True)]
 
     def dev(self) -> ByCorpus:
-        """Development pairs of the tasks that these corpora teach."""
+        """Development pairs of the tasks that these corpora teach; our own texts where they are among the corpora."""
         taught = {task for name in self.corpora for task in TEACHES[name]}
-        return {name: tasks.development(name) for name, (task, _) in DEVELOPMENT.items() if task in taught}
+        return {
+            name: tasks.development(name)
+            for name, (task, _) in DEVELOPMENT.items()
+            if task in taught and (name not in WRITTEN or name in self.corpora)
+        }
 
     def test_figures(self, model: PairScorer) -> list[Figure]:
         """The transfer sets, SICK, MSRP, WikiQA, TrecQA; development parts of STS-B, SNLI, MultiNLI and SciTail."""
@@ -104,4 +108,4 @@ class TaskPairs(DataSource[ByCorpus, ByCorpus]):
                 use = f"train: {' and '.join(TEACHES[name])}{made}"
                 rows = len(tasks.requests(name) if name in INTENTS else tasks.read(HARD.get(name, name)))
                 for source in corpora or (name,):
-                    yield entry(source, use, rows)
+                    yield own_texts(use, rows) if source in WRITTEN else entry(source, use, rows)

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 
 from service.observe.exposition import FamilyCollector
-from service.observe.multiprocess_metrics import WorkerSnapshots
+from service.observe.multiprocess_metrics import EndedWorkers, WorkerSnapshots
 from service.observe.telemetry import NO_MODEL, ModelTelemetry, Telemetry
 
 
@@ -53,3 +54,25 @@ def test_what_a_worker_lacks_counts_for_all(tmp_path: Path) -> None:
     assert found["semblance_redis_wanted"] == 1
     assert found["semblance_memory_limit_bytes"] == 100
     assert found["semblance_queue_limit_seconds"] == 4
+
+
+def test_a_sum_of_seconds_does_not_fall_by_rounding_when_a_worker_ends(tmp_path: Path) -> None:
+    """Added in another order, numbers with parts below 2^-20 would give another last bit."""
+    workers, seconds = [], [0.1, 0.2, 0.3, 43.60434540000005]
+    for number, each in enumerate(seconds):
+        telemetry = Telemetry()
+        telemetry.add_route("/similarity")
+        telemetry.answered("/similarity", NO_MODEL, 200, each, None)
+        workers.append(WorkerSnapshots(tmp_path, number, telemetry.registry))
+        workers[-1].write()
+
+    def total() -> float:
+        samples = [sample for family in workers[0].collect() for sample in family.samples]
+        return next(s.value for s in samples if s.name == "semblance_request_seconds_sum" and s.value)
+
+    before = total()
+    ended = EndedWorkers(tmp_path)
+    for number in (3, 1, 2):
+        ended.add(number, None)
+        assert total() == before
+    assert before == pytest.approx(sum(seconds), abs=1e-5)

@@ -137,7 +137,7 @@ def test_a_bad_input_has_the_services_message(
     assert message in page.inner_text(".alert")
     assert page.locator("[aria-invalid=true]").get_attribute("id") == marked
     page.fill(f"#{marked}", "A child sleeps.")
-    page.click("text=Compare >> nth=-1")
+    page.click("#panel-compare button[type=submit]")
     page.wait_for_selector("#score")
     assert page.locator(".alert, [aria-invalid]").count() == 0
 

@@ -312,7 +312,7 @@ def round_(self):
     time.sleep(1)
     print("ended", flush=True)
 
-checks.CHECK_SECONDS, checks.Checks._round, worker._THREAD_SECONDS = 0.0, round_, 240.0
+checks.CHECK_SECONDS, checks.HealthChecker._round, worker._THREAD_SECONDS = 0.0, round_, 240.0
 sys.exit(main([]))
 """
 
