@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 from benchmarks.report import arguments, machine, table, write
 from semblance import Client
 from semblance.cli import app
-from semblance.corpus.duplicates import candidates
+from semblance.corpus.duplicates import find_candidates
 from semblance.corpus.guard import Guard
 from semblance.corpus.neighbours import Neighbours
 from semblance.corpus.pair_model import FEATURES, READ, PairModel, empty_model, fit, log_odds
@@ -104,7 +104,7 @@ def print_weights() -> None:
         for kind, (texts, truth) in files_of("development").items():
             vectors = np.array(client.embed(texts, model=ENCODER).embeddings, dtype=np.float32)
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-            found = candidates(vectors, Neighbours(vectors), Guard(texts), [words_of(text) for text in texts])
+            found = find_candidates(vectors, Neighbours(vectors), Guard(texts), [words_of(text) for text in texts])
             pairs = list(zip(found.pairs.queries.tolist(), found.pairs.rows.tolist(), strict=True))
             both = [[(texts[a], texts[b]) for a, b in pairs], [(texts[b], texts[a]) for a, b in pairs]]
             entails = [

@@ -1,6 +1,6 @@
 """Near-duplicates of a file: each row gets the first row of its group."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ import numpy.typing as npt
 from semblance.batch.delimited import FileFormat
 from semblance.batch.formats import write_of
 from semblance.batch.outputs import write_output
-from semblance.batch.rows import Answered, Kind, Row
+from semblance.batch.rows import Answered, Kind, Row, Step
 from semblance.batch.tasks import find_model
-from semblance.corpus.duplicates import JOINED_FROM, Candidates, JudgedScores, candidates
-from semblance.corpus.groups import CosineScores, ListedScores, PairScores, group
+from semblance.corpus.duplicates import JOINED_FROM, CandidatePairs, JudgedScores, find_candidates
+from semblance.corpus.groups import CosineScores, ListedScores, group
 from semblance.corpus.guard import Guard
 from semblance.corpus.neighbours import EXACT_ROWS, Indices, Near, Neighbours
 from semblance.corpus.options import CorpusSession
@@ -39,8 +39,25 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Grouping:
+    """Which embedded texts are together.
+
+    Attributes:
+        first: of each embedded text the first one of its group, [N].
+        recall: of near pairs, on a sample.
+        chosen: what was chosen where the user left it open, and why: lines for people.
+        review: the pairs that a person should look at, the most doubtful first.
+    """
+
+    first: Indices
+    recall: float
+    chosen: Sequence[str] = ()
+    review: Sequence[ReviewRow] = ()
+
+
+@dataclass(frozen=True)
 class DedupeSummary:
-    """What was found."""
+    """The result of a deduplication, as it is printed."""
 
     rows: int
     texts: int  # distinct ones
@@ -70,7 +87,7 @@ async def dedupe(
     """Write a file with each row's cluster.
 
     Args:
-        work: see there.
+        work: the client, what the user asks for, and where progress is told.
         path: .jsonl, .ndjson, .csv, .tsv or .parquet; or .txt, a text a line.
         output: one of these too, but .txt. New columns: `cluster`, the number of the cluster's first row, from 1;
             `cluster_size`, in rows; `cosine` with that first row; `kept_apart`, the nearest row that is near enough but
@@ -97,96 +114,48 @@ async def dedupe(
     if rule is not None:
         await work.check()
     corpus = await read(work, source, beside)
-    values, texts = corpus.vectors.values, corpus.texts
+    values = corpus.vectors.values
     step("indexing", 0.0)
     near = Neighbours(values, exact=asking.exact)
-    known = texts.read(corpus.vectors.texts.tolist())
-    of_vector = [known[number] for number in corpus.vectors.texts.tolist()]
-    guard = Guard(of_vector) if guarded else None
-    chosen: list[str] = []
-    review: Path | None = None
-    if rule is None and len(values) > EXACT_ROWS:
+    known = corpus.texts.read(corpus.vectors.texts.tolist())
+    embedded = [known[number] for number in corpus.vectors.texts.tolist()]
+    guard = Guard(embedded) if guarded else None
+    if rule is not None:
+        grouping = await _group_by_rule(work, rule, corpus, near, guard, beside)
+    elif len(values) > EXACT_ROWS:
         if answers:
             raise BatchError(f"--reviewed: of more than {EXACT_ROWS:,} texts pairs are not judged one by one")
         rule = Rule(LARGE_COSINE, 0.0)
-        chosen.append(f"cosine {LARGE_COSINE:g}: there are more than {EXACT_ROWS:,} texts, too many to judge pairs")
-        work = replace(work, asking=replace(work.asking, rerank=None))
-    if rule is not None:
-        scores, least = await _by_rule(work, rule, corpus, near, guard, beside)
-        first = group(scores, len(values), least)
-        recall = near.recall_above(rule.cosine)
+        cosine_alone = replace(work, asking=replace(asking, rerank=None))
+        grouping = await _group_by_rule(cosine_alone, rule, corpus, near, guard, beside)
+        reason = f"cosine {LARGE_COSINE:g}: there are more than {EXACT_ROWS:,} texts, too many to judge pairs"
+        grouping = replace(grouping, chosen=[reason])
     else:
         step(f"comparing {len(values):,} texts", 0.0)
-        words = [words_of(text) for text in of_vector]
-        judged = candidates(values, near, guard, words)
-        places = _places_of(answers, judged, corpus, of_vector)
-        asked = np.union1d(judged.doubtful(len(values)), np.fromiter(places, np.int64, len(places)))
-        if work.asking.rerank is not None and len(asked):
-            part = Near(judged.pairs.queries[asked], judged.pairs.rows[asked], judged.pairs.cosines[asked])
-            judged.read[asked] = await read_pairs(work, part, corpus, beside, entailment=True)
-        probabilities = judged.probabilities()
-        if places:
-            at, same = np.array(list(places), dtype=np.int64), np.array(list(places.values()), dtype=bool)
-            judged.learn(at, same)
-            probabilities = judged.probabilities()
-            probabilities[at] = same
-        first = group(JudgedScores(judged, probabilities, values, guard, words), len(values), JOINED_FROM)
-        recall = 1.0
-        chosen += _reasons(work, judged, len(asked), len(places))
-        rows = _review_rows(judged, probabilities, first, places, corpus, of_vector, work.asking.rerank)
-        if rows:
-            review = review_path(output)
-            write_review(review, rows)
-    cosines = np.minimum(np.einsum("nd,nd->n", values, values[first]), 1.0)
-    # From vectors to texts to rows.
-    leader = np.full(len(texts.first_row) + 1, NO_TEXT, dtype=np.int64)  # the last is that of rows without a text
-    leader[corpus.vectors.texts] = np.asarray(texts.first_row)[corpus.vectors.texts[first]]
-    closeness = np.zeros(len(leader), dtype=np.float32)
-    closeness[corpus.vectors.texts] = cosines
-    vector_of = np.full(len(texts.first_row) + 1, NO_TEXT, dtype=np.int64)
-    vector_of[corpus.vectors.texts] = np.arange(len(values))
-    of_row = np.asarray(texts.of_row, dtype=np.int64)
-    leaders = leader[of_row]
-    sizes = np.bincount(leaders[leaders >= 0], minlength=len(of_row))
-
-    def apart(guard: Guard, vector: int) -> str | None:
-        """The row that a text was kept apart from, and why."""
-        if (why := guard.why(vector)) is None:
-            return None
-        row = int(texts.first_row[corpus.vectors.texts[guard.nearest[vector]]])
-        return f"row {row + 1}: {why}"
-
-    def rows_of() -> Iterator[Answered]:
-        for chunk in corpus.source.chunks(0, ROWS_AT_ONCE):
-            kept: list[int] = []
-            cells: list[Row] = []
-            for at, row in enumerate(range(chunk.before, chunk.before + len(chunk.rows))):
-                lead = int(leaders[row])
-                if lead == row or (lead >= 0 and not only_first):
-                    kept.append(at)
-                    values_of: list[Any] = [lead + 1, int(sizes[lead]), round(float(closeness[of_row[row]]), 6)]
-                    if guard is not None:
-                        values_of.append(apart(guard, int(vector_of[of_row[row]])))
-                    cells.append(dict(zip(adds, values_of, strict=True)))
-            yield Answered(chunk, kept, cells)
-            step("writing", (chunk.before + len(chunk.rows)) / len(of_row))
-
+        grouping = await _group_by_judging(work, corpus, near, guard, embedded, answers, beside)
+    clusters = RowClusters(corpus, grouping.first, guard)
     bad = corpus.without()
-    write_output(write_of(output), output, corpus.source, adds, rows_of, bad)
+    write_output(
+        write_of(output), output, corpus.source, adds, lambda: clusters.rows(adds, step, only_first=only_first), bad
+    )
+    review = None
+    if grouping.review:
+        review = review_path(output)
+        write_review(review, grouping.review)
     if asking.keep is None:
         forget(beside)
-    largest = int(sizes.argmax())
+    largest = int(clusters.sizes.argmax())
     return DedupeSummary(
-        rows=len(of_row),
-        texts=len(texts.first_row),
-        clusters=int((sizes > 0).sum()),
+        rows=len(clusters.leaders),
+        texts=len(corpus.texts.first_row),
+        clusters=int((clusters.sizes > 0).sum()),
         skipped=len(bad),
         model=corpus.vectors.model,
         exact=near.exact,
-        recall=recall,
-        largest=int(sizes[largest]),
+        recall=grouping.recall,
+        largest=int(clusters.sizes[largest]),
         largest_first=largest + 1,
-        chosen=chosen,
+        chosen=grouping.chosen,
         review=None if review is None else str(review),
     )
 
@@ -207,14 +176,15 @@ async def _with_reader(work: CorpusSession, rule: Rule | None) -> CorpusSession:
     return replace(work, asking=replace(work.asking, rerank=able[0] if able else None))
 
 
-async def _by_rule(
+async def _group_by_rule(
     work: CorpusSession, rule: Rule, corpus: EmbeddedCorpus, near: Neighbours, guard: Guard | None, beside: Path
-) -> tuple[PairScores, float]:
-    """The scores of a rule, and the one from which on two texts are near."""
+) -> Grouping:
+    """The groups of texts whose cosine, and second model's score if there is one, are high enough."""
     values = corpus.vectors.values
+    recall = near.recall_above(rule.cosine)
     cosines = CosineScores(near, values, guard)
     if work.asking.rerank is None:
-        return cosines, rule.cosine
+        return Grouping(group(cosines, len(values), rule.cosine), recall)
     parts = [
         (pairs.queries[kept], pairs.rows[kept], pairs.cosines[kept])
         for pairs in cosines.at_least(None, rule.cosine)
@@ -223,11 +193,103 @@ async def _by_rule(
     queries, rows, of_pairs = (np.concatenate(side) for side in zip(*parts, strict=True))
     found = Near(queries, rows, of_pairs)
     read_scores = np.nan_to_num(await read_pairs(work, found, corpus, beside), nan=-1.0)
-    return ListedScores(found, read_scores, len(values)), rule.score
+    return Grouping(group(ListedScores(found, read_scores, len(values)), len(values), rule.score), recall)
+
+
+async def _group_by_judging(
+    work: CorpusSession,
+    corpus: EmbeddedCorpus,
+    near: Neighbours,
+    guard: Guard | None,
+    embedded: Sequence[str],
+    answers: Sequence[ReviewedPair],
+    beside: Path,
+) -> Grouping:
+    """The groups of texts that say the same, judged pair by pair, by what a person has answered too.
+
+    Raises:
+        BatchError: see `_places_of`.
+    """
+    values = corpus.vectors.values
+    words = [words_of(text) for text in embedded]
+    judged = find_candidates(values, near, guard, words)
+    places = _places_of(answers, judged, corpus, embedded)
+    asked = np.union1d(judged.doubtful(len(values)), np.fromiter(places, np.int64, len(places)))
+    if work.asking.rerank is not None and len(asked):
+        part = Near(judged.pairs.queries[asked], judged.pairs.rows[asked], judged.pairs.cosines[asked])
+        judged.read[asked] = await read_pairs(work, part, corpus, beside, entailment=True)
+    if places:
+        at, same = np.array(list(places), dtype=np.int64), np.array(list(places.values()), dtype=bool)
+        judged.learn(at, same)
+    probabilities = judged.probabilities()
+    if places:
+        probabilities[at] = same
+    first = group(JudgedScores(judged, probabilities, values, guard, words), len(values), JOINED_FROM)
+    chosen = _reasons(work, judged, len(asked), len(places))
+    review = _review_rows(judged, probabilities, first, places, corpus, embedded, work.asking.rerank)
+    return Grouping(first, 1.0, chosen, review)
+
+
+class RowClusters:
+    """The clusters of a file's rows, from the groups of its embedded texts.
+
+    Attributes:
+        leaders: of each row the first row of its cluster, [R]; below 0 where a row has no text.
+        sizes: rows of the cluster that each row leads, [R].
+    """
+
+    def __init__(self, corpus: EmbeddedCorpus, first: Indices, guard: Guard | None) -> None:
+        """Carry over from embedded texts [N] to distinct texts to rows.
+
+        Args:
+            corpus: the file, its texts and their vectors.
+            first: of each embedded text the first one of its group, [N].
+            guard: knows which texts it kept apart; None: none were.
+        """
+        self._corpus, self._guard = corpus, guard
+        texts, embedded = corpus.texts, corpus.vectors.texts
+        values = corpus.vectors.values
+        self._of_row = np.asarray(texts.of_row, dtype=np.int64)
+        count = len(texts.first_row) + 1  # the last is that of rows without a text
+        leader = np.full(count, NO_TEXT, dtype=np.int64)
+        leader[embedded] = np.asarray(texts.first_row)[embedded[first]]
+        self._cosines = np.zeros(count, dtype=np.float32)
+        self._cosines[embedded] = np.minimum(np.einsum("nd,nd->n", values, values[first]), 1.0)
+        self._vector_of = np.full(count, NO_TEXT, dtype=np.int64)
+        self._vector_of[embedded] = np.arange(len(values))
+        self.leaders: Indices = leader[self._of_row]
+        self.sizes = np.bincount(self.leaders[self.leaders >= 0], minlength=len(self._of_row))
+
+    def rows(self, columns: Iterable[str], step: Step, *, only_first: bool) -> Iterator[Answered]:
+        """The rows to write with their new cells, chunk by chunk."""
+        for chunk in self._corpus.source.chunks(0, ROWS_AT_ONCE):
+            kept: list[int] = []
+            cells: list[Row] = []
+            for at, row in enumerate(range(chunk.before, chunk.before + len(chunk.rows))):
+                leader = int(self.leaders[row])
+                if leader == row or (leader >= 0 and not only_first):
+                    kept.append(at)
+                    cells.append(dict(zip(columns, self._cells(row, leader), strict=True)))
+            yield Answered(chunk, kept, cells)
+            step("writing", (chunk.before + len(chunk.rows)) / len(self._of_row))
+
+    def _cells(self, row: int, leader: int) -> list[Any]:
+        text = self._of_row[row]
+        cells: list[Any] = [leader + 1, int(self.sizes[leader]), round(float(self._cosines[text]), 6)]
+        if self._guard is not None:
+            cells.append(self._kept_apart(self._guard, int(self._vector_of[text])))
+        return cells
+
+    def _kept_apart(self, guard: Guard, vector: int) -> str | None:
+        """The row that a text was kept apart from, and why."""
+        if (why := guard.why(vector)) is None:
+            return None
+        row = int(self._corpus.texts.first_row[self._corpus.vectors.texts[guard.nearest[vector]]])
+        return f"row {row + 1}: {why}"
 
 
 def _places_of(
-    answers: Sequence[ReviewedPair], judged: Candidates, corpus: EmbeddedCorpus, of_vector: Sequence[str]
+    answers: Sequence[ReviewedPair], judged: CandidatePairs, corpus: EmbeddedCorpus, embedded: Sequence[str]
 ) -> dict[int, bool]:
     """Reviewed pairs by their places among the candidates.
 
@@ -237,13 +299,13 @@ def _places_of(
     """
     vector_of = {int(text): vector for vector, text in enumerate(corpus.vectors.texts)}
     of_row = corpus.texts.of_row
-    size = len(of_vector)
+    size = len(embedded)
     keys = {int(key): i for i, key in enumerate(judged.pairs.queries * size + judged.pairs.rows)}
     found: dict[int, bool] = {}
     for answer in answers:
         vectors = [vector_of.get(of_row[row]) if 0 <= row < len(of_row) else None for row in answer.rows]
         a, b = vectors
-        if a is None or b is None or [of_vector[a], of_vector[b]] != [text.strip() for text in answer.texts]:
+        if a is None or b is None or [embedded[a], embedded[b]] != [text.strip() for text in answer.texts]:
             raise BatchError(f"--reviewed: line {answer.line} is of another file: its texts are not those of its rows")
         place_of = keys.get(min(a, b) * size + max(a, b))
         if place_of is None:
@@ -253,7 +315,7 @@ def _places_of(
     return found
 
 
-def _reasons(work: CorpusSession, judged: Candidates, asked: int, reviewed: int) -> list[str]:
+def _reasons(work: CorpusSession, judged: CandidatePairs, asked: int, reviewed: int) -> list[str]:
     """What was chosen, and why."""
     count = len(judged.pairs.rows)
     if not count:
@@ -272,12 +334,12 @@ def _reasons(work: CorpusSession, judged: Candidates, asked: int, reviewed: int)
 
 
 def _review_rows(
-    judged: Candidates,
+    judged: CandidatePairs,
     probabilities: npt.NDArray[np.float64],
     first: Indices,
     places: dict[int, bool],
     corpus: EmbeddedCorpus,
-    of_vector: Sequence[str],
+    embedded: Sequence[str],
     reader: str | None,
 ) -> list[ReviewRow]:
     """The pairs to review, the most doubtful first: those that were joined, and those that nearly were."""
@@ -293,7 +355,7 @@ def _review_rows(
         why += ", but for one place or their order the same" if edited else ""
         if not np.isnan(judged.read[at]):
             why += f", one entails the other {judged.read[at]:.2f} ({reader})"
-        of_pair = (of_vector[a], of_vector[b])
+        of_pair = (embedded[a], embedded[b])
         score = float(probabilities[at])
         rows.append(ReviewRow((own[0], own[1]), of_pair, score, bool(joined[at]), why, places.get(at)))
     return rows

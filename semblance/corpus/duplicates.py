@@ -44,7 +44,7 @@ SECOND = PairModel(
 
 
 @dataclass
-class Candidates:
+class CandidatePairs:
     """Pairs of texts that may say the same.
 
     Attributes:
@@ -88,7 +88,7 @@ class Candidates:
         return np.column_stack([self.features[chosen], log_odds(self.read[chosen])])
 
 
-def candidates(vectors: Matrix, near: Neighbours, guard: Guard | None, words: list[list[str]]) -> Candidates:
+def find_candidates(vectors: Matrix, near: Neighbours, guard: Guard | None, words: list[list[str]]) -> CandidatePairs:
     """Each text's nearest ones that the guard does not keep apart.
 
     Args:
@@ -110,16 +110,16 @@ def candidates(vectors: Matrix, near: Neighbours, guard: Guard | None, words: li
     if guard is not None:
         (pairs,) = guard.agreeing([pairs])
     found = features_of(pairs, nearest_cosines(pairs, len(vectors)), words)
-    return Candidates(pairs, found, least, usual, np.full(len(pairs.rows), np.nan))
+    return CandidatePairs(pairs, found, least, usual, np.full(len(pairs.rows), np.nan))
 
 
 class JudgedScores:
     """A pair's score is its probability, and the first model's if it was no candidate (see `groups`)."""
 
     def __init__(
-        self, judged: Candidates, scores: Values, vectors: Matrix, guard: Guard | None, words: list[list[str]]
+        self, judged: CandidatePairs, scores: Values, vectors: Matrix, guard: Guard | None, words: list[list[str]]
     ) -> None:
-        """Candidates with scores [n], and what the others are judged by."""
+        """Candidate pairs with scores [n], and what the others are judged by."""
         self._judged, self._scores, self._vectors, self._guard, self._words = judged, scores, vectors, guard, words
         self._best = nearest_cosines(judged.pairs, len(vectors))
         keys = judged.pairs.queries * len(vectors) + judged.pairs.rows

@@ -2,7 +2,7 @@
 
 Its weights were fitted on development pairs (`python -m benchmarks.duplicates --fit` prints them). A user's own
 reviewed pairs move them: the weights that are most likely given those pairs, with a Gaussian prior around the ones that
-were there (C. Bishop, "Pattern Recognition and Machine Learning", 4.5).
+were there.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,7 @@ import numpy.typing as npt
 
 from semblance.corpus.neighbours import Near
 from semblance.corpus.wording import wordings
-from semblance.extras import needs
-
-with needs("searching a file", extra="search"):
-    from scipy.optimize import minimize
+from semblance.logistic import most_likely_weights, probabilities_of
 
 Values = npt.NDArray[np.float64]
 FEATURES = (
@@ -48,8 +45,7 @@ class PairModel:
 
     def probabilities(self, features: Values) -> Values:
         """Of pairs by their features [n, k], [n]."""
-        found: Values = 1 / (1 + np.exp(-np.clip(features @ np.array(self.weights) + self.intercept, -30, 30)))
-        return found
+        return probabilities_of(features @ np.array(self.weights) + self.intercept)
 
 
 def nearest_cosines(near: Near, size: int) -> Values:
@@ -89,19 +85,12 @@ def fit(features: Values, labels: npt.NDArray[np.bool_], start: PairModel, stren
         start: the prior's mean, and its scales.
         strength: of the prior.
     """
-    scales, mean = np.array(start.scales), np.array([*start.weights, start.intercept])
-    inputs = np.column_stack([features, np.ones(len(features))])
-    prior = strength * np.array([*(scales**2), 1.0])
-    signs = np.where(labels, 1.0, -1.0)
-
-    def loss(weights: Values) -> tuple[float, Values]:
-        margins = signs * (inputs @ weights)
-        away = weights - mean
-        gradient = -(signs / (1 + np.exp(np.clip(margins, -500, 500)))) @ inputs + prior * away
-        return float(np.logaddexp(0, -margins).sum() + (prior * away**2).sum() / 2), gradient
-
-    found = minimize(loss, mean, jac=True, method="L-BFGS-B").x
-    return PairModel(start.names, tuple(found[:-1].tolist()), float(found[-1]), start.scales)
+    mean = np.array([*start.weights, start.intercept])
+    precision = strength * np.array([*np.square(start.scales), 1.0])
+    *weights, intercept = most_likely_weights(
+        np.column_stack([features, np.ones(len(features))]), labels, mean, precision
+    ).tolist()
+    return PairModel(start.names, tuple(weights), intercept, start.scales)
 
 
 def empty_model(names: Sequence[str], features: Values) -> PairModel:

@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from semblance.faq.configurations import Ranked
 from semblance.faq.files import NONE, Questions
-from semblance.faq.fitting import Fitted, Flags, Floats, best_threshold, calibration_error, fit, folds_of
+from semblance.faq.fitting import Fitted, best_threshold, calibration_error, fit, folds_of
+from semblance.logistic import Flags, Floats
 
 FOLDS = 10
 REPEATS = 5  # of the folds, drawn anew

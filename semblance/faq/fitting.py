@@ -7,13 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from contract.ranking import Feature
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from semblance.logistic import Flags, Floats, most_likely_weights, probabilities_of
 
 PENALTY = 1.0  # of the squared weights of features in standard deviations: scikit-learn's default, C = 1
 TOWARDS_PENALTY = 20.0  # of squared distances from known weights: best on 20 and 30 questions of development FAQs
-_STEPS = 100
 _PARTS, _FEWEST_IN_A_PART = 10, 10  # of rows, for the calibration error
 
 
@@ -25,8 +22,7 @@ class Fitted(NamedTuple):
 
     def probability(self, features: Floats) -> Floats:
         """[n, k] -> [n], in 0..1."""
-        line: Floats = features @ self.weights + self.intercept
-        return 0.5 * (1.0 + np.tanh(0.5 * line))
+        return probabilities_of(features @ self.weights + self.intercept)
 
     def named(self, names: Sequence[Feature]) -> dict[Feature, float]:
         """The weights by the names of their features."""
@@ -34,11 +30,10 @@ class Fitted(NamedTuple):
 
 
 def fit(features: Floats, right: Flags, towards: Floats | None = None) -> Fitted:
-    """Logistic regression with an L2 penalty, by Newton's method (Hastie, Tibshirani and Friedman 2009, section 4.4).
+    """Logistic regression with an L2 penalty.
 
     The features are standardised, so that the penalty does not depend on their units; the intercept has none. Without
-    `towards` this is scikit-learn's `LogisticRegression` after `StandardScaler`, in NumPy because the command line is
-    installed without scikit-learn, which cannot draw weights to others either.
+    `towards` this is scikit-learn's `LogisticRegression` after `StandardScaler`.
 
     Args:
         features: [n, k].
@@ -53,22 +48,7 @@ def fit(features: Floats, right: Flags, towards: Floats | None = None) -> Fitted
     goal = np.concatenate([[np.log(share / (1 - share))], np.zeros(count) if towards is None else towards * spread])
     pull = np.array([0.0, *[PENALTY if towards is None else TOWARDS_PENALTY] * count])
 
-    def loss(at: Floats) -> float:
-        margin = np.where(right, -1.0, 1.0) * (design @ at)
-        return float(np.logaddexp(0.0, margin).sum() + 0.5 * (pull * (at - goal) ** 2).sum())
-
-    line = goal
-    for _ in range(_STEPS if right.any() and not right.all() else 0):
-        chance = 0.5 * (1.0 + np.tanh(0.5 * (design @ line)))
-        gradient = design.T @ (chance - right) + pull * (line - goal)
-        curvature = (design.T * (chance * (1 - chance))) @ design + np.diag(pull + 1e-9)
-        step = np.linalg.solve(curvature, gradient)
-        before = loss(line)
-        while np.abs(step).max() > 1e-9 and loss(line - step) > before:
-            step = step / 2  # far from the minimum a whole step may lead away from it
-        line = line - step
-        if np.abs(step).max() < 1e-9:
-            break
+    line = most_likely_weights(design, right, goal, pull) if right.any() and not right.all() else goal
     weights = line[1:] / spread
     return Fitted(float(line[0] - weights @ centre), weights)
 
