@@ -16,7 +16,8 @@ from contract.manifest import Manifest
 from contract.ranking import ONE_STAGE, TWO_STAGES, ConfidenceFit
 from semblance.client import Client
 from semblance.faq.configurations import order_of
-from semblance.faq.fitting import Flags, Floats, calibration_error, fit
+from semblance.faq.fitting import calibration_error, fit
+from semblance.logistic import Flags, Floats
 from training.corpora.files import read_rows
 
 MODELS = ("avg-paraphrase", "minilm-small", "minilm", "minilm-cross")  # the main ones, the cheapest first

@@ -269,8 +269,8 @@ class Scorer(ABC):
             InferenceFailed: a graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        features = await self._features("entailment", as_pairs(*self.fit(a, b)))
-        return await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features))
+        answers, _ = await self._label_pairs(a, b)
+        return answers
 
     async def read_claims(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[list[dict[str, float]], list[Raw]]:
         """Label n pairs of passage and claim, and what else the graph of entailment says of them.
@@ -283,12 +283,16 @@ class Scorer(ABC):
             InferenceFailed: a graph raised, or gave a number that is not finite.
             Overloaded: too much is waiting already.
         """
-        features = await self._features("entailment", as_pairs(*self.fit(a, b)))
-        answers = await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features))
+        answers, features = await self._label_pairs(a, b)
         columns = self._beside_entailment()
         if columns is None:
             return answers, [None] * len(answers)
         return answers, [(float(row[columns[0]]), float(row[columns[1]])) for row in features[0]]
+
+    async def _label_pairs(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[list[dict[str, float]], Features]:
+        """The probabilities of n pairs, and all outputs of the graph that they are made of."""
+        features = await self._features("entailment", as_pairs(*self.fit(a, b)))
+        return await self._pool.run(len(a) * self.seconds_per_pair, partial(self._entailments, features)), features
 
     def _beside_entailment(self) -> tuple[int, int] | None:
         """The columns of relevance and paraphrase in the graph of entailment, if each is one there."""

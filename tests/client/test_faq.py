@@ -16,9 +16,10 @@ from semblance.errors import BatchError, InvalidArgument
 from semblance.faq.configurations import Configuration, Ranked, configurations, ranked
 from semblance.faq.decisions import compare, recommended
 from semblance.faq.files import NONE, Questions, read_faq, read_questions
-from semblance.faq.fitting import Flags, Floats, best_threshold, calibration_error, fit, folds_of
+from semblance.faq.fitting import best_threshold, calibration_error, fit, folds_of
 from semblance.faq.saved import Entry
 from semblance.faq.scores import Model, Scores, score
+from semblance.logistic import Flags, Floats
 from tests import fakes
 from tests.client.test_batch import write
 

@@ -67,7 +67,7 @@ _EPOCH = {
 RECIPES = (
     Recipe(
         name="mpnet-pairs",
-        reaches="MultiNLI 80 % and SNLI 90 % of the development parts are wanted; 20 minutes an epoch of one core with AMX",
+        reaches="MultiNLI 80 % and SNLI 90 % of the development parts are wanted; 20 minutes an epoch with AMX",
         table=MPNET,
         architecture=CrossEncoderConfig(SIZES, {"entailment": 3, "paraphrase": 1, "related": 1, "relevance": 1}),
         data=TaskPairs(tuple(_EPOCH)),
