@@ -5,8 +5,9 @@ and for tests, so that no part knows the situations of another.
 """
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from training.corpora.files import FileRow, one_of, read_table
 from training.pairs import Pair
@@ -38,24 +39,87 @@ def entailment(part: Part) -> list[Pair]:
     ]
 
 
+class FAQ(NamedTuple):
+    """An invented FAQ.
+
+    Attributes:
+        name: its number.
+        entries: (id, question, answer) each.
+        questions: (question, id of the right entry or nothing) each.
+    """
+
+    name: str
+    entries: list[tuple[str, str, str]]
+    questions: list[tuple[str, str]]
+
+
+def faqs(part: Part) -> list[FAQ]:
+    """The FAQs of a part; a quarter of their questions has no answer there."""
+    found: dict[str, FAQ] = {}
+    for row in _rows("faq-entries.tsv", ("faq", "id", "question", "answer"), "faq", part):
+        faq = found.setdefault(row.text("faq"), FAQ(row.text("faq"), [], []))
+        faq.entries.append((row.text("id"), row.text("question"), row.text("answer")))
+    for row in _rows("faq-questions.tsv", ("faq", "question", "id", "manner"), "faq", part):
+        found[row.text("faq")].questions.append((row.text("question"), row.raw("id")))
+    return list(found.values())
+
+
 def answers(part: Part) -> list[Pair]:
     """A question with every answer of its FAQ, label 1 for the right one; none is right for a quarter of them.
 
     The group is the question.
     """
-    entries: dict[str, list[FileRow]] = {}
-    for row in _rows("faq-entries.tsv", ("faq", "id", "question", "answer"), "faq", part):
-        entries.setdefault(row.text("faq"), []).append(row)
     return [
-        Pair(
-            row.text("question"),
-            entry.text("answer"),
-            label=str(int(entry.text("id") == row.raw("id"))),
-            group=row.text("question"),
-        )
-        for row in _rows("faq-questions.tsv", ("faq", "question", "id", "manner"), "faq", part)
-        for entry in entries[row.text("faq")]
+        Pair(question, answer, label=str(int(entry == right)), group=question)
+        for faq in faqs(part)
+        for question, right in faq.questions
+        for entry, _, answer in faq.entries
     ]
+
+
+class PolicyClaim(NamedTuple):
+    """A claim about a policy.
+
+    Attributes:
+        text: the claim.
+        label: entailed, contradicted or not_stated.
+        deciding: the sentences that decide it; none where it is not stated.
+    """
+
+    text: str
+    label: str
+    deciding: list[str]
+
+
+class Policy(NamedTuple):
+    """An invented policy: (heading, sentence) each, in its order, and the claims about it."""
+
+    name: str
+    sentences: list[tuple[str, str]]
+    claims: list[PolicyClaim]
+
+    @property
+    def document(self) -> str:
+        """The policy in Markdown, each heading once."""
+        parts: list[str] = []
+        for heading, own in groupby(self.sentences, key=lambda each: each[0]):
+            parts += [f"## {heading}", " ".join(sentence for _, sentence in own)]
+        return "\n\n".join(parts)
+
+
+def policies(part: Part) -> list[Policy]:
+    """The policies of a part."""
+    found: dict[str, Policy] = {}
+    by_id: dict[tuple[str, str], str] = {}
+    for row in _rows("policies.tsv", ("policy", "id", "heading", "sentence"), "policy", part):
+        policy = found.setdefault(row.text("policy"), Policy(row.text("policy"), [], []))
+        policy.sentences.append((row.text("heading"), row.text("sentence")))
+        by_id[policy.name, row.text("id")] = row.text("sentence")
+    for row in _rows("policy-claims.tsv", ("policy", "claim", "label", "evidence", "how"), "policy", part):
+        policy = found[row.text("policy")]
+        deciding = [by_id[policy.name, each.strip()] for each in row.raw("evidence").split(",") if each.strip()]
+        policy.claims.append(PolicyClaim(row.text("claim"), row.choice("label", tuple(_SENTENCES)), deciding))
+    return list(found.values())
 
 
 def claims(part: Part) -> list[Pair]:
@@ -64,18 +128,16 @@ def claims(part: Part) -> list[Pair]:
     Of a claim that the policy leaves open the premise is the sentence that shares most words with it. The group is the
     policy.
     """
-    sentences: dict[str, dict[str, str]] = {}
-    for row in _rows("policies.tsv", ("policy", "id", "heading", "sentence"), "policy", part):
-        said = f"{row.text('heading')}: {row.text('sentence')}"
-        sentences.setdefault(row.text("policy"), {})[row.text("id")] = said
     pairs: list[Pair] = []
-    for row in _rows("policy-claims.tsv", ("policy", "claim", "label", "evidence", "how"), "policy", part):
-        of_policy, claim = sentences[row.text("policy")], row.text("claim")
-        words = set(claim.lower().split())
-        nearest = max(of_policy.values(), key=lambda sentence: len(words & set(sentence.lower().split())))
-        deciding = [of_policy[each.strip()] for each in row.raw("evidence").split(",") if each.strip()]
-        label = _SENTENCES[row.choice("label", tuple(_SENTENCES))]
-        pairs.append(Pair(" ".join(deciding) or nearest, claim, label=label, group=row.text("policy")))
+    for policy in policies(part):
+        heading_of = {sentence: heading for heading, sentence in policy.sentences}
+        for claim in policy.claims:
+            words = set(claim.text.lower().split())
+            sentences = [f"{heading}: {sentence}" for heading, sentence in policy.sentences]
+            nearest = max(sentences, key=lambda sentence: len(words & set(sentence.lower().split())))
+            deciding = [f"{heading_of[sentence]}: {sentence}" for sentence in claim.deciding]
+            label = _SENTENCES[claim.label]
+            pairs.append(Pair(" ".join(deciding) or nearest, claim.text, label=label, group=policy.name))
     return pairs
 
 

@@ -1,0 +1,142 @@
+"""How often the three jobs end in the right decision, on texts written for this: FAQs, policies with claims, edits.
+
+    python -m benchmarks.decisions                     # the development parts: some three minutes
+    python -m benchmarks.decisions --part test         # the parts kept back, once for each published figure
+
+The texts are those of `training/corpora/written`, of which these parts teach no model. Duplicates have a benchmark of
+their own (`benchmarks/duplicates`).
+"""
+
+import argparse
+import csv
+import json
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from typer.testing import CliRunner
+
+from benchmarks.report import arguments, machine, table, write
+from semblance import Client
+from semblance.cli import app
+from training.corpora.readers import written
+from training.corpora.readers.written import Part
+
+PARTS: tuple[Part, ...] = ("dev", "test")
+LABELS = ("entailed", "contradicted", "not_stated")
+
+
+class Checked(NamedTuple):
+    """Claims held against their policies."""
+
+    answers: Sequence[tuple[str, str]]  # (right label, answered label) of each claim
+    evidence: Sequence[bool]  # of each claim that a policy decides, whether the passage shown has a deciding sentence
+
+    @property
+    def right(self) -> float:
+        """Share of the right labels."""
+        return float(np.mean([wanted == given for wanted, given in self.answers]))
+
+    @property
+    def shown(self) -> float:
+        """Share of the decided claims whose evidence is right."""
+        return float(np.mean(self.evidence))
+
+
+def main() -> None:
+    """Measure, print, and write the dated result."""
+    parser = arguments("python -m benchmarks.decisions", __doc__)
+    parser.add_argument("--part", choices=PARTS, default="dev")
+    parser.add_argument("--model", default="minilm-cross", help="reads claims and edits [default: %(default)s]")
+    measure(parser.parse_args())
+
+
+def measure(options: argparse.Namespace) -> None:
+    """All three, with the confusion of the claims."""
+    results: dict[str, object] = {}
+    lines: list[str] = []
+    rows = []
+    for faq in written.faqs(options.part):
+        found = chosen(faq)
+        results[f"faq {faq.name}"] = found
+        rows.append([faq.name, str(len(faq.questions)), *(f"{found[name]:.2f}" for name in FAQ_FIGURES), found["by"]])
+    lines += ["## FAQs: `semblance choose --faq`", "", *table(["FAQ", "questions", *FAQ_FIGURES, "by"], rows), ""]
+    with Client.local() as client:
+        checked = claims(client, options.part, options.model)
+        kinds = edits(client, options.part, options.model)
+    results |= {"claims right": checked.right, "evidence right": checked.shown, "edits": kinds}
+    counts = Counter(checked.answers)
+    confusion = [[wanted, *(str(counts[wanted, given]) for given in LABELS)] for wanted in LABELS]
+    lines += [
+        f"## Claims: {len(checked.answers)}, label right {checked.right:.2f}, evidence right {checked.shown:.2f}",
+        "",
+        *table(["right label", *LABELS], confusion),
+        "",
+        "## Edits of a sentence's meaning against other wordings of it: AUC of the paraphrase score",
+        "",
+        *table(["kind", "AUC"], [[kind, f"{value:.2f}"] for kind, value in kinds.items()]),
+        "",
+    ]
+    about = f"`python -m benchmarks.decisions --part {options.part}`. {machine('onnxruntime', 'numpy')}."
+    write(options.out, f"decisions-{options.part}", "Right decisions", about, lines, results)
+
+
+FAQ_FIGURES = ("first_right", "decisions_right", "wrong_given", "refused_known")
+
+
+def chosen(faq: written.FAQ) -> dict[str, Any]:
+    """What `semblance choose --faq` recommends for an FAQ, and its figures, by cross-validation."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _write(folder / "faq.csv", ("id", "question", "answer"), faq.entries)
+        _write(folder / "questions.csv", ("question", "id"), faq.questions)
+        command = ["choose", "--faq", str(folder / "faq.csv"), str(folder / "questions.csv"), "--json", "--local"]
+        ran = CliRunner().invoke(app, [*command, "--output", str(folder / "faq.json")])
+        assert ran.exit_code == 0, ran.output
+        found = json.loads(ran.stdout)
+    (taken,) = (each for each in found["configurations"] if each["recommended"])
+    stages = taken["model"] + (f" > {taken['rerank_model']}" if taken["rerank_model"] else "")
+    return {name: taken[name]["value"] for name in FAQ_FIGURES} | {"by": f"{stages}, {taken['match']}"}
+
+
+def _write(path: Path, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+
+
+def claims(client: Client, part: Part, model: str | None = None) -> Checked:
+    """Each policy's claims through `POST /claims`."""
+    answers: list[tuple[str, str]] = []
+    evidence: list[bool] = []
+    for policy in written.policies(part):
+        found = client.claims(policy.document, [claim.text for claim in policy.claims], model=model)
+        for claim, result in zip(policy.claims, found.results, strict=True):
+            answers.append((claim.label, result.label))
+            if claim.deciding:
+                shown = "" if result.evidence is None else result.evidence.text
+                evidence.append(any(sentence in shown for sentence in claim.deciding))
+    return Checked(answers, evidence)
+
+
+def edits(client: Client, part: Part, model: str | None = None) -> Mapping[str, float]:
+    """AUC by kind of edit, and of all: how often a paraphrase has more of the score than an edit."""
+    pairs = written.edits(part)
+    scores = client.similarity([(pair.a, pair.b) for pair in pairs], model=model, task="paraphrase")
+    sides: dict[str, dict[str, list[float]]] = defaultdict(lambda: {"1": [], "0": []})
+    for pair, result in zip(pairs, scores.results, strict=True):
+        for kind in (pair.group, "all"):
+            sides[kind][pair.label or ""].append(result.score)
+    return {kind: area(side["1"], side["0"]) for kind, side in sorted(sides.items())}
+
+
+def area(right: Sequence[float], wrong: Sequence[float]) -> float:
+    """How often a right one has more than a wrong one; ties count half (the area under the ROC curve)."""
+    above = np.subtract.outer(np.array(right), np.array(wrong))
+    return float((above > 0).mean() + (above == 0).mean() / 2)
+
+
+if __name__ == "__main__":
+    main()
