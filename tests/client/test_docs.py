@@ -78,8 +78,8 @@ def test_every_example_is_run() -> None:
         for page, _, block in BLOCKS
         if re.search(r"^(?:\$ |\.venv-serve/bin/)?semblance ", block, flags=re.MULTILINE)
     ]
-    # README's are those of the tutorial and of client.md; the others: tests/workbench/imports, tests/test_packages.py, and
-    # test_claims.py, test_threshold.py, test_choose.py and test_tutorial.py.
+    # README's are those of the tutorial and of client.md; the others: tests/workbench/imports, tests/test_packages.py,
+    # and test_claims.py, test_threshold.py, test_choose.py and test_tutorial.py.
     assert ours == [
         *["README.md"] * 2,
         "docs/claims.md",

@@ -79,7 +79,7 @@ RECIPES = (
             embedding_learning_rate=None,
             clip=1.0,
         ),
-        schedule=Schedule(epochs=3, batch_size=16, decay="warm", checkpoint_seconds=600, keep="last"),
+        schedule=Schedule(epochs=2, batch_size=16, decay="warm", checkpoint_seconds=600, keep="last"),
         precision="bfloat16",
         max_tokens=64,
     ),
