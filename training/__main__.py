@@ -120,6 +120,19 @@ def rate(
 
 
 @app.command()
+def keep(
+    recipe: Annotated[str, typer.Argument(help="name of a recipe whose model learns beside published weights")],
+    seed: Seed = 1,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Keep what a run learnt beside published weights in this repository, so that it can teach elsewhere."""
+    from training.recipes import find
+    from training.runs.learnt import save_learnt
+
+    console.print(f"{recipe}: {save_learnt(find(recipe), runs, seed)}")
+
+
+@app.command()
 def train(
     recipe: Annotated[str, typer.Argument(help="name of a recipe (see `recipes`)")],
     seed: Seed = 1,

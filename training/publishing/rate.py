@@ -1,23 +1,31 @@
-"""A published model rates the training pairs of a recipe that learns from it."""
+"""A published model, or a teacher, rates the training pairs of a recipe that learns from it."""
 
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
+from scipy.special import expit, softmax
 
 from training.objectives.supervised import LABELS
-from training.objectives.tasks import Rated
+from training.objectives.tasks import PairTokens, Rated, predict
 from training.pairs import Pair
 from training.progress import tracked
 from training.publishing.runtime import PublishedModel
+from training.recipes import find
 from training.recipes.recipe import Recipe
+from training.recipes.teacher import RECIPES
+from training.runs.learnt import load_learnt
 from training.runs.ratings import ratings_file, save_ratings
+from training.runs.tasks import tokenizer_for
 from training.sources.source import RecipeError
 from training.sources.tasks import TaskPairs
+from training.teacher.encoder import bfloat16_is_fast
 
 logger = logging.getLogger(__name__)
 
+TEACHERS = {recipe.name for recipe in RECIPES}
 CHUNK = 4_000  # pairs between two marks of the progress bar
 
 
@@ -37,7 +45,8 @@ def rate(recipe: Recipe, models: Path, runs: Path, teacher: Path | None) -> int:
     if not isinstance(recipe.data, TaskPairs) or recipe.data.rated_by is None:
         raise RecipeError(f"recipe {recipe.name!r} learns from no published model")
     name = recipe.data.rated_by
-    model, rated = PublishedModel(models / name), 0
+    model = TrainedTeacher(find(name), runs) if name in TEACHERS else PublishedModel(models / name)
+    rated = 0
     for corpus, pairs in recipe.data.train(teacher, runs / "teacher").items():
         path = ratings_file(runs, name, corpus, pairs)
         if path.is_file():
@@ -49,7 +58,28 @@ def rate(recipe: Recipe, models: Path, runs: Path, teacher: Path | None) -> int:
     return rated
 
 
-def _rated(model: PublishedModel, pairs: Sequence[Pair], rows: np.ndarray, corpus: str) -> Rated:
+class TrainedTeacher:
+    """A model of several tasks that is kept for teaching and not served."""
+
+    def __init__(self, recipe: Recipe, runs: Path) -> None:
+        """Load it; raises like `load_learnt`."""
+        self._model = load_learnt(recipe, runs)
+        self._tokenizer = tokenizer_for(recipe, runs, None)
+        self._max_tokens = recipe.max_tokens
+
+    def probabilities(self, a: Sequence[str], b: Sequence[str], labels: Sequence[str]) -> dict[str, np.ndarray]:
+        """Of each task for n pairs: entailment [n, 3] in the order of `labels`, others [n, 1]."""
+        if tuple(labels) != LABELS:
+            raise ValueError(f"its labels are {', '.join(LABELS)}")
+        pairs = [Pair(*each) for each in zip(a, b, strict=True)]
+        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16_is_fast()):
+            outputs = predict(self._model, PairTokens(pairs, self._tokenizer, self._max_tokens))
+        return {
+            task: softmax(output, axis=1) if task == "entailment" else expit(output) for task, output in outputs.items()
+        }
+
+
+def _rated(model: PublishedModel | TrainedTeacher, pairs: Sequence[Pair], rows: np.ndarray, corpus: str) -> Rated:
     found: dict[str, list[np.ndarray]] = {}
     for start in tracked(range(0, len(rows), CHUNK), f"{corpus}: chunks of {CHUNK} pairs"):
         chunk = [pairs[i] for i in rows[start : start + CHUNK]]

