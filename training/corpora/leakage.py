@@ -31,7 +31,7 @@ from training.corpora.readers import answers, msrp, pit2015, sick, sts, stsb
 from training.pairs import Pair
 
 _log = logging.getLogger(__name__)
-_PUNCTUATION = re.compile(r"[^\w\s]|_")
+_WORD = re.compile(r"[a-z0-9]+")
 
 Item = TypeVar("Item", str, Pair)
 
@@ -62,8 +62,12 @@ EVALUATION_CORPORA: tuple[str, ...] = tuple(_SPLITS)
 
 
 def normalise_for_overlap(text: str) -> str:
-    """Lower-case, punctuation removed, white space collapsed: two sentences with equal results count as the same."""
-    return " ".join(_PUNCTUATION.sub("", text.lower()).split())
+    """The runs of ASCII letters and digits, in lower case: two sentences with equal results count as the same.
+
+    All else separates them, for corpora spell one sentence with other marks, and with letters that a wrong encoding
+    broke ("café" is "cafÃ©" or "caf?" elsewhere). A text without such a run is compared as it is.
+    """
+    return " ".join(_WORD.findall(text.lower())) or " ".join(text.split())
 
 
 def evaluation_sentences(corpora: Collection[str] = EVALUATION_CORPORA) -> frozenset[str]:
