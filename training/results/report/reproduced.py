@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import stdev
+from statistics import mean, stdev
+
+from scipy import stats
 
 from training.recipes import RECIPES
 from training.results.report.markdown import number, table
@@ -60,27 +62,40 @@ def _paper(row: ResultRow, column: Column) -> str:
     return number(printed.value, column.digits) + (f" ({printed.note})" if printed.note else "")
 
 
+SURE = 0.05  # of chance: below it two rows are told apart
+SEEDS = 3  # of each side that a verdict needs
+HOLDS, FAILS, ALIKE = "holds", "**does not hold**", "not told apart"
+FEW, UNEQUAL, NOT_MEASURED, NO_CLAIM = "too few seeds", "unequal epochs", "not measured", "printed alike"
+
+
 @dataclass(frozen=True)
 class OrderVerdict:
-    """An order, the paper's gap and ours, and what follows from ours."""
+    """An order, the paper's gap and ours, and what follows from ours.
 
+    Attributes:
+        compared: recipe and column of both sides: an order that stands in two tables is one claim.
+        claim: the order in words.
+        column: its unit and direction.
+        paper: the gap in the paper's figures; None: the claim is ours, no paper prints both.
+        ours: the gap of our means.
+        chance: the p-value of our gap; None where a side has too few seeds.
+        verdict: what follows.
+    """
+
+    compared: tuple[str, ...]
     claim: str
     column: Column
-    paper: float | None  # None: the claim is ours, no paper prints both figures
+    paper: float | None
     ours: float | None
-    spread: float | None
+    chance: float | None
     verdict: str
-
-
-HOLDS, FAILS, WITHIN = "holds", "**does not hold**", "within the seeds' spread"
-ONE_SEED, UNEQUAL, NOT_MEASURED = "one seed", "unequal epochs", "not measured"
 
 
 def judged(measured: PaperTable) -> list[OrderVerdict]:
     """Every order of a table with its verdict.
 
-    An order is judged where each side has at least two seeds and both were trained for as many epochs; then the gap of
-    the means must be larger than the standard deviation of the difference of two seeds.
+    An order is judged where each side has at least three seeds and both were trained for as many epochs: by Welch's
+    t-test of our figures (B. Welch, Biometrika 1947), paired where both are columns of one row.
     """
     columns = {each.name: each for each in measured.columns}
     found = []
@@ -91,33 +106,35 @@ def judged(measured: PaperTable) -> list[OrderVerdict]:
         papers = [row.paper.get(claim.printed or name) for row, name in (better, worse)]
         paper = _gap(column, *(None if each is None else each.value for each in papers))
         ours = _gap(column, *(row.mean.get(name) for row, name in (better, worse)))
-        one_row = better[0] is worse[0]
-        spread = _paired_spread(better[0], better[1], worse[1]) if one_row else _spread(better, worse)
+        chance = _chance(better, worse)
         names = (f"{row.label}, {name}" if claim.worse_column else row.label for row, name in (better, worse))
-        if ours is None:
+        if paper == 0:
+            verdict = NO_CLAIM
+        elif ours is None:
             verdict = NOT_MEASURED
-        elif spread is None:
-            verdict = ONE_SEED
+        elif chance is None:
+            verdict = FEW
         elif unequal := _unequal(better[0], worse[0]):
             verdict = f"{UNEQUAL}: {unequal}"
-        elif abs(ours) <= spread:
-            verdict = WITHIN
+        elif chance >= SURE:
+            verdict = ALIKE
         else:
             verdict = HOLDS if ours > 0 else FAILS
-        found.append(OrderVerdict(" over ".join(names), column, paper, ours, spread, verdict))
+        compared = (better[0].recipe, better[1], worse[0].recipe, worse[1])
+        found.append(OrderVerdict(compared, " over ".join(names), column, paper, ours, chance, verdict))
     return found
 
 
 def orders(measured: PaperTable) -> str:
-    """For each claim: the gap in the paper's figures, the gap in ours with its spread, and a verdict."""
+    """For each claim: the gap in the paper's figures, the gap in ours, how likely by chance, and a verdict."""
     rows = []
     for each in judged(measured):
         digits = each.column.digits
-        spread = "" if each.spread is None else f" ± {each.spread:.{digits}f}"
         paper = "ours" if each.paper is None else f"{each.paper:+.{digits}f}"
-        ours = "" if each.ours is None else f"{each.ours:+.{digits}f}{spread}"
-        rows.append((each.claim, each.column.name, paper, ours, each.verdict))
-    return table(("claim", "by", "paper's gap", "our gap", ""), rows)
+        ours = "" if each.ours is None else f"{each.ours:+.{digits}f}"
+        chance = "" if each.chance is None else f"{each.chance:.3f}"
+        rows.append((each.claim, each.column.name, paper, ours, chance, each.verdict))
+    return table(("claim", "by", "paper's gap", "our gap", "p", ""), rows)
 
 
 def _gap(column: Column, better: float | None, worse: float | None) -> float | None:
@@ -141,16 +158,38 @@ def _unequal(better: ResultRow, worse: ResultRow) -> str:
     return " against ".join("/".join(map(str, each)) for each in lengths)
 
 
-def _spread(better: tuple[ResultRow, str], worse: tuple[ResultRow, str]) -> float | None:
-    """The standard deviation of the difference of two seeds; None where a row has one seed."""
-    stds = [row.std.get(name) for row, name in (better, worse)]
-    return None if stds[0] is None or stds[1] is None else float((stds[0] ** 2 + stds[1] ** 2) ** 0.5)
+def _chance(better: tuple[ResultRow, str], worse: tuple[ResultRow, str]) -> float | None:
+    """How likely chance alone makes such a gap; None where a side has fewer than `SEEDS` seeds.
+
+    A row that is not trained has one figure, whatever the seed: the other side's are tested against that.
+    """
+    (one, column), (other, beside) = better, worse
+    if one is other:
+        both = [seed.figures for seed in one.seeds if {column, beside} <= set(seed.figures)]
+        gaps = [seed[column] - seed[beside] for seed in both]
+        return None if len(gaps) < SEEDS else _one_sample(gaps, 0.0)
+    a, b = ([seed.figures[name] for seed in row.seeds if name in seed.figures] for row, name in (better, worse))
+    if a and b and (_untrained(one) or _untrained(other)):
+        fixed, drawn = (a, b) if _untrained(one) else (b, a)
+        return None if len(drawn) < SEEDS else _one_sample(drawn, fixed[0])
+    if min(len(a), len(b)) < SEEDS:
+        return None
+    if max(a) == min(a) and max(b) == min(b):
+        return float(a[0] == b[0])
+    known = (mean(a), stdev(a), len(a), mean(b), stdev(b), len(b))
+    return float(stats.ttest_ind_from_stats(*known, equal_var=False).pvalue)
 
 
-def _paired_spread(row: ResultRow, one: str, other: str) -> float | None:
-    """The standard deviation, over seeds, of the difference of two columns of one row; None where it has one seed."""
-    both = [seed.figures for seed in row.seeds if {one, other} <= set(seed.figures)]
-    return stdev(seed[one] - seed[other] for seed in both) if len(both) > 1 else None
+def _one_sample(values: Sequence[float], expected: float) -> float:
+    if max(values) == min(values):
+        return float(values[0] == expected)
+    t = (mean(values) - expected) / (stdev(values) / len(values) ** 0.5)
+    return float(2 * stats.t.sf(abs(t), len(values) - 1))
+
+
+def _untrained(row: ResultRow) -> bool:
+    epochs = {run.training.epochs for seed in row.seeds for run in seed.runs if run.training}
+    return epochs == {0} and all(len({seed.figures.get(name) for seed in row.seeds}) == 1 for name in row.mean)
 
 
 def _runs(measured: PaperTable) -> str:
@@ -166,24 +205,24 @@ def _runs(measured: PaperTable) -> str:
 
 
 def all_orders(tables: Sequence[PaperTable]) -> str:
-    """How many claims hold over all tables, those of the papers and ours apart."""
-    found = [each for measured in tables for each in judged(measured)]
+    """How many claims hold over all tables, those of the papers and ours apart; a claim in two tables counts once."""
+    found = {each.compared: each for measured in tables for each in judged(measured) if each.verdict != NO_CLAIM}
     lines = [
-        "An order holds where each side has at least two seeds, both were trained for as many epochs (or stopped by "
-        "the same patience, or one was not trained at all), and our gap is larger than the standard deviation of the "
-        "difference of two seeds."
+        f"An order holds, or does not, where each side has at least {SEEDS} seeds, both were trained for as many "
+        "epochs (or stopped by the same patience, or one was not trained at all), and Welch's t-test gives chance less "
+        f"than {SURE:.0%}."
     ]
     for whose, claims in (
-        ("Claims of the papers, whose figures stand beside ours", [each for each in found if each.paper is not None]),
-        ("Claims of ours, without a paper's figures", [each for each in found if each.paper is None]),
+        ("Claims of the papers, whose figures stand beside ours", [c for c in found.values() if c.paper is not None]),
+        ("Claims of ours, without a paper's figures", [c for c in found.values() if c.paper is None]),
     ):
         count = {
             kind: sum(each.verdict.startswith(kind) for each in claims)
-            for kind in (HOLDS, FAILS, WITHIN, UNEQUAL, ONE_SEED, NOT_MEASURED)
+            for kind in (HOLDS, FAILS, ALIKE, UNEQUAL, FEW, NOT_MEASURED)
         }
         lines.append(
-            f"{whose}: {count[HOLDS]} hold, {count[FAILS]} do not, {count[WITHIN]} are within the seeds' spread, "
-            f"{count[UNEQUAL]} compare unequal epochs, {count[ONE_SEED]} rest on one seed, "
+            f"{whose}: {count[HOLDS]} hold, {count[FAILS]} do not, {count[ALIKE]} are not told apart, "
+            f"{count[UNEQUAL]} compare unequal epochs, {count[FEW]} have fewer than {SEEDS} seeds on a side, "
             f"{count[NOT_MEASURED]} were not measured."
         )
     return "\n\n".join(lines)
