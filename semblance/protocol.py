@@ -41,7 +41,7 @@ _ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # made on first use
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request.
+    """One request to the service.
 
     Attributes:
         path: of the route.
@@ -59,7 +59,7 @@ class Call:
 
     @property
     def method(self) -> str:
-        """The HTTP method."""
+        """The HTTP method of the request."""
         return "GET" if self.body is None else "POST"
 
     def parts(self, most: int) -> "list[Call]":

@@ -228,7 +228,7 @@ class Overloaded(RequestError):
     def __init__(
         self, message: str, *, limit: int | None = None, seconds: float = 1.0, share: float = 0.0, field: str = ""
     ) -> None:
-        """Say why.
+        """Store the reason, and when to ask again.
 
         Args:
             message: for people.

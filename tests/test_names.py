@@ -1,10 +1,31 @@
-"""Names and docstrings: the glossary is short and true, a docstring is a sentence, a class name stands once."""
+"""Names and docstrings: the glossary is short and true, and a docstring is a sentence."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PRODUCT = ("contract", "service", "semblance", "workbench", "training")
 GLOSSARY = re.findall(r"^\| ([\w ,]+) \| (.+) \| `(.+)` \|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+WORDS = 4  # at least, in the summary of a docstring: a noun, and what is said of it
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def definitions(text: str) -> Iterator[Definition]:
+    """All classes and functions of a module, those inside others too."""
+    return (node for node in ast.walk(ast.parse(text)) if isinstance(node, Definition))
+
+
+def short_docstrings(text: str) -> list[str]:
+    """Names and lines of the classes and functions of a module whose summary is shorter than a sentence."""
+    found = []
+    for node in definitions(text):
+        summary = (ast.get_docstring(node) or "").partition("\n\n")[0]
+        if 0 < len(summary.split()) < WORDS:
+            found.append(f"{node.lineno}: {node.name}: {summary}")
+    return found
 
 
 def test_the_glossary_is_short_and_its_files_exist() -> None:
@@ -12,3 +33,29 @@ def test_the_glossary_is_short_and_its_files_exist() -> None:
     assert 30 < len(terms) == len(set(terms)) <= 60
     assert [file for *_, file in GLOSSARY if not (ROOT / file).is_file()] == []
     assert [term for term, meaning, _ in GLOSSARY if not 1 <= len(re.findall(r"\.(?= |$)", meaning)) <= 2] == []
+
+
+def test_the_summary_of_a_docstring_is_a_sentence() -> None:
+    """Of everything but tests themselves, whose names are the sentences."""
+    files = [path for folder in (*PRODUCT, "scripts", "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")]
+    texts = {path: path.read_text() for path in files if not path.name.startswith("test_")}
+    assert sum(1 for text in texts.values() for _ in definitions(text)) > 3000
+    found = {str(path.relative_to(ROOT)): short_docstrings(text) for path, text in texts.items()}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+def test_a_short_docstring_is_noticed() -> None:
+    """Guards the guard: a class, a function inside it, and a summary before its arguments."""
+    text = '''
+class Crowd:
+    """A crowd of connections."""
+    def __init__(self):
+        """Make it.
+
+        Args:
+            and: many more words than four
+        """
+    async def held(self): "Nothing yet."
+    def bare(self): pass
+'''
+    assert short_docstrings(text) == ["4: __init__: Make it.", "10: held: Nothing yet."]

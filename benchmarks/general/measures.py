@@ -28,7 +28,7 @@ class Model(Protocol):
 
     @property
     def manifest(self) -> Manifest:
-        """Describes the model."""
+        """The description of the model."""
 
     def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> Similarities:
         """Score n pairs, as the task of that name does."""

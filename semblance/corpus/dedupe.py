@@ -40,7 +40,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class DedupeSummary:
-    """What was found."""
+    """Counts of the rows and groups that were found."""
 
     rows: int
     texts: int  # distinct ones

@@ -60,7 +60,7 @@ class Operation:
         of: tuple[str, Kind] | None = None,
         responses: Responses | None = None,
     ) -> None:
-        """Describe it.
+        """Create the record of one kind of request.
 
         Args:
             path: of the route.
@@ -160,7 +160,7 @@ class ReadOperation(Operation):
         open: bool = False,
         responses: Responses | None = None,
     ) -> None:
-        """Describe it.
+        """Create the record of one kind of request.
 
         Args:
             path: of the route.

@@ -96,7 +96,7 @@ class Route(APIRoute):
     def __init__(
         self, operations: Sequence[Operation], service: Service, examples: Mapping[str, str], around: MiddlewareFactory
     ) -> None:
-        """Make it.
+        """Create the route of one path and method.
 
         Args:
             operations: of one path and method.
@@ -135,7 +135,7 @@ class Route(APIRoute):
         return (Match.FULL if scope["method"] == self.method else Match.PARTIAL), found
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request of this route's path."""
         exchange = exchange_of(scope)
         exchange.route, exchange.family = self.path, self.family
         if scope["method"] != self.method:
@@ -156,7 +156,7 @@ class Table:
         otherwise: Dialect,
         around: MiddlewareFactory,
     ) -> None:
-        """Make the routes.
+        """Create a route for each path and method.
 
         Args:
             operations: of all families; on a shared path the first come first.

@@ -49,7 +49,7 @@ class BatchQueue(Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether requests wait."""
+        """Whether requests wait in this queue."""
 
 
 class Pool:
@@ -65,7 +65,7 @@ class Pool:
         dropped: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Start the threads.
+        """Start the threads of the pool.
 
         Args:
             threads: batches outside the event loop at a time, beside one of short work.
@@ -297,7 +297,7 @@ class _Pieces:
         return bool(self._jobs)
 
     def add(self, job: Job[_Piece, int, Any]) -> None:
-        """Queue a job."""
+        """Append a job to the queue."""
         self._jobs.append(job)
 
     def turn(self, most: float) -> float:

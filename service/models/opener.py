@@ -175,7 +175,7 @@ class Opener:
         return reason or type(error).__name__
 
     def close(self) -> None:
-        """Open nothing more."""
+        """Cancel the openings that have not begun."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _tokenizer(self, model: Model) -> AnyTokenizer:

@@ -31,7 +31,7 @@ class ModelRegistry(Mapping[str, Model]):
     """Models by id, those that are listed first before the others."""
 
     def __init__(self, telemetry: Telemetry, opener: Opener, main: Sequence[str] = (), more: str = "") -> None:
-        """Start without models.
+        """Start with a registry that has no models.
 
         Args:
             telemetry: gets the series of the models that are open.

@@ -134,7 +134,7 @@ class Reloader:
             self._begin(self._poll())
 
     async def close(self) -> None:
-        """Stop."""
+        """Cancel reloads in progress, and close all models."""
         self._loop = None
         tasks = list(self._tasks)
         for task in tasks:

@@ -41,7 +41,7 @@ class InteractionScorer(Scorer):
             self.embeddings = Vectors(cast(SentenceGraph, graph), parts.pool, parts.cache, space)
 
     async def matrices(self, a: Encoded, b: Encoded) -> Rows:
-        """See `Scorer.matrices`."""
+        """The model's own explanation of a pair, as in `Scorer.matrices`."""
         pairs = [(a.ids, b.ids)]
         # About as long as a score: the graphs differ only at their end.
         expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())

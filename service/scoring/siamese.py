@@ -33,7 +33,7 @@ class SiameseScorer(Scorer):
         self.embeddings = Vectors(self._encoder, parts.pool, parts.cache, space)
 
     async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:
-        """See `Scorer.embed`."""
+        """Embeddings of n sentences, as in `Scorer.embed`."""
         return await self.embeddings.get([sentence.ids for sentence in sentences])
 
     def embed_at_once(self, sentences: Sequence[Ids]) -> Embeddings:
@@ -49,7 +49,7 @@ class SiameseScorer(Scorer):
         return await self.embeddings.get([(i,) for i in sentence.ids], cached=False)
 
     async def classify(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
-        """See `Scorer.classify`."""
+        """Probabilities of the model's own labels, as in `Scorer.classify`."""
         embeddings = await self.embed(sentences)
         return await self._pool.run(len(sentences) * self.seconds_per_pair, partial(self._label, embeddings))
 

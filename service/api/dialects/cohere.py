@@ -27,7 +27,7 @@ from service.schemas import Text
 
 
 class CohereError(TypedDict):
-    """Cohere's error body."""
+    """The body of an error in Cohere's form."""
 
     id: str
     message: str

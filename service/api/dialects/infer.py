@@ -90,7 +90,7 @@ class RequestParameters(ForeignRequest):
 
 
 class InputTensor(ForeignRequest):
-    """Texts."""
+    """A tensor of texts, which is an input of the request."""
 
     name: str
     datatype: Literal["BYTES"]
@@ -138,7 +138,7 @@ class InferRequest(ForeignRequest):
 
 
 class OutputTensor(TypedDict):
-    """Numbers, by rows."""
+    """A tensor of numbers by rows, which is an output."""
 
     name: str
     datatype: Literal["FP32", "FP64", "INT64"]
@@ -200,7 +200,7 @@ class Infer(Operation):
     media = (TENSORS,)
 
     def __init__(self, path: str, scoring: DialectContext, family: Dialect, summary: str) -> None:
-        """Describe it."""
+        """Create the operation of one path."""
         self._scoring = scoring
         tensors = {"content": {TENSORS.decode(): {"schema": {"type": "string", "format": "binary"}}}}
         super().__init__(path, self._infer, family, summary, responses={200: tensors})

@@ -97,7 +97,7 @@ class RequestTexts:
 
 
 class Reading(NamedTuple):
-    """Tokenised texts."""
+    """Tokenised texts of one request, in groups."""
 
     groups: list[list[Encoded]]
     tokens: int  # of all texts, as cut
@@ -105,7 +105,7 @@ class Reading(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Scored pairs."""
+    """Scores of the pairs of one request."""
 
     model: str
     scores: list[float]  # of each pair
@@ -117,7 +117,7 @@ class Comparison(NamedTuple):
 
 
 class Embedded(NamedTuple):
-    """Embedded texts."""
+    """Embeddings of the texts of one request."""
 
     model: str
     embeddings: Embeddings
@@ -126,7 +126,7 @@ class Embedded(NamedTuple):
 
 
 class LabelledTexts(NamedTuple):
-    """Labelled texts."""
+    """Probabilities of labels for the texts of one request."""
 
     model: str
     probabilities: list[dict[str, float]]  # of each text's labels
@@ -175,7 +175,7 @@ class DialectContext:
     async def compare(
         self, route: Route, model: str | None, a: RequestTexts, b: RequestTexts, *, raw: bool = False
     ) -> Comparison:
-        """Score pairs.
+        """Score pairs of texts with one model.
 
         Args:
             route: whose default model is used if none is named.
@@ -255,7 +255,7 @@ class DialectContext:
     async def embed(
         self, model: str | None, texts: RequestTexts, *, unit: bool, dimensions: int | None, role: Role = "text"
     ) -> Embedded:
-        """Embed texts.
+        """Embed texts with one model.
 
         Args:
             model: the client's name for it.
