@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
-from contract.scoring import Embeddings, Similarities, classification, classify, compare, similarity
+from contract.scoring import CalibratedScores, Embeddings, classification, classify, compare, similarity
 from contract.tokenizer import Encoded
 from service.compute.cache import Ids, Pair, VectorSpace
 from service.compute.graph import Rows, SentenceGraph
@@ -89,7 +89,7 @@ class SiameseScorer(Scorer):
     def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         yield self.embeddings, sides_of(pairs)
 
-    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
+    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
         assert isinstance(task, SimilarityTask), "the manifest's own rule for siamese models"
         return similarity(task, self.graphs[task.graph] if task.graph else None, *features)
 

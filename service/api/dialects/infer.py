@@ -23,7 +23,7 @@ from service.api.limits import Limit
 from service.api.operation import Operation, OperationResponse, RequestView
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
 from service.errors import InvalidRequest, amount, quote
-from service.models.model import Model
+from service.models.model import ServedModel
 from service.schemas import Text
 from service.scoring.scorer import Capability
 
@@ -164,13 +164,13 @@ class Tensor(TypedDict):
     shape: Annotated[list[int], Field(description="-1 where it varies")]
 
 
-def inputs_of(model: Model) -> list[Tensor]:
+def inputs_of(model: ServedModel) -> list[Tensor]:
     """Every input that a model takes; a request has those of one form."""
     names = [name for form in FORMS if form.capability in model.capabilities for name in form.inputs]
     return [{"name": name, "datatype": "BYTES", "shape": [1 if name == "query" else -1]} for name in names]
 
 
-def outputs_of(model: Model) -> list[Tensor]:
+def outputs_of(model: ServedModel) -> list[Tensor]:
     """Every output that a model has, each in one form or more."""
     manifest, found = model.manifest, list[Tensor]()
     if "similarity" in model.capabilities:

@@ -39,7 +39,7 @@ from service.errors import (
     UnknownModel,
     UnsupportedField,
 )
-from service.models.model import Model
+from service.models.model import ServedModel
 
 _ROLES: dict[str, Role] = {"retrieval.query": "query", "retrieval.passage": "passage"}
 _CODES: dict[type[RequestError], str] = {
@@ -184,7 +184,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     registry = scoring.service.registry
 
-    def describe(name: str, model: Model) -> ModelItem:
+    def describe(name: str, model: ServedModel) -> ModelItem:
         created = datetime.combine(model.manifest.provenance.created, time(), UTC)
         return {
             "id": name,

@@ -17,7 +17,7 @@ from contract.tokenizer import Encoded
 from service.api.labelling import Fields, own_labels, with_labels
 from service.api.limits import RequestLimits, counted
 from service.errors import InvalidRequest, ModelError, RequestError, TooLarge, UnsupportedField, amount
-from service.models.model import Model
+from service.models.model import ServedModel
 from service.names import COMMON_NAMES
 from service.scoring.scorer import Scorer
 from service.service import Service
@@ -96,7 +96,7 @@ class RequestTexts:
         return sentence
 
 
-class Reading(NamedTuple):
+class TokenisedTexts(NamedTuple):
     """Tokenised texts of one request, in groups."""
 
     groups: list[list[Encoded]]
@@ -164,7 +164,7 @@ class DialectContext:
             return self.service.defaults[route]
         return self.aliases.get(name, name)
 
-    def find(self, name: str) -> Model:
+    def find(self, name: str) -> ServedModel:
         """The model for a client's name; for a common one that which embeds by default.
 
         Raises:
@@ -290,7 +290,9 @@ class DialectContext:
         reading = await self._read(scorer, texts)
         return scorer, reading.groups[0]
 
-    async def _read(self, scorer: Scorer, *groups: RequestTexts, roles: Sequence[Role] = ("text", "text")) -> Reading:
+    async def _read(
+        self, scorer: Scorer, *groups: RequestTexts, roles: Sequence[Role] = ("text", "text")
+    ) -> TokenisedTexts:
         for group in groups:
             self.limits.check_texts(group.texts, group.where)
         places = [(group, i) for group in groups for i in range(len(group.texts))]
@@ -311,7 +313,7 @@ class DialectContext:
             for place, sentence in enumerate(sentences)
             if sentence.truncated
         ]
-        return Reading(read, sum(len(sentence.ids) for sentence in sentences), warnings)
+        return TokenisedTexts(read, sum(len(sentence.ids) for sentence in sentences), warnings)
 
 
 def _tokens(count: int) -> str:

@@ -31,7 +31,7 @@ from service.errors import (
     Unauthorized,
     quote,
 )
-from service.models.model import Model
+from service.models.model import ServedModel
 from service.schemas import Text
 from service.version import version
 
@@ -345,7 +345,7 @@ def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> lis
     ]
 
 
-def _info(model: Model, scoring: DialectContext, release: str) -> TeiInfo:
+def _info(model: ServedModel, scoring: DialectContext, release: str) -> TeiInfo:
     manifest, settings, counts = model.manifest, scoring.service.settings, scoring.service.counts
     return {
         "model_id": manifest.id,
