@@ -40,7 +40,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class DedupeSummary:
-    """Counts of the rows and groups that were found."""
+    """The result of a deduplication, as it is printed."""
 
     rows: int
     texts: int  # distinct ones
