@@ -74,7 +74,7 @@ def infinity(ask: Ask) -> Request:
 
 
 def plain(ask: Ask) -> Request:
-    """Likewise of `benchmarks/minilm_app.py`."""
+    """A request of `benchmarks/minilm_app.py`, with the same texts."""
     return "/scores", json.dumps({"query": ask.query, "texts": ask.texts}).encode()
 
 

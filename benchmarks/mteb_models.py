@@ -33,7 +33,7 @@ class Encoder:
     """mteb's `EncoderProtocol` of a published model: embeddings, compared by their cosine."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the model.
+        """Open the model for mteb.
 
         Raises:
             ValueError: it embeds nothing, or its scores are not cosines, which are what mteb takes of embeddings.
@@ -52,13 +52,13 @@ class Encoder:
         return np.concatenate([self.model.embed(list(batch["text"])) for batch in inputs])
 
     def similarity(self, a: Any, b: Any) -> Any:
-        """Cosines [n, m]."""
+        """Cosines of all pairs of rows, [n, m]."""
         from mteb.similarity_functions import cos_sim
 
         return cos_sim(a, b)
 
     def similarity_pairwise(self, a: Any, b: Any) -> Any:
-        """Cosines [n]."""
+        """Cosines of the i-th rows, [n]."""
         from mteb.similarity_functions import pairwise_cos_sim
 
         return pairwise_cos_sim(a, b)

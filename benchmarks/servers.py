@@ -194,7 +194,7 @@ class Service(Server):
     """`python -m service` on a free port."""
 
     def __init__(self, cpus: str | None = None, **settings: object) -> None:
-        """Store the settings.
+        """Store the settings of the service.
 
         Args:
             cpus: as `taskset -c` takes them; None: those of this process.
@@ -232,7 +232,7 @@ class RedisServer(Server):
     """A redis-server without persistence."""
 
     def __init__(self, cpus: str | None = None) -> None:
-        """Store the settings.
+        """Store the settings of the server.
 
         Raises:
             SystemExit: there is no redis-server on the PATH.
@@ -266,7 +266,7 @@ class RedisServer(Server):
 
 
 class Metrics:
-    """One scrape."""
+    """The metrics of one scrape."""
 
     def __init__(self, text: str) -> None:
         self._samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]

@@ -60,12 +60,12 @@ class GoldenPairs(BaseModel):
     pairs: tuple[GoldenPair, ...]
 
     def save(self, path: Path) -> None:
-        """Write the file."""
+        """Write the golden pairs into a JSON file."""
         path.write_text(self.model_dump_json(indent=1, exclude_none=True) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read the file.
+        """Read the golden pairs of a JSON file.
 
         Raises:
             ManifestError: unreadable, or not of this form.

@@ -84,7 +84,7 @@ class Matrix(_Frozen):
     range: tuple[float, float] = Field(description="lowest and highest possible value")
 
 
-class Explanation(_Frozen):
+class ExplanationGraph(_Frozen):
     """An EXPLANATION graph, and its matrices in order."""
 
     graph: FileName
@@ -179,7 +179,7 @@ class Manifest(_Frozen):
     token_embeddings: FileName | None = Field(
         None, description="the TOKENS graph, if the embedding is a mean over tokens in context; siamese models only"
     )
-    explanation: Explanation | None = Field(None, description="interaction models only")
+    explanation: ExplanationGraph | None = Field(None, description="interaction models only")
     bi_encoder: BiEncoder | None = Field(None, description="interaction models with a blend, and only those")
     tensors: dict[TensorName, FileName] = Field(
         default_factory=dict,

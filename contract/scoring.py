@@ -164,7 +164,7 @@ class ClassificationTask(_LabelTask):
     temperature: float = Field(1.0, gt=0, description="calibration: log-probabilities are divided by it (Guo 2017)")
 
 
-class Similarities(NamedTuple):
+class CalibratedScores(NamedTuple):
     """Answers for n pairs."""
 
     raw_score: Floats  # [n], the model's output, within the raw_range of a similarity
@@ -183,7 +183,7 @@ def compare(run_head: Run, a: Embeddings, b: Embeddings) -> npt.NDArray[np.float
     return run_head({"embedding_a": a if len(a) == len(b) else np.repeat(a, len(b), axis=0), "embedding_b": b})
 
 
-def similarity(task: SimilarityTask, run_head: Run | None, a: Embeddings, b: Embeddings) -> Similarities:
+def similarity(task: SimilarityTask, run_head: Run | None, a: Embeddings, b: Embeddings) -> CalibratedScores:
     """Score n pairs of embeddings of a siamese model: a [n, dim] or [1, dim], b [n, dim].
 
     Raises:
@@ -219,20 +219,20 @@ def _of_task(
     return raw_output if task.columns is None else raw_output[:, slice(*task.columns)]
 
 
-def read_similarity(task: SimilarityTask | ProbabilityTask, raw: Floats) -> Similarities:
+def read_similarity(task: SimilarityTask | ProbabilityTask, raw: Floats) -> CalibratedScores:
     """Calibrate raw scores [n] to ratings and to 0..1, as the task says; all to seven significant digits."""
     value = raw if task.calibration is None else task.calibration.apply(raw)
     if isinstance(task, SimilarityTask) and task.label_scale is not None:
         low, high = task.label_scale
         rating = clip(value, low, high)
         raw, rating, score = rounded(np.stack([raw, rating, (rating - low) / (high - low)]))
-        return Similarities(raw, rating, score)
+        return CalibratedScores(raw, rating, score)
     if isinstance(task, ProbabilityTask) or task.calibration is not None:
         score = clip(value, 0.0, 1.0)
     else:
         score = to_unit(raw, *task.raw_range)
     raw, score = rounded(np.stack([raw, score]))
-    return Similarities(raw, None, score)
+    return CalibratedScores(raw, None, score)
 
 
 def entailment(task: EntailmentTask, raw_output: npt.NDArray[np.float32]) -> list[dict[str, float]]:

@@ -94,7 +94,7 @@ class Subwords:
 
     @classmethod
     def load(cls, path: Path) -> "Subwords":
-        """Read a `tokenizer.json`.
+        """Read the tokenizer in a `tokenizer.json`.
 
         Raises:
             TokenizerError: unreadable, or not a file of that library, or the library is not installed.

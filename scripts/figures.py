@@ -297,7 +297,7 @@ _TABLES: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Fill all pages."""
+    """Fill the figures into all pages."""
     for page in PAGES:
         path = ROOT / page
         path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("contract", "service", "training", "workbench", "semblance", "benchmarks", "scripts")
-ALWAYS = ("tests/test_layers.py",)
+ALWAYS = ("tests/test_layers.py", "tests/test_names.py")
 # Files, or folders, whose tests export graphs, open every published model, or start services and browsers.
 SLOW = (
     "tests/client/test_docs.py",

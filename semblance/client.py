@@ -1,4 +1,4 @@
-"""The clients, blocking and for asyncio. Each call is declared once, in `semblance.protocol.Questions`."""
+"""The clients, blocking and for asyncio. Each call is declared once, in `semblance.protocol.ServiceRequests`."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from tenacity import AsyncRetrying, Retrying
 
 from semblance.errors import InvalidArgument, NoAnswer, TimedOut, UnexpectedAnswer
 from semblance.local import IN_PROCESS, BlockingInProcess, InProcess
-from semblance.protocol import Answer, Call, Questions, Steps, read
+from semblance.protocol import Answer, Call, ServiceRequests, Steps, read
 from semblance.retries import Retries
 from semblance.version import version
 
@@ -22,20 +22,20 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _blocking(question: Callable[Concatenate[Questions, P], Steps[T]]) -> Callable[Concatenate["Client", P], T]:
-    @wraps(question)
+def _blocking(request: Callable[Concatenate[ServiceRequests, P], Steps[T]]) -> Callable[Concatenate["Client", P], T]:
+    @wraps(request)
     def ask(client: "Client", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return client._run(question(client._questions, *args, **kwargs))
+        return client._run(request(client._requests, *args, **kwargs))
 
     return ask
 
 
 def _async(
-    question: Callable[Concatenate[Questions, P], Steps[T]],
+    request: Callable[Concatenate[ServiceRequests, P], Steps[T]],
 ) -> Callable[Concatenate["AsyncClient", P], Coroutine[Any, Any, T]]:
-    @wraps(question)
+    @wraps(request)
     async def ask(client: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await client._run(question(client._questions, *args, **kwargs))
+        return await client._run(request(client._requests, *args, **kwargs))
 
     return ask
 
@@ -63,7 +63,7 @@ class _Endpoint:
             self._headers["authorization"] = f"Bearer {api_key}"
         self._timeout = httpx.Timeout(timeout)
         self._plan = (Retries(retries) if isinstance(retries, int) else retries).plan()
-        self._questions = Questions(max_items)
+        self._requests = ServiceRequests(max_items)
 
     def _translated(self, error: httpx.RequestError) -> NoAnswer | UnexpectedAnswer:
         """The error of this package for one of httpx."""
@@ -127,16 +127,16 @@ class Client(_Endpoint):
         """
         return cls(IN_PROCESS, max_items=max_items, transport=BlockingInProcess(models_dir))
 
-    similarity = _blocking(Questions.similarity)
-    rank = _blocking(Questions.rank)
-    answer = _blocking(Questions.answer)
-    entailment = _blocking(Questions.entailment)
-    claims = _blocking(Questions.claims)
-    classify = _blocking(Questions.classify)
-    embed = _blocking(Questions.embed)
-    explain = _blocking(Questions.explain)
-    models = _blocking(Questions.models)
-    health = _blocking(Questions.health)
+    similarity = _blocking(ServiceRequests.similarity)
+    rank = _blocking(ServiceRequests.rank)
+    answer = _blocking(ServiceRequests.answer)
+    entailment = _blocking(ServiceRequests.entailment)
+    claims = _blocking(ServiceRequests.claims)
+    classify = _blocking(ServiceRequests.classify)
+    embed = _blocking(ServiceRequests.embed)
+    explain = _blocking(ServiceRequests.explain)
+    models = _blocking(ServiceRequests.models)
+    health = _blocking(ServiceRequests.health)
 
     def close(self) -> None:
         """Close connections; stop a service that runs in this process."""
@@ -216,16 +216,16 @@ class AsyncClient(_Endpoint):
         transport = InProcess(models_dir, **settings)
         return cls(IN_PROCESS, max_items=max_items, concurrency=concurrency, transport=transport)
 
-    similarity = _async(Questions.similarity)
-    rank = _async(Questions.rank)
-    answer = _async(Questions.answer)
-    entailment = _async(Questions.entailment)
-    claims = _async(Questions.claims)
-    classify = _async(Questions.classify)
-    embed = _async(Questions.embed)
-    explain = _async(Questions.explain)
-    models = _async(Questions.models)
-    health = _async(Questions.health)
+    similarity = _async(ServiceRequests.similarity)
+    rank = _async(ServiceRequests.rank)
+    answer = _async(ServiceRequests.answer)
+    entailment = _async(ServiceRequests.entailment)
+    claims = _async(ServiceRequests.claims)
+    classify = _async(ServiceRequests.classify)
+    embed = _async(ServiceRequests.embed)
+    explain = _async(ServiceRequests.explain)
+    models = _async(ServiceRequests.models)
+    health = _async(ServiceRequests.health)
 
     async def aclose(self) -> None:
         """Close connections; stop a service that runs in this process."""

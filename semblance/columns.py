@@ -33,7 +33,7 @@ _OPENING = Lock()
 
 @dataclass(frozen=True, slots=True)
 class ColumnScorer:
-    """See `scorer`.
+    """A function of columns of texts, which `scorer` makes.
 
     Attributes:
         options: as of `semblance batch`.
@@ -55,7 +55,7 @@ class ColumnScorer:
         return self.options.task
 
     def __call__(self, *columns: Sequence[Any]) -> dict[str, Column]:
-        """Answer n rows.
+        """Answer n rows of columns of texts.
 
         Args:
             columns: as many as the task reads (`similarity`: a and b), each a list or an array of n texts; for `rank`

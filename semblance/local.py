@@ -95,7 +95,7 @@ class InProcess(httpx.AsyncBaseTransport):
             raise CannotStart(f"the service does not start: {str(error) or type(error).__name__}") from error
 
     async def aclose(self) -> None:
-        """Stop the service."""
+        """Close the service in this process."""
         if self._starting is not None:
             await self._app.service.close()
 
@@ -141,7 +141,7 @@ class BlockingInProcess(httpx.BaseTransport):
         self._end = weakref.finalize(self, self._loop.end, self._inner.aclose)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Answer one request."""
+        """Answer one request of a blocking client."""
         return self._loop.run(self._answer(request))
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:

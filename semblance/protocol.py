@@ -1,9 +1,9 @@
 """Builds requests and parses answers, without I/O; the methods of both clients are declared here.
 
-Each method of `Questions` is a generator. It yields a list of independent requests, receives their answers in the same
-order, and returns the parsed result. Input that is too large for one request is split by the limits in `GET /models`,
-which each client reads once; and a request that the service refuses because it would take too long, by what it says
-that would not.
+Each method of `ServiceRequests` is a generator. It yields a list of independent requests, receives their answers in
+the same order, and returns the parsed result. Input that is too large for one request is split by the limits in
+`GET /models`, which each client reads once; and a request that the service refuses because it would take too long, by
+what it says that would not.
 """
 
 import heapq
@@ -41,7 +41,7 @@ _ADAPTERS: dict[Any, TypeAdapter[Any]] = {}  # made on first use
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request.
+    """One request to the service.
 
     Attributes:
         path: of the route.
@@ -59,7 +59,7 @@ class Call:
 
     @property
     def method(self) -> str:
-        """The HTTP method."""
+        """The HTTP method of the request."""
         return "GET" if self.body is None else "POST"
 
     def parts(self, most: int) -> "list[Call]":
@@ -94,7 +94,7 @@ def read(call: Call, status: int, headers: Mapping[str, str], body: bytes) -> An
     raise error.at(call.places, call.items)
 
 
-class Questions:
+class ServiceRequests:
     """Requests to one service; keeps its answer to `GET /models`."""
 
     def __init__(self, max_items: int | None = None) -> None:

@@ -40,7 +40,7 @@ class Similarities:
 
 @dataclass(frozen=True, slots=True)
 class RankResult:
-    """One candidate."""
+    """The score of one candidate."""
 
     index: int  # its position among the candidates given
     score: float  # 0..1, calibrated, on the scale of the model that scored it
@@ -60,7 +60,7 @@ class RankTruncated:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Candidates, best first."""
+    """The candidates of a query, best first."""
 
     model: str
     results: list[RankResult]
@@ -271,7 +271,7 @@ class ConfidenceInfo:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """One model."""
+    """What one model can be asked, and how it was measured."""
 
     id: str
     title: str

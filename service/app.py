@@ -97,7 +97,7 @@ def _described(app: FastAPI, table: Table, keys: bool) -> dict[str, Any]:
             "HTTPBearer": {"type": "http", "scheme": "bearer"},
             "APIKeyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
         }
-        for route in table.described:
+        for route in table.routes:
             if not route.operations[0].open:
                 operation = described["paths"][route.path][route.operations[0].method.lower()]
                 operation["security"] = [{"HTTPBearer": []}, {"APIKeyHeader": []}]

@@ -27,7 +27,7 @@ ServiceError
     ├── ModelUnavailable     503  model_unavailable
     ├── ShuttingDown         503  shutting_down
     ├── TookTooLong          503  timeout
-    └── HttpError            as the framework says (404 not_found, 405 method_not_allowed), and 501
+    └── HttpError            as the framework says (404 not_found, 405 method_not_allowed)
 
 The body is `{"error": {"code", "message", "field", "limit", "request_id"}}`. `field` is a path such as `pairs.3.a`,
 `limit` the number that was exceeded; null if they do not apply.
@@ -228,7 +228,7 @@ class Overloaded(RequestError):
     def __init__(
         self, message: str, *, limit: int | None = None, seconds: float = 1.0, share: float = 0.0, field: str = ""
     ) -> None:
-        """Say why.
+        """Store the reason, and when to ask again.
 
         Args:
             message: for people.
@@ -312,7 +312,7 @@ class TookTooLong(RequestError):
 
 
 class HttpError(RequestError):
-    """An error of the framework, such as 404 or 405, or a request of another service that has no answer here (501)."""
+    """An error of the framework, such as 404 or 405."""
 
     def __init__(
         self, status: int, message: str, headers: Mapping[str, str] | None = None, more: str | None = None

@@ -77,7 +77,7 @@ class SentencePair(TypedDict):
 
 
 class SimilarityRequest(OwnRequest):
-    """Pairs to score."""
+    """Pairs of sentences to score."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"pairs": [_PAIR]}]})
 
@@ -246,7 +246,7 @@ class ClassifyRequest(OwnRequest):
 
 
 class EmbedRequest(OwnRequest):
-    """Sentences to embed."""
+    """Sentences to embed, and what they are for."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"sentences": _SENTENCES}]})
 
@@ -311,7 +311,7 @@ class SimilarityResponse(ModelAnswer):
 
 
 class RankResult(TypedDict):
-    """One candidate."""
+    """The score of one candidate."""
 
     index: Annotated[int, Field(description="its position in the request")]
     score: Annotated[float, Field(ge=0, le=1, description="calibrated, on the scale of the model that scored it")]
@@ -502,7 +502,7 @@ class ExplainResponse(ModelAnswer, Scored):
 
 
 class FigureInfo(TypedDict):
-    """One measured number."""
+    """One measured figure of a model."""
 
     task: str
     corpus: str
@@ -547,7 +547,7 @@ class ConfidenceInfo(TypedDict):
 
 
 class ModelInfo(TypedDict):
-    """One model."""
+    """What one model can be asked, and how it was measured."""
 
     id: str
     title: str
@@ -641,7 +641,7 @@ class Readiness(TypedDict):
 
 
 class ErrorDetail(TypedDict):
-    """What went wrong."""
+    """What went wrong with a request."""
 
     code: str
     message: str

@@ -301,7 +301,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def from_environment(cls) -> Self:
-        """Read the environment.
+        """Read the settings in the environment's variables.
 
         Raises:
             SettingsError: one line for each invalid variable.

@@ -13,7 +13,7 @@ WIDTH = 100  # characters of a line at a terminal
 
 
 class SettingHelp(NamedTuple):
-    """One setting."""
+    """Variable, default and description of one setting."""
 
     variable: str
     default: str  # "none" where there is none

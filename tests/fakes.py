@@ -20,7 +20,7 @@ from contract.manifest import (
     BiEncoder,
     ClassificationTask,
     EntailmentTask,
-    Explanation,
+    ExplanationGraph,
     Figure,
     FileEntry,
     Limits,
@@ -79,7 +79,7 @@ GOLDEN = [
     ("running", "\u732b"),  # one word of pieces, one that only a bucket takes
 ]
 OUTSIDE = "words.npy"  # what holds the table of an interaction model, which its graphs leave outside
-EXPLAINED = Explanation(
+EXPLAINED = ExplanationGraph(
     graph="explanation.onnx",
     matrices=(
         Matrix(name="cosine", description="of the two words' rows", range=(-1.0, 1.0)),
@@ -296,7 +296,7 @@ def publish(
     labelling: ClassificationTask | None = None,
     golden: Sequence[GoldenPair] | None = None,
     additive: bool = False,
-    explanation: Explanation | None = None,
+    explanation: ExplanationGraph | None = None,
     tensors: dict[str, str] | None = None,
     shared: Sequence[str] = (),
     max_tokens: int = MAX_TOKENS,

@@ -1,1 +1,1 @@
-"""A user's own models: imported, tuned on own pairs, saved in other libraries' forms; never imported by training."""
+"""A user's own models: imported, or tuned on own pairs; never imported by training."""

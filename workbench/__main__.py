@@ -1,7 +1,7 @@
 """`python -m workbench`: models of one's own, from other libraries or tuned on one's own pairs."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Tune a published model on your own pairs, take a model from another library, or give one to it.",
+    help="Tune a published model on your own pairs, or take a model from another library.",
 )
 
 
@@ -27,20 +27,6 @@ def main() -> None:
 
 app.command("tune")(tune_model)
 app.command("import")(import_model)
-
-
-@app.command()
-def save_as(
-    form: Annotated[Literal["sentence-transformers", "model2vec", "onnx"], typer.Argument(help="of which library")],
-    model_id: Annotated[str, typer.Argument(help="id of a model, or ID/VERSION")],
-    folder: Annotated[Path, typer.Argument(help="a new folder")],
-    models: Annotated[Path, typer.Option(help="where model folders live")] = Path("models"),
-) -> None:
-    """Write a model of ours in the form of another library, and measure how near it is (docs/elsewhere.md)."""
-    from workbench.save_as.save import save_as as save
-
-    console.print(save(form, models / model_id, folder).sentence, soft_wrap=True, highlight=False)
-    console.print(f"saved in {folder}", soft_wrap=True, highlight=False)
 
 
 @app.command()

@@ -111,7 +111,7 @@ def every_route(
         return Ask.post("/explain", {"a": texts.one(longest_here), "b": texts.one(longest_here), "model": model})
 
     def others() -> Ask:
-        """Of other families."""
+        """A request of another dialect."""
         many, query = texts.some(80), texts.one()
         asked: tuple[tuple[str, dict[str, object]], ...] = (
             ("/similarity", {"inputs": {"source_sentence": query, "sentences": many}}),

@@ -36,7 +36,7 @@ class Ask:
 
 @dataclass
 class Tally:
-    """Counts of answers."""
+    """Counts of answers by kind."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     lost: int = 0  # without an answer: refused, reset, timed out

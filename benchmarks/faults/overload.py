@@ -130,7 +130,7 @@ def floods() -> list[Flood]:
 
 
 async def run(trial: Trial) -> None:
-    """Run all kinds."""
+    """Run every kind of overload."""
     for flood in floods():
         if trial.options.only in flood.name:
             own = {} if flood.warm else {"cache_bytes": 0}

@@ -60,7 +60,7 @@ class Texts:
 
 @dataclass
 class Outcome:
-    """What callers met."""
+    """The answers that callers got."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)  # of each 200
@@ -69,7 +69,7 @@ class Outcome:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def took(self, status: int, seconds: float, items: int, named: int | None = None) -> None:
-        """Count one answer."""
+        """Count one answer and its time."""
         with self.lock:
             self.statuses[status] += 1
             if status == 200:

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.general.sets import Claim, Contrast, Question
 from contract.manifest import Manifest, ScoreTask
-from contract.scoring import Similarities
+from contract.scoring import CalibratedScores
 from training.corpora.readers.labelled_pairs import NOT_ENTAILMENT
 from training.objectives.metrics import calibration_error
 from training.pairs import Pair
@@ -28,9 +28,9 @@ class Model(Protocol):
 
     @property
     def manifest(self) -> Manifest:
-        """Describes the model."""
+        """The description of the model."""
 
-    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> Similarities:
+    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> CalibratedScores:
         """Score n pairs, as the task of that name does."""
 
     def entailment(self, premises: Sequence[str], hypotheses: Sequence[str]) -> list[dict[str, float]]:

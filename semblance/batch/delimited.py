@@ -86,7 +86,7 @@ class Delimited:
         return self._notes
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
-        """See `Source`."""
+        """Chunks of rows after the first `start`, as in `RowSource.chunks`."""
         with open_text(self._path, self._encoding) as file:
             records = islice(self._records(file), start + 1, None)
             while found := list(islice(records, size)):

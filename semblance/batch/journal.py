@@ -64,7 +64,7 @@ class Journal:
                 yield from (BadRow(*each) if isinstance(each, list) else each for each in _read(line))
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file of the journal."""
         self._file.close()
 
     def _resume(self, identity: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ class ParquetSource:
     """A Parquet file; positions are rows."""
 
     def __init__(self, path: Path, needed: list[str] | None) -> None:
-        """Read the schema.
+        """Read the schema of the file.
 
         Raises:
             BatchError: it is not a Parquet file.
@@ -45,7 +45,7 @@ class ParquetSource:
         self._needed = needed
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
-        """See `RowSource`."""
+        """Chunks of rows after the first `start`, as in `RowSource.chunks`."""
         at = 0
         with pq.ParquetFile(self._path) as file:
             for batch in file.iter_batches(batch_size=size):

@@ -85,7 +85,7 @@ class Answered:
 
 
 class RowSource(Protocol):
-    """An input file.
+    """The rows of an input file.
 
     Attributes:
         total: size in bytes, or number of rows.
@@ -100,7 +100,7 @@ class RowSource(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """See the attributes."""
+        """What a user should know of how the file is read."""
         ...
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:

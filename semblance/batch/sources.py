@@ -31,7 +31,7 @@ class JsonLines:
         self._row = row or _object
 
     def chunks(self, start: int, size: int) -> Iterator[Chunk]:
-        """See `Source`."""
+        """Chunks of rows after the first `start`, as in `RowSource.chunks`."""
         with open_text(self._path, self._encoding) as file:
             lines = islice(lines_of(file), start, None)
             while found := list(islice(lines, size)):

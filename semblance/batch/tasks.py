@@ -117,7 +117,7 @@ class ScoreTask(Task):
         self.adds = {"score": "number", "raw_score": "number", **rating, "truncated": "flag", "unknown": "number"}
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
-        """See `Task`."""
+        """Scores of pairs, as in `Task.ask`."""
         # A service of before the other tasks knows no `task`.
         task: Any = None if self.options.task == "similarity" else self.options.task
         answer = await client.similarity(items, model=self.model.id, task=task)
@@ -145,7 +145,7 @@ class Entailment(Task):
     }
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, str]]) -> list[Row]:
-        """See `Task`."""
+        """Labels of pairs, as in `Task.ask`."""
         answer = await client.entailment(items, model=self.model.id)
         return [
             {
@@ -163,7 +163,7 @@ class Embed(Task):
     adds: Mapping[str, Kind] = {"embedding": "vector", "truncated": "flag"}
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str]]) -> list[Row]:
-        """See `Task`."""
+        """Embeddings of texts, as in `Task.ask`."""
         answer = await client.embed([sentence for (sentence,) in items], model=self.model.id)
         return [
             {"embedding": embedding, "truncated": truncated}
@@ -186,7 +186,7 @@ class Rank(Task):
             self.second = find_model(models, name, "similarity")
 
     def item(self, row: Row) -> tuple[str, list[str]]:
-        """See `Task`."""
+        """The query and the candidates of a row."""
         query, column = self.columns
         candidates = row.get(column)
         if isinstance(candidates, str):  # CSV has no lists
@@ -199,7 +199,7 @@ class Rank(Task):
         return self.check_text(row.get(query), query), [self.check_text(candidate, column) for candidate in candidates]
 
     async def ask(self, client: AsyncClient, items: Sequence[tuple[str, list[str]]]) -> list[Row]:
-        """See `Task`."""
+        """Rankings of candidates, as in `Task.ask`."""
         rows: list[Row] = []
         for query, candidates in items:
             answer = await client.rank(

@@ -127,7 +127,7 @@ class JudgedScores:
         self._keys = keys[self._order]
 
     def at_least(self, members: Indices | None, least: float) -> "list[Near]":
-        """See `PairScores`."""
+        """Pairs with at least this score, as in `PairScores.at_least`."""
         pairs = self._judged.pairs
         kept = self._scores >= least
         if members is not None:
@@ -135,7 +135,7 @@ class JudgedScores:
         return [Near(pairs.queries[kept], pairs.rows[kept], pairs.cosines[kept])]
 
     def matrix(self, members: Indices) -> Matrix:
-        """See `PairScores`."""
+        """All scores of m texts, as in `PairScores.matrix`."""
         a, b = np.triu_indices(len(members), 1)
         queries, rows = members[a], members[b]  # members rise, so the earlier text is first
         keys = queries * len(self._vectors) + rows

@@ -46,7 +46,7 @@ class CosineScores:
         self._near, self._vectors, self._guard = near, vectors, guard
 
     def at_least(self, members: Indices | None, least: float) -> Iterable[Near]:
-        """See `PairScores`."""
+        """Pairs with at least this score, as in `PairScores.at_least`."""
         if members is None:
             found = self._near.above(self._vectors, least)
         else:
@@ -55,7 +55,7 @@ class CosineScores:
         return found if self._guard is None else self._guard.agreeing(found)
 
     def matrix(self, members: Indices) -> Matrix:
-        """See `PairScores`."""
+        """All scores of m texts, as in `PairScores.matrix`."""
         scores: Matrix = np.minimum(self._vectors[members] @ self._vectors[members].T, np.float32(1))
         if self._guard is not None:
             a, b = np.triu_indices(len(members), 1)
@@ -74,14 +74,14 @@ class ListedScores:
         self._matrix = (half + half.T).tocsr()
 
     def at_least(self, members: Indices | None, least: float) -> Iterable[Near]:
-        """See `PairScores`."""
+        """Pairs with at least this score, as in `PairScores.at_least`."""
         kept = self._scores >= least
         if members is not None:
             kept &= np.isin(self._pairs.queries, members) & np.isin(self._pairs.rows, members)
         yield Near(self._pairs.queries[kept], self._pairs.rows[kept], self._pairs.cosines[kept])
 
     def matrix(self, members: Indices) -> Matrix:
-        """See `PairScores`."""
+        """All scores of m texts, as in `PairScores.matrix`."""
         found: Matrix = self._matrix[members][:, members].toarray()
         np.fill_diagonal(found, 1)
         return found

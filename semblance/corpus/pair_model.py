@@ -29,7 +29,7 @@ STRENGTH = 1.0  # of the prior: how many standard deviations of a feature weigh 
 
 @dataclass(frozen=True)
 class PairModel:
-    """Weights of features.
+    """A logistic regression on features of a pair.
 
     Attributes:
         names: of the features, in their order.

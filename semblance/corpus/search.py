@@ -19,7 +19,7 @@ from semblance.corpus.work import forget, place, read
 
 @dataclass(frozen=True)
 class SearchSummary:
-    """What was found."""
+    """Counts of the rows and queries that were searched."""
 
     queries: int
     rows: int  # of the corpus

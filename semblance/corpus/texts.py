@@ -29,7 +29,7 @@ class DistinctTexts:
     """
 
     def __init__(self, path: Path) -> None:
-        """Nothing yet."""
+        """Start without texts of the file."""
         self.path = path
         self.of_row = array("q")
         self.first_row = array("q")

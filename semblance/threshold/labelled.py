@@ -19,7 +19,7 @@ Scored = Literal["similarity", "paraphrase", "relevance", "entailment"]  # tasks
 COLUMNS = ("a", "b", "label")
 
 
-class LabelledPairs(NamedTuple):
+class BinaryLabelledPairs(NamedTuple):
     """n pairs, and whether each is one that a threshold should let pass."""
 
     a: list[str]
@@ -28,7 +28,7 @@ class LabelledPairs(NamedTuple):
     notes: Sequence[str] = ()  # what a user should know of how the file was read
 
 
-def read_pairs(path: Path, columns: Sequence[str] = COLUMNS, read_as: FileFormat = AS_FOUND) -> LabelledPairs:
+def read_pairs(path: Path, columns: Sequence[str] = COLUMNS, read_as: FileFormat = AS_FOUND) -> BinaryLabelledPairs:
     """The pairs of a .csv, .tsv, .jsonl or .parquet file.
 
     Args:
@@ -47,11 +47,11 @@ def read_pairs(path: Path, columns: Sequence[str] = COLUMNS, read_as: FileFormat
     for label, count in ((1, int(labels.sum())), (0, int((~labels).sum()))):
         if not count:
             raise BatchError(f"{path}: no pair has the label {label}; a threshold needs pairs of both labels")
-    return LabelledPairs([pair.a for pair in read.pairs], [pair.b for pair in read.pairs], labels, read.notes)
+    return BinaryLabelledPairs([pair.a for pair in read.pairs], [pair.b for pair in read.pairs], labels, read.notes)
 
 
 async def scores_of(
-    client: AsyncClient, pairs: LabelledPairs, model: str | None, task: Scored
+    client: AsyncClient, pairs: BinaryLabelledPairs, model: str | None, task: Scored
 ) -> tuple[str, npt.NDArray[np.float64], int]:
     """The model's name, its scores [n], and how many pairs have a text that it cuts.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from semblance.client import AsyncClient
 from semblance.errors import BatchError
 from semblance.threshold.choice import Labels, Quality, Scores, choose, quality
-from semblance.threshold.labelled import LabelledPairs, Scored, scores_of
+from semblance.threshold.labelled import BinaryLabelledPairs, Scored, scores_of
 
 OF_A_PAIR: Sequence[Scored] = ("similarity", "paraphrase", "relevance")  # entailment only where it is asked for
 TIMED = 32  # pairs on which a cost is measured
@@ -51,7 +51,7 @@ class ModelComparison:
 
 async def candidates(
     client: AsyncClient,
-    pairs: LabelledPairs,
+    pairs: BinaryLabelledPairs,
     models: Sequence[str] | None,
     tasks: Sequence[Scored] = OF_A_PAIR,
     *,
@@ -96,11 +96,11 @@ async def candidates(
     return found, len(able) - len(asked)
 
 
-def _never_asked(pairs: LabelledPairs) -> LabelledPairs:
+def _never_asked(pairs: BinaryLabelledPairs) -> BinaryLabelledPairs:
     """Some of the pairs with a new number in each text, which no cache has."""
     number = time_ns()
     a, b = ([f"{text} {number}" for text in side[:TIMED]] for side in (pairs.a, pairs.b))
-    return LabelledPairs(a, b, pairs.labels[:TIMED])
+    return BinaryLabelledPairs(a, b, pairs.labels[:TIMED])
 
 
 def compare(

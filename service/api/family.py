@@ -19,7 +19,7 @@ class ErrorAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Dialect:
-    """One family's errors.
+    """The form of the errors that one group of clients reads.
 
     Attributes:
         name: of the family, for the documentation.

@@ -45,7 +45,6 @@ class Operation:
     """One kind of request. This class takes JSON, and asks a model."""
 
     method: Literal["GET", "POST"] = "POST"
-    described: bool = True  # whether it is in the documentation
     scores: bool = True  # whether it asks a model: it has a time limit, and is refused when there is too much to do
     media: tuple[bytes, ...] = ()  # types of bodies besides JSON
 
@@ -61,7 +60,7 @@ class Operation:
         of: tuple[str, Kind] | None = None,
         responses: Responses | None = None,
     ) -> None:
-        """Describe it.
+        """Create the record of one kind of request.
 
         Args:
             path: of the route.
@@ -159,10 +158,9 @@ class ReadOperation(Operation):
         method: Literal["GET", "POST"] = "GET",
         answer: Any = None,
         open: bool = False,
-        described: bool = True,
         responses: Responses | None = None,
     ) -> None:
-        """Describe it.
+        """Create the record of one kind of request.
 
         Args:
             path: of the route.
@@ -172,10 +170,8 @@ class ReadOperation(Operation):
             method: of the request.
             answer: type of the answer, where the call returns a `OperationResponse`; None: no JSON.
             open: whether anybody may ask, without a key and as often as they like.
-            described: whether it is in the documentation.
             responses: answers besides 200 and errors.
         """
-        self.described = described
         self._given = answer
         super().__init__(path, call, family, summary, responses=responses)
         self.method = method

@@ -96,7 +96,7 @@ class Route(APIRoute):
     def __init__(
         self, operations: Sequence[Operation], service: Service, examples: Mapping[str, str], around: MiddlewareFactory
     ) -> None:
-        """Make it.
+        """Create the route of one path and method.
 
         Args:
             operations: of one path and method.
@@ -112,7 +112,6 @@ class Route(APIRoute):
             answering,
             methods=[first.method],
             name=first.name,
-            include_in_schema=first.described,
             summary=" / ".join(each.summary for each in operations),
             tags=list(dict.fromkeys(each.family.name for each in operations)),
             response_model=None,  # `Table.describe` adds the types
@@ -136,7 +135,7 @@ class Route(APIRoute):
         return (Match.FULL if scope["method"] == self.method else Match.PARTIAL), found
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request of this route's path."""
         exchange = exchange_of(scope)
         exchange.route, exchange.family = self.path, self.family
         if scope["method"] != self.method:
@@ -157,7 +156,7 @@ class Table:
         otherwise: Dialect,
         around: MiddlewareFactory,
     ) -> None:
-        """Make the routes.
+        """Create a route for each path and method.
 
         Args:
             operations: of all families; on a shared path the first come first.
@@ -171,7 +170,6 @@ class Table:
         for operation in operations:
             shared.setdefault((operation.path, operation.method), []).append(operation)
         self.routes = [Route(each, service, examples, around) for each in shared.values()]
-        self.described = [route for route in self.routes if route.include_in_schema]
         self._prefixes, self._otherwise = prefixes, otherwise
         self._by_path: dict[str, list[Route]] = {}
         for route in self.routes:
@@ -186,12 +184,12 @@ class Table:
 
         FastAPI would make a validator of each, for each status of each route, before the first request is answered.
         """
-        types = dict.fromkeys(each for route in self.described for each in route.answers.values())
+        types = dict.fromkeys(each for route in self.routes for each in route.answers.values())
         adapters: list[tuple[Any, Literal["serialization"], TypeAdapter[Any]]] = [
             (each, "serialization", TypeAdapter(each)) for each in types
         ]
         found, definitions = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
-        for route in self.described:
+        for route in self.routes:
             responses = document["paths"][route.path][route.method.lower()]["responses"]
             for status, answer in route.answers.items():
                 content = responses[str(status)].setdefault("content", {}).setdefault("application/json", {})
@@ -218,7 +216,7 @@ class Table:
         """The route that a path which is nowhere was probably meant for, with its methods; None if none is near."""
         if len(path) > _LONGEST_PATH:
             return None
-        known = {route.path for route in self.described}
+        known = {route.path for route in self.routes}
         meant = next((each for each in _readings(path) if any(r.path in known for r in self.find(each))), None)
         if meant is None:
             near = get_close_matches(path.lower(), [each for each in known if "{" not in each], 1, _CLOSE)

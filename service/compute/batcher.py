@@ -58,7 +58,7 @@ class Cost:
 
     @classmethod
     def measured(cls, seconds: Callable[[int, Shape], float], axes: int, max_tokens: int) -> "Cost":
-        """Measure it.
+        """The cost that timed runs give.
 
         Args:
             seconds: number of items, their shape -> seconds of a run.

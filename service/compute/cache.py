@@ -143,7 +143,7 @@ class ScoreCache:
         return found
 
     def keep(self, scores: Iterable[tuple[Pair, ScoreEntry]]) -> None:
-        """Keep these scores."""
+        """Store the scores of these pairs."""
         self._lru.keep(scores)
 
 

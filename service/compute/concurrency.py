@@ -45,7 +45,7 @@ class AdmittedWork:
         return max(0.0, self._expected - self._done)
 
     def declare(self, seconds: float, whole: float, *, guessed: bool) -> None:
-        """Another stage begins.
+        """Add the work of a stage that begins.
 
         Args:
             seconds: expected, of what begins.
@@ -64,7 +64,7 @@ class ConcurrencyLimit:
     """Decides who is let in, by the work of those who are."""
 
     def __init__(self, pace: Pace, threads: int, *, max_queue_seconds: float, max_seconds: float) -> None:
-        """Begin.
+        """Start with no admitted request.
 
         Args:
             pace: of the threads.

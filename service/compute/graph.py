@@ -88,15 +88,15 @@ class SentenceGraph(TextGraph[Ids]):
     budget = BatchBudget(1024, 1024)
 
     def rows(self, keys: Sequence[Ids]) -> Rows:
-        """See `TextGraph.rows`."""
+        """One row for each sentence, as in `TextGraph.rows`."""
         return encode(self, keys)
 
     def shape(self, key: Ids) -> Shape:
-        """See `TextGraph.shape`."""
+        """Number of tokens of the sentence."""
         return (len(key),)
 
     def resized(self, key: Ids, shape: Shape) -> Ids:
-        """See `TextGraph.resized`."""
+        """A sentence of this shape, as in `TextGraph.resized`."""
         return _resized(key, shape[0])
 
 
@@ -108,17 +108,17 @@ class PairGraph(TextGraph[Pair]):
     budget = BatchBudget(8 * 32 * 32, 8)
 
     def rows(self, keys: Sequence[Pair]) -> Rows:
-        """See `TextGraph.rows`."""
+        """One row for each pair, as in `TextGraph.rows`."""
         ids_a, lengths_a = pad([a for a, _ in keys])
         ids_b, lengths_b = pad([b for _, b in keys])
         return self({"input_ids_a": ids_a, "lengths_a": lengths_a, "input_ids_b": ids_b, "lengths_b": lengths_b})
 
     def shape(self, key: Pair) -> Shape:
-        """See `TextGraph.shape`."""
+        """Numbers of tokens of both sentences."""
         return len(key[0]), len(key[1])
 
     def resized(self, key: Pair, shape: Shape) -> Pair:
-        """See `TextGraph.resized`."""
+        """A pair of this shape, as in `TextGraph.resized`."""
         return _resized(key[0], shape[0]), _resized(key[1], shape[1])
 
 

@@ -65,7 +65,7 @@ class Doorkeeper:
     """
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start with an empty set of keys."""
         self._flags = bytearray(_SEEN)
         self._rest = _MOST_SEEN
 
@@ -85,7 +85,7 @@ class LruCache(Generic[H, V]):
     """One cache; made by `MemoryBudget.lru`."""
 
     def __init__(self, memory: MemoryBudget, size: Callable[[H, V], int]) -> None:
-        """Start empty."""
+        """Start with an empty cache."""
         self.held = 0  # bytes
         self._memory = memory
         self._size = size

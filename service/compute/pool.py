@@ -49,7 +49,7 @@ class BatchQueue(Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether requests wait."""
+        """Whether requests wait in this queue."""
 
 
 class Pool:
@@ -65,7 +65,7 @@ class Pool:
         dropped: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Start the threads.
+        """Start the threads of the pool.
 
         Args:
             threads: batches outside the event loop at a time, beside one of short work.
@@ -89,7 +89,7 @@ class Pool:
         self._pace = Pace(clock)
         self._line = ConcurrencyLimit(self._pace, threads, max_queue_seconds=max_queue_seconds, max_seconds=max_seconds)
         self._freed: list[float] = []  # since when threads have been free although work waits
-        self._pieces = _Pieces()
+        self._pieces = _WorkQueue()
 
     @property
     def busy(self) -> int:
@@ -211,8 +211,8 @@ class Pool:
             return results
         longest = max(seconds for seconds, _ in works)
         with self.admitted(expected_seconds, in_all, longest=longest) as admission:
-            pieces = [_Piece(i, seconds, work) for i, (seconds, work) in enumerate(works)]
-            job: Job[_Piece, int, T] = Job(pieces, admission, phase)
+            pieces = [_WorkItem(i, seconds, work) for i, (seconds, work) in enumerate(works)]
+            job: Job[_WorkItem, int, T] = Job(pieces, admission, phase)
             self._pieces.add(job)
             self.offer(self._pieces)
             by_position = await self.done(job)
@@ -280,24 +280,24 @@ class Pool:
         self._call()
 
 
-class _Piece(NamedTuple):
+class _WorkItem(NamedTuple):
     position: int
     expected_seconds: float
     work: Callable[[], Any]
 
 
-class _Pieces:
+class _WorkQueue:
     """The source of work that is not batched: gives a piece of the request with the lowest turn."""
 
     def __init__(self) -> None:
-        self._jobs: list[Job[_Piece, int, Any]] = []
+        self._jobs: list[Job[_WorkItem, int, Any]] = []
 
     @property
     def waits(self) -> bool:
         return bool(self._jobs)
 
-    def add(self, job: Job[_Piece, int, Any]) -> None:
-        """Queue a job."""
+    def add(self, job: Job[_WorkItem, int, Any]) -> None:
+        """Append a job to the queue."""
         self._jobs.append(job)
 
     def turn(self, most: float) -> float:

@@ -104,7 +104,7 @@ class RedisClient:
                 await self.redis.connection_pool.disconnect(inuse_connections=False)
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections to Redis."""
         await self.redis.aclose()
 
     def reason(self, error: Exception) -> str:

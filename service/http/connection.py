@@ -54,7 +54,7 @@ class Connection(HttpToolsProtocol):
         made: Callable[[], None],
         **others: Any,
     ) -> None:
-        """Prepare a connection.
+        """Start the limits of a new connection.
 
         Args:
             arguments: of uvicorn.
@@ -243,13 +243,13 @@ class Connection(HttpToolsProtocol):
         return b"\r\n".join([first, *lines, b"", b""])
 
     def on_message_begin(self) -> None:
-        """Begin a head."""
+        """Start counting the head of a new request."""
         self._in_body = False
         self._header_bytes = self._body_bytes = self._pieces = 0
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header.
+        """Add a header to the head of the request.
 
         Raises:
             RequestError: the head is too large, or this is a trailer; the parser stops.
@@ -343,7 +343,7 @@ class Connection(HttpToolsProtocol):
         self._account()
 
     def resume_writing(self) -> None:
-        """Stop that clock."""
+        """Stop the clock for a client that reads slowly."""
         super().resume_writing()
         self._unread = False
         self._account()

@@ -17,7 +17,7 @@ _MADE_ROOM = "connections that wait for no answer are closed: there are as many 
 
 
 class TrackedConnection(Protocol):
-    """A connection."""
+    """A connection that the tracker may close while it is idle."""
 
     def leave(self) -> None:
         """Close it, while it waits for no answer."""
@@ -30,7 +30,7 @@ class ConnectionTracker(Generic[C]):
     """The connections of one process. One is idle until a whole request has arrived, and after its answer."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without a connection."""
         self.most = sys.maxsize  # beyond it idle ones are closed
         self._address: dict[C, str] = {}
         self._number: dict[str, int] = {}  # of each address

@@ -61,7 +61,7 @@ class AdmissionMiddleware:
     def __init__(
         self, app: ASGIApp, busy: Callable[[], int], limit: int, refusal: Refusal, hasty: Hasty, *, spans: bool
     ) -> None:
-        """Prepare.
+        """Wrap the application of a route.
 
         Args:
             app: of a route.

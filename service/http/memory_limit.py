@@ -10,7 +10,7 @@ log = logging.getLogger(__name__)
 
 
 class Holder(Protocol):
-    """A connection."""
+    """A connection that holds memory for its request."""
 
     address: str  # of the client
 

@@ -79,7 +79,7 @@ class StoreWithClient(ConnectionFactory):
     """Gives a store of the library the client in its options, where it would make its own."""
 
     def connect(self, url: str | None = None) -> Any:
-        """The client."""
+        """The client that the options gave."""
         return self.options["GIVEN"]()
 
 
@@ -137,7 +137,7 @@ class SharedCounts:
         return None
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to Redis."""
         await self._client.aclose()
 
     async def _failed(self, kind: RedisFailure, reason: str, began: int) -> None:

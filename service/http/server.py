@@ -48,7 +48,7 @@ _PATIENCE_SECONDS = 5.0  # for idle connections, in step 2
 
 
 class Server(uvicorn.Server):
-    """One process's server."""
+    """The HTTP server of one process."""
 
     def __init__(self, app: "Application", settings: Settings) -> None:
         self._crowd = ConnectionTracker[Connection]()

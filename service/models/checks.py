@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from threading import Event, Thread
 from time import monotonic
 
-from service.models.model import Model
+from service.models.model import ServedModel
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ STALE_SECONDS = 15.0  # without the end of a round: a graph hangs, or the proces
 class HealthChecker:
     """Checks every open model every few seconds."""
 
-    def __init__(self, models: Callable[[], Iterable[Model]]) -> None:
+    def __init__(self, models: Callable[[], Iterable[ServedModel]]) -> None:
         """Prepare; `models` gives the served models, and is called in the thread."""
         self._models = models
         self._ended = Event()

@@ -26,7 +26,7 @@ class Failure(NamedTuple):
     until: float  # by the monotonic clock: it is not tried again before
 
 
-class Model:
+class ServedModel:
     """One release whose files are as its manifest says; open, or opened at its first request."""
 
     def __init__(self, release: ModelFolder, manifest: Manifest, stamps: FileStamps) -> None:

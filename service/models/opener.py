@@ -27,7 +27,7 @@ from service.compute.pool import Pool
 from service.compute.session import CPU, CUDA, Session, cuda_options, open_session, provider_order
 from service.errors import ModelError, ServiceError
 from service.machine import counts, trim_allocator
-from service.models.model import Model, Opened
+from service.models.model import Opened, ServedModel
 from service.models.repository import ModelFolder, confine, file_stamps
 from service.observe.logs import fields
 from service.observe.telemetry import ModelTelemetry
@@ -68,7 +68,7 @@ class Opener:
         self._turn = asyncio.Lock()
         self._given_up: asyncio.Future[Any] | None = None  # timed out, and still running in the thread
 
-    def read(self, release: ModelFolder, known: dict[Path, FileEntry] | None = None) -> Model:
+    def read(self, release: ModelFolder, known: dict[Path, FileEntry] | None = None) -> ServedModel:
         """Read a model's manifest and hold its files against it; opens no graph.
 
         Args:
@@ -88,9 +88,9 @@ class Opener:
             confine(root, manifest.path_of(folder, name))
         stamps = file_stamps(folder, manifest)  # before reading, so that later changes are noticed
         manifest.verify(folder, known=known)
-        return Model(release, manifest, stamps)
+        return ServedModel(release, manifest, stamps)
 
-    def verify_again(self, model: Model) -> None:
+    def verify_again(self, model: ServedModel) -> None:
         """Verify the files of a model again.
 
         Raises:
@@ -100,7 +100,7 @@ class Opener:
         model.manifest.verify(model.release.folder)
         model.stamps = stamps
 
-    def open(self, model: Model) -> Opened:
+    def open(self, model: ServedModel) -> Opened:
         """Open and prove one model. Files that have changed since they were verified are verified first.
 
         Raises:
@@ -175,10 +175,10 @@ class Opener:
         return reason or type(error).__name__
 
     def close(self) -> None:
-        """Open nothing more."""
+        """Cancel the openings that have not begun."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _tokenizer(self, model: Model) -> AnyTokenizer:
+    def _tokenizer(self, model: ServedModel) -> AnyTokenizer:
         manifest = model.manifest
         digest = manifest.files[manifest.tokenizer].sha256
         tokenizer = self._tokenizers.get(digest)
@@ -187,7 +187,7 @@ class Opener:
             self._tokenizers[digest] = tokenizer
         return tokenizer
 
-    def _golden(self, model: Model) -> GoldenPairs:
+    def _golden(self, model: ServedModel) -> GoldenPairs:
         path = model.manifest.path_of(model.release.folder, model.manifest.golden)
         golden, tokenizer = GoldenPairs.load(path), self._tokenizer(model)
         for text in [text for pair in golden.pairs for text in (pair.a, pair.b)] or [""]:
@@ -195,7 +195,7 @@ class Opener:
                 raise ArtifactError(f"{path}: no golden pair, or one without words, {text!r}")
         return golden
 
-    def _session(self, model: Model, name: str, kind: GraphKind, tensors: Mapping[str, Array]) -> Session:
+    def _session(self, model: ServedModel, name: str, kind: GraphKind, tensors: Mapping[str, Array]) -> Session:
         """Open a graph; its sizes follow from its use in the manifest."""
         settings, manifest = self._settings, model.manifest
         path = manifest.path_of(model.release.folder, name)

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from service.errors import ModelUnavailable, UnknownModel, UnsupportedTask
-from service.models.model import Failure, Model, Opened
+from service.models.model import Failure, Opened, ServedModel
 from service.models.opener import Opener, public
 from service.observe.logs import fields
 from service.observe.telemetry import Telemetry
@@ -27,11 +27,11 @@ class RequiredModel(NamedTuple):
     capability: Capability | None = None
 
 
-class ModelRegistry(Mapping[str, Model]):
+class ModelRegistry(Mapping[str, ServedModel]):
     """Models by id, those that are listed first before the others."""
 
     def __init__(self, telemetry: Telemetry, opener: Opener, main: Sequence[str] = (), more: str = "") -> None:
-        """Start without models.
+        """Start with a registry that has no models.
 
         Args:
             telemetry: gets the series of the models that are open.
@@ -44,9 +44,9 @@ class ModelRegistry(Mapping[str, Model]):
         self._telemetry = telemetry
         self._opener = opener
         self._more = more
-        self._models: Mapping[str, Model] = {}
+        self._models: Mapping[str, ServedModel] = {}
 
-    def __getitem__(self, name: str) -> Model:
+    def __getitem__(self, name: str) -> ServedModel:
         return self._models[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -55,15 +55,15 @@ class ModelRegistry(Mapping[str, Model]):
     def __len__(self) -> int:
         return len(self._models)
 
-    def values(self) -> ValuesView[Model]:
+    def values(self) -> ValuesView[ServedModel]:
         """The models at this moment; in any thread, since `replace` never changes a mapping that is in use."""
         return self._models.values()
 
-    def items(self) -> ItemsView[str, Model]:
+    def items(self) -> ItemsView[str, ServedModel]:
         """The same, with their ids."""
         return self._models.items()
 
-    def replace(self, models: Mapping[str, Model]) -> None:
+    def replace(self, models: Mapping[str, ServedModel]) -> None:
         """Serve these models, by their ids; requests under way keep their scorers. In the event loop."""
         self._models = dict(sorted(models.items()))
         self.main = [name for name in dict.fromkeys(self._main) if name in models] or list(self._models)
@@ -83,7 +83,7 @@ class ModelRegistry(Mapping[str, Model]):
         """The models with this capability, those that are listed first before the others."""
         return [name for name in self.main_first() if capability in self._models[name].capabilities]
 
-    def find(self, name: str, task: Capability, field: str = "model", *, ranks: bool = False) -> Model:
+    def find(self, name: str, task: Capability, field: str = "model", *, ranks: bool = False) -> ServedModel:
         """The model of an id; `task`, `field` (of the request) and whether it `ranks` are for messages.
 
         Raises:
@@ -97,7 +97,7 @@ class ModelRegistry(Mapping[str, Model]):
             raise UnknownModel(name, task, able, field, self._more)
         return model
 
-    def choose(self, name: str, capability: Capability, field: str = "model", *, ranks: bool = False) -> Model:
+    def choose(self, name: str, capability: Capability, field: str = "model", *, ranks: bool = False) -> ServedModel:
         """The model of an id, with a capability; other arguments as for `find`.
 
         Raises:
@@ -120,7 +120,7 @@ class ModelRegistry(Mapping[str, Model]):
         model = self.choose(name, capability, field, ranks=ranks)
         return (model.opened or await self.open(model)).scorer
 
-    async def open(self, model: Model) -> Opened:
+    async def open(self, model: ServedModel) -> Opened:
         """Open a model in the opener's thread, once for all requests that wait for it.
 
         Their time limits stand still meanwhile: opening has its own (`opener.STEP_SECONDS`).
@@ -137,7 +137,7 @@ class ModelRegistry(Mapping[str, Model]):
         with TIMINGS.get().unlimited():
             return await asyncio.shield(model.opening)
 
-    async def _open(self, model: Model) -> Opened:
+    async def _open(self, model: ServedModel) -> Opened:
         name = model.release.id
         try:
             model.opened = await self._opener.aside(self._opener.open, model)
@@ -161,7 +161,7 @@ class ModelRegistry(Mapping[str, Model]):
                 model.opening.cancel()
 
 
-def unmet(required: Iterable[RequiredModel], names: Mapping[str, Model]) -> Iterator[tuple[RequiredModel, str]]:
+def unmet(required: Iterable[RequiredModel], names: Mapping[str, ServedModel]) -> Iterator[tuple[RequiredModel, str]]:
     """The settings whose model is missing, or lacks the capability, each with a message."""
     for each in required:
         setting, name, capability = each

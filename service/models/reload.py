@@ -19,7 +19,7 @@ from contract.manifest import MANIFEST_NAME, FileEntry, Manifest
 from service.errors import ModelError
 from service.machine import trim_allocator
 from service.models.defaults import USUAL
-from service.models.model import Model
+from service.models.model import ServedModel
 from service.models.opener import Opener, public
 from service.models.registry import ModelRegistry, RequiredModel, unmet
 from service.models.repository import FileStamps, FolderProblem, ModelFolder, RepositoryContents, file_stamps, look
@@ -86,7 +86,7 @@ class Reloader:
         broken = [(name, problem.reason) for name, problem in contents.problems.items()]
         for name, problem in contents.problems.items():
             refusals[name] = self._refused_folder(name, problem, patient=False)
-        models: dict[str, Model] = {}
+        models: dict[str, ServedModel] = {}
         known: dict[Path, FileEntry] = {}
         for name, release in contents.releases.items():
             try:
@@ -134,7 +134,7 @@ class Reloader:
             self._begin(self._poll())
 
     async def close(self) -> None:
-        """Stop."""
+        """Cancel reloads in progress, and close all models."""
         self._loop = None
         tasks = list(self._tasks)
         for task in tasks:
@@ -236,7 +236,7 @@ class Reloader:
         owners = {model.release.folder.name: name for name, model in self._registry.items()}
         return {owners.get(folder, folder): problem for folder, problem in contents.problems.items()}
 
-    def _forbidden(self, name: str, old: Model | None, release: ModelFolder | None) -> Refusal | None:
+    def _forbidden(self, name: str, old: ServedModel | None, release: ModelFolder | None) -> Refusal | None:
         """What a setting forbids: a new model by the name of an alias, and that a model goes which it names."""
         aliases = self._settings.model_aliases
         if old is None and name in aliases:
@@ -247,7 +247,7 @@ class Reloader:
             return Refusal(f"{name} is gone, but {needs[0]} needs it") if needs else None
         return None
 
-    def _lacking(self, name: str, new: Model) -> Refusal | None:
+    def _lacking(self, name: str, new: ServedModel) -> Refusal | None:
         """A capability that a setting needs, and the new model has not."""
         others = {**self._registry, name: new}
         return next((Refusal(reason) for each, reason in unmet(self._required, others) if each.name == name), None)
@@ -260,8 +260,8 @@ class Reloader:
         return Refusal(self._opener.told(problem.reason), now, not (patient and problem.incomplete and changing))
 
     def _attempt(
-        self, release: ModelFolder | None, old: Model | None, patient: bool
-    ) -> tuple[Model | None, Refusal | None]:
+        self, release: ModelFolder | None, old: ServedModel | None, patient: bool
+    ) -> tuple[ServedModel | None, Refusal | None]:
         """In the thread: the model to serve, and why it is not the new one. A new or changed one is read, and opened
         too if the old one is in use.
         """
@@ -291,7 +291,7 @@ class Reloader:
             return old, Refusal(self._opener.told(error), now, final=not copying)
         return model, None
 
-    def _serve(self, models: Mapping[str, Model]) -> None:
+    def _serve(self, models: Mapping[str, ServedModel]) -> None:
         self._registry.replace(models)
         for name in models:
             self._telemetry.reload_failures.labels(name)
@@ -340,7 +340,7 @@ class Reloader:
             log.error("a reload broke off", exc_info=error)
 
 
-def outcome_of(old: Model | None, new: Model | None, refusal: Refusal | None) -> Outcome:
+def outcome_of(old: ServedModel | None, new: ServedModel | None, refusal: Refusal | None) -> Outcome:
     """The outcome of a reload for one model, from what was served before and is after."""
     if refusal is not None and refusal.final:
         return "failed"

@@ -25,7 +25,7 @@ class FamilyCollector(Collector):
         self._families = families
 
     def collect(self) -> Iterable[Metric]:
-        """The families."""
+        """The metric families of one scrape."""
         return self._families
 
 

@@ -36,7 +36,7 @@ class CounterSeries:
         self.value = 0
 
     def inc(self, by: int = 1) -> None:
-        """Count `by` more."""
+        """Add `by` to the count."""
         self.value += by
 
 
@@ -65,13 +65,13 @@ class _Family(Collector, Generic[S]):
 
 
 class CounterFamily(_Family[CounterSeries]):
-    """A counter."""
+    """A counter with a series for each combination of labels."""
 
     def __init__(self, name: str, documentation: str, labels: Sequence[str], registry: CollectorRegistry) -> None:
         super().__init__(name, documentation, labels, CounterSeries, registry)
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """For Prometheus."""
+        """All series in the form of the Prometheus client."""
         family = CounterMetricFamily(self._name, self._documentation, labels=self._labels)
         for values, count in list(self._series.items()):
             family.add_metric(values, count.value)
@@ -95,7 +95,7 @@ class Histogram:
         self.total = 0.0
 
     def observe(self, value: float) -> None:
-        """Count a value."""
+        """Add one value to its bucket."""
         self.counts[bisect_left(self._bounds, value)] += 1
         self.total += value
 
@@ -104,7 +104,7 @@ class Histogram:
         self.exemplars[bisect_left(self._bounds, value)] = Exemplar({"trace_id": trace_id}, value, time.time())
 
     def observe_all(self, values: Sequence[float] | npt.NDArray[np.float64]) -> None:
-        """Count many values."""
+        """Add many values to their buckets."""
         if len(values) <= _FEW:
             for value in values:
                 self.observe(value)
@@ -126,13 +126,13 @@ class LockedHistogram(Histogram):
         self._lock = Lock()
 
     def observe(self, value: float) -> None:
-        """Count a value."""
+        """Add one value to its bucket; in any thread."""
         with self._lock:
             super().observe(value)
 
 
 class HistogramFamily(_Family[Histogram]):
-    """A histogram."""
+    """A histogram with a series for each combination of labels."""
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ class JsonFormatter(_Formatter):
     """One JSON object a line: time, level, logger, message, request id, and the event's own fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Render a record."""
+        """The record as a line of JSON."""
         return json.dumps(_event(self, record), default=str)
 
 
@@ -47,7 +47,7 @@ class TextFormatter(_Formatter):
     """The same as readable text."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Render a record."""
+        """The record as a line of text."""
         event = _event(self, record)
         trace = event.pop("exception", None)
         head = f"{event.pop('time')} {event.pop('level'):7} {event.pop('message')}"
@@ -60,7 +60,7 @@ class TerminalFormatter(TextFormatter):
     """For a terminal: start and end of the service in a sentence each, all else as text."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Render a record."""
+        """The record as a sentence, where it has one."""
         sentence = _SENTENCES.get(record.getMessage())
         return super().format(record) if sentence is None else sentence.format_map(getattr(record, "fields", {}))
 

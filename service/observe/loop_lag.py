@@ -21,7 +21,7 @@ class LoopLag:
         self._due()
 
     def stop(self) -> None:
-        """Measure no more."""
+        """Cancel the next measurement of the lag."""
         if self._next is not None:
             self._next.cancel()
 

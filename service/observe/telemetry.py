@@ -42,7 +42,7 @@ class _LogLinesDropped(Collector):
     """The counter of `service/observe/logs.py`, as a metric."""
 
     def collect(self) -> Iterable[Metric]:
-        """The counter."""
+        """The counter of dropped log lines."""
         yield CounterMetricFamily(
             "semblance_log_lines_dropped",
             "Log lines dropped because nobody reads standard error",
@@ -298,7 +298,7 @@ class ModelTelemetry:
     """What one model counts. Its first series are in no registry: a model that is still being proven may be refused."""
 
     def __init__(self, graphs: Iterable[str]) -> None:
-        """Begin to count."""
+        """Create series that are in no registry yet."""
         self.graphs = tuple(graphs)
         failures = Counter("semblance_inference_failures", "Of a model not yet served", registry=None)
         sentences, truncated, words, unknown, foreign = (CounterSeries() for _ in range(5))

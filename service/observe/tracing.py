@@ -23,7 +23,7 @@ _FAILED = 500
 
 
 class Tracing:
-    """Makes spans."""
+    """Creates the spans of requests."""
 
     def __init__(self, processor: "SpanProcessor", version: str = "") -> None:
         """Prepare; `processor` gets the spans, `version` is that of the service."""

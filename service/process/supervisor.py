@@ -76,7 +76,7 @@ class _Worker:
 
 
 class Supervisor:
-    """The supervisor."""
+    """The parent process, which starts workers and restarts those that end."""
 
     def __init__(self, settings: Settings, size: int) -> None:
         """Prepare; `size` is the number of workers."""

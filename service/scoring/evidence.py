@@ -72,7 +72,7 @@ class Evidence:
     """Finds passages by claims."""
 
     def __init__(self, passages: Sequence[Passage], embeddings: Embeddings) -> None:
-        """Index the passages.
+        """Index the passages of the documents.
 
         Args:
             passages: of n sentences and some of their neighbours, the n single ones first.

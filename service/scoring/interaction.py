@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
-from contract.scoring import Similarities, raw_scores, read_similarity
+from contract.scoring import CalibratedScores, raw_scores, read_similarity
 from contract.tokenizer import Encoded
 from service.compute.cache import Pair, VectorSpace
 from service.compute.graph import PairGraph, Rows, SentenceGraph
@@ -41,7 +41,7 @@ class InteractionScorer(Scorer):
             self.embeddings = Vectors(cast(SentenceGraph, graph), parts.pool, parts.cache, space)
 
     async def matrices(self, a: Encoded, b: Encoded) -> Rows:
-        """See `Scorer.matrices`."""
+        """The model's own explanation of a pair, as in `Scorer.matrices`."""
         pairs = [(a.ids, b.ids)]
         # About as long as a score: the graphs differ only at their end.
         expected = max(vectors.batcher.expected_seconds(pairs) for vectors in self.outputs.values())
@@ -77,7 +77,7 @@ class InteractionScorer(Scorer):
         if isinstance(task, SimilarityTask | ProbabilityTask) and task.blend and self.embeddings is not None:
             yield self.embeddings, sides_of(pairs)  # whose cosine counts
 
-    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
+    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
         return read_similarity(task, raw_scores(task, *features))
 
     def _raw_output(self, task: EntailmentTask, features: Features) -> Rows:

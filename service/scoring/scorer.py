@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast
 import numpy as np
 
 from contract.manifest import EntailmentTask, Manifest, ProbabilityTask, Role, ScoreTask, SimilarityTask, Task
-from contract.scoring import Embeddings, Similarities, entailment
+from contract.scoring import CalibratedScores, Embeddings, entailment
 from contract.subwords import AnyTokenizer, fit_together, has_text
 from contract.tokenizer import Encoded
 from service.compute.batcher import best_time
@@ -47,7 +47,7 @@ Features = tuple[Rows, ...]  # what graphs made of n pairs, [n, ...] each, or [1
 Raw = tuple[float, float] | None  # what a graph gives for relevance and for paraphrase
 
 
-class Scores(NamedTuple):
+class ScoredPairs(NamedTuple):
     """Answers for n pairs."""
 
     raw: list[float]
@@ -204,7 +204,7 @@ class Scorer(ABC):
 
     async def similarity(
         self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity", *, cached: bool = True
-    ) -> Scores:
+    ) -> ScoredPairs:
         """Score n pairs. The model must have the task.
 
         Args:
@@ -226,14 +226,14 @@ class Scorer(ABC):
             self._telemetry.scored(found.score)
         return found
 
-    async def _computed(self, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True) -> Scores:
+    async def _computed(self, name: ScoreTask, pairs: Sequence[Pair], *, cached: bool = True) -> ScoredPairs:
         features = await self._features(name, pairs, cached=cached)
         work = partial(self._similarities, self.manifest.score_task(name), features)
         answer = await self._pool.run(len(pairs) * self.seconds_per_pair, work)
         ratings = None if answer.rating is None else answer.rating.tolist()
-        return Scores(answer.raw_score.tolist(), ratings, answer.score.tolist())
+        return ScoredPairs(answer.raw_score.tolist(), ratings, answer.score.tolist())
 
-    async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> Scores:
+    async def _remembered(self, name: ScoreTask, pairs: Sequence[Pair]) -> ScoredPairs:
         """Scores from the cache; the missing ones are computed and added."""
         cache = self._scores[name]
         scores = cache.find(pairs)
@@ -247,7 +247,7 @@ class Scorer(ABC):
             cache.keep(zip(new, fresh, strict=True))
         raw, ratings, calibrated = zip(*cast(list[ScoreEntry], scores), strict=True)
         rated = None if ratings[0] is None else list(ratings)  # all have one, or none
-        return Scores(list(raw), rated, list(calibrated))
+        return ScoredPairs(list(raw), rated, list(calibrated))
 
     def fit(self, a: Sequence[Encoded], b: Sequence[Encoded]) -> tuple[Sequence[Encoded], Sequence[Encoded]]:
         """n pairs as the model reads them: where it limits both texts together, the longer one is cut."""
@@ -308,7 +308,7 @@ class Scorer(ABC):
 
     def similarity_at_once(
         self, a: Sequence[Encoded], b: Sequence[Encoded], name: ScoreTask = "similarity"
-    ) -> Similarities:
+    ) -> CalibratedScores:
         """The same at once, in this thread and without caches: for golden pairs, health checks and columns of files."""
         return self._similarities(
             self.manifest.score_task(name), self._features_at_once(name, as_pairs(*self.fit(a, b)))
@@ -413,7 +413,7 @@ class Scorer(ABC):
         return tuple(chain.from_iterable(sides))
 
     @abstractmethod
-    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
+    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
         """Features of n pairs -> their scores."""
 
     @abstractmethod

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from contract.manifest import EntailmentTask, ProbabilityTask, SimilarityTask, Task
-from contract.scoring import Embeddings, Similarities, classification, classify, compare, similarity
+from contract.scoring import CalibratedScores, Embeddings, classification, classify, compare, similarity
 from contract.tokenizer import Encoded
 from service.compute.cache import Ids, Pair, VectorSpace
 from service.compute.graph import Rows, SentenceGraph
@@ -33,7 +33,7 @@ class SiameseScorer(Scorer):
         self.embeddings = Vectors(self._encoder, parts.pool, parts.cache, space)
 
     async def embed(self, sentences: Sequence[Encoded]) -> Embeddings:
-        """See `Scorer.embed`."""
+        """Embeddings of n sentences, as in `Scorer.embed`."""
         return await self.embeddings.get([sentence.ids for sentence in sentences])
 
     def embed_at_once(self, sentences: Sequence[Ids]) -> Embeddings:
@@ -49,7 +49,7 @@ class SiameseScorer(Scorer):
         return await self.embeddings.get([(i,) for i in sentence.ids], cached=False)
 
     async def classify(self, sentences: Sequence[Encoded]) -> list[dict[str, float]]:
-        """See `Scorer.classify`."""
+        """Probabilities of the model's own labels, as in `Scorer.classify`."""
         embeddings = await self.embed(sentences)
         return await self._pool.run(len(sentences) * self.seconds_per_pair, partial(self._label, embeddings))
 
@@ -89,7 +89,7 @@ class SiameseScorer(Scorer):
     def _asked(self, name: Task, pairs: Sequence[Pair]) -> Iterator[tuple[Vectors[Any], Sequence[Any]]]:
         yield self.embeddings, sides_of(pairs)
 
-    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> Similarities:
+    def _similarities(self, task: SimilarityTask | ProbabilityTask, features: Features) -> CalibratedScores:
         assert isinstance(task, SimilarityTask), "the manifest's own rule for siamese models"
         return similarity(task, self.graphs[task.graph] if task.graph else None, *features)
 

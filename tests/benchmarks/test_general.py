@@ -19,7 +19,7 @@ from benchmarks.general.measures import (
 )
 from benchmarks.general.sets import Claim, Contrast, Question
 from contract.manifest import Manifest, ScoreTask
-from contract.scoring import Similarities
+from contract.scoring import CalibratedScores
 from training.pairs import Pair
 
 
@@ -31,9 +31,9 @@ class Told:
     def __init__(self, scores: Mapping[tuple[str, str], float]) -> None:
         self.scores = scores
 
-    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> Similarities:
+    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> CalibratedScores:
         raw = np.array([self.scores[pair] for pair in zip(a, b, strict=True)])
-        return Similarities(raw, None, raw)
+        return CalibratedScores(raw, None, raw)
 
     def entailment(self, premises: Sequence[str], hypotheses: Sequence[str]) -> list[dict[str, float]]:
         yes = [self.scores[pair] for pair in zip(premises, hypotheses, strict=True)]

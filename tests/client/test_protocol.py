@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from semblance.errors import RequestFailed, TooLarge
-from semblance.protocol import Call, Questions, Steps, read
+from semblance.protocol import Call, ServiceRequests, Steps, read
 from semblance.types import Ranking
 
 LIMITS = {
@@ -73,12 +73,12 @@ def by_length(_: str, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def rank(questions: Questions, candidates: list[str], **options: Any) -> Steps[Ranking]:
-    return questions.rank("q", candidates, **options)
+def rank(requests: ServiceRequests, candidates: list[str], **options: Any) -> Steps[Ranking]:
+    return requests.rank("q", candidates, **options)
 
 
 def test_fields_of_a_newer_service_are_left_out() -> None:
-    steps = Questions().health()
+    steps = ServiceRequests().health()
     next(steps)
     with pytest.raises(StopIteration) as done:
         steps.send([b'{"status":"ready","reasons":[],"models":["m"],"redis":"off","mood":"fine"}'])
@@ -100,13 +100,13 @@ def slow(answer: Answer, field: str, most: int) -> Answer:
 def test_what_would_take_too_long_is_asked_in_parts(most: int) -> None:
     texts = ["a", "bbb", "cc", "ddddd", "eeee", "ffffffffff", "g"]
     pairs = [(text, "x") for text in texts]
-    answer, sent = run(Questions().similarity(pairs), slow(lengths, "pairs", most))
+    answer, sent = run(ServiceRequests().similarity(pairs), slow(lengths, "pairs", most))
     assert [result.raw_score for result in answer.results] == list(map(len, texts))
     assert max(len(json.loads(call.body)["pairs"]) for call in sent if call.body) == LIMITS["max_pairs"]
-    whole, _ = run(rank(Questions(), texts), by_length, max_candidates=100)
-    assert run(rank(Questions(), texts), slow(by_length, "candidates", most), max_candidates=100)[0] == whole
+    whole, _ = run(rank(ServiceRequests(), texts), by_length, max_candidates=100)
+    assert run(rank(ServiceRequests(), texts), slow(by_length, "candidates", most), max_candidates=100)[0] == whole
     staged = {"rerank_model": "short", "rerank_top": 4}
-    parted, _ = run(rank(Questions(), texts, **staged), slow(by_length, "candidates", most), max_candidates=100)
+    parted, _ = run(rank(ServiceRequests(), texts, **staged), slow(by_length, "candidates", most), max_candidates=100)
     assert [result.index for result in parted.results] == [1, 4, 3, 5, 2, 0, 6]
 
 

@@ -9,7 +9,7 @@ import pytest
 from semblance import AsyncClient
 from semblance.errors import BatchError
 from semblance.threshold.choice import choose, quality, resampled
-from semblance.threshold.labelled import LabelledPairs, Scored, scores_of
+from semblance.threshold.labelled import BinaryLabelledPairs, Scored, scores_of
 from tests import fakes
 from training.publishing.runtime import PublishedModel
 
@@ -80,7 +80,7 @@ def test_more_pairs_are_surer_and_the_seed_decides() -> None:
     assert resampled(scores[:60], labels[:60], resamples=100, seed=2) != few
 
 
-def scored(models: Path, model: str, pairs: LabelledPairs, task: Scored) -> tuple[np.ndarray, int]:
+def scored(models: Path, model: str, pairs: BinaryLabelledPairs, task: Scored) -> tuple[np.ndarray, int]:
     async def ask() -> tuple[str, np.ndarray, int]:
         async with AsyncClient.local(models) as here:
             return await scores_of(here, pairs, model, task)
@@ -90,7 +90,7 @@ def scored(models: Path, model: str, pairs: LabelledPairs, task: Scored) -> tupl
 
 
 def test_scores_are_those_of_the_published_model(models: Path) -> None:
-    pairs = LabelledPairs([a for a, _ in ALIKE], [b for _, b in ALIKE], np.ones(4, dtype=bool))
+    pairs = BinaryLabelledPairs([a for a, _ in ALIKE], [b for _, b in ALIKE], np.ones(4, dtype=bool))
     model = PublishedModel(models / "both")
     tasks: tuple[Scored, ...] = ("similarity", "paraphrase", "relevance")
     for task in tasks:
@@ -99,7 +99,7 @@ def test_scores_are_those_of_the_published_model(models: Path) -> None:
         assert cut == 0
     expected = [each["entailment"] for each in model.entailment(pairs.a, pairs.b)]
     np.testing.assert_allclose(scored(models, "both", pairs, "entailment")[0], expected, atol=1e-6)
-    long = LabelledPairs(["a " * 20, "a dog"], ["a dog", "a cat"], np.ones(2, dtype=bool))
+    long = BinaryLabelledPairs(["a " * 20, "a dog"], ["a dog", "a cat"], np.ones(2, dtype=bool))
     assert scored(models, "both", long, "similarity")[1] == 1
     with pytest.raises(BatchError, match="model 'avg-paraphrase' has no entailment; for this: "):
         scored(models, "avg-paraphrase", pairs, "entailment")

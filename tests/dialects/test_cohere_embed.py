@@ -62,10 +62,11 @@ async def test_tokens_are_those_that_the_model_reads(lasting: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/classify", "/v1/detokenize"])
-async def test_what_is_not_offered_says_so(lasting: Client, path: str) -> None:
+async def test_requests_that_are_not_offered_are_unknown_routes(lasting: Client, path: str) -> None:
     response = await lasting.post(path, json={"inputs": ["x"]})
-    assert response.status_code == 501
-    assert set(response.json()) == {"id", "message"}
+    unknown = await lasting.post("/v1/of-nobody", json={"inputs": ["x"]})
+    assert (response.status_code, unknown.status_code) == (404, 404)
+    assert response.json().keys() == unknown.json().keys()
 
 
 async def test_long_texts_are_cut_or_refused_as_truncate_says(lasting: Client) -> None:

@@ -52,7 +52,7 @@ class Load:
             thread.join()
 
     def go_on(self, seconds: float) -> None:
-        """Let it run."""
+        """Let the load run for so many seconds."""
         time.sleep(seconds)
 
     def _ask(self, pauses: random.Random) -> None:

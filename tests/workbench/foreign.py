@@ -168,7 +168,7 @@ def encoder(
 
 
 def static(folder: Path, *, normalise: bool = False) -> Path:
-    """A sentence-transformers StaticEmbedding."""
+    """A folder of sentence-transformers with a StaticEmbedding."""
     library = pytest.importorskip("sentence_transformers", reason="missing here: pip install '.[distill]'")
     from sentence_transformers.models import Normalize, StaticEmbedding
 

@@ -300,7 +300,7 @@ class CrossEncoder(nn.Module):
 
 
 class _Sequence(NamedTuple):
-    """What `BERT` reads."""
+    """The tensors of tokens that `BERT` reads."""
 
     ids_BL: Tensor
     positions_BL: Tensor

@@ -17,7 +17,7 @@ class GradedSets:
     """Named sets of rated pairs, tokenised once."""
 
     def __init__(self, sets: Mapping[str, Sequence[Pair]], tokenizer: AnyTokenizer, max_tokens: int) -> None:
-        """Tokenise every set."""
+        """Tokenise the pairs of every set."""
         self.sets = {
             name: (
                 Sentences([p.a for p in pairs], tokenizer, max_tokens),

@@ -90,7 +90,7 @@ class ImitationObjective(GradedObjective):
                 yield window[batch * self.batch_size : (batch + 1) * self.batch_size]
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
-        """Both terms."""
+        """The weighted sum of both terms, and each of them."""
         student = self.model.encode(self.sentences.batch(batch))
         target = torch.from_numpy(self.teacher[batch].astype(np.float32))
         return total_of(
@@ -125,7 +125,7 @@ class AnswersObjective(GradedObjective):
         self.sentences, self.teacher, self.pairs, self.development = sentences, teacher, pairs, development
 
     def loss(self, batch: Indices) -> tuple[Tensor, dict[str, float]]:
-        """Both terms."""
+        """The weighted sum of both terms, and each of them."""
         sides = [self.pairs[batch, side] for side in (0, 1)]
         q, a = (self.model.encode(self.sentences.batch(side)) for side in sides)
         mapped = normalize(self.model.to_teacher(torch.cat([q, a])), dim=1)

@@ -48,7 +48,7 @@ class TargetPairs:
     """Tokenised pairs with their targets."""
 
     def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer, max_tokens: int) -> None:
-        """Tokenise both sides.
+        """Tokenise both sides of all pairs.
 
         Raises:
             ValueError: a pair without a target, or a text without a token.

@@ -52,7 +52,7 @@ class LabelledPairs:
     """
 
     def __init__(self, pairs: Sequence[Pair], tokenizer: Tokenizer, max_tokens: int) -> None:
-        """Tokenise both sides."""
+        """Tokenise both sides of all pairs."""
         self.a = Sentences([p.a for p in pairs], tokenizer, max_tokens)
         self.b = Sentences([p.b for p in pairs], tokenizer, max_tokens)
         self.rating = np.array([np.nan if p.target is None else p.target for p in pairs], dtype=np.float32)

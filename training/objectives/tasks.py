@@ -62,7 +62,7 @@ class Rated(NamedTuple):
 
 
 class PairTokens:
-    """n tokenised pairs."""
+    """The tokens of n pairs."""
 
     def __init__(self, pairs: Sequence[Pair], tokenizer: AnyTokenizer, max_tokens: int) -> None:
         """Tokenise both sides, each cut at `max_tokens`.
@@ -110,7 +110,7 @@ class TasksObjective(Objective):
         low_precision: bool,
         ratings: Mapping[str, Rated] | None = None,
     ) -> None:
-        """Tokenise all pairs.
+        """Tokenise the pairs of all corpora.
 
         Args:
             model: with a head for each task of the corpora.

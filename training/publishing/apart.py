@@ -20,7 +20,7 @@ class ApartFile(RecordFile):
 
     @property
     def stem(self) -> str:
-        """The model's id."""
+        """The model's id, which names the file."""
         return self.model
 
     def value(self, corpus: str, split: str, metric: str) -> float | None:

@@ -23,7 +23,7 @@ class FigureFile(RecordFile):
 
     @property
     def stem(self) -> str:
-        """`<recipe>-seed<n>-<storage>`."""
+        """The name of the file: `<recipe>-seed<n>-<storage>`."""
         return f"{self.recipe}-seed{self.seed}-{self.storage}"
 
     @property

@@ -14,9 +14,9 @@ from contract.measures import Floats
 from contract.padding import pad
 from contract.scoring import (
     Array,
+    CalibratedScores,
     Embeddings,
     Run,
-    Similarities,
     classification,
     classify,
     compare,
@@ -122,7 +122,7 @@ class PublishedModel:
         assert self.manifest.token_embeddings is not None
         return encode(self._graphs[self.manifest.token_embeddings], self._ids([text]))[0]
 
-    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> Similarities:
+    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> CalibratedScores:
         """Score n pairs, as the task of that name does."""
         task = self.manifest.score_task(name)
         if self.manifest.encoder is None:

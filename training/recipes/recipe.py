@@ -67,7 +67,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One experiment."""
+    """All settings of one experiment."""
 
     name: str
     reaches: str  # what it should reach, on what machine, in what time

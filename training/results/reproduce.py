@@ -44,7 +44,7 @@ class ReproductionJob:
 
     @property
     def name(self) -> str:
-        """Name in messages."""
+        """The job's name in messages."""
         return f"{self.recipe.name} seed {self.seed}"
 
     @property

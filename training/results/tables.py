@@ -104,7 +104,7 @@ class ResultRow(CheckedRecord):
 
 
 class PaperTable(RecordFile):
-    """A whole table.
+    """All rows and columns of a paper's table.
 
     Raises:
         ValueError: a paper's figure or an order names a column or row that the table lacks.
@@ -120,7 +120,7 @@ class PaperTable(RecordFile):
 
     @property
     def stem(self) -> str:
-        """The table's name."""
+        """The name of the table."""
         return self.table
 
     def row(self, recipe: str) -> ResultRow:
@@ -158,7 +158,7 @@ def known_tables(folder: Path) -> dict[str, PaperTable]:
 
 
 def find_table(name: str, folder: Path) -> PaperTable:
-    """One of `known_tables`.
+    """The table of `known_tables` with this name.
 
     Raises:
         KeyError: with the nearest names.

@@ -91,7 +91,7 @@ def tasks_objective(
 
 
 def load_heads(recipe: Recipe, runs: Path, seed: int) -> PairWithHeads:
-    """A trained model.
+    """The trained model of a run.
 
     Raises:
         RunMissing: it was not trained; names the command.

@@ -7,7 +7,7 @@ import numpy as np
 
 from contract.manifest import Figure, Manifest, ScoreTask
 from contract.measures import to_unit
-from contract.scoring import Similarities, most_likely
+from contract.scoring import CalibratedScores, most_likely
 from training.corpora import pairwise, transfer
 from training.corpora.pairwise import Corpus
 from training.corpora.readers import paraphrase, sick, sst
@@ -21,9 +21,9 @@ class PairScorer(Protocol):
 
     @property
     def manifest(self) -> Manifest:
-        """Describes the model."""
+        """The description of the model."""
 
-    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> Similarities:
+    def similarity(self, a: Sequence[str], b: Sequence[str], name: ScoreTask = "similarity") -> CalibratedScores:
         """Score n pairs, as the task of that name does."""
 
     def entailment(self, premises: Sequence[str], hypotheses: Sequence[str]) -> list[dict[str, float]]:

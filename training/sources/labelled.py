@@ -30,14 +30,14 @@ class OfCorpus(DataSource[Sequence[Pair], Sequence[Pair]]):
     @property
     @abstractmethod
     def measured_on(self) -> Corpus:
-        """That corpus."""
+        """The corpus whose parts are used."""
 
     def dev(self) -> Sequence[Pair]:
-        """Its development part."""
+        """The development part of the corpus."""
         return pairwise.read(self.measured_on).dev
 
     def test_figures(self, model: PairScorer) -> list[Figure]:
-        """Its test parts."""
+        """Figures on the test parts of the corpus."""
         self.check_test()
         return pairwise_figures(model, self.measured_on)
 
@@ -55,7 +55,7 @@ class CorpusPairs(OfCorpus):
 
     @property
     def measured_on(self) -> Corpus:
-        """The same corpus."""
+        """The corpus of the training pairs."""
         return self.corpus
 
     def train(self, teacher: Path | None = None, cache: Path = Path()) -> Sequence[Pair]:
@@ -86,7 +86,7 @@ class TeacherAnswers(OfCorpus):
         return self.selection
 
     def train(self, teacher: Path | None, cache: Path) -> list[Pair]:
-        """The graded pairs."""
+        """Pairs of question and answer with the teacher's targets."""
         encoder = Teacher(needed(teacher, "these answers need"))
         return teacher_answers(encoder, self.corpora, self.limit, self.seed, cache)
 
@@ -109,15 +109,15 @@ class SSTSentences(DataSource[list[tuple[str, int]], list[tuple[str, int]]]):
         return sst.read("train")
 
     def dev(self) -> list[tuple[str, int]]:
-        """SST dev."""
+        """The development part of SST."""
         return sst.read("dev")
 
     def test_figures(self, model: PairScorer) -> list[Figure]:
-        """SST test."""
+        """Figures on the test part of SST."""
         return sentiment_figures(model)
 
     def sources(self, calibrated_on: str | None = None) -> Iterable[TrainingData]:
-        """SST."""
+        """SST with its rows and uses."""
         yield entry("sst", "train: sentiment; dev: choice of the epoch, temperature", len(self.train()))
 
 

@@ -42,11 +42,11 @@ class SickRated(DataSource[Sequence[Pair], Sequence[Pair]]):
     """Pairs rated 1..5, none of them a pair of SICK's trial or test part; chosen on trial, measured on test."""
 
     def dev(self) -> Sequence[Pair]:
-        """SICK trial."""
+        """The trial part of SICK."""
         return sick.read("dev")
 
     def test_figures(self, model: PairScorer) -> list[Figure]:
-        """SICK test."""
+        """Figures on the test part of SICK."""
         return sick_figures(model)
 
     def vocabulary(self) -> list[str]:
@@ -99,7 +99,7 @@ class STSPairs(SickRated):
         yield entry(corpus, "pre-training: rated pairs", len(self._pairs()))
 
     def _pairs(self) -> list[Pair]:
-        """Rated 1..5."""
+        """Pairs of STS, rated 1..5."""
         if not self.only_2013:
             return malstm.pretraining_pairs()
         pairs = [pair for rated in sts.read_year("2013-test").values() for pair in rated]

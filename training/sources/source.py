@@ -22,7 +22,7 @@ class DataSource(ABC, Generic[Train, Dev]):
 
     @abstractmethod
     def train(self, teacher: Path | None, cache: Path) -> Train:
-        """The training part.
+        """The training part of the data.
 
         Args:
             teacher: folder of a sentence-transformers model, where one was given.
@@ -62,7 +62,7 @@ class DataSource(ABC, Generic[Train, Dev]):
 
 
 def needed(teacher: Path | None, what: str) -> Path:
-    """The teacher's folder.
+    """The folder of the teacher, which must be given.
 
     Raises:
         RecipeError: there is none.

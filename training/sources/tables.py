@@ -72,7 +72,7 @@ class PretrainedEncoder:
     packages: tuple[str, ...] = ()  # of the package index, each with a part of one zip file
 
     def sources(self) -> tuple[TrainingData, ...]:
-        """The published model."""
+        """The training data of the published encoder."""
         return (MPNET if self.packages else TEACHER,)
 
 

@@ -31,7 +31,7 @@ class WordVectors:
 
 
 def read_vectors(path: Path) -> WordVectors:
-    """Read a file.
+    """Read a file of word vectors.
 
     Raises:
         VectorsError: other arrays, or not as many words as vectors.

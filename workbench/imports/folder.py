@@ -64,7 +64,7 @@ class Parity:
 
 @dataclass(frozen=True)
 class Imported:
-    """What `import_model` did."""
+    """What `import_model` wrote, and how it was checked."""
 
     folder: Path
     parity: Parity | None  # None: the library is not installed

@@ -135,7 +135,7 @@ class _Nodes:
         return self("Div", value, self("Max", length, self.constant(1e-12, np.float32)))
 
 
-class _Sequence(NamedTuple):
+class _SequenceNames(NamedTuple):
     ids: str  # [B, L]
     mask: str
     segments: str
@@ -222,7 +222,7 @@ def _begin(model: ModelProto, names: Sequence[str]) -> _Nodes:
     return _Nodes(opset_of(model))
 
 
-def _sequence(b: _Nodes, template: Template, sides: Sequence[tuple[str, str]]) -> _Sequence:
+def _sequence(b: _Nodes, template: Template, sides: Sequence[tuple[str, str]]) -> _SequenceNames:
     """ids [B, T] and lengths [B] of each text -> the sequence, as long as the longest of the batch.
 
     All parts stand side by side, each as wide as its longest, and last a column of padding. The token at place r of a
@@ -261,10 +261,10 @@ def _sequence(b: _Nodes, template: Template, sides: Sequence[tuple[str, str]]) -
         found = b("GatherElements", b("Concat", *segments, axis=1), index, axis=1)
     else:
         found = b("Mul", mask, zero)
-    return _Sequence(b("GatherElements", every, index, axis=1), mask, found, row, real, total)
+    return _SequenceNames(b("GatherElements", every, index, axis=1), mask, found, row, real, total)
 
 
-def _feeds(b: _Nodes, model: ModelProto, sequence: _Sequence) -> list[NodeProto]:
+def _feeds(b: _Nodes, model: ModelProto, sequence: _SequenceNames) -> list[NodeProto]:
     """Name the values as the graph's inputs; returns the nodes so far, which stand before its own."""
     positions = b("Mul", sequence.row, sequence.mask)
     values = {IDS: sequence.ids, MASK: sequence.mask, SEGMENTS: sequence.segments, POSITIONS: positions}
@@ -276,7 +276,7 @@ def _feeds(b: _Nodes, model: ModelProto, sequence: _Sequence) -> list[NodeProto]
     return before
 
 
-def _pooled(b: _Nodes, states: str, sequence: _Sequence, pooling: Pooling | None) -> str:
+def _pooled(b: _Nodes, states: str, sequence: _SequenceNames, pooling: Pooling | None) -> str:
     """States [B, L, H] -> [B, H]."""
     if pooling is None:
         return states

@@ -128,7 +128,7 @@ def _half(name: str, values: npt.NDArray[Any]) -> TensorProto:
 def _half_table(
     name: str, values: npt.NDArray[Any], readers: list[NodeProto]
 ) -> tuple[list[TensorProto], dict[str, list[NodeProto]]]:
-    """As `_table`."""
+    """The table as `_table` makes it, with rows in float16."""
     half = _half(name, values)
     instead = {
         reader.output[0]: [

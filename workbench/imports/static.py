@@ -65,7 +65,7 @@ class Static:
         return np.asarray(model.encode([*a, *b], show_progress_bar=False), dtype=np.float64)
 
     def write(self, folder: Path, model_id: str, storage: Storage, temperature: float = 1.0) -> dict[str, Any]:
-        """See `ImportedModel.write`."""
+        """Write graph and tokenizer, as in `ImportedModel.write`."""
         save_graph(mean_graph(self.rows, self.left_out, self.normalise, model_id), folder / ENCODER, storage)
         self.tokens.save(folder / TOKENIZER)
         return {

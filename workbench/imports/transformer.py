@@ -154,7 +154,7 @@ class Transformer:
         return ImportFacts("transformer_encoder", f"{kind} encoder, {how}{length}", {**settings, "graph": graph}, ())
 
     def theirs(self, a: Sequence[str], b: Sequence[str]) -> Floats:
-        """See `ImportedModel.theirs`."""
+        """The library's own answers, as in `ImportedModel.theirs`."""
         prompts = self.prompts or NO_PROMPTS
         texts = [*(prompts.query + text for text in a), *(prompts.passage + text for text in b)]
         if self.task == "embedding" and self.source.exported:
@@ -206,7 +206,7 @@ class Transformer:
         return Answers(self.task, self.order, temperature)
 
     def write(self, folder: Path, model_id: str, storage: Storage, temperature: float = 1.0) -> dict[str, Any]:
-        """See `ImportedModel.write`."""
+        """Write graphs and tokenizer, as in `ImportedModel.write`."""
         model, template, output = self.source.load(), self.source.tokens.template(self.sides), self.source.output
         self.source.tokens.save(folder / TOKENIZER)
         fields: dict[str, Any] = {"tokenizer": TOKENIZER, "limits": Limits(max_tokens=self.max_tokens)}

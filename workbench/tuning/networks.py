@@ -42,7 +42,7 @@ class ScaledHead(nn.Module):
     """A head that reads embeddings times a factor: with short embeddings its weights would learn too slowly."""
 
     def __init__(self, head: PairHead, factor: float) -> None:
-        """Wrap the head."""
+        """Store the head and its factor."""
         super().__init__()
         self.head, self.factor = head, factor
 

@@ -42,7 +42,7 @@ class TuneObjective(Objective):
         batch_size: int,
         seed: int,
     ) -> None:
-        """Tokenise both parts.
+        """Tokenise the pairs of both parts.
 
         Args:
             model: what is tuned.

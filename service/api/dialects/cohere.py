@@ -21,13 +21,13 @@ from service.api.dialects.jina import JINA, JinaError
 from service.api.dialects.reranking import ApiVersion, RerankRequest, RerankResponse, rerank
 from service.api.dialects.scoring import DialectContext, RequestTexts
 from service.api.family import Dialect, full_message
-from service.api.operation import Operation, OperationResponse, ReadOperation
-from service.errors import HttpError, RequestError
+from service.api.operation import Operation
+from service.errors import RequestError
 from service.schemas import Text
 
 
 class CohereError(TypedDict):
-    """Cohere's error body."""
+    """The body of an error in Cohere's form."""
 
     id: str
     message: str
@@ -88,18 +88,10 @@ def operations(scoring: DialectContext) -> list[Operation]:
         meta: dict[str, ApiVersion] = {"api_version": {"version": "1"}}
         return scorer.id, {"tokens": list(read.ids), "token_strings": scorer.tokens(read), "meta": meta}
 
-    async def classify() -> OperationResponse:
-        raise HttpError(501, "nothing is learnt from examples here; POST /classify takes a text with labels")
-
-    async def detokenize() -> OperationResponse:
-        raise HttpError(501, "tokens here are lower-case words and pieces of words, of which no text can be made again")
-
     return [
         Operation("/v1/rerank", rerank_v1, COHERE_OR_JINA, "Order documents"),
         Operation("/v2/rerank", rerank_v2, COHERE, "Order documents"),
         Operation("/v1/embed", embed_texts_v1, COHERE, "Embed texts"),
         Operation("/v2/embed", embed_texts_v2, COHERE, "Embed texts"),
         Operation("/v1/tokenize", tokenize, COHERE, "Cut a text into tokens"),
-        ReadOperation("/v1/classify", classify, COHERE, "Not offered (501)", method="POST", described=False),
-        ReadOperation("/v1/detokenize", detokenize, COHERE, "Not offered (501)", method="POST", described=False),
     ]

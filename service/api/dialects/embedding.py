@@ -37,7 +37,7 @@ _NO_IMAGES = AllowedValues(
 
 
 class CohereEmbedV1Request(ForeignRequest):
-    """Texts to embed."""
+    """Texts to embed, in the form of version 1."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"texts": ["A man plays a guitar."], "input_type": "search_document"}]}
@@ -120,7 +120,7 @@ class BilledTokens(TypedDict):
 
 
 class EmbedMeta(TypedDict):
-    """Cohere's metadata."""
+    """Cohere's metadata of an answer with embeddings."""
 
     api_version: ApiVersion
     billed_units: BilledTokens

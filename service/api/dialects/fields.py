@@ -26,7 +26,7 @@ class Changes:
     """Marks a field of another service that changes its answer here as there (`peer_fields.py` lists them)."""
 
     def __init__(self, *values: Any, refuses: tuple[Any, ...] = (), note: str = "") -> None:
-        """Mark it.
+        """Store examples of the field's values.
 
         Args:
             values: examples, each of which changes the answer.
@@ -40,7 +40,7 @@ class AllowedValues(Changes):
     """A field of another service of which some values are taken; whatever else is refused by its name."""
 
     def __init__(self, *taken: Any, refuses: tuple[Any, ...], says: str, changes: tuple[Any, ...] = ()) -> None:
-        """Mark it.
+        """Store the values that are allowed.
 
         Args:
             taken: the values that are.

@@ -23,7 +23,7 @@ from service.api.limits import Limit
 from service.api.operation import Operation, OperationResponse, RequestView
 from service.api.tensors import JSON_LENGTH, TENSORS, elements, split, texts_of_bytes, write
 from service.errors import InvalidRequest, amount, quote
-from service.models.model import Model
+from service.models.model import ServedModel
 from service.schemas import Text
 from service.scoring.scorer import Capability
 
@@ -90,7 +90,7 @@ class RequestParameters(ForeignRequest):
 
 
 class InputTensor(ForeignRequest):
-    """Texts."""
+    """A tensor of texts, which is an input of the request."""
 
     name: str
     datatype: Literal["BYTES"]
@@ -138,7 +138,7 @@ class InferRequest(ForeignRequest):
 
 
 class OutputTensor(TypedDict):
-    """Numbers, by rows."""
+    """A tensor of numbers by rows, which is an output."""
 
     name: str
     datatype: Literal["FP32", "FP64", "INT64"]
@@ -164,13 +164,13 @@ class Tensor(TypedDict):
     shape: Annotated[list[int], Field(description="-1 where it varies")]
 
 
-def inputs_of(model: Model) -> list[Tensor]:
+def inputs_of(model: ServedModel) -> list[Tensor]:
     """Every input that a model takes; a request has those of one form."""
     names = [name for form in FORMS if form.capability in model.capabilities for name in form.inputs]
     return [{"name": name, "datatype": "BYTES", "shape": [1 if name == "query" else -1]} for name in names]
 
 
-def outputs_of(model: Model) -> list[Tensor]:
+def outputs_of(model: ServedModel) -> list[Tensor]:
     """Every output that a model has, each in one form or more."""
     manifest, found = model.manifest, list[Tensor]()
     if "similarity" in model.capabilities:
@@ -200,7 +200,7 @@ class Infer(Operation):
     media = (TENSORS,)
 
     def __init__(self, path: str, scoring: DialectContext, family: Dialect, summary: str) -> None:
-        """Describe it."""
+        """Create the operation of one path."""
         self._scoring = scoring
         tensors = {"content": {TENSORS.decode(): {"schema": {"type": "string", "format": "binary"}}}}
         super().__init__(path, self._infer, family, summary, responses={200: tensors})

@@ -65,7 +65,7 @@ class ScoreRequest(ForeignRequest):
 
 
 class Score(TypedDict):
-    """One pair."""
+    """The score of one pair."""
 
     index: int
     object: Literal["score"]
@@ -85,7 +85,7 @@ class ScoreResponse(TypedDict):
 
 
 class Pooled(TypedDict):
-    """One text."""
+    """The embedding of one text."""
 
     index: int
     object: Literal["pooling"]

@@ -33,7 +33,7 @@ OPEN_INFERENCE = Dialect(
 
 
 class ServerMetadata(TypedDict):
-    """The server."""
+    """Name, version and extensions of the server."""
 
     name: Literal["semblance"]
     version: str
@@ -41,7 +41,7 @@ class ServerMetadata(TypedDict):
 
 
 class ServerLive(TypedDict):
-    """The process answers."""
+    """The answer of a process that runs."""
 
     live: Literal[True]
 
@@ -60,7 +60,7 @@ class ModelReady(TypedDict):
 
 
 class ModelMetadata(TypedDict):
-    """A model."""
+    """Name, inputs and outputs of a model."""
 
     name: str
     platform: Literal["onnx_onnxv1"]

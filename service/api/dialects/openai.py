@@ -39,7 +39,7 @@ from service.errors import (
     UnknownModel,
     UnsupportedField,
 )
-from service.models.model import Model
+from service.models.model import ServedModel
 
 _ROLES: dict[str, Role] = {"retrieval.query": "query", "retrieval.passage": "passage"}
 _CODES: dict[type[RequestError], str] = {
@@ -51,7 +51,7 @@ _CODES: dict[type[RequestError], str] = {
 
 
 class OpenAIErrorDetail(TypedDict):
-    """What went wrong."""
+    """What went wrong, as OpenAI's clients read it."""
 
     message: str
     type: Literal["invalid_request_error", "rate_limit_error", "server_error"]
@@ -60,7 +60,7 @@ class OpenAIErrorDetail(TypedDict):
 
 
 class OpenAIError(TypedDict):
-    """OpenAI's error body."""
+    """The body of an error in OpenAI's form."""
 
     error: OpenAIErrorDetail
 
@@ -99,7 +99,7 @@ _TASK = AllowedValues(
 
 
 class EmbeddingsRequest(ForeignRequest):
-    """Texts to embed."""
+    """Texts to embed, in OpenAI's form."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"input": ["A man plays a guitar."]}]})
 
@@ -142,7 +142,7 @@ class EmbeddingsRequest(ForeignRequest):
 
 
 class EmbeddingItem(TypedDict):
-    """One text."""
+    """The embedding of one text."""
 
     object: Literal["embedding"]
     index: int
@@ -184,7 +184,7 @@ def operations(scoring: DialectContext) -> list[Operation]:
 
     registry = scoring.service.registry
 
-    def describe(name: str, model: Model) -> ModelItem:
+    def describe(name: str, model: ServedModel) -> ModelItem:
         created = datetime.combine(model.manifest.provenance.created, time(), UTC)
         return {
             "id": name,

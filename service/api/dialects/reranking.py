@@ -128,7 +128,7 @@ class RerankRequest(ForeignRequest):
 
 
 class RerankResult(TypedDict):
-    """One document."""
+    """The relevance of one document."""
 
     index: Annotated[int, Field(description="its position in the request")]
     relevance_score: float
@@ -155,7 +155,7 @@ class TokenUsage(TypedDict):
 
 
 class Meta(TypedDict):
-    """Cohere's metadata."""
+    """Cohere's metadata of a ranking."""
 
     api_version: ApiVersion
     billed_units: BilledUnits

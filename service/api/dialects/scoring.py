@@ -17,7 +17,7 @@ from contract.tokenizer import Encoded
 from service.api.labelling import Fields, own_labels, with_labels
 from service.api.limits import RequestLimits, counted
 from service.errors import InvalidRequest, ModelError, RequestError, TooLarge, UnsupportedField, amount
-from service.models.model import Model
+from service.models.model import ServedModel
 from service.names import COMMON_NAMES
 from service.scoring.scorer import Scorer
 from service.service import Service
@@ -96,8 +96,8 @@ class RequestTexts:
         return sentence
 
 
-class Reading(NamedTuple):
-    """Tokenised texts."""
+class TokenisedTexts(NamedTuple):
+    """Tokenised texts of one request, in groups."""
 
     groups: list[list[Encoded]]
     tokens: int  # of all texts, as cut
@@ -105,7 +105,7 @@ class Reading(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Scored pairs."""
+    """Scores of the pairs of one request."""
 
     model: str
     scores: list[float]  # of each pair
@@ -117,7 +117,7 @@ class Comparison(NamedTuple):
 
 
 class Embedded(NamedTuple):
-    """Embedded texts."""
+    """Embeddings of the texts of one request."""
 
     model: str
     embeddings: Embeddings
@@ -126,7 +126,7 @@ class Embedded(NamedTuple):
 
 
 class LabelledTexts(NamedTuple):
-    """Labelled texts."""
+    """Probabilities of labels for the texts of one request."""
 
     model: str
     probabilities: list[dict[str, float]]  # of each text's labels
@@ -164,7 +164,7 @@ class DialectContext:
             return self.service.defaults[route]
         return self.aliases.get(name, name)
 
-    def find(self, name: str) -> Model:
+    def find(self, name: str) -> ServedModel:
         """The model for a client's name; for a common one that which embeds by default.
 
         Raises:
@@ -175,7 +175,7 @@ class DialectContext:
     async def compare(
         self, route: Route, model: str | None, a: RequestTexts, b: RequestTexts, *, raw: bool = False
     ) -> Comparison:
-        """Score pairs.
+        """Score pairs of texts with one model.
 
         Args:
             route: whose default model is used if none is named.
@@ -255,7 +255,7 @@ class DialectContext:
     async def embed(
         self, model: str | None, texts: RequestTexts, *, unit: bool, dimensions: int | None, role: Role = "text"
     ) -> Embedded:
-        """Embed texts.
+        """Embed texts with one model.
 
         Args:
             model: the client's name for it.
@@ -290,7 +290,9 @@ class DialectContext:
         reading = await self._read(scorer, texts)
         return scorer, reading.groups[0]
 
-    async def _read(self, scorer: Scorer, *groups: RequestTexts, roles: Sequence[Role] = ("text", "text")) -> Reading:
+    async def _read(
+        self, scorer: Scorer, *groups: RequestTexts, roles: Sequence[Role] = ("text", "text")
+    ) -> TokenisedTexts:
         for group in groups:
             self.limits.check_texts(group.texts, group.where)
         places = [(group, i) for group in groups for i in range(len(group.texts))]
@@ -311,7 +313,7 @@ class DialectContext:
             for place, sentence in enumerate(sentences)
             if sentence.truncated
         ]
-        return Reading(read, sum(len(sentence.ids) for sentence in sentences), warnings)
+        return TokenisedTexts(read, sum(len(sentence.ids) for sentence in sentences), warnings)
 
 
 def _tokens(count: int) -> str:

@@ -31,7 +31,7 @@ from service.errors import (
     Unauthorized,
     quote,
 )
-from service.models.model import Model
+from service.models.model import ServedModel
 from service.schemas import Text
 from service.version import version
 
@@ -46,7 +46,7 @@ _ERROR_TYPES: dict[type[RequestError], str] = {
 
 
 class TeiError(TypedDict):
-    """TEI's error body."""
+    """The body of an error in TEI's form."""
 
     error: str
     error_type: Literal["Validation", "Empty", "Overloaded", "Backend", "Unhealthy", "Unauthorized"]
@@ -88,7 +88,7 @@ class TeiRerankRequest(_TeiRequest):
 
 
 class TeiRank(TypedDict):
-    """One text."""
+    """The relevance of one text."""
 
     index: Annotated[int, Field(description="its position in the request")]
     text: NotRequired[str]
@@ -107,14 +107,14 @@ class TeiPredictRequest(_TeiRequest):
 
 
 class TeiPrediction(TypedDict):
-    """One label."""
+    """One label and its score."""
 
     score: float
     label: str
 
 
 class TeiEmbedRequest(_TeiRequest):
-    """Texts to embed."""
+    """Texts to embed, in TEI's form."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["A man plays a guitar."]}]})
 
@@ -163,7 +163,7 @@ class SentencesToCompare(ForeignRequest):
 
 
 class TeiSimilarityParameters(_TeiRequest):
-    """How to compare."""
+    """How the sentences are compared."""
 
     prompt_name: Annotated[
         str | None, AllowedValues(None, refuses=("query",), says="both texts of a similarity have one prompt")
@@ -345,7 +345,7 @@ def predictions_of(probabilities: Mapping[str, float], raw: bool = False) -> lis
     ]
 
 
-def _info(model: Model, scoring: DialectContext, release: str) -> TeiInfo:
+def _info(model: ServedModel, scoring: DialectContext, release: str) -> TeiInfo:
     manifest, settings, counts = model.manifest, scoring.service.settings, scoring.service.counts
     return {
         "model_id": manifest.id,

@@ -12,7 +12,7 @@ def test_a_round_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(checks, "CHECK_SECONDS", 0.01)
     rounds = []
 
-    def models() -> list[checks.Model]:
+    def models() -> list[checks.ServedModel]:
         rounds.append(None)
         if len(rounds) == 1:
             raise KeyError("a model that a reload has just taken away")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contract.manifest import Explanation, Manifest, Matrix
+from contract.manifest import ExplanationGraph, Manifest, Matrix
 from service.errors import StartupError
 from service.service import Service
 from service.settings import Settings
@@ -156,7 +156,7 @@ def with_explanation(root, *, scale: float = 1.0, matrices: tuple[Matrix, ...] =
     """What is said of the interaction model with another explanation."""
     fakes.interaction_model(root / "m", "m")
     fakes.explanation_graph(root / "m" / "explanation.onnx", scale=scale)
-    explanation = Explanation(graph="explanation.onnx", matrices=matrices)
+    explanation = ExplanationGraph(graph="explanation.onnx", matrices=matrices)
     fakes.sign(root / "m", "explanation.onnx", explanation=explanation)
     return refusal(root)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contract.manifest import Figure, SimilarityTask
-from contract.scoring import Similarities, read_similarity
+from contract.scoring import CalibratedScores, read_similarity
 from training.corpora import pairwise
 from training.corpora.pairwise import Corpus, CorpusParts
 from training.objectives.metrics import graded, ranked
@@ -21,7 +21,7 @@ class Scored:
         scale = None if high == 1 else (low, high)
         self.task = SimilarityTask(graph="pair.onnx", raw_range=(low, high), label_scale=scale, symmetric=True)
 
-    def similarity(self, a: list[str], b: list[str], name: str = "similarity") -> Similarities:
+    def similarity(self, a: list[str], b: list[str], name: str = "similarity") -> CalibratedScores:
         self.asked = name
         return read_similarity(self.task, np.array([float(text) for text in b]))
 

@@ -133,6 +133,6 @@ def rows(kind: str, count: int, seed: int = 0) -> list[dict[str, object]]:
 
 
 def write(path: Path, found: Sequence[Mapping[str, object]]) -> Path:
-    """As JSON Lines."""
+    """Write pairs as a file of JSON Lines."""
     path.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
     return path

@@ -79,7 +79,7 @@ class WordEmbedding(nn.Module):
     start: Tensor
 
     def __init__(self, rows: Matrix) -> None:
-        """Copy the rows."""
+        """Copy the rows of the word table."""
         super().__init__()
         self.weight = nn.Parameter(torch.from_numpy(rows.copy()))
         self.register_buffer("start", torch.from_numpy(rows.copy()), persistent=False)

@@ -9,7 +9,7 @@ from torch import nn
 
 from contract.golden import GOLDEN_TEXTS
 from contract.golden import TOLERANCE as GOLDEN_TOLERANCE
-from contract.manifest import Explanation, Limits, SimilarityTask
+from contract.manifest import ExplanationGraph, Limits, SimilarityTask
 from contract.padding import pad
 from contract.subwords import AnyTokenizer
 from training.architectures import MGIM, PWIM, InteractionNetwork, MGIMConfig, PWIMConfig
@@ -82,7 +82,7 @@ def write_graphs(
     return {
         "family": "interaction",
         "tokenizer": TOKENIZER,
-        "explanation": Explanation(graph=EXPLANATION, matrices=network.MATRICES) if explains else None,
+        "explanation": ExplanationGraph(graph=EXPLANATION, matrices=network.MATRICES) if explains else None,
         **write_words(arrays, tokenizer, folder)._asdict(),
     }
 

@@ -100,7 +100,7 @@ def write_encoder(
     storage: Storage = "int8",
     max_tokens: int = MAX_TOKENS,
 ) -> dict[str, Any]:
-    """Export a bi-encoder.
+    """Export a bi-encoder into a folder.
 
     Args:
         model: with the weights to publish.

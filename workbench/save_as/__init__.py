@@ -1,1 +1,0 @@
-"""Our models for other libraries: `python -m workbench save-as`."""
