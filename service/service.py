@@ -69,7 +69,7 @@ class Service:
         self.cache = VectorCache(settings.cache_bytes, telemetry, self.redis)
         self.pool = Pool(
             self.counts.worker_threads,
-            settings.max_waiting,
+            settings.max_queued_requests,
             settings.max_queue_seconds,
             settings.request_timeout,
             dropped=telemetry.dropped.inc,

@@ -3,12 +3,13 @@
 `SEMBLANCE_CACHE_BYTES` sets the field `cache_bytes`. An empty variable counts as not set.
 """
 
+import os
 import re
 import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -22,6 +23,11 @@ PREFIX = "SEMBLANCE_"
 CLIENTS_KEY = "SEMBLANCE_API_KEY"
 HASH_KEY = f"{shlex.quote(sys.executable)} -m service hash-key"  # a command, for messages
 _OTHERS = {"SEMBLANCE_DATA", "SEMBLANCE_URL", CLIENTS_KEY}  # of training, and of the command line
+# Earlier names of settings, read for one release, with a warning.
+RENAMED = {
+    "SEMBLANCE_MAX_WAITING": "SEMBLANCE_MAX_QUEUED_REQUESTS",
+    "SEMBLANCE_MAX_HELD_BYTES": "SEMBLANCE_MAX_BUFFERED_BYTES",
+}
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")  # of an API key
 DIGEST = re.compile(r"[0-9a-f]{64}")  # of an API key: SHA-256
 RATE = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
@@ -123,10 +129,10 @@ class Settings(BaseSettings):
     max_in_flight: int = Field(
         default=1024, ge=1, description="requests received and not yet answered; more are refused (429)"
     )
-    max_waiting: int = Field(
+    max_queued_requests: int = Field(
         default=64, ge=0, description="large requests that may wait for a worker thread; more are refused (429)"
     )
-    max_held_bytes: int = Field(
+    max_buffered_bytes: int = Field(
         default=160 * 1_048_576,
         ge=1,
         description="bytes that callers may make a process hold: heads, bodies with what they become, answers that are "
@@ -306,13 +312,18 @@ class Settings(BaseSettings):
         Raises:
             SettingsError: one line for each invalid variable.
         """
+        earlier: dict[str, Any] = {
+            now.removeprefix(PREFIX).lower(): value
+            for before, now in RENAMED.items()
+            if (value := os.environ.get(before)) and not os.environ.get(now)
+        }
         try:
-            return cls()
+            return cls(**earlier)
         except ValidationError as error:
             raise SettingsError("\n".join(parsing.lines_of(error, PREFIX))) from None
 
     @classmethod
     def unknown(cls, environment: Iterable[str]) -> list[str]:
         """Variables with our prefix that are not settings, probably misspelt."""
-        known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS
+        known = {PREFIX + name.upper() for name in cls.model_fields} | _OTHERS | RENAMED.keys()
         return sorted(name for name in environment if name.upper().startswith(PREFIX) and name.upper() not in known)

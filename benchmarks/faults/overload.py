@@ -185,9 +185,9 @@ async def _overload(trial: Trial, served: Service, flood: Flood) -> None:
     says(share, good >= LEAST_ANSWERED * most, f"{good:.0f}/s, {good / most:.0%}")
     found = f"{before.resident_mb:.0f} MB before, {after.peak_mb:.0f} at most"
     says("memory is bounded", after.peak_mb - before.resident_mb <= MEMORY_MB, found)
-    gauges = {name: metrics.total(f"semblance_{name}") for name in ("requests_in_flight", "workers_busy")}
+    gauges = {name: metrics.total(f"semblance_{name}") for name in ("requests_in_flight", "requests_admitted")}
     # The scrape itself is one in flight.
-    says("an empty queue a second later", gauges["requests_in_flight"] <= 1 and not gauges["workers_busy"], gauges)
+    says("an empty queue a second later", gauges["requests_in_flight"] <= 1 and not gauges["requests_admitted"], gauges)
 
 
 KIND = Kind(

@@ -58,7 +58,7 @@ class Pool:
     def __init__(
         self,
         threads: int,
-        max_waiting: int,
+        max_queued_requests: int,
         max_queue_seconds: float = inf,
         max_seconds: float = inf,
         *,
@@ -69,7 +69,7 @@ class Pool:
 
         Args:
             threads: batches outside the event loop at a time, beside one of short work.
-            max_waiting: requests that may wait for a thread.
+            max_queued_requests: requests that may wait for a thread.
             max_queue_seconds: how long a request may be expected to wait; those whose turn is earlier come before it.
             max_seconds: that a request may take.
             dropped: called for each request that ends before all of its work was begun.
@@ -77,8 +77,8 @@ class Pool:
         """
         self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix=THREADS)
         self._threads = threads
-        self._limit = threads + max_waiting
-        self._max_waiting = max_waiting
+        self._limit = threads + max_queued_requests
+        self._max_queued = max_queued_requests
         self._dropped = dropped
         self._clock = clock
         self._sources: list[BatchQueue] = []
@@ -164,7 +164,7 @@ class Pool:
 
     def _refusal(self, admission: AdmittedWork, now: float) -> Overloaded | None:
         if self.busy >= self._limit:
-            return Overloaded(f"{self._max_waiting} large requests are waiting already", limit=self._max_waiting)
+            return Overloaded(f"{self._max_queued} large requests are waiting already", limit=self._max_queued)
         return self._line.refusal(admission, self._admitted.values(), now)
 
     async def done(self, job: Job[Any, Any, T]) -> Mapping[Any, T]:

@@ -28,7 +28,7 @@ class ScoringMiddleware:
         """Prepare; with `spans` timings keep when each phase began."""
         self.pending: Callable[[], int] = lambda: 0
         self.held = MemoryLimiter(
-            max(service.settings.max_held_bytes, held_of(service.settings.max_body_bytes))
+            max(service.settings.max_buffered_bytes, held_of(service.settings.max_body_bytes))
         )  # at least one
         self._settings = service.settings
         self._refusal = service.pool.refusal

@@ -104,7 +104,7 @@ class Telemetry:
             "semblance_requests_in_flight_limit",
             "More requests in flight are refused: SEMBLANCE_MAX_IN_FLIGHT of all workers",
         )
-        self.admitted = gauge("semblance_workers_busy", "Admitted large requests that are not answered yet")
+        self.admitted = gauge("semblance_requests_admitted", "Admitted large requests that are not answered yet")
         self.dropped = counter(
             "semblance_dropped",
             "Requests whose work was dropped before all of it began: the client left, or its time was over",

@@ -106,7 +106,7 @@ def slow(client: Client, until: threading.Event) -> None:
 
 
 async def test_too_many_large_requests_are_refused_at_once(serve: Serve) -> None:
-    async with serve(worker_threads=1, max_waiting=1) as client:
+    async with serve(worker_threads=1, max_queued_requests=1) as client:
         release = threading.Event()
         slow(client, release)
         bodies = [{"pairs": [{"a": word, "b": word}]} for word in fakes.WORDS[:4]]
@@ -120,7 +120,7 @@ async def test_too_many_large_requests_are_refused_at_once(serve: Serve) -> None
         error = error_of(refused)
         assert (error["code"], error["limit"]) == ("overloaded", 1)
         assert refused.headers["retry-after"] == "1"
-        assert await client.metric("semblance_workers_busy") == 0
+        assert await client.metric("semblance_requests_admitted") == 0
         assert (await client.post("/similarity", json=bodies[0])).status_code == 200
 
 

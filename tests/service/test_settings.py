@@ -144,3 +144,15 @@ def test_models_of_ones_own_are_served_beside_the_published_ones(
     (tmp_path / "own-models/mine").mkdir()
     (tmp_path / "own-models/mine/manifest.json").touch()
     assert Settings.from_environment().models_dir == (Path("models"), Path("own-models"))
+
+
+def test_an_earlier_name_counts_unless_the_new_one_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMBLANCE_MAX_WAITING", "3")
+    assert Settings.from_environment().max_queued_requests == 3
+    assert Settings.unknown(["SEMBLANCE_MAX_WAITING"]) == []
+    monkeypatch.setenv("SEMBLANCE_MAX_QUEUED_REQUESTS", "5")
+    assert Settings.from_environment().max_queued_requests == 5
+    monkeypatch.delenv("SEMBLANCE_MAX_QUEUED_REQUESTS")
+    monkeypatch.setenv("SEMBLANCE_MAX_WAITING", "many")
+    with pytest.raises(SettingsError, match="SEMBLANCE_MAX_QUEUED_REQUESTS"):
+        Settings.from_environment()

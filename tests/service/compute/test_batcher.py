@@ -46,7 +46,7 @@ def graph() -> Graph:
 
 @pytest.fixture
 def pool():
-    pool = Pool(threads=1, max_waiting=100)
+    pool = Pool(threads=1, max_queued_requests=100)
     yield pool
     pool.close()
 

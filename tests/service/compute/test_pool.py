@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_no_more_work_waits_than_a_time_allows() -> None:
-    pool = Pool(threads=1, max_waiting=99, max_queue_seconds=3)
+    pool = Pool(threads=1, max_queued_requests=99, max_queue_seconds=3)
     go_on = threading.Event()
     held = [asyncio.create_task(pool.run(2, partial(go_on.wait, 60))) for _ in range(2)]
     await asyncio.sleep(0)
@@ -34,7 +34,7 @@ async def test_no_more_work_waits_than_a_time_allows() -> None:
 
 async def test_short_work_does_not_wait_for_long_work() -> None:
     """All threads are busy with long pieces, and more of them wait; what is short is done meanwhile, one at a time."""
-    pool = Pool(threads=2, max_waiting=99)
+    pool = Pool(threads=2, max_queued_requests=99)
     go_on = threading.Event()
     done: list[str] = []
     long = [asyncio.create_task(pool.run(1.0, partial(go_on.wait, 60))) for _ in range(4)]
@@ -52,7 +52,7 @@ async def test_short_work_does_not_wait_for_long_work() -> None:
 
 
 async def test_who_was_let_in_is_not_turned_away_half_way() -> None:
-    pool = Pool(threads=1, max_waiting=1)
+    pool = Pool(threads=1, max_queued_requests=1)
 
     async def request() -> None:
         TIMINGS.set(timings := Timings())

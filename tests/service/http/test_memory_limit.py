@@ -52,7 +52,7 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_one_address_fills_no_memory_and_takes_no_room_of_others(models: Path, attack: str) -> None:
     """More connections than requests may be in flight, each with tens of kilobytes."""
-    most = {"max_body_bytes": 100_000, "max_held_bytes": LIMIT, "max_in_flight": 50}
+    most = {"max_body_bytes": 100_000, "max_buffered_bytes": LIMIT, "max_in_flight": 50}
     async with serving(models, **most) as (app, address):
         loop = asyncio.get_running_loop()
         held = app.scoring.held

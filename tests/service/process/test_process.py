@@ -280,6 +280,14 @@ def test_a_misspelt_variable_is_warned_of(models: Path) -> None:
     assert json.loads(lines[0])["message"] == "SEMBLANCE_APIKEY is not a setting; see --help-settings"
 
 
+def test_an_earlier_name_of_a_setting_is_read_with_a_warning(models: Path) -> None:
+    code, lines = failed(models_dir=models / "nowhere", max_waiting=3)
+    assert code == 3
+    assert json.loads(lines[0])["message"].startswith(
+        "SEMBLANCE_MAX_WAITING is now SEMBLANCE_MAX_QUEUED_REQUESTS; the next release"
+    )
+
+
 _HANGS = """
 import sys, threading
 from service.__main__ import main
