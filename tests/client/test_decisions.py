@@ -1,4 +1,4 @@
-"""The three jobs, through a service but for duplicates, on the development texts that were written for them, as hard as people's own.
+"""The three jobs on the development texts that were written for them, as hard as people's own; two through a service.
 
 The floors are a little under what is reached (`python -m benchmarks.decisions` and `python -m benchmarks.duplicates`
 print it); a share of some forty decisions moves by .02 or so from one CPU to another.
