@@ -48,6 +48,7 @@ INTENTS = {f"intents-{name}": name for name in intents.FILES}
 # Texts of this project's own.
 WRITTEN: Mapping[str, Callable[[written.Part], list[Pair]]] = {
     "written-edits": written.edits,
+    "written-crossed-edits": written.crossed_edits,
     "written-entailment": written.entailment,
     "written-claims": written.claims,
     "written-answers": written.answers,
@@ -69,7 +70,7 @@ TEACHES: dict[str, tuple[Task, ...]] = {
     **dict.fromkeys(
         (
             *("paws-wiki", "paraphrase-ni", "argument-keypoint", "role-edits", "swapped-captions", "negations"),
-            *("surface-edits", "request-edits", "written-edits"),
+            *("surface-edits", "request-edits", "written-edits", "written-crossed-edits"),
         ),
         ("paraphrase",),
     ),

@@ -9,7 +9,7 @@ from training.corpora.readers import written
 from training.corpora.readers.written import PARTS, Part
 from training.pairs import Pair
 
-READERS = (written.edits, written.entailment, written.answers, written.claims)
+READERS = (written.edits, written.crossed_edits, written.entailment, written.answers, written.claims)
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -25,6 +25,10 @@ def test_each_sentence_has_a_paraphrase_and_an_edit_of_each_kind() -> None:
     assert Counter(pair.label for pair in pairs) == {"0": 1200, "1": 1200}
     assert set(Counter(pair.group for pair in pairs).values()) == {240}
     assert all(pair.a != pair.b for pair in pairs)
+    crossed = [pair for part in PARTS for pair in written.crossed_edits(part)]
+    assert {(pair.a, pair.b, pair.label) for pair in crossed} == {
+        (edit.b, paraphrase.b, "0") for paraphrase, edit in zip(pairs[::2], pairs[1::2], strict=True)
+    }
 
 
 def test_labels_of_entailment_and_claims_are_as_many_each() -> None:

@@ -17,17 +17,30 @@ Part = Literal["train", "dev", "test"]
 PARTS: tuple[Part, ...] = ("train", "dev", "test")
 _SUBJECTS: dict[str, Part] = {"insurance": "dev", "sport clubs": "dev", "energy": "test", "offices": "test"}
 _NUMBERS: dict[str, Part] = {"10": "dev", "11": "test", "12": "test"}  # of FAQs and of policies
+_EDIT = ("kind", "subject", "sentence", "edit", "paraphrase")
 _SENTENCES = {"entailed": "entailment", "contradicted": "contradiction", "not_stated": "neutral"}
 
 
 def edits(part: Part) -> list[Pair]:
     """A sentence with a far paraphrase, label 1, and with an edit of its meaning, label 0; group: the kind of edit."""
     pairs: list[Pair] = []
-    for row in _rows("edits.tsv", ("kind", "subject", "sentence", "edit", "paraphrase"), "subject", part):
+    for row in _rows("edits.tsv", _EDIT, "subject", part):
         sentence, kind = row.text("sentence"), row.text("kind")
         pairs.append(Pair(sentence, row.text("paraphrase"), label="1", group=kind))
         pairs.append(Pair(sentence, row.text("edit"), label="0", group=kind))
     return pairs
+
+
+def crossed_edits(part: Part) -> list[Pair]:
+    """An edit with the far paraphrase of the sentence that it was made of, label 0; group: the kind of edit.
+
+    Without these a model learns from `edits` that near wordings differ in meaning and far ones do not, and looks at
+    nothing else.
+    """
+    return [
+        Pair(row.text("edit"), row.text("paraphrase"), label="0", group=row.text("kind"))
+        for row in _rows("edits.tsv", _EDIT, "subject", part)
+    ]
 
 
 def entailment(part: Part) -> list[Pair]:
