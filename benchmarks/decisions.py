@@ -87,7 +87,7 @@ def measure(options: argparse.Namespace) -> None:
 FAQ_FIGURES = ("first_right", "decisions_right", "wrong_given", "refused_known")
 
 
-def chosen(faq: written.FAQ) -> dict[str, Any]:
+def chosen(faq: written.WrittenFAQ) -> dict[str, Any]:
     """What `semblance choose --faq` recommends for an FAQ, and its figures, by cross-validation."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

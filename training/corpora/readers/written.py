@@ -52,8 +52,8 @@ def entailment(part: Part) -> list[Pair]:
     ]
 
 
-class FAQ(NamedTuple):
-    """An invented FAQ.
+class WrittenFAQ(NamedTuple):
+    """An invented FAQ with questions of people.
 
     Attributes:
         name: its number.
@@ -66,11 +66,11 @@ class FAQ(NamedTuple):
     questions: list[tuple[str, str]]
 
 
-def faqs(part: Part) -> list[FAQ]:
+def faqs(part: Part) -> list[WrittenFAQ]:
     """The FAQs of a part; a quarter of their questions has no answer there."""
-    found: dict[str, FAQ] = {}
+    found: dict[str, WrittenFAQ] = {}
     for row in _rows("faq-entries.tsv", ("faq", "id", "question", "answer"), "faq", part):
-        faq = found.setdefault(row.text("faq"), FAQ(row.text("faq"), [], []))
+        faq = found.setdefault(row.text("faq"), WrittenFAQ(row.text("faq"), [], []))
         faq.entries.append((row.text("id"), row.text("question"), row.text("answer")))
     for row in _rows("faq-questions.tsv", ("faq", "question", "id", "manner"), "faq", part):
         found[row.text("faq")].questions.append((row.text("question"), row.raw("id")))
