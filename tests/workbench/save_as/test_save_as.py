@@ -12,10 +12,10 @@ from contract.manifest import Limits, Provenance, TrainingData
 from tests import toy_wordpiece, toys
 from training.architectures import GRAN, GRANConfig, WordAveraging, WordAveragingConfig
 from training.architectures.transformer import BERTConfig, SentenceBERT, SentenceBERTConfig
+from training.families.siamese import ENCODER
+from training.families.transformer import write_encoder
+from training.families.words import TOKENIZER, arrays_of, write_words
 from training.publishing.export import export_encoder
-from training.publishing.families.siamese import ENCODER
-from training.publishing.families.transformer import write_encoder
-from training.publishing.families.words import TOKENIZER, arrays_of, write_words
 from training.publishing.folders import assemble, finish
 from training.publishing.runtime import PublishedModel
 from training.words.storage import stored
