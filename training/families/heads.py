@@ -4,6 +4,8 @@ They are served as one graph, each head calibrated on development pairs.
 """
 
 import copy
+import hashlib
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,12 +28,13 @@ from training.families.interaction import PAIR, steady_texts, write_graphs
 from training.families.siamese import STS_SCALE
 from training.families.words import embedding
 from training.objectives.supervised import LABELS
-from training.objectives.tasks import PairTokens, TasksConfig, TasksObjective, predict
+from training.objectives.tasks import PairTokens, Rated, TasksConfig, TasksObjective, predict
 from training.pairs import Pair
 from training.publishing.calibrate import even_odds, fit_centred_isotonic, fit_platt, fit_temperature
 from training.recipes.recipe import Publication
+from training.records import replacing
 from training.runs.family import ModelFamily
-from training.runs.ratings import load_ratings
+from training.runs.folder import RunMissing
 from training.sources.tasks import TaskPairs
 from training.teacher.encoder import bfloat16_is_fast
 
@@ -249,3 +252,32 @@ def fit_relevance(kinds: Sequence[tuple[npt.NDArray[np.float64], Sequence[Pair]]
     return fit_platt(
         np.concatenate([raw for raw, _ in kinds]), np.concatenate(right), weight * len(weight) / len(kinds)
     )
+
+
+def ratings_file(runs: Path, model: str, corpus: str, pairs: Sequence[Pair]) -> Path:
+    """Where a model's ratings of a corpus lie (`training.families.teaching`): other pairs of it have another file."""
+    digest = hashlib.sha256(json.dumps([[pair.a, pair.b] for pair in pairs]).encode()).hexdigest()[:12]
+    return runs / "ratings" / model / f"{corpus}-{digest}.npz"
+
+
+def save_ratings(path: Path, rated: Rated) -> None:
+    """Write them; a kill leaves no half of a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.savez(file, rows=rated.rows, **rated.probabilities)  # type: ignore[arg-type]
+
+
+def load_ratings(runs: Path, model: str, pairs: Mapping[str, Sequence[Pair]]) -> dict[str, Rated]:
+    """A model's ratings of every corpus.
+
+    Raises:
+        RunMissing: one was not rated; names the command.
+    """
+    found = {}
+    for corpus, its in pairs.items():
+        path = ratings_file(runs, model, corpus, its)
+        if not path.is_file():
+            raise RunMissing(f"{model} did not rate {corpus}: run `python -m training rate RECIPE` first")
+        with np.load(path, allow_pickle=False) as arrays:
+            found[corpus] = Rated(arrays["rows"], {name: arrays[name] for name in arrays.files if name != "rows"})
+    return found

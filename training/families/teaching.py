@@ -2,7 +2,8 @@
 
 What a teacher learnt beside published weights (its low-rank updates and heads) is one small file of the repository.
 With the published encoder, which `python -m training weights` fetches, it is the trained model again, so that a teacher
-of 110 million weights is kept in 5 MB.
+of 110 million weights is kept in 5 MB. Ratings: G. Hinton, O. Vinyals, J. Dean, "Distilling the Knowledge in a Neural
+Network", 2015; a folder for each model, `runs/ratings/<model>/`, and in it a file for each corpus.
 """
 
 import logging
@@ -16,6 +17,7 @@ from torch import nn
 
 from training.architectures import CrossEncoder
 from training.families import family_of
+from training.families.heads import ratings_file, save_ratings
 from training.objectives.supervised import LABELS
 from training.objectives.tasks import PairTokens, Rated, predict
 from training.pairs import Pair
@@ -26,7 +28,6 @@ from training.recipes.recipe import Recipe
 from training.recipes.teacher import RECIPES
 from training.records import replacing
 from training.runs.folder import RunMissing
-from training.runs.ratings import ratings_file, save_ratings
 from training.sources.source import RecipeError
 from training.sources.tasks import TaskPairs
 from training.teacher.encoder import bfloat16_is_fast

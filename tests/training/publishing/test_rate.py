@@ -9,11 +9,11 @@ import pytest
 
 from tests import toys
 from training.families import teaching
+from training.families.heads import load_ratings, ratings_file, save_ratings
 from training.objectives.tasks import Rated
 from training.pairs import Pair
 from training.recipes import find
 from training.runs.folder import RunMissing
-from training.runs.ratings import load_ratings, ratings_file, save_ratings
 from training.sources.source import RecipeError
 from training.sources.tasks import TaskPairs
 

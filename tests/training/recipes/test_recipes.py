@@ -11,8 +11,8 @@ from training.architectures import HeadsConfig
 from training.architectures.parts.layers import WordEmbedding
 from training.corpora.tasks import TASKS
 from training.families import family_of
+from training.publishing.publish import commands_for
 from training.recipes import RECIPES, TABLES, find, gran, mgim
-from training.runs.provenance import commands_for
 from training.sources.source import RecipeError
 from training.sources.tables import PretrainedEncoder
 
