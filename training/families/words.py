@@ -5,7 +5,7 @@ and so do all models with the same frozen words.
 """
 
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from training.words.tables import Matrix, WordTable
 TOKENIZER = "tokenizer.json"
 
 Arrays = dict[str, npt.NDArray[np.generic]]
-WordModel = TypeVar("WordModel", SiameseModel, InteractionModel)
+WordModel = TypeVar("WordModel", bound=SiameseModel | InteractionModel)
 
 
 class WordFamily(ModelFamily[WordModel]):
@@ -54,7 +54,7 @@ class WordFamily(ModelFamily[WordModel]):
         return WordTable(self.table.tokenizer, rows), 1.0
 
 
-def row_scale(run: ModelFamily[nn.Module]) -> float:
+def row_scale(run: ModelFamily[Any]) -> float:
     """The product of the row scales of a run and of the runs it starts from."""
     return (1.0 if run.start is None else row_scale(run.start)) * run.recipe.row_scale
 
